@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+/** The folder of the project, with a separator at its end. */
+export const root = fileURLToPath(new URL('../', import.meta.url))
+
+/** The built command, started with `process.execPath`. */
+export const binary = fileURLToPath(new URL('../bin/prospect.js', import.meta.url))
+
+/** Runs a program in the project's folder and answers its exit code; output goes where `stdio` says. */
+export function run(program, args, { stdio = 'inherit', env = process.env, cwd = root } = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd, env, stdio })
+    child.once('error', reject)
+    child.once('close', (code, signal) => resolve(code ?? 128 + constants.signals[signal]))
+  })
+}
+
+/** Runs a script of a package in `node_modules` with this Node; `entry` is its path inside the package folder. */
+export const runPackage = (entry, args, options) =>
+  run(process.execPath, [`${root}node_modules/${entry}`, ...args], options)
+
+/** Runs npm: the one that started this script, else the one on the path. Its words go to stderr. */
+export function npm(...args) {
+  const stdio = ['ignore', process.stderr, process.stderr]
+  const cli = process.env.npm_execpath
+  if (cli?.endsWith('.js')) return run(process.execPath, [cli, ...args], { stdio })
+  return run(process.platform === 'win32' ? 'npm.cmd' : 'npm', args, { stdio })
+}
+
+/** Whether a module is the script that was started, and not one that another script imported. */
+export const isMain = (url) => process.argv[1] !== undefined && fileURLToPath(url) === process.argv[1]

@@ -1,0 +1,34 @@
+import type { OperationId } from './table.js'
+
+/** Other spellings of a field, and the spelling it is known by inside. */
+export type Aliases = Readonly<Record<string, string>>
+
+const person = { network_profile_url: 'network_url', linkedin_url: 'network_url' }
+const contact = { ...person, first_name: 'firstname', last_name: 'lastname' }
+
+const aliases: Partial<Record<OperationId, Aliases>> = {
+  'leads.enrich': person,
+  'contacts.enrich': contact,
+  'contacts.enrich_sync': contact,
+  'contacts.bulk_enrich': contact,
+}
+
+/** Other spellings that an operation accepts; those of a bulk request hold for each of its `contacts`. */
+export const aliasesOf = (id: OperationId): Aliases => aliases[id] ?? {}
+
+/** The fields with every alias in its own spelling; a field given in both keeps the value of its own. */
+export function unalias(id: OperationId, input: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const names = aliases[id]
+  if (!names) return input
+  if (id !== 'contacts.bulk_enrich' || !Array.isArray(input.contacts)) return renamed(input, names)
+  return { ...input, contacts: input.contacts.map((one) => (isFields(one) ? renamed(one, names) : one)) }
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+function renamed(fields: Readonly<Record<string, unknown>>, names: Aliases): Record<string, unknown> {
+  const found = Object.entries(names).filter(([alias]) => Object.hasOwn(fields, alias))
+  const own = Object.fromEntries(found.map(([alias, name]) => [name, fields[alias]]))
+  return found.length === 0 ? fields : { ...own, ...fields }
+}

@@ -1,0 +1,73 @@
+/** What one operation of the API is, as plain data. A row has no functions, so it can be printed and tested. */
+
+/** A rate limit: so many requests in one window. */
+export type Limit = readonly [requests: number, per: 'second' | 'minute']
+
+/** Which request limits count a call: the plan's requests per minute, and the endpoint's own. */
+export interface Rate {
+  readonly plan: boolean
+  readonly own?: Limit
+}
+
+/** What is paid for. A handler reports how many of each it found; the pipeline multiplies by the price. */
+export type Unit = 'company' | 'person' | 'job' | 'email' | 'personal_email' | 'phone' | 'number'
+
+/** Plan quotas: profiles (daily) and companies (daily and monthly). */
+export type Quota = 'profiles' | 'companies'
+
+/** How much a request must be able to pay before any work: see `docs/rules.md`. */
+export type Needs = 'unit' | 'types' | 'contacts' | 'numbers' | 'records'
+
+/** A session on the network that a call needs: always, unless `live: false`, or for the source `live`. */
+export interface Session {
+  readonly when: 'always' | 'live' | 'source'
+  /** Needs the premium search tool too; `url` where the url that was given is one of its urls. */
+  readonly premium?: 'yes' | 'url'
+}
+
+/** What makes two CSV rows the same lookup. */
+export type Identity = 'company' | 'person' | 'contact' | 'email' | 'number'
+
+/** One row of the operation table. */
+export interface Facts {
+  /** Words after `prospect`. Rows may share a command: `flag` then chooses between them. */
+  readonly command: string
+  readonly flag?: string
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Relative to the base address, with `{name}` for path parameters. */
+  readonly path: string
+  /** Status of a success. */
+  readonly ok: 200 | 201 | 202
+  readonly summary: string
+  /** Credits per unit found; empty when the operation spends none. */
+  readonly price: Partial<Readonly<Record<Unit, number>>>
+  /** What must be affordable before the work; only on priced operations. */
+  readonly needs?: Needs
+  readonly quota?: Quota
+  /** One rate, or one for live results and one for `live: false`. */
+  readonly rate: Rate | { readonly live: Rate; readonly database: Rate }
+  /** The plan counter shared with other operations; its own id unless named. */
+  readonly group?: string
+  readonly session?: Session
+  /** Shape of its own 400, 404, 409 and 422 bodies: `{error}` or `{error: status, message}`. */
+  readonly errors: 'text' | 'coded'
+  /** Takes an idempotency key. */
+  readonly idempotent: boolean
+  /** Starts work whose results are delivered later. */
+  readonly starts?: 'import' | 'waterfall'
+  /** Usable with `--csv`; `found` names the array of a one-to-many reply. */
+  readonly batch?: { readonly identity: Identity; readonly found?: string }
+  /** Largest request body in bytes, where it is not the usual 1 MiB. */
+  readonly bodyLimit?: number
+  /** Columns of a table on a terminal; dotted paths into the reply (or into one of its records). */
+  readonly columns: readonly string[]
+}
+
+/** The rate that applies to a request: anything but the boolean `false` counts as live. */
+export function rateOf(facts: Facts, live?: unknown): Rate {
+  if (!('live' in facts.rate)) return facts.rate
+  return live === false ? facts.rate.database : facts.rate.live
+}
+
+/** Whether a call can ever spend credits. */
+export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).length > 0

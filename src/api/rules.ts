@@ -1,0 +1,72 @@
+import * as z from 'zod'
+import type { Refusal } from './fields.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Whether a field was given; an empty list says nothing. */
+export const isGiven = (value: unknown): boolean =>
+  value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
+
+/** What a rule finds wrong: the row of the error table, and a sentence (for `missing_keys`: the keys). */
+export interface Objection extends Refusal {
+  readonly reason: string
+}
+
+/** A rule that several fields must fulfil together, as a check of their object. */
+export const rule = (object: (fields: Fields) => Objection | undefined) =>
+  z.check<Fields>(({ value, issues }) => {
+    const objection = object(value)
+    if (!objection) return
+    const { reason, error } = objection
+    issues.push({ code: 'custom', input: value, message: reason, params: { error } satisfies Refusal })
+  })
+
+/** A sentence that answers 400. */
+export const badRequest = (reason: string): Objection => ({ error: 'bad_request', reason })
+/** A sentence that answers 422. */
+export const invalid = (reason: string): Objection => ({ error: 'invalid', reason })
+/** Fields that the others make necessary: 400. */
+export const missing = (...keys: string[]): Objection => ({ error: 'missing_keys', reason: keys.join(', ') })
+
+/** Without one of these fields it is not known what is meant: 400. */
+export const atLeastOne = (...keys: string[]) =>
+  rule((fields) =>
+    keys.some((key) => isGiven(fields[key]))
+      ? undefined
+      : badRequest(`Provide at least one of: ${keys.join(', ')}`),
+  )
+
+/** One of these fields: none is 400, more than one 422. */
+export const exactlyOne = (...keys: string[]) =>
+  rule((fields) => {
+    const count = keys.filter((key) => isGiven(fields[key])).length
+    if (count === 1) return undefined
+    return count === 0
+      ? badRequest(`Provide one of: ${keys.join(', ')}`)
+      : invalid(`Provide only one of: ${keys.join(', ')}`)
+  })
+
+/** Two fields that exclude each other: 422. */
+export const notTogether = (key: string, ...others: string[]) =>
+  rule((fields) => {
+    const clash = others.filter((other) => isGiven(fields[other]))
+    return isGiven(fields[key]) && clash.length > 0
+      ? invalid(`${key} cannot be combined with ${clash.join(', ')}`)
+      : undefined
+  })
+
+/** The ends of a range, the smaller one first: 422. */
+export const inOrder = (from: string, to: string) =>
+  rule((fields) => {
+    const [low, high] = [fields[from], fields[to]]
+    const ordered = typeof low !== typeof high || (low as number | string) <= (high as number | string)
+    return ordered
+      ? undefined
+      : invalid(`${from} must not be ${typeof low === 'string' ? 'after' : 'above'} ${to}`)
+  })
+
+/** A cursor knows its place, so that a page beside it is a contradiction: 400. */
+export const cursorOrPage = () =>
+  rule(({ cursor, page }) =>
+    cursor !== undefined && page !== undefined ? badRequest('Use cursor or page, not both') : undefined,
+  )

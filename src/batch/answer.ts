@@ -1,0 +1,76 @@
+import type { Reply } from '../api/caller.js'
+import { isOk } from '../api/caller.js'
+import { type Failure, failureOf } from '../api/errors.js'
+
+/** What became of a row. */
+export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
+
+/** Where an answer came from: a call, the store of earlier runs, or an equal row of this file. */
+export type Source = 'live' | 'store' | 'duplicate'
+
+/** The answer to one lookup. */
+export interface Answer {
+  readonly status: Status
+  readonly error: string | null
+  /** Body of the reply when something was found, else undefined. */
+  readonly body: unknown
+  /** What it cost. */
+  readonly credits: number
+}
+
+/** What a reply means to a run: an answer, a pause before the same call, or the end. */
+export type Verdict =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'wait'; readonly ms: number; readonly atOnce: number | undefined }
+  | { readonly kind: 'stop'; readonly failure: Failure }
+
+/** Exit codes of refusals that every further row would meet too: key, credits, weekly limit, plan limit. */
+const stopping = new Set([3, 4, 5, 6])
+
+/** Decides what a reply means; `nowMs` is real time, for `Retry-After` given as a date. */
+export function judge(reply: Reply, resolved: (body: unknown) => boolean, nowMs: number): Verdict {
+  if (isOk(reply)) {
+    const found = resolved(reply.body)
+    return answered(found ? 'found' : 'not_found', null, reply, found)
+  }
+  const failure = failureOf(reply.status, reply.body)
+  if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
+  if (stopping.has(failure.exit)) return { kind: 'stop', failure }
+  if (reply.status === 404 || (reply.status === 400 && saysNotFound(failure.text)))
+    return answered('not_found', failure.text, reply, false)
+  const invalid = reply.status === 400 || reply.status === 422
+  return answered(invalid ? 'invalid' : 'failed', failure.text, reply, false)
+}
+
+/** Whether a reply holds anything at all: some value that is not null, empty, or an empty list. */
+export function holdsSomething(value: unknown): boolean {
+  if (value === null || value === undefined || value === '') return false
+  if (typeof value !== 'object') return true
+  return Object.values(value).some(holdsSomething)
+}
+
+function answered(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {
+  return {
+    kind: 'answer',
+    answer: { status, error, body: withBody ? reply.body : undefined, credits: reply.credits },
+  }
+}
+
+const saysNotFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)
+
+function pause({ headers }: Reply, nowMs: number): Verdict {
+  const limit = Number(headers['ratelimit-limit'])
+  return {
+    kind: 'wait',
+    ms: millisOf(headers['retry-after'], nowMs) ?? millisOf(headers['ratelimit-reset'], nowMs) ?? 1_000,
+    atOnce: limit >= 1 ? limit : undefined,
+  }
+}
+
+/** Seconds, or an HTTP date. */
+function millisOf(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined || value.trim() === '') return undefined
+  const seconds = Number(value)
+  const ms = Number.isNaN(seconds) ? Date.parse(value) - nowMs : seconds * 1_000
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
+}

@@ -1,0 +1,67 @@
+import type { Source, Status } from './answer.js'
+import { cellOf, defuse } from './cells.js'
+import { type ResultColumn, valueAt } from './columns.js'
+
+/** One row of the output: what came in, and what became of it. */
+export interface OutputRow {
+  readonly cells: readonly string[]
+  /** Body of the reply, or undefined. */
+  readonly body: unknown
+  readonly status: Status
+  readonly error: string | null
+  readonly credits: number
+  /** null for rows that were never looked up. */
+  readonly source: Source | null
+}
+
+/** Columns that every output has; input columns of these names are overwritten. */
+export const statusColumns = ['_status', '_error', '_credits', '_source'] as const
+
+type StatusColumn = (typeof statusColumns)[number]
+
+/** What the output looks like, as cells and as objects. */
+export interface Layout {
+  readonly header: readonly string[]
+  cells(row: OutputRow): string[]
+  record(row: OutputRow): Record<string, unknown>
+}
+
+/** Input columns in order, then results (`result.NAME` where the input has that name), then the status columns. */
+export function createLayout(
+  input: readonly string[],
+  results: readonly ResultColumn[],
+  raw = false,
+): Layout {
+  const taken = new Set(input)
+  const named = results.map((column) => ({ path: column.path, name: freeName(column.name, taken) }))
+  const appended = statusColumns.filter((name) => !taken.has(name))
+  const header = [...input, ...named.map(({ name }) => name), ...appended]
+  const places = statusColumns.map((name) => [name, header.indexOf(name)] as const)
+  const safe = raw ? (cell: string) => cell : defuse
+  return {
+    header,
+    cells(row) {
+      const cells: string[] = []
+      for (let at = 0; at < input.length; at++) cells.push(safe(row.cells[at] ?? ''))
+      for (const { path } of named) cells.push(row.body === undefined ? '' : safe(cellOf(valueAt(row.body, path))))
+      for (const [name, at] of places) cells[at] = safe(cellOf(statusValue(row, name)))
+      return cells
+    },
+    record(row) {
+      const record = Object.fromEntries(input.map((name, at) => [name, row.cells[at] ?? '']))
+      const keys = Object.keys(topLevel(results))
+      for (const key of keys) record[taken.has(key) ? freeName(key, taken) : key] = null as never
+      return record
+    },
+  }
+}
+
+function statusValue(row: OutputRow, name: StatusColumn): string | number | null {
+  if (name === '_status') return row.status
+  if (name === '_error') return row.error
+  return name === '_credits' ? row.credits : row.source
+}
+
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  return taken.has(name) || name.startsWith('_') ? freeName(`result.${name}`, taken) : name
+}

@@ -1,0 +1,31 @@
+/** The candidate that a mistyped word most likely means, or nothing when none is near. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const typed = word.toLowerCase()
+  const ranked = candidates
+    .map((candidate) => ({ candidate, distance: distance(typed, candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)
+  const best = ranked[0]
+  return best && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
+}
+
+/** Letters to insert, remove, change or swap to get from one word to the other. */
+function distance(from: string, to: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: to.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const change = from[i - 1] === to[j - 1] ? 0 : 1
+      const swapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]
+      row[j] = Math.min(
+        (last[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (last[j - 1] ?? 0) + change,
+        swapped ? (beforeLast[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+      )
+    }
+    beforeLast = last
+    last = row
+  }
+  return last[to.length] ?? 0
+}

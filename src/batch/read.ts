@@ -1,0 +1,137 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { undefuse } from './cells.js'
+import { detectDialect } from './delimiter.js'
+import { decode, detectEncoding, type Encoding } from './encoding.js'
+import { CsvError, systemReason } from './errors.js'
+import { parseRows, type Row } from './parse.js'
+
+/** How a file is read where it cannot be, or should not be, recognised by itself. */
+export interface ReadOptions {
+  /** A label that TextDecoder knows, such as `windows-1252`. */
+  readonly encoding?: string | undefined
+  readonly delimiter?: string | undefined
+  /** Leaves cells as they are in the file, also those that were made safe for spreadsheets. */
+  readonly raw?: boolean | undefined
+  /** Longest row in bytes. */
+  readonly limit?: number | undefined
+}
+
+/** A CSV file that has been recognised; its rows can be read several times. */
+export interface Table {
+  readonly path: string
+  readonly header: readonly string[]
+  readonly headerLine: number
+  readonly encoding: string
+  readonly delimiter: string
+  /** The rows after the header, in batches, in constant memory. A row may have more or fewer cells than the header. */
+  rows(): AsyncGenerator<readonly Row[]>
+}
+
+const sampleBytes = 65_536
+
+/** Opens a CSV file: recognises encoding and delimiter and checks its header. */
+export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
+  const head = await readHead(path)
+  const encoding = detectEncoding(head, options.encoding)
+  const dialect = detectDialect(await sampleText(head, encoding))
+  const delimiter = options.delimiter ?? dialect.delimiter
+  const rows = () =>
+    parseRows(after(Buffer.byteLength(dialect.preamble), decode(fileChunks(path, encoding.mark), encoding)), {
+      delimiter,
+      firstLine: dialect.preamble === '' ? 1 : 2,
+      ...(options.limit === undefined ? {} : { limit: options.limit }),
+    })
+  const header = await headerOf(path, rows(), options.raw === true)
+  return {
+    path,
+    header: header.cells,
+    headerLine: header.line,
+    encoding: encoding.label,
+    delimiter,
+    rows: () => withoutHeader(rows(), options.raw === true),
+  }
+}
+
+/** Keeps what comes from a stream in a new file, readable by its owner only, so that it can be read twice. */
+export async function spool(stream: NodeJS.ReadableStream, file: string): Promise<void> {
+  await pipeline(stream, createWriteStream(file, { flags: 'wx', mode: 0o600 }))
+}
+
+async function readHead(path: string): Promise<Buffer> {
+  try {
+    if (!(await stat(path)).isFile())
+      throw new CsvError(`${path} is no regular file. To read from a pipe, use --csv - and redirect it to stdin.`)
+    const file = await open(path)
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(sampleBytes), 0, sampleBytes, 0)
+      return buffer.subarray(0, bytesRead)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
+async function* fileChunks(path: string, start: number): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(path, { start }) as AsyncIterable<Buffer>
+  } catch (error) {
+    throw unreadable(path, error)
+  }
+}
+
+/** Leaves out the first bytes of a text. */
+async function* after(bytes: number, texts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let left = bytes
+  for await (const text of texts) {
+    yield text.subarray(left)
+    left = Math.max(0, left - text.length)
+  }
+}
+
+function unreadable(path: string, error: unknown): unknown {
+  if (error instanceof CsvError) return error
+  return new CsvError(`${path} cannot be read: ${systemReason(error)}.`)
+}
+
+async function sampleText(head: Buffer, encoding: Encoding): Promise<string> {
+  return new TextDecoder(encoding.label).decode(head.subarray(encoding.mark), { stream: true })
+}
+
+async function headerOf(path: string, batches: AsyncGenerator<Row[]>, raw: boolean): Promise<Row> {
+  for await (const [row] of batches) {
+    if (!row) continue
+    const header = raw ? row : restored(row)
+    checkHeader(header)
+    return header
+  }
+  throw new CsvError(`${path} is empty. Its first line must name the columns.`)
+}
+
+function checkHeader({ cells, line }: Row): void {
+  if (cells.every((name) => name.trim() === ''))
+    throw new CsvError('this should name the columns, but all its cells are empty.', line)
+  const seen = new Map<string, number>()
+  cells.forEach((name, at) => {
+    const before = seen.get(name)
+    if (before !== undefined && name !== '')
+      throw new CsvError(`columns ${before + 1} and ${at + 1} are both named "${name}". Rename one of them.`, line)
+    seen.set(name, at)
+  })
+}
+
+async function* withoutHeader(batches: AsyncGenerator<Row[]>, raw: boolean): AsyncGenerator<readonly Row[]> {
+  let seen = false
+  for await (const batch of batches) {
+    const rows = seen ? batch : batch.slice(1)
+    seen ||= batch.length > 0
+    if (rows.length > 0) yield raw ? rows : rows.map(restored)
+  }
+}
+
+function restored(row: Row): Row {
+  return row.cells.some((cell) => cell.startsWith("'")) ? { line: row.line, cells: row.cells.map(undefuse) } : row
+}

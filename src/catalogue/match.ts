@@ -1,0 +1,101 @@
+import type { CompanyQuery } from '../engine/ports.js'
+import type { Connection } from '../storage/driver.js'
+import { domainOf } from './domain.js'
+import { foldName } from './name.js'
+import { type Profile, profileOf } from './profile.js'
+
+/** A company that may be meant. `name` is folded; `slug` and `network_id` are what its profile url says. */
+export interface Candidate {
+  readonly key: number
+  readonly domain: string | null
+  readonly network_id: string | null
+  readonly slug: string | null
+  readonly name: string | null
+  readonly country: string | null
+  readonly record: string
+}
+
+/** A query with its identifiers as they are compared; those that say nothing are missing. */
+interface Wanted {
+  readonly profile: Profile | undefined
+  readonly domain: string | undefined
+  readonly name: string | undefined
+  readonly country: string | undefined
+}
+
+/** More companies than this at one profile url are a placeholder, not a company. */
+const mostAtProfile = 100
+
+const columns = 'SELECT key, domain, network_id, slug, name, country, record FROM companies WHERE'
+const byDomain = `${columns} domain = ?`
+const byId = `${columns} network_id = ? LIMIT ${mostAtProfile}`
+const bySlug = `${columns} slug = ? LIMIT ${mostAtProfile}`
+// A country is a part of a name. With a profile or domain unknown here, a company that has its own is another one.
+const byName = `${columns} name = ? AND (? IS NULL OR country IS NULL OR country = ?)
+  AND (? = 0 OR slug IS NULL AND network_id IS NULL) AND (? = 0 OR domain IS NULL) LIMIT 2`
+
+/**
+ * The company that is meant, or nothing: rather nothing than the wrong one. The strongest identifier decides
+ * (profile url, then domain, then name with country); a weaker one chooses among its candidates and never
+ * overrules it. Where a stronger one is unknown here, a weaker one finds only a company that has no value of
+ * its own for it.
+ */
+export async function matchCompany(connection: Connection, query: CompanyQuery): Promise<Candidate | undefined> {
+  const wanted = wantedOf(query)
+  if (wanted.profile) {
+    const candidates = await companiesAt(connection, wanted.profile)
+    if (candidates.length === mostAtProfile) return undefined
+    if (candidates.length > 0) return only(narrowed(candidates, wanted))
+  }
+  if (wanted.domain !== undefined) {
+    const company = await connection.get<Candidate>(byDomain, wanted.domain)
+    if (company) return wanted.profile && hasProfile(company) ? undefined : company
+  }
+  return wanted.name === undefined ? undefined : only(await companiesNamed(connection, wanted, wanted.name))
+}
+
+/** The companies whose profile this is; several when their owner has several domains. */
+export async function companiesAt(connection: Connection, { id, slug }: Profile): Promise<Candidate[]> {
+  if (id !== undefined) return await connection.all<Candidate>(byId, id)
+  return await connection.all<Candidate>(bySlug, slug ?? null)
+}
+
+async function companiesNamed(connection: Connection, wanted: Wanted, name: string): Promise<Candidate[]> {
+  const { profile, domain, country = null } = wanted
+  return await connection.all<Candidate>(
+    byName,
+    name,
+    country,
+    country,
+    profile ? 1 : 0,
+    domain === undefined ? 0 : 1,
+  )
+}
+
+function wantedOf(query: CompanyQuery): Wanted {
+  const profile = query.url ? profileOf(query.url) : undefined
+  return {
+    profile: profile?.kind === 'company' ? profile : undefined,
+    domain: query.domain ? domainOf(query.domain) : undefined,
+    name: (query.name && foldName(query.name)) || undefined,
+    country: query.country?.trim().toUpperCase() || undefined,
+  }
+}
+
+/** Of several companies with one profile, those that the weaker identifiers speak for, one after the other. */
+function narrowed(candidates: readonly Candidate[], wanted: Wanted): readonly Candidate[] {
+  const says: readonly ((company: Candidate) => boolean)[] = [
+    (company) => wanted.domain !== undefined && company.domain === wanted.domain,
+    (company) => wanted.name !== undefined && company.name === wanted.name,
+    (company) => wanted.country !== undefined && company.country === wanted.country,
+  ]
+  return says.reduce((left, speaks) => {
+    const chosen = left.length > 1 ? left.filter(speaks) : left
+    return chosen.length > 0 ? chosen : left
+  }, candidates)
+}
+
+const hasProfile = (company: Candidate): boolean => company.slug !== null || company.network_id !== null
+
+const only = (companies: readonly Candidate[]): Candidate | undefined =>
+  companies.length === 1 ? companies[0] : undefined

@@ -1,0 +1,100 @@
+import { attachedForms, leadingForms, trailingForms, trailingPhrases } from './legal-forms.js'
+
+const ascii = /^[\x20-\x7e]*$/
+const letters: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ı: 'i',
+}
+
+/** Text without accents, case and punctuation, words one space apart; initials run together (`S.A.` is `sa`). */
+export function foldText(text: string): string {
+  return joinInitials(
+    plainLetters(text)
+      .replace(/['’`´]/g, '')
+      .replace(/[&+]/g, ' and ')
+      .replace(/[^\p{L}\p{N}]+/gu, ' ')
+      .trim(),
+  )
+}
+
+/**
+ * A company's name as it is compared: folded, and without legal forms at its ends. A name that consists of
+ * nothing else keeps its last word; only blank text folds to nothing.
+ */
+export function foldName(name: string): string {
+  const folded = foldText(detached(name))
+  if (folded === '') return plainLetters(name).trim()
+  return withoutForms(folded)
+}
+
+/** A company's name without the legal forms at its end, otherwise as it is written. */
+export function cleanedName(name: string): string {
+  const core = detached(name).trim()
+  const wanted = foldName(core)
+  for (let end = core.length; end > 0; end = cutWord(core, end)) {
+    const rest = core.slice(0, end)
+    if (foldText(rest) === wanted) return rest.replace(/[\s,&.(–-]+$/u, '') || rest
+  }
+  return core
+}
+
+const cutWord = (text: string, end: number): number => text.slice(0, end).search(/[\s,.(]+[^\s,.(]*$/u)
+
+function plainLetters(text: string): string {
+  const lower = text.toLowerCase()
+  if (ascii.test(lower)) return lower
+  return lower
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] ?? letter)
+    .normalize('NFC')
+}
+
+const initials = /(?<![\p{L}\p{N}])\p{L}(?: \p{L})+(?![\p{L}\p{N}])/gu
+
+function joinInitials(folded: string): string {
+  return / \p{L}(?: |$)|^\p{L} /u.test(folded)
+    ? folded.replace(initials, (run) => run.replaceAll(' ', ''))
+    : folded
+}
+
+function withoutForms(folded: string): string {
+  let words = folded.split(' ')
+  while (words.length > 1) {
+    const fewer = withoutLast(words)
+    if (fewer === words) break
+    words = fewer
+  }
+  while (words.length > 1 && leadingForms.has(words[0] ?? '')) words = words.slice(1)
+  return words.join(' ')
+}
+
+/** Drops one legal form from the end, with the `and` that bound it (`& Co. KG`). */
+function withoutLast(words: readonly string[]): string[] {
+  const last = words.at(-1) ?? ''
+  const phrase = trailingPhrases.find(
+    (text) => words.length > text.split(' ').length && ` ${words.join(' ')}`.endsWith(` ${text}`),
+  )
+  const drop = phrase ? phrase.split(' ').length : trailingForms.has(last) ? 1 : 0
+  if (drop === 0) return words as string[]
+  const rest = words.slice(0, words.length - drop)
+  return rest.length > 1 && rest.at(-1) === 'and' ? rest.slice(0, -1) : rest
+}
+
+/** The name without the legal forms that are written together with it. */
+function detached(name: string): string {
+  if (ascii.test(name)) return name
+  let text = name.normalize('NFKC').trim()
+  for (const form of attachedForms) {
+    if (text.length > form.length && text.startsWith(form)) text = text.slice(form.length).trim()
+    if (text.length > form.length && text.endsWith(form)) text = text.slice(0, -form.length).trim()
+  }
+  return text || name
+}

@@ -1,0 +1,37 @@
+/** A line that was not taken, and why. */
+export interface Rejected {
+  /** Line in the file where the record begins, counted from 1; for records without a file, their number. */
+  readonly line: number
+  readonly reason: string
+}
+
+/** What an import did. */
+export interface ImportReport {
+  readonly added: number
+  readonly updated: number
+  /** Companies created because people or jobs named a domain or profile url nobody had yet. */
+  readonly companies: number
+  /** The first of them; `rejectedTotal` counts all. */
+  readonly rejected: readonly Rejected[]
+  readonly rejectedTotal: number
+  /** Which column was read as which field; empty for records that carry field names. */
+  readonly mapping: Readonly<Record<string, string>>
+  /** Columns that were left aside. */
+  readonly ignored: readonly string[]
+}
+
+/** Rejected lines kept in a report. */
+export const rejectsKept = 1_000
+
+/** A file that cannot be read on: what is wrong, where, and what was kept until then. A mistake of usage. */
+export class ImportError extends Error {
+  readonly line: number | undefined
+  /** What had been imported before; set by the import. */
+  report: ImportReport | undefined
+
+  constructor(message: string, line?: number) {
+    super(line === undefined ? message : `Line ${line}: ${message}`)
+    this.name = 'ImportError'
+    this.line = line
+  }
+}

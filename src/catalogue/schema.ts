@@ -1,0 +1,104 @@
+import type { Migration } from '../storage/migrate.js'
+
+// A record is kept as JSON without its absent keys, ready to be answered; beside it stand only the columns that
+// something is found or filtered by. Texts for keyword search keep no second copy of the record.
+const first = `
+CREATE TABLE companies (
+  key INTEGER PRIMARY KEY,
+  domain TEXT UNIQUE,
+  network_id TEXT,
+  slug TEXT,
+  name TEXT,
+  country TEXT,
+  industry TEXT,
+  size INTEGER,
+  headcount INTEGER,
+  record TEXT NOT NULL
+) STRICT;
+CREATE INDEX companies_by_network_id ON companies (network_id) WHERE network_id IS NOT NULL;
+CREATE INDEX companies_by_slug ON companies (slug) WHERE slug IS NOT NULL;
+CREATE INDEX companies_by_name ON companies (name);
+CREATE VIRTUAL TABLE companies_text USING fts5 (
+  name, about, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
+
+CREATE TABLE technologies (
+  key INTEGER PRIMARY KEY,
+  slug TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  category TEXT
+) STRICT;
+CREATE TABLE company_technologies (
+  technology INTEGER NOT NULL REFERENCES technologies (key),
+  company INTEGER NOT NULL REFERENCES companies (key),
+  confidence REAL NOT NULL,
+  mentions INTEGER NOT NULL,
+  PRIMARY KEY (technology, company)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE headcount_history (
+  company INTEGER NOT NULL REFERENCES companies (key),
+  department TEXT NOT NULL,
+  date TEXT NOT NULL,
+  headcount INTEGER NOT NULL,
+  PRIMARY KEY (company, department, date)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE people (
+  key INTEGER PRIMARY KEY,
+  company INTEGER REFERENCES companies (key),
+  network_id TEXT NOT NULL UNIQUE,
+  slug TEXT,
+  email TEXT,
+  personal_email TEXT,
+  name TEXT NOT NULL,
+  country TEXT,
+  seniority INTEGER,
+  function INTEGER,
+  record TEXT NOT NULL
+) STRICT;
+CREATE INDEX people_by_slug ON people (slug) WHERE slug IS NOT NULL;
+CREATE INDEX people_by_email ON people (email) WHERE email IS NOT NULL;
+CREATE INDEX people_by_personal_email ON people (personal_email) WHERE personal_email IS NOT NULL;
+CREATE INDEX people_by_company ON people (company, name);
+CREATE VIRTUAL TABLE people_text USING fts5 (
+  name, title, about, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE TABLE phones (
+  number TEXT NOT NULL,
+  person INTEGER NOT NULL REFERENCES people (key),
+  messenger INTEGER,
+  PRIMARY KEY (number, person)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE jobs (
+  key INTEGER PRIMARY KEY,
+  company INTEGER NOT NULL REFERENCES companies (key),
+  identity TEXT NOT NULL UNIQUE,
+  posted_at INTEGER,
+  country TEXT,
+  record TEXT NOT NULL
+) STRICT;
+CREATE INDEX jobs_by_company ON jobs (company, posted_at);
+CREATE VIRTUAL TABLE jobs_text USING fts5 (
+  title, description, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
+
+CREATE TABLE posts (
+  key INTEGER PRIMARY KEY,
+  identity TEXT NOT NULL UNIQUE,
+  author TEXT,
+  published_at INTEGER,
+  record TEXT NOT NULL
+) STRICT;
+CREATE TABLE engagers (
+  post INTEGER NOT NULL REFERENCES posts (key),
+  profile TEXT NOT NULL,
+  engagement TEXT NOT NULL,
+  url TEXT NOT NULL,
+  PRIMARY KEY (post, profile, engagement)
+) STRICT, WITHOUT ROWID;
+`
+
+/** The steps from an empty database to the catalogue's schema. */
+export const schema: readonly Migration[] = [{ sqlite: first }]

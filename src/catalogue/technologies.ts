@@ -1,0 +1,131 @@
+import type { Technology } from '../engine/ports.js'
+import type { Connection } from '../storage/driver.js'
+import type { Given } from './kind.js'
+import { foldText } from './name.js'
+import { decimal, text, Unreadable, whole } from './values.js'
+import type { Writing } from './writing.js'
+
+/** A technology that a company uses; what is not known is missing. */
+export interface TechnologyUse {
+  readonly slug: string
+  readonly name?: string | undefined
+  readonly category?: string | undefined
+  /** From 0 to 1. */
+  readonly confidence?: number | undefined
+  readonly mentions?: number | undefined
+}
+
+/** Reads the technologies given for a company, by slug or with details; undefined when neither is given. */
+export function readUses(
+  slugs: readonly string[] | undefined,
+  details: readonly Given[] | undefined,
+): TechnologyUse[] | undefined {
+  if (!slugs && !details) return undefined
+  const uses = new Map<string, TechnologyUse>()
+  for (const slug of slugs ?? []) uses.set(slugOf(slug), { slug: slugOf(slug) })
+  for (const detail of details ?? []) {
+    const use = readUse(detail)
+    uses.set(use.slug, use)
+  }
+  return [...uses.values()]
+}
+
+const levels: Readonly<Record<string, number>> = { low: 0.3, medium: 0.6, high: 1 }
+
+function readUse(detail: Given): TechnologyUse {
+  const name = text(detail.name)
+  const slug = text(detail.slug) ?? name
+  if (slug === undefined) throw new Unreadable('technology_details: each needs a slug')
+  const level = typeof detail.confidence === 'string' ? levels[detail.confidence.toLowerCase()] : undefined
+  const confidence = level ?? decimal(detail.confidence)
+  if (confidence !== undefined && (confidence < 0 || confidence > 1))
+    throw new Unreadable('technology_details: confidence must be from 0 to 1')
+  return { slug: slugOf(slug), name, category: text(detail.category), confidence, mentions: whole(detail.job_mentions) }
+}
+
+/** The slug of a technology that is given by slug or name. */
+const slugOf = (words: string): string => words.toLowerCase().replace(/[^\p{L}\p{N}.+#_-]+/gu, '-').replace(/^-+|-+$/g, '')
+
+/**
+ * Makes these the technologies of a company. One that it used before keeps the confidence and mentions that are
+ * not given anew; one that is known only by its slug has confidence 1.
+ */
+export async function writeUses(
+  writing: Writing,
+  company: number,
+  before: readonly string[],
+  uses: readonly TechnologyUse[],
+): Promise<void> {
+  const kept = new Set(uses.map(({ slug }) => slug))
+  for (const slug of before) {
+    if (kept.has(slug)) continue
+    const technology = await technologyKey(writing, { slug })
+    await writing.connection.run(
+      'DELETE FROM company_technologies WHERE technology = ? AND company = ?',
+      technology,
+      company,
+    )
+  }
+  for (const use of uses) await writeUse(writing, company, use)
+}
+
+async function writeUse(writing: Writing, company: number, use: TechnologyUse): Promise<void> {
+  const known = [use.confidence ?? null, use.mentions ?? null]
+  await writing.connection.run(
+    `INSERT INTO company_technologies (technology, company, confidence, mentions)
+      VALUES (?, ?, coalesce(?, 1), coalesce(?, 0))
+      ON CONFLICT DO UPDATE SET confidence = coalesce(?, confidence), mentions = coalesce(?, mentions)`,
+    await technologyKey(writing, use),
+    company,
+    ...known,
+    ...known,
+  )
+}
+
+async function technologyKey(writing: Writing, use: TechnologyUse): Promise<number> {
+  const known = writing.technologies.get(use.slug)
+  if (known !== undefined && use.name === undefined && use.category === undefined) return known
+  const row = await writing.connection.get<{ key: number }>(
+    `INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)
+      ON CONFLICT (slug) DO UPDATE SET name = coalesce(?, name), category = coalesce(?, category) RETURNING key`,
+    use.slug,
+    use.name ?? titled(use.slug),
+    use.category ?? null,
+    use.name ?? null,
+    use.category ?? null,
+  )
+  if (!row) throw new Error('a technology was not written')
+  writing.technologies.set(use.slug, row.key)
+  return row.key
+}
+
+const titled = (slug: string): string => slug.replace(/(^|-)(\p{L})/gu, (_, dash: string, letter: string) => (dash ? ' ' : '') + letter.toUpperCase())
+
+/**
+ * Technologies whose slug or name holds the query (accents, case and separators aside), best first: the same,
+ * then beginning with it, then a word beginning with it. All in slug order when the query is empty.
+ */
+export async function findTechnologies(connection: Connection, query: string, limit: number): Promise<Technology[]> {
+  const all = await connection.all<Technology>('SELECT slug, name, category FROM technologies ORDER BY slug')
+  const wanted = squeezed(query)
+  if (query.trim() === '') return all.slice(0, limit)
+  if (wanted === '') return []
+  return all
+    .map((technology) => ({ technology, rank: rankOf(technology, query, wanted) }))
+    .filter(({ rank }) => rank < 4)
+    .sort((a, b) => a.rank - b.rank || a.technology.name.length - b.technology.name.length)
+    .slice(0, limit)
+    .map(({ technology }) => technology)
+}
+
+function rankOf({ slug, name }: Technology, query: string, wanted: string): number {
+  const keys = [squeezed(slug), squeezed(name)]
+  if (keys.includes(wanted)) return 0
+  if (keys.some((key) => key.startsWith(wanted))) return 1
+  if (` ${foldText(name)}`.includes(` ${foldText(query)}`)) return 2
+  return keys.some((key) => key.includes(wanted)) ? 3 : 4
+}
+
+/** Letters, digits and the signs that tell `C++` and `C#` from `C`. */
+const squeezed = (words: string): string =>
+  words.toLowerCase().normalize('NFKD').replace(/[^\p{L}\p{N}+#]/gu, '')

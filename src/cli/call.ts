@@ -1,0 +1,87 @@
+import type { CallOptions, Caller, Input, Reply } from '../api/caller.js'
+import type { Operation } from '../api/table.js'
+import type { Context, GlobalOptions } from './context.js'
+import { reportOfAnswer } from './exit.js'
+import { credited } from './facts.js'
+import { targetOf } from './target.js'
+
+/** Seconds a single command waits for a rate limit when nothing else is said. */
+const usualWait = 10
+
+/**
+ * Calls an operation for a single command: a rate limit is waited for while the waits together stay within
+ * `--max-wait`, with one line on stderr each; what remains is the answer.
+ */
+export async function callOnce(
+  context: Context,
+  caller: Caller,
+  operation: Operation,
+  input: Input,
+  options: GlobalOptions & { readonly idempotencyKey?: string | undefined },
+): Promise<Reply> {
+  const target = targetOf(options, context.streams.env, context.settings())
+  const patience = options.maxWait ?? target.maxWait ?? usualWait
+  const timeout = options.timeout ?? target.timeout
+  const apiKey = await context.apiKey(options)
+  for (let waited = 0; ; ) {
+    const call: CallOptions = { apiKey, idempotencyKey: options.idempotencyKey, ...deadline(timeout) }
+    const reply = await asked(context, caller, operation, input, call, options)
+    const seconds = reply.status === 429 ? secondsToWait(reply, context.clock.now()) : undefined
+    if (seconds === undefined || waited + seconds > patience) return reply
+    context.notify(`Rate limited: waiting ${seconds} s.`, options)
+    await context.sleep(seconds * 1_000)
+    waited += seconds
+  }
+}
+
+const deadline = (seconds: number | undefined): { signal?: AbortSignal } =>
+  seconds === undefined ? {} : { signal: AbortSignal.timeout(seconds * 1_000) }
+
+async function asked(
+  context: Context,
+  caller: Caller,
+  operation: Operation,
+  input: Input,
+  call: CallOptions,
+  options: GlobalOptions,
+): Promise<Reply> {
+  const started = context.clock.now()
+  const reply = await caller.call(operation.id, input, call)
+  if (options.verbose) {
+    const took = `${context.clock.now() - started} ms`
+    const headers = Object.entries(reply.headers).map(([name, value]) => `${name}: ${value}`)
+    const facts = [`${reply.status}`, credited(reply.credits), took, ...headers]
+    context.notify(`${operation.method} ${operation.path} → ${facts.join(', ')}`, options)
+  }
+  return reply
+}
+
+/** Seconds of `Retry-After`, given as a number or as a date; nothing when the answer has none. */
+export function secondsToWait(reply: Pick<Reply, 'headers'>, now: number): number | undefined {
+  const value = reply.headers['retry-after']
+  if (value === undefined) return undefined
+  if (/^\d+$/.test(value.trim())) return Math.max(1, Number(value))
+  const at = Date.parse(value)
+  return Number.isNaN(at) ? undefined : Math.max(1, Math.ceil((at - now) / 1_000))
+}
+
+/** Whether a lookup resolved nothing although the status is a success: exit 9, nothing was charged. */
+export function resolvesNothing(operation: Operation, reply: Reply): boolean {
+  const body = reply.body as Readonly<Record<string, unknown>> | null
+  if (operation.id === 'contacts.enrich_sync') return isBlank(body, ['email', 'personal_email', 'phone'])
+  if (operation.needs !== 'unit' || operation.batch?.found !== undefined) return false
+  return isBlank(body, ['id', 'name', 'full_name', 'domain', 'network_id', 'network_url', 'network_profile_url'])
+}
+
+const isBlank = (body: Readonly<Record<string, unknown>> | null, names: readonly string[]): boolean =>
+  names.every((name) => {
+    const value = body?.[name] ?? null
+    return value === null || value === '' || (Array.isArray(value) && value.length === 0)
+  })
+
+/** Exit code of an answer that is no success; a lookup's 400 that says "not found" is a 404 of other servers. */
+export function exitOfRefusal(operation: Operation, reply: Reply): number {
+  const report = reportOfAnswer(reply.status, reply.body)
+  const isLookup = operation.needs === 'unit'
+  return isLookup && reply.status === 400 && /not found/i.test(report.error) ? 9 : report.exit_code
+}

@@ -1,0 +1,59 @@
+import type { Command } from 'commander'
+import type { Shell } from '../shell.js'
+
+/** A hand-written command as the program mounts it: its one line of help, and its code, loaded when it is used. */
+export interface Handwritten {
+  readonly summary: string
+  /** Where help lists it. */
+  readonly group: 'machine' | 'data' | 'engine' | 'servers'
+  readonly load: () => Promise<(shell: Shell) => Command>
+}
+
+/** The commands that are not derived from the operation table, in the order of help. */
+export const handwritten: Readonly<Record<string, Handwritten>> = {
+  init: {
+    summary: 'Create a local workspace with a member, a key and credits',
+    group: 'machine',
+    load: async () => (await import('./init.js')).initCommand,
+  },
+  engine: {
+    summary: 'The local workspace: plan, credits, quotas, members, keys, clock, ledger',
+    group: 'engine',
+    load: async () => (await import('./engine.js')).engineCommand,
+  },
+  data: {
+    summary: 'The local catalogue: import, sample, stats, export',
+    group: 'data',
+    load: async () => (await import('./data.js')).dataCommand,
+  },
+  config: {
+    summary: 'Settings of this machine',
+    group: 'machine',
+    load: async () => (await import('./config.js')).configCommand,
+  },
+  profiles: {
+    summary: 'Named sets of settings',
+    group: 'machine',
+    load: async () => (await import('./profiles.js')).profilesCommand,
+  },
+  serve: {
+    summary: 'Serve the API over HTTP on this machine',
+    group: 'servers',
+    load: async () => (await import('./serve.js')).serveCommand,
+  },
+  api: {
+    summary: 'Call any path of the API',
+    group: 'machine',
+    load: async () => (await import('./api.js')).apiCommand,
+  },
+  openapi: {
+    summary: 'Print the OpenAPI document',
+    group: 'machine',
+    load: async () => (await import('./openapi.js')).openapiCommand,
+  },
+  completion: {
+    summary: 'Print a completion script for your shell',
+    group: 'machine',
+    load: async () => (await import('./completion.js')).completionCommand,
+  },
+}

@@ -1,0 +1,50 @@
+import { CommanderError } from 'commander'
+import type { Context, GlobalOptions } from './context.js'
+import { PipeClosed, type Report, reportOf, UsageError } from './exit.js'
+import { write } from './io.js'
+import { formatOf } from './output.js'
+import { oneLine } from './terminal.js'
+
+/** Tells what went wrong on stderr: one line for a person, one object when the output is JSON. Answers the exit code. */
+export async function complain(context: Context, report: Report, options: GlobalOptions): Promise<number> {
+  const { stderr } = context.streams
+  const text = isJson(context, options) ? JSON.stringify(report) : oneLine(sentence(report))
+  await write(stderr, `${context.redact(text)}\n`)
+  return report.exit_code
+}
+
+/** Whether the result is JSON, chosen or by default. */
+export const isJson = (context: Context, options: GlobalOptions): boolean =>
+  ['json', 'ndjson'].includes(formatOf(options, context.streams))
+
+const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
+
+/** What a command's end means: an exit code, told to the person where there is something to tell. */
+export async function outcomeOf(error: unknown, context: Context, options: GlobalOptions): Promise<number> {
+  if (error instanceof PipeClosed) return 0
+  if (error instanceof CommanderError && error.exitCode === 0) return 0
+  const report = reportOf(error instanceof CommanderError ? usage(error) : error)
+  return report ? complain(context, report, options) : bug(error, context, options)
+}
+
+/** What commander found wrong, in our words; what was typed after `=` could be a secret and is left out. */
+function usage(error: CommanderError): UsageError {
+  const [first = '', suggestion = ''] = error.message.replace(/^error: /, '').split('\n')
+  const text = first.replace(/'(--?[^'=]+)=[^']*'/g, "'$1'").replace(/'/g, '"')
+  const meant = suggestion.replace(/^\(|\)$/g, '')
+  return new UsageError(`${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.'), `${meant} Add --help to see what it takes.`.trim())
+}
+
+async function bug(error: unknown, context: Context, options: GlobalOptions): Promise<number> {
+  const text = error instanceof Error ? error.message : String(error)
+  const report: Report = {
+    error: `This is a bug in prospect: ${text}`,
+    code: 'bug',
+    status: null,
+    exit_code: 1,
+    hint: 'Please report it on the issues page of its repository, with the command; --verbose shows where it happened.',
+  }
+  const wantsStack = options.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
+  if (wantsStack && error instanceof Error) await write(context.streams.stderr, `${context.redact(error.stack ?? '')}\n`)
+  return complain(context, report, options)
+}

@@ -1,0 +1,109 @@
+/** A record of a result: an object of named values. */
+export type Row = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The value at a dotted path; nothing where the path ends early. */
+export function valueAt(record: unknown, path: string): unknown {
+  if (!isObject(record)) return undefined
+  if (Object.hasOwn(record, path)) return record[path]
+  const dot = path.indexOf('.')
+  return dot < 0 ? undefined : valueAt(record[path.slice(0, dot)], path.slice(dot + 1))
+}
+
+/** The list inside a body, and what stands beside it. */
+export interface Listing {
+  readonly rows: readonly Row[]
+  /** The body is a list, or carries one. */
+  readonly isList: boolean
+  /** Name of the property that holds the list. */
+  readonly from?: string
+}
+
+/**
+ * Finds the records of a body: the body itself when it is a list or when it has the columns, else the list in it
+ * whose records have them (`{lists, pagination}`, `{jobs, total_jobs}`).
+ */
+export function recordsIn(body: unknown, columns: readonly string[] = []): Listing {
+  if (Array.isArray(body)) return { rows: body.map(asRow), isList: true }
+  if (!isObject(body)) return { rows: [asRow(body)], isList: false }
+  if (columns.length === 0 || columns.some((column) => valueAt(body, column) !== undefined))
+    return { rows: [body], isList: false }
+  const lists = Object.entries(body).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]))
+  const fits = (list: readonly unknown[]) =>
+    list.length === 0 || columns.some((column) => valueAt(list[0], column) !== undefined)
+  const found =
+    lists.find(([, list]) => list.length > 0 && fits(list)) ?? lists.find(([, list]) => fits(list))
+  if (!found) return { rows: [body], isList: false }
+  return { rows: found[1].map(asRow), isList: true, from: found[0] }
+}
+
+const asRow = (value: unknown): Row => (isObject(value) ? value : { value })
+
+/** A record with its nested objects as dotted names; lists stay whole. */
+export function flattened(record: Row, prefix = ''): Record<string, unknown> {
+  const flat: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(record)) {
+    if (isObject(value) && Object.keys(value).length > 0)
+      Object.assign(flat, flattened(value, `${prefix}${name}.`))
+    else flat[`${prefix}${name}`] = value
+  }
+  return flat
+}
+
+/** All dotted names of some records, in the order they first appear. */
+export function namesOf(rows: readonly Row[]): string[] {
+  return [...new Set(rows.flatMap((row) => Object.keys(flattened(row))))]
+}
+
+/** What identifies a record, for `--format ids`; nothing when it has no such field. */
+export function idOf(record: Row): string | undefined {
+  const inner = isObject(record.message) ? record.message : record
+  for (const name of [
+    'id',
+    'uuid',
+    'enrichment_id',
+    'network_id',
+    'slug',
+    'network_url',
+    'profile_url',
+    'domain',
+    'email',
+  ]) {
+    const value = inner[name] ?? (isObject(inner.lead) ? inner.lead[name] : undefined)
+    if (typeof value === 'string' || typeof value === 'number') return String(value)
+  }
+  return undefined
+}
+
+/** Only the named fields of a record; objects keep their shape. */
+export function picked(record: Row, fields: readonly string[]): Row {
+  const result: Record<string, unknown> = {}
+  for (const field of fields) place(result, field.split('.'), valueAt(record, field) ?? null)
+  return result
+}
+
+function place(
+  target: Record<string, unknown>,
+  [head = '', ...rest]: readonly string[],
+  value: unknown,
+): void {
+  if (rest.length === 0) {
+    target[head] = value
+    return
+  }
+  const inner = isObject(target[head]) ? (target[head] as Record<string, unknown>) : {}
+  Object.defineProperty(target, head, { value: inner, enumerable: true, writable: true, configurable: true })
+  place(inner, rest, value)
+}
+
+/** A value as one line of text: lists joined, objects as JSON, nothing for null. */
+export function textOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (Array.isArray(value))
+    return value.every((item) => typeof item !== 'object' || item === null)
+      ? value.map(textOf).join('; ')
+      : JSON.stringify(value)
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

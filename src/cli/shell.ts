@@ -1,0 +1,74 @@
+import { Command } from 'commander'
+import type { Context, GlobalOptions } from './context.js'
+import { addGlobals, globalsOf, revealGlobals } from './flags.js'
+import { print, type View } from './output.js'
+import { lookOf } from './terminal.js'
+
+/** What a chosen command gets: its arguments, its own options, and the global ones. */
+export interface Invocation {
+  readonly args: readonly string[]
+  readonly options: Readonly<Record<string, unknown>>
+  readonly globals: GlobalOptions
+}
+
+/** Does a command's work and answers its exit code; nothing means 0. */
+export type Run = (invocation: Invocation) => Promise<number | undefined>
+
+/** What commands are made with, the derived and the hand-written ones alike. */
+export interface Shell {
+  readonly context: Context
+  /** A command that behaves like all others: help, errors, global options. */
+  command(name: string, summary: string): Command
+  /** Gives a command its work. */
+  action(command: Command, run: Run): Command
+  /** Prints a result in the chosen format, to stdout or to `-o`. */
+  print(body: unknown, globals: GlobalOptions, view?: View): Promise<void>
+  /** The exit code of the command that ran. */
+  exitCode(): number
+}
+
+/** Makes the shell of one invocation. */
+export function createShell(context: Context): Shell {
+  let code = 0
+  return {
+    context,
+    command: (name, summary) => configured(new Command(name).description(summary), context),
+    action: (command, run) =>
+      revealGlobals(command).action(async () => {
+        const globals = globalsOf(command)
+        code = (await run({ args: command.args, options: command.opts(), globals })) ?? 0
+      }),
+    print: (body, globals, view) => print(context, body, globals, view),
+    exitCode: () => code,
+  }
+}
+
+/** An area without work of its own: without a command it shows what there is. */
+export function asGroup(command: Command): Command {
+  return command.enablePositionalOptions().action(() => command.help())
+}
+
+function configured(command: Command, context: Context): Command {
+  const look = lookOf(context.streams.stdout, context.streams.env)
+  command
+    .exitOverride()
+    .allowExcessArguments(false)
+    .enablePositionalOptions()
+    .helpCommand(false)
+    .configureOutput({
+      writeOut: (text) => context.streams.stdout.write(text),
+      // What commander would write is part of the error it throws, which is reported once, in our form.
+      writeErr: () => {},
+      outputError: () => {},
+      getOutHelpWidth: () => Math.min(look.width, 110),
+      getOutHasColors: () => look.isTerminal,
+    })
+    .configureHelp({
+      styleTitle: look.bold,
+      showGlobalOptions: false,
+      helpWidth: Math.min(look.width, 110),
+    })
+  command.helpOption('-h, --help', 'show this help')
+  addGlobals(command)
+  return command
+}

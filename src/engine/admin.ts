@@ -1,0 +1,18 @@
+import { clockAdmin } from './admin/clock.js'
+import { memberAdmin } from './admin/members.js'
+import type { AdminPorts } from './admin/ports.js'
+import { reportAdmin } from './admin/report.js'
+import { workspaceAdmin } from './admin/workspaces.js'
+
+export { AdminError } from './admin/error.js'
+
+/** What the owner of an engine may do to the workspace in use, besides what its API offers. */
+export type Admin = ReturnType<typeof createAdmin>
+
+/** Administration over a store. Every change holds for the next request of every process. */
+export const createAdmin = (ports: AdminPorts) => ({
+  ...workspaceAdmin(ports),
+  ...memberAdmin(ports),
+  ...clockAdmin(ports),
+  ...reportAdmin(ports),
+})

@@ -1,0 +1,45 @@
+import type { StoredClock } from '../ports.js'
+import { engineTime } from '../time.js'
+import { AdminError } from './error.js'
+import type { AdminPorts } from './ports.js'
+
+/** Engine time as it is now. */
+export interface ClockState {
+  readonly now: number
+  readonly frozen: boolean
+  /** Engine time less real time. */
+  readonly offsetMs: number
+}
+
+const earliest = Date.UTC(2000, 0, 1)
+const latest = Date.UTC(2200, 0, 1)
+
+/** The engine's clock, which every process sees moved. */
+export function clockAdmin({ store, clock }: AdminPorts) {
+  const stateOf = (stored: StoredClock): ClockState => {
+    const real = clock.now()
+    const now = engineTime(stored, real)
+    return { now, frozen: stored.frozenAt !== null, offsetMs: now - real }
+  }
+  const change = (next: (stored: StoredClock, real: number) => StoredClock) =>
+    store.transaction(async (tx) => {
+      const stored = next(await tx.clock(), clock.now())
+      const at = engineTime(stored, clock.now())
+      if (!(at >= earliest && at < latest)) throw new AdminError('The clock goes from the year 2000 to 2200')
+      await tx.setClock(stored)
+      return stateOf(stored)
+    })
+  return {
+    clock: async () => stateOf(await store.read((reads) => reads.clock())),
+    /** Sets engine time; it goes on from there, or stands still when frozen. */
+    setClock: (at: number, frozen: boolean) =>
+      change((_, real) => ({ offsetMs: Math.round(at - real), frozenAt: frozen ? at : null })),
+    /** Moves engine time by milliseconds, forwards or back; a frozen clock stays frozen. */
+    advanceClock: (ms: number) =>
+      change((stored) => ({
+        offsetMs: stored.offsetMs + Math.round(ms),
+        frozenAt: stored.frozenAt === null ? null : stored.frozenAt + Math.round(ms),
+      })),
+    resetClock: () => change(() => ({ offsetMs: 0, frozenAt: null })),
+  }
+}

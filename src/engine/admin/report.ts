@@ -1,0 +1,87 @@
+import { isListedPlan } from '../../api/plans.js'
+import { grantDue, verifyLedger } from '../ledger.js'
+import type { Consumption, Movement } from '../ports.js'
+import { type QuotaName, quotaReport } from '../quotas.js'
+import { clockAdmin } from './clock.js'
+import { type AdminPorts, current } from './ports.js'
+
+/** Engine time in milliseconds, `from` included and `to` not. */
+export interface Range {
+  readonly from?: number
+  readonly to?: number
+}
+
+const iso = (at: number) => new Date(at).toISOString()
+const pageSize = 1_000
+
+/** What the engine's owner can ask about workspace and ledger. */
+export function reportAdmin(ports: AdminPorts) {
+  const { store, clock } = ports
+  const used = () => store.read((reads) => current(reads, clock))
+  return {
+    status: async () => {
+      const { workspace, now } = await used()
+      await grantDue(store, workspace, now)
+      const time = await clockAdmin(ports).clock()
+      return await store.read(async (reads) => {
+        const { credits, held } = await reads.position(workspace.id)
+        const report = await quotaReport(reads, workspace, now)
+        const quotas = Object.entries(report).map(([name, { limit, used, remaining, resetsAt }]) => [
+          name,
+          { limit, used, remaining, resets_at: iso(resetsAt) },
+        ])
+        return {
+          workspace: { id: workspace.id, name: workspace.name },
+          plan: workspace.plan,
+          plan_listed: isListedPlan(workspace.plan),
+          credits: { enrichment: credits, held },
+          next_allocation_at: iso(workspace.nextAllocationAt),
+          quotas: Object.fromEntries(quotas) as Record<
+            QuotaName,
+            { limit: number; used: number; remaining: number; resets_at: string }
+          >,
+          members: (await reads.members(workspace.id)).length,
+          keys: (await reads.keys(workspace.id)).filter(({ revokedAt }) => revokedAt === null).length,
+          sessions: { network: workspace.networkSession, premium: workspace.premiumSession },
+          clock: {
+            now: iso(time.now),
+            frozen: time.frozen,
+            offset_seconds: Math.round(time.offsetMs / 1_000),
+          },
+          schema_version: await reads.schemaVersion(),
+        }
+      })
+    },
+    /** Movements of the workspace in use, oldest first. */
+    ledger: async function* ({
+      from = 0,
+      to = Number.MAX_SAFE_INTEGER,
+    }: Range = {}): AsyncGenerator<Movement> {
+      const { workspace } = await used()
+      for (let seq = 0; ; ) {
+        const page = await store.read((reads) => reads.movements(workspace.id, seq, pageSize))
+        yield* page.filter(({ createdAt }) => createdAt >= from && createdAt < to)
+        if (page.length < pageSize) return
+        seq = page.at(-1)?.seq ?? seq
+      }
+    },
+    consumption: async (
+      { from = 0, to = Number.MAX_SAFE_INTEGER }: Range,
+      by: 'day' | 'operation' | 'member',
+    ): Promise<readonly Consumption[]> => {
+      const { workspace } = await used()
+      return await store.read((reads) => reads.consumption(workspace.id, from, to, by))
+    },
+    /** Recomputes the ledger of every workspace. */
+    verify: async () => {
+      const problems: string[] = []
+      let movements = 0
+      for (const { id, name } of await store.read((reads) => reads.workspaces())) {
+        const verdict = await verifyLedger(store, id)
+        movements += verdict.movements
+        problems.push(...verdict.problems.map((problem) => `${name}: ${problem}`))
+      }
+      return { ok: problems.length === 0, movements, problems: problems as readonly string[] }
+    },
+  }
+}

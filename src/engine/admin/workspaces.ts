@@ -1,0 +1,197 @@
+import { isListedPlan, newWorkspace } from '../../api/plans.js'
+import { hashKey, hintOf, makeKey } from '../keys.js'
+import { grantDue, move } from '../ledger.js'
+import type { Member, Transaction, Workspace } from '../ports.js'
+import { type QuotaReport, quotaReport } from '../quotas.js'
+import { engineTime, nextRenewal } from '../time.js'
+import { AdminError } from './error.js'
+import { type AdminPorts, current } from './ports.js'
+
+/** Ceilings to set; what is not named stays. */
+export interface Ceilings {
+  readonly dailyProfiles?: number
+  readonly dailyCompanies?: number
+  readonly monthlyCompanies?: number
+}
+
+/** What `init` found or made; `key` is the plain key, once, when it was made. */
+export interface Initialised {
+  readonly workspace: Workspace
+  readonly member: Member
+  readonly credits: number
+  readonly created: boolean
+  readonly key?: string
+}
+
+/** Workspaces, their plan, quotas and sessions. */
+export function workspaceAdmin(ports: AdminPorts) {
+  const { store, clock } = ports
+  const change = (fields: Partial<Omit<Workspace, 'id' | 'createdAt'>>) =>
+    store.transaction(async (tx) => {
+      const { workspace } = await current(tx, clock)
+      await tx.changeWorkspace(workspace.id, fields)
+      return { ...workspace, ...fields }
+    })
+  return {
+    /** Creates workspace, member and key if there are none; changes nothing otherwise. */
+    init: (input: { workspace?: string; email?: string } = {}): Promise<Initialised> =>
+      store.transaction((tx) => initialise(tx, ports, input)),
+    setPlan: async (plan: string) => {
+      if (!/^[\w .+-]{1,60}$/.test(plan))
+        throw new AdminError('A plan name is 1 to 60 letters, digits or spaces')
+      await change({ plan })
+      return { plan, listed: isListedPlan(plan) }
+    },
+    setQuotas: async (ceilings: Ceilings): Promise<QuotaReport> => {
+      for (const value of Object.values(ceilings)) checkWhole(value, 'A quota')
+      await change(ceilings)
+      return await store.read(async (reads) => {
+        const { workspace, now } = await current(reads, clock)
+        return await quotaReport(reads, workspace, now)
+      })
+    },
+    setSession: async (sessions: { network?: boolean; premium?: boolean }) => {
+      const { networkSession, premiumSession } = await change({
+        ...(sessions.network === undefined ? {} : { networkSession: sessions.network }),
+        ...(sessions.premium === undefined ? {} : { premiumSession: sessions.premium }),
+      })
+      return { network: networkSession, premium: premiumSession }
+    },
+    addCredits: async (amount: number) => {
+      checkWhole(amount, 'An amount of credits', 1)
+      return await adjust(ports, 'top_up', () => amount)
+    },
+    setCredits: async (amount: number) => {
+      checkWhole(amount, 'A balance')
+      return await adjust(ports, 'adjustment', (credits) => amount - credits)
+    },
+    workspaces: () =>
+      store.read(async (reads) => {
+        const used = await reads.workspace()
+        return (await reads.workspaces()).map((workspace) => ({
+          ...workspace,
+          used: workspace.id === used?.id,
+        }))
+      }),
+    createWorkspace: (name: string) =>
+      store.transaction(async (tx) => {
+        await checkFree(tx, name)
+        const now = engineTime(await tx.clock(), clock.now())
+        return await addWorkspace(tx, ports, name, now, (await tx.workspace()) === undefined)
+      }),
+    useWorkspace: (name: string) =>
+      store.transaction(async (tx) => {
+        const workspace = (await tx.workspaces()).find((one) => one.name === name || one.id === name)
+        if (!workspace)
+          throw new AdminError(`There is no workspace "${name}"; see: prospect engine workspaces list`)
+        await tx.useWorkspace(workspace.id)
+        return workspace
+      }),
+  }
+}
+
+/** Refuses what is not a whole number of at least `least`. */
+export function checkWhole(value: number, what: string, least = 0): void {
+  if (!Number.isSafeInteger(value) || value < least || value > 1_000_000_000)
+    throw new AdminError(`${what} must be a whole number from ${least} to 1,000,000,000`)
+}
+
+async function checkFree(tx: Transaction, name: string): Promise<void> {
+  if (!/^\S.{0,99}$/.test(name)) throw new AdminError('A workspace name is 1 to 100 characters')
+  if ((await tx.workspaces()).some((one) => one.name === name))
+    throw new AdminError(`There is a workspace "${name}" already`)
+}
+
+async function initialise(
+  tx: Transaction,
+  ports: AdminPorts,
+  { workspace: name = 'Local', email = 'me@localhost' }: { workspace?: string; email?: string },
+): Promise<Initialised> {
+  const found = await tx.workspace()
+  if (found) {
+    const [member] = await tx.members(found.id)
+    if (!member)
+      throw new AdminError('The workspace has no member; add one with: prospect engine members add')
+    return { workspace: found, member, credits: (await tx.position(found.id)).credits, created: false }
+  }
+  const now = engineTime(await tx.clock(), ports.clock.now())
+  const workspace = await addWorkspace(tx, ports, name, now, true)
+  const member: Member = {
+    id: ports.ids.uuid(),
+    workspaceId: workspace.id,
+    email,
+    name: null,
+    weeklyLimit: null,
+    consentPersonalEmail: false,
+    createdAt: now,
+  }
+  await tx.addMember(member)
+  const { key } = await addKey(tx, ports, member, { scopes: null, expiresAt: null }, now)
+  return { workspace, member, key, credits: newWorkspace.credits, created: true }
+}
+
+async function addWorkspace(tx: Transaction, { ids }: AdminPorts, name: string, now: number, used: boolean) {
+  const workspace: Workspace = {
+    id: ids.uuid(),
+    name,
+    plan: newWorkspace.plan,
+    dailyProfiles: null,
+    dailyCompanies: null,
+    monthlyCompanies: null,
+    createdAt: now,
+    nextAllocationAt: nextRenewal(now, now),
+    networkSession: true,
+    premiumSession: true,
+  }
+  await tx.addWorkspace(workspace, used)
+  const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: newWorkspace.credits } as const
+  await move(tx, { ...grant, workspaceId: workspace.id, at: now })
+  return workspace
+}
+
+/** Makes a key for a member; the plain key is answered and kept nowhere. */
+export async function addKey(
+  tx: Transaction,
+  { ids }: AdminPorts,
+  member: Member,
+  limits: { scopes: readonly string[] | null; expiresAt: number | null },
+  now: number,
+): Promise<{ id: string; key: string }> {
+  const key = makeKey(ids)
+  const id = ids.uuid()
+  await tx.addKey({
+    id,
+    memberId: member.id,
+    hash: hashKey(key),
+    hint: hintOf(key),
+    ...limits,
+    createdAt: now,
+    revokedAt: null,
+  })
+  return { id, key }
+}
+
+async function adjust(
+  { store, clock }: AdminPorts,
+  kind: 'top_up' | 'adjustment',
+  difference: (credits: number) => number,
+): Promise<{ credits: number }> {
+  const { workspace, now } = await store.read((reads) => current(reads, clock))
+  await grantDue(store, workspace, now)
+  return await store
+    .transaction(async (tx) => {
+      const position = await tx.lockPosition(workspace.id)
+      const amount = difference(position.credits)
+      if (amount === 0) return { credits: position.credits }
+      const [debit, credit] = amount > 0 ? (['issued', 'credits'] as const) : (['credits', 'issued'] as const)
+      return await move(tx, {
+        workspaceId: workspace.id,
+        kind,
+        debit,
+        credit,
+        amount: Math.abs(amount),
+        at: now,
+      })
+    })
+    .then(({ credits }) => ({ credits }))
+}

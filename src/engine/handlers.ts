@@ -1,0 +1,21 @@
+import type { OperationId } from '../api/table.js'
+import type { Handler } from './handler.js'
+import * as account from './handlers/account.js'
+import * as accounts from './handlers/accounts.js'
+import * as credits from './handlers/credits.js'
+import type { PendingId } from './pending.js'
+
+type Handlers = { readonly [Id in Exclude<OperationId, PendingId>]: Handler<Id> }
+
+/** Who does the work of which operation. An operation that is neither here nor pending does not compile. */
+export const handlers: Handlers = {
+  'accounts.enrich': accounts.enrich,
+  'accounts.technologies': accounts.technologies,
+  'credits.show': credits.show,
+  'credits.consumption': credits.consumption,
+  'account.show': account.show,
+}
+
+/** The handler of an operation; undefined while it is pending. */
+export const handlerOf = (id: OperationId): Handler<OperationId> | undefined =>
+  (handlers as Partial<Record<OperationId, Handler<never>>>)[id] as Handler<OperationId> | undefined

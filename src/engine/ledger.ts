@@ -1,0 +1,154 @@
+import { ApiError } from '../api/errors.js'
+import { planOf } from '../api/plans.js'
+import { allowanceLeft, countSpending } from './allowance.js'
+import type {
+  LedgerAccount,
+  Member,
+  Movement,
+  MovementKind,
+  Position,
+  Reads,
+  Store,
+  Transaction,
+  Workspace,
+} from './ports.js'
+import { nextRenewal } from './time.js'
+
+/** A movement to make. */
+export interface Move {
+  readonly workspaceId: string
+  readonly kind: MovementKind
+  readonly debit: LedgerAccount
+  readonly credit: LedgerAccount
+  readonly amount: number
+  readonly at: number
+  readonly memberId?: string
+  readonly operation?: string
+  readonly reference?: string
+}
+
+/** The balances after a movement. */
+export function after(position: Position, move: Pick<Move, 'debit' | 'credit' | 'amount'>): Position {
+  const change = (account: LedgerAccount) =>
+    (move.credit === account ? move.amount : 0) - (move.debit === account ? move.amount : 0)
+  return {
+    seq: position.seq + 1,
+    credits: position.credits + change('credits'),
+    held: position.held + change('held'),
+    spent: position.spent + change('spent'),
+  }
+}
+
+/** Adds a movement behind the last one; the caller has seen to it that the balances allow it. */
+export async function move(tx: Transaction, step: Move): Promise<Position> {
+  const { at, memberId, operation, reference, ...rest } = step
+  const position = after(await tx.lockPosition(step.workspaceId), step)
+  await tx.append({
+    ...rest,
+    ...position,
+    memberId: memberId ?? null,
+    operation: operation ?? null,
+    reference: reference ?? null,
+    createdAt: at,
+  })
+  return position
+}
+
+/** Who pays for what. */
+export interface Bill {
+  readonly workspace: Workspace
+  readonly member: Member
+  readonly operation: string
+  readonly credits: number
+  readonly topUpUrl: string
+  readonly reference?: string
+}
+
+/** Refuses with 402 when the balance is too low, else with 403 when the weekly allowance is. */
+export async function checkAffordable(reads: Reads, bill: Bill, now: number): Promise<void> {
+  const { credits } = await reads.position(bill.workspace.id)
+  if (credits < bill.credits)
+    throw new ApiError('insufficient_credits', {
+      need: bill.credits,
+      have: credits,
+      top_up_url: bill.topUpUrl,
+    })
+  if ((await allowanceLeft(reads, bill.member, now)) < bill.credits)
+    throw new ApiError('workspace_limit_exceeded')
+}
+
+/** Charges a bill, or refuses it: balance and allowance never go below zero, whoever else is charging. */
+export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
+  if (bill.credits === 0) return
+  await tx.lockPosition(bill.workspace.id)
+  await checkAffordable(tx, bill, now)
+  await countSpending(tx, bill.member, bill.credits, now)
+  await move(tx, {
+    workspaceId: bill.workspace.id,
+    kind: 'charge',
+    debit: 'credits',
+    credit: 'spent',
+    amount: bill.credits,
+    at: now,
+    memberId: bill.member.id,
+    operation: bill.operation,
+    ...(bill.reference === undefined ? {} : { reference: bill.reference }),
+  })
+}
+
+/** Grants the monthly credits of every renewal that has passed; answers whether there was one. */
+export async function grantDue(store: Store, workspace: Workspace, now: number): Promise<boolean> {
+  if (now < workspace.nextAllocationAt) return false
+  return await store.transaction(async (tx) => {
+    const current = await tx.workspace(workspace.id)
+    if (!current || now < current.nextAllocationAt) return false
+    let at = current.nextAllocationAt
+    for (; at <= now; at = nextRenewal(current.createdAt, at)) await grant(tx, current, at)
+    await tx.changeWorkspace(current.id, { nextAllocationAt: at })
+    return true
+  })
+}
+
+async function grant(tx: Transaction, workspace: Workspace, at: number): Promise<void> {
+  const amount = planOf(workspace.plan).monthlyCredits
+  if (amount > 0)
+    await move(tx, {
+      workspaceId: workspace.id,
+      kind: 'allocation',
+      debit: 'issued',
+      credit: 'credits',
+      amount,
+      at,
+    })
+}
+
+/** What a check of the ledger found. */
+export interface Verdict {
+  readonly movements: number
+  readonly problems: readonly string[]
+}
+
+const pageSize = 10_000
+
+/** Walks a workspace's movements and recomputes every balance from nothing. */
+export async function verifyLedger(store: Store, workspaceId: string): Promise<Verdict> {
+  const problems: string[] = []
+  let position: Position = { seq: 0, credits: 0, held: 0, spent: 0 }
+  for (;;) {
+    const page = await store.read((reads) => reads.movements(workspaceId, position.seq, pageSize))
+    for (const movement of page) {
+      problems.push(...differences(after(position, movement), movement))
+      position = movement
+    }
+    if (page.length < pageSize) return { movements: position.seq, problems }
+  }
+}
+
+function differences(expected: Position, movement: Movement): string[] {
+  const found = (['seq', 'credits', 'held', 'spent'] as const).filter(
+    (field) => movement[field] !== expected[field] || movement[field] < 0,
+  )
+  return found.map(
+    (field) => `movement ${movement.seq}: ${field} is ${movement[field]}, should be ${expected[field]}`,
+  )
+}

@@ -1,0 +1,44 @@
+import type { OperationId } from '../api/table.js'
+
+/** Operations of the table that have no handler yet; they answer 501. */
+export const pending = [
+  'accounts.extract',
+  'accounts.search',
+  'accounts.search_preview',
+  'accounts.count_profiles',
+  'accounts.headcount',
+  'accounts.hiring',
+  'accounts.stack',
+  'leads.extract',
+  'leads.advanced_search',
+  'leads.advanced_search_preview',
+  'leads.search',
+  'leads.enrich',
+  'contacts.enrich',
+  'contacts.enrich_sync',
+  'contacts.bulk_enrich',
+  'contacts.get',
+  'contacts.get_enrichment',
+  'contacts.reverse_lookup',
+  'intents.hiring',
+  'intents.stack',
+  'intents.stack_preview',
+  'intents.growth',
+  'intents.lookalikes',
+  'intents.post_engagers',
+  'messenger.validate',
+  'searches.list',
+  'searches.get',
+  'lists.create',
+  'lists.list',
+  'lists.get',
+  'personas.list',
+  'personas.get',
+  'personas.create',
+  'personas.delete',
+  'titles.suggest',
+  'locations.find',
+] as const satisfies readonly OperationId[]
+
+/** An operation without a handler. */
+export type PendingId = (typeof pending)[number]

@@ -1,0 +1,216 @@
+import type { OutputOf } from '../api/shapes.js'
+
+/** A value, or a promise of one: SQLite answers at once, PostgreSQL later, and the rules do not care. */
+export type Awaitable<T> = T | Promise<T>
+
+/** Real time in milliseconds since 1970; the engine adds its own movable clock. */
+export interface Clock {
+  now(): number
+}
+
+/** Where ids and secrets come from. */
+export interface Ids {
+  uuid(): string
+  /** Random bytes. */
+  bytes(size: number): Uint8Array
+}
+
+/** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
+export interface StoredClock {
+  readonly offsetMs: number
+  /** Milliseconds since 1970, when the clock stands still. */
+  readonly frozenAt: number | null
+}
+
+/** Ceilings set by hand; null where the plan's own ceiling holds. */
+export interface QuotaCeilings {
+  readonly dailyProfiles: number | null
+  readonly dailyCompanies: number | null
+  readonly monthlyCompanies: number | null
+}
+
+export interface Workspace extends QuotaCeilings {
+  readonly id: string
+  readonly name: string
+  readonly plan: string
+  readonly createdAt: number
+  /** Engine time of the next monthly grant. */
+  readonly nextAllocationAt: number
+  readonly networkSession: boolean
+  readonly premiumSession: boolean
+}
+
+export interface Member {
+  readonly id: string
+  readonly workspaceId: string
+  readonly email: string
+  readonly name: string | null
+  /** Credits per week, Monday to Sunday in UTC; null when not capped. */
+  readonly weeklyLimit: number | null
+  readonly consentPersonalEmail: boolean
+  readonly createdAt: number
+}
+
+export interface Key {
+  readonly id: string
+  readonly memberId: string
+  /** Lower-case hex SHA-256 of the key; the key itself is nowhere. */
+  readonly hash: string
+  /** Its recognisable beginning, such as `pk_AbCd`. */
+  readonly hint: string
+  /** Areas it may use; null for all. */
+  readonly scopes: readonly string[] | null
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly revokedAt: number | null
+}
+
+/** Who is asking: a key with its member, workspace and the engine's clock, read in one go. */
+export interface Principal {
+  readonly key: Key
+  readonly member: Member
+  readonly workspace: Workspace
+  readonly clock: StoredClock
+}
+
+/** The accounts of a workspace's ledger. `issued` is where credits come from, and is the only one below zero. */
+export type LedgerAccount = 'issued' | 'credits' | 'held' | 'spent'
+
+/** Why credits move. */
+export type MovementKind = 'top_up' | 'allocation' | 'adjustment' | 'charge' | 'hold' | 'settle' | 'release'
+
+/** Balances after a movement; all zero before the first (`seq` 0). */
+export interface Position {
+  readonly seq: number
+  readonly credits: number
+  readonly held: number
+  readonly spent: number
+}
+
+/** One movement: `amount` credits from `debit` to `credit`. It is written once and never changed. */
+export interface Movement extends Position {
+  readonly workspaceId: string
+  readonly kind: MovementKind
+  readonly debit: LedgerAccount
+  readonly credit: LedgerAccount
+  readonly amount: number
+  readonly memberId: string | null
+  readonly operation: string | null
+  /** Id of the request, job or command behind it. */
+  readonly reference: string | null
+  /** Engine time. */
+  readonly createdAt: number
+}
+
+/** Consumption of a range by one key, such as a day or an operation. */
+export interface Consumption {
+  readonly by: string
+  readonly credits: number
+  readonly movements: number
+}
+
+/** A counted window, day, week or month of an owner. */
+export interface Counter {
+  /** When it began: engine time. */
+  readonly startedAt: number
+  readonly count: number
+}
+
+/** A stored reply or the claim to make one. */
+export interface StoredReply {
+  readonly fingerprint: string
+  /** null while the request is still running. */
+  readonly status: number | null
+  readonly body: string | null
+  /** Fencing token of the claim. */
+  readonly token: string
+  /** Real time until which a running claim is believed alive. */
+  readonly leaseUntil: number
+  /** Engine time. */
+  readonly createdAt: number
+}
+
+/** Questions to the store, answered from one consistent snapshot. */
+export interface Reads {
+  principal(keyHash: string): Awaitable<Principal | undefined>
+  clock(): Awaitable<StoredClock>
+  /** A workspace by id, or the one in use. */
+  workspace(id?: string): Awaitable<Workspace | undefined>
+  workspaces(): Awaitable<readonly Workspace[]>
+  members(workspaceId: string): Awaitable<readonly Member[]>
+  keys(workspaceId: string): Awaitable<readonly Key[]>
+  position(workspaceId: string): Awaitable<Position>
+  /** Movements of a workspace after `afterSeq`, oldest first, at most `limit`. */
+  movements(workspaceId: string, afterSeq: number, limit: number): Awaitable<readonly Movement[]>
+  /** Credits consumed in `[from, to)` engine time. */
+  consumed(workspaceId: string, from: number, to: number, memberId?: string): Awaitable<number>
+  consumption(
+    workspaceId: string,
+    from: number,
+    to: number,
+    by: 'day' | 'operation' | 'member',
+  ): Awaitable<readonly Consumption[]>
+  counter(owner: string, name: string): Awaitable<Counter | undefined>
+  reply(workspaceId: string, key: string): Awaitable<StoredReply | undefined>
+  schemaVersion(): Awaitable<number>
+}
+
+/** Changes to the store, all or none of them kept. */
+export interface Transaction extends Reads {
+  setClock(clock: StoredClock): Awaitable<void>
+  addWorkspace(workspace: Workspace, used: boolean): Awaitable<void>
+  useWorkspace(id: string): Awaitable<void>
+  /** Changes what is given and leaves the rest. */
+  changeWorkspace(id: string, change: Partial<Omit<Workspace, 'id' | 'createdAt'>>): Awaitable<void>
+  addMember(member: Member): Awaitable<void>
+  changeMember(
+    id: string,
+    change: Partial<Pick<Member, 'weeklyLimit' | 'consentPersonalEmail' | 'name'>>,
+  ): Awaitable<void>
+  addKey(key: Key): Awaitable<void>
+  revokeKey(id: string, at: number): Awaitable<boolean>
+  /** Keeps others from changing this workspace's balances until the transaction ends; answers the position. */
+  lockPosition(workspaceId: string): Awaitable<Position>
+  append(movement: Movement): Awaitable<void>
+  /** The counter, kept from others until the transaction ends. */
+  lockCounter(owner: string, name: string): Awaitable<Counter | undefined>
+  setCounter(owner: string, name: string, counter: Counter): Awaitable<void>
+  dropCounter(owner: string, name: string): Awaitable<void>
+  /** Writes a claim unless the key has one; answers whether it was written. */
+  claim(workspaceId: string, key: string, claim: StoredReply): Awaitable<boolean>
+  /** Takes over a claim whose lease has run out; answers whether it was still that claim. */
+  reclaim(workspaceId: string, key: string, oldToken: string, claim: StoredReply): Awaitable<boolean>
+  /** Keeps the reply of a claim; answers whether the claim was still held by this token. */
+  keepReply(workspaceId: string, key: string, token: string, status: number, body: string): Awaitable<boolean>
+  renewClaim(workspaceId: string, key: string, token: string, leaseUntil: number): Awaitable<boolean>
+  dropClaim(workspaceId: string, key: string, token: string): Awaitable<void>
+  /** Forgets replies created before a moment of engine time. */
+  dropReplies(before: number): Awaitable<number>
+}
+
+/** The engine's state. Several processes may have the same one open. */
+export interface Store {
+  read<T>(work: (reads: Reads) => Awaitable<T>): Promise<T>
+  /** Runs `work` alone; what it did is durable when the promise resolves, and undone when it rejects. */
+  transaction<T>(work: (tx: Transaction) => Awaitable<T>): Promise<T>
+  close(): Promise<void>
+}
+
+/** What identifies a company; the more is given, the more precise. */
+export interface CompanyQuery {
+  readonly url?: string | undefined
+  readonly domain?: string | undefined
+  readonly name?: string | undefined
+  readonly country?: string | undefined
+}
+
+export type Account = OutputOf<'accounts.enrich'>
+export type Technology = OutputOf<'accounts.technologies'>['technologies'][number]
+
+/** Where companies, people, jobs and posts come from: the local catalogue, or a server. */
+export interface Source {
+  /** The company meant, or nothing: rather nothing than the wrong one. */
+  company(query: CompanyQuery): Awaitable<Account | undefined>
+  /** Technologies whose slug or name matches, best first; all in slug order when `query` is empty. */
+  technologies(query: string, limit: number): Awaitable<readonly Technology[]>
+}

@@ -1,0 +1,42 @@
+import type { Input } from '../api/caller.js'
+import { ApiError } from '../api/errors.js'
+import { parseObject } from './json.js'
+
+const json = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
+
+/** Whether the request says that its body has more than `limit` bytes. */
+export function declaresMore(headers: Headers, limit: number): boolean {
+  return Number(headers.get('content-length') ?? 0) > limit
+}
+
+/** The JSON object in a request's body, of at most `limit` bytes; refuses with 415, 413 or 400. */
+export async function readObject(request: Request, limit: number): Promise<Input> {
+  if (!json.test(request.headers.get('content-type') ?? '')) throw new ApiError('unsupported_media_type')
+  const encoding = request.headers.get('content-encoding')
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') throw new ApiError('unsupported_encoding')
+  const bytes = await readBytes(request, limit)
+  if (bytes.byteLength > limit) throw new ApiError('body_too_large', { limit })
+  return parseObject(bytes)
+}
+
+/** A declared length is enforced by the parser beneath, so such a body is read in one go; others are counted. */
+async function readBytes(request: Request, limit: number): Promise<ArrayBuffer | Uint8Array> {
+  try {
+    if (request.headers.has('content-length')) return await request.arrayBuffer()
+    return await readCounted(request, limit)
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw new ApiError('bad_request', { reason: 'The request body ended early' })
+  }
+}
+
+async function readCounted(request: Request, limit: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength
+    if (size > limit) throw new ApiError('body_too_large', { limit })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}

@@ -1,0 +1,82 @@
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '../api/errors.js'
+import { isHost } from './hosts.js'
+
+type Raw = Pick<IncomingMessage, 'rawHeaders' | 'url' | 'method' | 'httpVersionMajor'>
+type Found = ReadonlyMap<string, string>
+
+// Whatever is decided by one of these must not depend on which of two copies is read.
+const preflight = ['access-control-request-method', 'access-control-request-headers']
+const single = new Set([
+  ...['host', 'origin', 'sec-fetch-site', 'x-api-key', 'idempotency-key'],
+  ...['content-type', 'content-encoding', 'content-length', 'transfer-encoding'],
+  ...preflight,
+])
+
+/**
+ * Makes the check of a request as node parsed it, before anything else looks at it: served hosts only (403,
+ * 400), nothing from browsers (403), no header twice whose meaning would then be open (400).
+ */
+export function guard(served: ReadonlySet<string>): (request: Raw) => ApiError | undefined {
+  return (request) => {
+    const found = singleHeaders(request.rawHeaders)
+    if (typeof found === 'string') return bad(`The header ${found} must be given once`)
+    return (
+      framingProblem(request, found) ??
+      hostProblem(found.get('host'), served) ??
+      targetProblem(request.url ?? '', found.get('host') ?? '') ??
+      browserProblem(found)
+    )
+  }
+}
+
+const bad = (reason: string) => new ApiError('bad_request', { reason })
+
+/** The headers that may come once by lower-case name, or the name of one that came twice. */
+function singleHeaders(raw: readonly string[]): Found | string {
+  const found = new Map<string, string>()
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = (raw[at] ?? '').toLowerCase()
+    if (!single.has(name)) continue
+    if (found.has(name)) return name
+    found.set(name, raw[at + 1] ?? '')
+  }
+  return found
+}
+
+function framingProblem(request: Raw, found: Found): ApiError | undefined {
+  if (request.httpVersionMajor !== 1) return bad('Only HTTP/1.0 and HTTP/1.1 are served')
+  const encoding = found.get('transfer-encoding')
+  if (encoding === undefined || encoding.toLowerCase() === 'chunked') return undefined
+  return bad('Transfer-Encoding must be chunked')
+}
+
+function hostProblem(host: string | undefined, served: ReadonlySet<string>): ApiError | undefined {
+  if (host !== undefined && (served.has(host) || served.has(host.toLowerCase()))) return undefined
+  if (host === undefined || !isHost(host)) return bad('The Host header must be a host name or address')
+  return new ApiError('forbidden_host')
+}
+
+/** A target may repeat the host (`GET http://localhost:4010/…`), never name another. */
+function targetProblem(target: string, host: string): ApiError | undefined {
+  if (target.startsWith('/') || target === '*') return undefined
+  const authority = /^http:\/\/([^/?#]*)(?:[/?#]|$)/i.exec(target)?.[1]
+  if (authority?.toLowerCase() === host.toLowerCase()) return undefined
+  return bad('The request target must be a path')
+}
+
+/** Pages of other origins are refused whether or not their browser says which origin that is. */
+function browserProblem(found: Found): ApiError | undefined {
+  const site = found.get('sec-fetch-site')
+  const foreign =
+    (site !== undefined && site !== 'same-origin' && site !== 'none') ||
+    isForeign(found.get('origin'), found.get('host') ?? '') ||
+    preflight.some((name) => found.has(name))
+  return foreign ? new ApiError('forbidden_origin') : undefined
+}
+
+function isForeign(origin: string | undefined, host: string): boolean {
+  if (origin === undefined) return false
+  const own = host.toLowerCase()
+  return origin.toLowerCase() !== `http://${own}` && origin.toLowerCase() !== `https://${own}`
+}

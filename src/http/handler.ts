@@ -1,0 +1,121 @@
+import type { Caller, CallOptions, Input, Reply } from '../api/caller.js'
+import { ApiError } from '../api/errors.js'
+import { type Operation, operations } from '../api/table.js'
+import { answer, asApiError, refuse } from './answer.js'
+import { declaresMore, readObject } from './body.js'
+import { checked } from './json.js'
+import { type Params, type Route, router } from './routes.js'
+
+/** Where the operations are, beneath the server's origin. */
+export const basePath = '/api/v2'
+
+/** Largest request body in bytes, where an operation names no other. */
+export const usualBodyLimit = 1024 * 1024
+
+/** What a handler serves. */
+export interface HandlerOptions {
+  readonly caller: Caller
+  /** Version of the program, for `/health`. */
+  readonly version: string
+  /** Makes the document at `/openapi.json`; asked once. */
+  readonly document: () => Promise<object>
+  /** Told what was thrown when a request ends in a 500 that is a mistake of ours. */
+  readonly report?: (error: unknown) => void
+}
+
+/** Serves every operation of the table over any caller: a fetch-shaped function without state of its own. */
+export function handler(options: HandlerOptions): (request: Request) => Promise<Response> {
+  const find = router([...operations().flatMap((row) => routesOf(row, options)), ...ownRoutes(options)])
+  return async (request) => {
+    const place = find(pathOf(request.url))
+    if (!place) return refuse(new ApiError('not_found'))
+    const respond = place.answers.get(request.method)
+    if (respond) return respond(request, place.params)
+    return refuse(new ApiError('method_not_allowed', {}, { allow: [...place.answers.keys()].join(', ') }))
+  }
+}
+
+function routesOf(operation: Operation, options: HandlerOptions): Route[] {
+  const route = { method: operation.method, answer: operationAnswer(operation, options) }
+  const path = basePath + operation.path
+  const spellings = path.endsWith('/') ? [path, path.slice(0, -1)] : [path]
+  return spellings.map((spelling) => ({ ...route, path: spelling }))
+}
+
+function operationAnswer(operation: Operation, { caller, report }: HandlerOptions): Route['answer'] {
+  const limit = operation.bodyLimit ?? usualBodyLimit
+  const inputOf = operation.method === 'POST' ? bodyInput(limit) : queryInput
+  return async (request, params) => {
+    if (declaresMore(request.headers, limit)) return refuse(new ApiError('body_too_large', { limit }))
+    try {
+      return answerOf(await caller.call(operation.id, inputOf(request, params), callOptions(request)))
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) report?.(thrown)
+      return refuse(asApiError(thrown), operation)
+    }
+  }
+}
+
+const answerOf = (reply: Reply): Response => answer(reply.status, reply.body, reply.headers)
+
+/** The signal is made only for a caller that looks at it. */
+function callOptions(request: Request): CallOptions {
+  const { url, headers } = request
+  return {
+    apiKey: headers.get('x-api-key') ?? undefined,
+    idempotencyKey: headers.get('idempotency-key') ?? undefined,
+    origin: url.slice(0, url.indexOf('/', 8)),
+    get signal() {
+      return request.signal
+    },
+  }
+}
+
+const bodyInput = (limit: number) => (request: Request, params: Params) => async () => ({
+  ...(await readObject(request, limit)),
+  ...params,
+})
+
+const queryInput = (request: Request, params: Params) => async (): Promise<Input> => {
+  const from = request.url.indexOf('?')
+  return checked(from < 0 ? { ...params } : { ...queryFields(request.url.slice(from + 1)), ...params })
+}
+
+/** Query values are text, and an array of texts where a name is repeated. */
+function queryFields(query: string): Record<string, unknown> {
+  const fields = new Map<string, string | string[]>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    const known = fields.get(name)
+    fields.set(name, known === undefined ? value : [known, value].flat())
+  }
+  return Object.fromEntries(fields)
+}
+
+function ownRoutes({ version, document, report }: HandlerOptions): Route[] {
+  const health = { status: 'ok', version, idempotency: 'Idempotency-Key' }
+  let loaded: Promise<object> | undefined
+  const openapi = async () => {
+    try {
+      loaded ??= document()
+      return answer(200, await loaded)
+    } catch (thrown) {
+      loaded = undefined
+      report?.(thrown)
+      return refuse(new ApiError('internal'))
+    }
+  }
+  return [
+    { method: 'GET', path: '/health', answer: async () => answer(200, health) },
+    { method: 'GET', path: '/openapi.json', answer: openapi },
+  ]
+}
+
+function pathOf(url: string): string {
+  const from = url.indexOf('/', 8)
+  if (from < 0) return '/'
+  for (let at = from; at < url.length; at++) {
+    const char = url.charCodeAt(at)
+    if (char === 0x3f || char === 0x23) return url.slice(from, at)
+  }
+  return url.slice(from)
+}

@@ -1,0 +1,73 @@
+import { Buffer, isUtf8 } from 'node:buffer'
+import type { Input } from '../api/caller.js'
+import { ApiError } from '../api/errors.js'
+
+/** Deepest nesting of arrays and objects in a request body. */
+export const deepest = 64
+
+/** Reads bytes as a JSON object, or refuses them with 400; a key given twice has its last value. */
+export function parseObject(bytes: ArrayBuffer | Uint8Array): Input {
+  const buffer =
+    bytes instanceof Uint8Array
+      ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      : Buffer.from(bytes)
+  if (!isUtf8(buffer)) throw refused('The request body is not valid UTF-8')
+  const text = buffer.toString().replace(/^\ufeff/, '')
+  if (isDeeper(text)) throw refused(`The request body is nested deeper than ${deepest} levels`)
+  const value = parse(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw refused('The request body must be a JSON object')
+  }
+  return checked(value as Record<string, unknown>)
+}
+
+/** Refuses what JSON can spell but no record can hold; answers the fields unchanged. */
+export function checked(fields: Record<string, unknown>): Input {
+  check(fields)
+  return fields
+}
+
+const refused = (reason: string) => new ApiError('bad_request', { reason })
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ApiError('malformed_json')
+  }
+}
+
+/** Counted before parsing, because the parser itself needs long for a body of nothing but brackets. */
+function isDeeper(text: string): boolean {
+  if (text.length <= 2 * deepest) return false
+  let depth = 0
+  let quoted = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === 0x22) quoted = !quoted
+    else if (quoted && char === 0x5c) at++
+    else if (quoted) continue
+    else if (char === 0x5b || char === 0x7b) {
+      if (++depth > deepest) return true
+    } else if (char === 0x5d || char === 0x7d) depth--
+  }
+  return false
+}
+
+const unstorable = /[\0\p{Surrogate}]/u
+
+function check(value: unknown): void {
+  if (typeof value === 'string') {
+    if (unstorable.test(value)) throw refused('Text must not contain NUL or unpaired surrogates')
+  } else if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw refused('The request body has a number that is too large')
+  } else if (Array.isArray(value)) {
+    for (const item of value) check(item)
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) {
+      if (key === '__proto__') throw refused('A field must not be named __proto__')
+      check(key)
+      check(item)
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { getRequestListener, RequestError } from '@hono/node-server'
+import { ApiError } from '../api/errors.js'
+import { refuse } from './answer.js'
+import { guard } from './guard.js'
+import { basePath } from './handler.js'
+import { inUrl, isLoopback, isWildcard, servedHosts } from './hosts.js'
+import { parserError, refuseConnection, refuseRequest } from './raw-answer.js'
+import { endSlowBodies } from './slow-bodies.js'
+
+/** How long things may take, in milliseconds. */
+export interface Timing {
+  /** From connecting, or from the end of the last answer, to the end of the headers. */
+  readonly headersMs: number
+  /** To the end of the request. */
+  readonly requestMs: number
+  /** An idle connection between two requests. */
+  readonly keepAliveMs: number
+  /** Between two looks at all connections. */
+  readonly checkMs: number
+}
+
+/** The timing of every server but those of tests. */
+export const usualTiming: Timing = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  keepAliveMs: 10_000,
+  checkMs: 4_000,
+}
+
+/** What is served, and where. */
+export interface ListenOptions {
+  readonly handler: (request: Request) => Promise<Response>
+  /** Address or name to bind. */
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** Names beyond the loopback ones that `Host` may have, each perhaps with a port. */
+  readonly allowHosts?: readonly string[]
+  /** Permits a host that other machines can reach. */
+  readonly public?: boolean
+  readonly maxConnections?: number
+  readonly timing?: Timing
+}
+
+/** A server that is listening. */
+export interface Listening {
+  readonly port: number
+  /** Such as `http://127.0.0.1:4010`. */
+  readonly origin: string
+  /** The origin with the version segment, `/api/v2`. */
+  readonly baseUrl: string
+  /** Takes no new requests, finishes those in flight, and cuts what is left after `graceMs` (10 s). */
+  close(graceMs?: number): Promise<void>
+}
+
+/** A server that could not be started; the message says why and what to do. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+}
+
+/** Serves a fetch-shaped handler on a socket, behind the guard and the limits on size and time. */
+export async function listen(options: ListenOptions): Promise<Listening> {
+  if (!options.public && !isLoopback(options.host)) throw notPublic(options.host)
+  const timing = options.timing ?? usualTiming
+  const server = makeServer(timing, options.maxConnections ?? 1_000)
+  const { address, port } = await bind(server, options)
+  if (!options.public && !isLoopback(address)) {
+    server.close()
+    throw notPublic(options.host)
+  }
+  attach(server, options, servedHosts(options.host, port, options.allowHosts ?? []))
+  endSlowBodies(server, timing.checkMs)
+  const origin = `http://${originHost(options.host)}:${port}`
+  let closed: Promise<void> | undefined
+  const close = (graceMs = 10_000) => (closed ??= closeServer(server, graceMs))
+  return { port, origin, baseUrl: origin + basePath, close }
+}
+
+const notPublic = (host: string) =>
+  new ListenError(
+    `${host || 'An empty host'} can be reached from other machines: add --public to permit that`,
+  )
+
+function originHost(host: string): string {
+  if (!isWildcard(host)) return inUrl(host)
+  return host === '::' ? '[::1]' : '127.0.0.1'
+}
+
+function makeServer(timing: Timing, maxConnections: number): Server {
+  const server = createServer({
+    maxHeaderSize: 16 * 1024,
+    insecureHTTPParser: false,
+    requireHostHeader: false, // the guard's business, and its answer
+    headersTimeout: timing.headersMs,
+    requestTimeout: timing.requestMs,
+    keepAliveTimeout: timing.keepAliveMs,
+    connectionsCheckingInterval: timing.checkMs,
+  })
+  server.maxHeadersCount = 0 // else node drops what is beyond its count, unseen by the guard
+  server.maxConnections = maxConnections
+  return server
+}
+
+function bind(server: Server, { host, port }: ListenOptions): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(bindError(error, host, port)))
+    server.listen(port, host, () => {
+      server.removeAllListeners('error')
+      resolve(server.address() as AddressInfo)
+    })
+  })
+}
+
+function bindError(error: NodeJS.ErrnoException, host: string, port: number): ListenError {
+  const known: Record<string, string> = {
+    EADDRINUSE: `Port ${port} is in use: choose another with --port, or 0 for a free one`,
+    EACCES: `Port ${port} needs more rights: choose one above 1023 with --port`,
+    EADDRNOTAVAIL: `${host} is no address of this machine: choose another with --host`,
+    ENOTFOUND: `${host} is not a known name: choose another with --host`,
+  }
+  return new ListenError(
+    known[error.code ?? ''] ?? `Cannot listen on ${host}, port ${port}: ${error.message}`,
+  )
+}
+
+function attach(server: Server, options: ListenOptions, served: ReadonlySet<string>): void {
+  const problemOf = guard(served)
+  // This replaces the global Response by one that is written without a stream: twice as many requests.
+  const serve = getRequestListener(options.handler, { errorHandler })
+  // What follows a refused request on its connection may be a part of it: it is never served.
+  const refused = new WeakSet<Duplex>()
+  server.on('request', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    if (refused.has(incoming.socket)) return
+    if (!server.listening) outgoing.shouldKeepAlive = false
+    const problem = problemOf(incoming)
+    if (!problem) return void serve(incoming, outgoing)
+    refused.add(incoming.socket)
+    refuseRequest(outgoing, problem)
+  })
+  server.on('checkExpectation', (...request) => server.emit('request', ...request))
+  server.on('checkContinue', (incoming, outgoing) => {
+    if (!problemOf(incoming)) outgoing.writeContinue()
+    server.emit('request', incoming, outgoing)
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (!refused.has(socket)) refuseConnection(socket, parserError(error.code))
+    refused.add(socket)
+  })
+}
+
+/** The adapter could not make a request of what came, or the handler failed where it must not. */
+const errorHandler = (error: unknown) =>
+  refuse(
+    error instanceof RequestError
+      ? new ApiError('bad_request', { reason: 'The request target is not valid' })
+      : new ApiError('internal'),
+  )
+
+/** Connections that fall idle are closed as they do, since clients keep them open for a next request. */
+function closeServer(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const idle = setInterval(() => server.closeIdleConnections(), 20)
+    const grace = setTimeout(() => server.closeAllConnections(), graceMs)
+    server.close(() => {
+      clearInterval(idle)
+      clearTimeout(grace)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

@@ -1,0 +1,117 @@
+import type { Connection } from './driver.js'
+
+type Work = (connection: Connection) => unknown
+
+interface Job {
+  readonly work: Work
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+type Outcome = { readonly value: unknown } | { readonly error: unknown }
+
+/** What a lane needs of its one connection. `dirty` says whether anything was written since it was cleared. */
+export interface Track {
+  readonly connection: Connection
+  begin(): Promise<void>
+  commit(): void
+  rollback(): void
+  isDirty(): boolean
+  clearDirty(): void
+}
+
+/** Works that share one commit at most. */
+const groupSize = 1_024
+
+/**
+ * Runs works on one connection one after the other, so that nothing ever runs between another work's BEGIN and
+ * COMMIT. Works that are waiting together share a commit: with a durable database that is what makes many small
+ * transactions affordable. A work that fails before it wrote anything fails alone; one that fails after writing
+ * undoes the whole group, and the others run again, each in a transaction of its own.
+ */
+export class Lane {
+  readonly #track: Track
+  #waiting: Job[] = []
+  #running = false
+  #idle: (() => void)[] = []
+
+  constructor(track: Track) {
+    this.#track = track
+  }
+
+  /** Queues a work. It may be run more than once, so it must change nothing outside the connection. */
+  run<T>(work: (connection: Connection) => T | Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ work, resolve: resolve as (value: never) => void, reject })
+      this.#start()
+    })
+  }
+
+  /** Resolves when nothing is waiting or running. */
+  async drained(): Promise<void> {
+    if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve))
+  }
+
+  #start(): void {
+    if (this.#running) return
+    this.#running = true
+    // Whatever else this turn of the event loop brings joins the same commit.
+    setImmediate(() => void this.#flush())
+  }
+
+  async #flush(): Promise<void> {
+    const jobs = this.#waiting.splice(0, groupSize)
+    await this.#group(jobs)
+    this.#running = false
+    if (this.#waiting.length > 0) this.#start()
+    else for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  async #group(jobs: readonly Job[]): Promise<void> {
+    try {
+      await this.#track.begin()
+    } catch (error) {
+      for (const job of jobs) job.reject(error)
+      return
+    }
+    const outcomes: Outcome[] = []
+    try {
+      for (const job of jobs) {
+        const outcome = await this.#attempt(job)
+        if ('error' in outcome && this.#track.isDirty()) return await this.#apart(jobs, outcome.error)
+        outcomes.push(outcome)
+      }
+      this.#track.commit()
+    } catch (error) {
+      return await this.#apart(jobs, error)
+    }
+    jobs.forEach((job, at) => {
+      settle(job, outcomes[at] as Outcome)
+    })
+  }
+
+  async #attempt(job: Job): Promise<Outcome> {
+    this.#track.clearDirty()
+    try {
+      const value = job.work(this.#track.connection)
+      return { value: value instanceof Promise ? await value : value }
+    } catch (error) {
+      return { error }
+    }
+  }
+
+  /** Undoes a failed group. A lone work takes the error; several run again one by one. */
+  async #apart(jobs: readonly Job[], error: unknown): Promise<void> {
+    this.#track.rollback()
+    if (jobs.length === 1) {
+      jobs[0]?.reject(error)
+      return
+    }
+    for (const job of jobs) await this.#group([job])
+  }
+}
+
+function settle(job: Job, outcome: Outcome): void {
+  if ('error' in outcome) job.reject(outcome.error)
+  else job.resolve(outcome.value as never)
+}

@@ -1,0 +1,58 @@
+import { ApiError } from '../api/errors.js'
+import type { Reads, Store, Transaction } from '../engine/ports.js'
+import { counterReads, counterWrites } from './counters.js'
+import type { Connection, Driver } from './driver.js'
+import { ledgerReads, ledgerWrites } from './ledger.js'
+import { memberReads, memberWrites } from './members.js'
+import { migrate, versionOf } from './migrate.js'
+import { migrations } from './migrations.js'
+import { replyReads, replyWrites } from './replies.js'
+import { openSqlite } from './sqlite.js'
+
+/** Opens the engine's store at a path or `:memory:`, bringing its schema up to date. */
+export async function openStore(location: string): Promise<Store> {
+  if (/^postgres(ql)?:/.test(location))
+    throw new ApiError('storage_failed', { reason: 'PostgreSQL is not supported yet; give a file path' })
+  const driver = openSqlite(location)
+  await migrate(driver, migrations)
+  return storeOver(driver)
+}
+
+/** The store's verbs over a driver. */
+export function storeOver(driver: Driver): Store {
+  const reads = keptPer(readsOver)
+  const writes = keptPer((connection) => ({ ...readsOver(connection), ...writesOver(connection) }))
+  return {
+    read: (work) => driver.read((connection) => work(reads(connection))),
+    transaction: (work) => driver.transaction((connection) => work(writes(connection))),
+    close: () => driver.close(),
+  }
+}
+
+const readsOver = (connection: Connection): Reads => ({
+  ...memberReads(connection),
+  ...ledgerReads(connection),
+  ...counterReads(connection),
+  ...replyReads(connection),
+  schemaVersion: () => versionOf(connection),
+})
+
+const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => ({
+  ...memberWrites(connection),
+  ...ledgerWrites(connection),
+  ...counterWrites(connection),
+  ...replyWrites(connection),
+})
+
+/** Makes verbs once per connection: building them for each transaction would cost more than the statements. */
+function keptPer<T>(make: (connection: Connection) => T): (connection: Connection) => T {
+  const made = new WeakMap<Connection, T>()
+  return (connection) => {
+    let verbs = made.get(connection)
+    if (!verbs) {
+      verbs = make(connection)
+      made.set(connection, verbs)
+    }
+    return verbs
+  }
+}

@@ -1,0 +1,110 @@
+import type { Key, Member, Movement, Workspace } from '../engine/ports.js'
+
+/** A row as the database gives it. */
+export type Row = Record<string, string | number | null>
+
+/** A table's columns for one record: property, column and kind, so that reading and writing cannot disagree. */
+export interface Column<T> {
+  readonly property: keyof T & string
+  readonly column: string
+  readonly kind?: 'boolean' | 'list'
+}
+
+const column = <T>(property: keyof T & string, kind?: 'boolean' | 'list'): Column<T> => ({
+  property,
+  column: property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  ...(kind ? { kind } : {}),
+})
+
+export const workspaceColumns: readonly Column<Workspace>[] = [
+  column<Workspace>('id'),
+  column<Workspace>('name'),
+  column<Workspace>('plan'),
+  column<Workspace>('dailyProfiles'),
+  column<Workspace>('dailyCompanies'),
+  column<Workspace>('monthlyCompanies'),
+  column<Workspace>('createdAt'),
+  column<Workspace>('nextAllocationAt'),
+  column<Workspace>('networkSession', 'boolean'),
+  column<Workspace>('premiumSession', 'boolean'),
+]
+
+export const memberColumns: readonly Column<Member>[] = [
+  column<Member>('id'),
+  column<Member>('workspaceId'),
+  column<Member>('email'),
+  column<Member>('name'),
+  column<Member>('weeklyLimit'),
+  column<Member>('consentPersonalEmail', 'boolean'),
+  column<Member>('createdAt'),
+]
+
+export const keyColumns: readonly Column<Key>[] = [
+  column<Key>('id'),
+  column<Key>('memberId'),
+  column<Key>('hash'),
+  column<Key>('hint'),
+  column<Key>('scopes', 'list'),
+  column<Key>('createdAt'),
+  column<Key>('expiresAt'),
+  column<Key>('revokedAt'),
+]
+
+export const movementColumns: readonly Column<Movement>[] = [
+  column<Movement>('workspaceId'),
+  column<Movement>('seq'),
+  column<Movement>('kind'),
+  column<Movement>('debit'),
+  column<Movement>('credit'),
+  column<Movement>('amount'),
+  column<Movement>('credits'),
+  column<Movement>('held'),
+  column<Movement>('spent'),
+  column<Movement>('memberId'),
+  column<Movement>('operation'),
+  column<Movement>('reference'),
+  column<Movement>('createdAt'),
+]
+
+/** `prefix.column AS "prefixColumn"` for a select; without a prefix the plain names. */
+export const selectList = <T>(columns: readonly Column<T>[], prefix = ''): string =>
+  columns.map(({ column: name }) => (prefix ? `${prefix}.${name} AS ${prefix}_${name}` : name)).join(', ')
+
+/** Makes the record of a row. */
+export function fromRow<T>(columns: readonly Column<T>[], row: Row, prefix = ''): T {
+  const record: Record<string, unknown> = {}
+  for (const { property, column: name, kind } of columns)
+    record[property] = read(row[prefix ? `${prefix}_${name}` : name] ?? null, kind)
+  return record as T
+}
+
+function read(value: string | number | null, kind: Column<unknown>['kind']): unknown {
+  if (kind === 'boolean') return value === 1
+  if (kind === 'list') return value === null ? null : JSON.parse(String(value))
+  return value
+}
+
+/** The value of a property as the database takes it. */
+export function toValue(value: unknown, kind: Column<unknown>['kind']): string | number | null {
+  if (value === null || value === undefined) return null
+  if (kind === 'boolean') return value ? 1 : 0
+  if (kind === 'list') return JSON.stringify(value)
+  return value as string | number
+}
+
+/** `INSERT` of one whole record, and the values in its order. */
+export function insertOf<T>(table: string, columns: readonly Column<T>[]) {
+  const sql = `INSERT INTO ${table} (${selectList(columns)}) VALUES (${columns.map(() => '?').join(', ')})`
+  const values = (record: T) => columns.map(({ property, kind }) => toValue(record[property], kind))
+  return { sql, values }
+}
+
+/** `SET` of the properties that a change names, and their values; undefined when it names none. */
+export function changeOf<T>(columns: readonly Column<T>[], change: Partial<T>) {
+  const named = columns.filter(({ property }) => change[property] !== undefined)
+  if (named.length === 0) return undefined
+  return {
+    set: named.map(({ column: name }) => `${name} = ?`).join(', '),
+    values: named.map(({ property, kind }) => toValue(change[property], kind)),
+  }
+}

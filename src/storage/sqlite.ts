@@ -1,0 +1,198 @@
+import { chmodSync, closeSync, lstatSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { ApiError } from '../api/errors.js'
+import type { Connection, Driver, Value } from './driver.js'
+import { Lane, type Track } from './lane.js'
+
+/** How a SQLite file is opened. */
+export interface SqliteOptions {
+  /** Each commit survives a power cut (default). Without it the last ones may be lost, never half written. */
+  readonly durable?: boolean
+  /** Page cache in KiB (default 8 MiB). */
+  readonly cacheKb?: number
+}
+
+/** How long another process may hold the database before a request is refused as busy, in milliseconds. */
+const patienceMs = 30_000
+
+/**
+ * Opens a SQLite database in WAL mode for several processes at once; the file is created readable by its owner
+ * only. Reads have a connection of their own, so they never see what is not committed.
+ */
+export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
+  const memory = path === ':memory:'
+  if (!memory) createPrivately(path)
+  const writer = lazily(() => connect(path, options))
+  const reader = memory ? writer : lazily(() => connect(path, options))
+  const writes = new Lane(track(writer, 'BEGIN IMMEDIATE'))
+  const reads = memory ? writes : new Lane(track(reader, 'BEGIN'))
+  return {
+    dialect: 'sqlite',
+    read: (work) => reads.run(work),
+    transaction: (work) => writes.run(work),
+    close: async () => {
+      await Promise.all([writes.drained(), reads.drained()])
+      for (const connection of [reader, writer]) connection.close()
+    },
+  }
+}
+
+/**
+ * Refuses SQLite versions that can corrupt a WAL file when several connections write or checkpoint at once
+ * (3.7.0 to 3.51.2, fixed in 3.51.3).
+ */
+export function checkVersion(version: string): void {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  const number = major * 1_000_000 + minor * 1_000 + patch
+  if (number >= 3_007_000 && number < 3_051_003)
+    throw new ApiError('storage_failed', {
+      reason: `SQLite ${version} can corrupt a shared file; 3.51.3 or newer is needed (reinstall better-sqlite3)`,
+    })
+}
+
+function createPrivately(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+    chmodSync(path, 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new ApiError('storage_failed', { reason: `${path}: ${(error as NodeJS.ErrnoException).code}` })
+    if (lstatSync(path).isSymbolicLink())
+      throw new ApiError('storage_failed', { reason: `${path} is a symbolic link; give the file itself` })
+  }
+}
+
+function connect(path: string, options: SqliteOptions): Database.Database {
+  try {
+    const database = new Database(path, { timeout: 10_000 })
+    checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
+    database.pragma('journal_mode = WAL')
+    database.pragma(`synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'}`)
+    database.pragma('foreign_keys = ON')
+    database.pragma(`cache_size = -${options.cacheKb ?? 8_192}`)
+    return database
+  } catch (error) {
+    throw understood(error)
+  }
+}
+
+interface Lazy {
+  (): Database.Database
+  close(): void
+}
+
+function lazily(open: () => Database.Database): Lazy {
+  let database: Database.Database | undefined
+  const get = () => {
+    database ??= open()
+    return database
+  }
+  return Object.assign(get, {
+    close() {
+      database?.close()
+    },
+  })
+}
+
+function track(database: Lazy, begin: string): Track {
+  let dirty = false
+  const { prepare, statements } = keptStatements(database)
+  const connection: Connection = {
+    get: <T>(sql: string, ...values: Value[]) => prepare(sql).get(...values) as T | undefined,
+    all: <T>(sql: string, ...values: Value[]) => prepare(sql).all(...values) as T[],
+    run: (sql, ...values) => {
+      dirty = true
+      return prepare(sql).run(...values).changes
+    },
+    exec: (sql) => {
+      dirty = true
+      statements.clear()
+      database().exec(sql)
+    },
+  }
+  return {
+    connection: translated(connection),
+    begin: () => patiently(() => prepare(begin).run()),
+    commit: () => {
+      try {
+        prepare('COMMIT').run()
+      } catch (error) {
+        throw understood(error)
+      }
+    },
+    rollback: () => {
+      if (database().inTransaction) prepare('ROLLBACK').run()
+    },
+    isDirty: () => dirty,
+    clearDirty: () => {
+      dirty = false
+    },
+  }
+}
+
+function keptStatements(database: Lazy) {
+  const statements = new Map<string, Database.Statement>()
+  const prepare = (sql: string): Database.Statement => {
+    let statement = statements.get(sql)
+    if (!statement) {
+      statement = database().prepare(sql)
+      statements.set(sql, statement)
+    }
+    return statement
+  }
+  return { prepare, statements }
+}
+
+/** The same connection with SQLite's errors in our own words. */
+function translated(connection: Connection): Connection {
+  const guard =
+    <A extends unknown[], R>(run: (...values: A) => R) =>
+    (...values: A): R => {
+      try {
+        return run(...values)
+      } catch (error) {
+        throw understood(error)
+      }
+    }
+  return {
+    get: guard(connection.get) as Connection['get'],
+    all: guard(connection.all) as Connection['all'],
+    run: guard(connection.run),
+    exec: guard(connection.exec),
+  }
+}
+
+async function patiently(begin: () => unknown): Promise<void> {
+  for (let waited = 0; ; ) {
+    try {
+      begin()
+      return
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'SQLITE_BUSY' || waited >= patienceMs) throw understood(error)
+      // The driver has waited its own time-out already; let other work of this process go on in between.
+      await new Promise((resolve) => setImmediate(resolve))
+      waited += 10_000
+    }
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  SQLITE_FULL: 'the disk is full',
+  SQLITE_READONLY: 'the file is read-only',
+  SQLITE_CANTOPEN: 'the file cannot be opened',
+  SQLITE_CORRUPT: 'the file is damaged; restore a backup',
+  SQLITE_NOTADB: 'the file is not a database',
+}
+
+function understood(error: unknown): unknown {
+  const code = (error as { code?: unknown } | null)?.code
+  if (typeof code !== 'string' || !code.startsWith('SQLITE_')) return error
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new ApiError('busy')
+  const known = Object.keys(reasons).find((name) => code.startsWith(name))
+  if (known) return new ApiError('storage_failed', { reason: reasons[known] ?? code })
+  if (code.startsWith('SQLITE_IOERR'))
+    return new ApiError('storage_failed', { reason: 'the disk cannot be written' })
+  return error
+}

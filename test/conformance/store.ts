@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Key, Member, Store, Workspace } from '../../src/engine/ports.js'
+
+const workspace: Workspace = {
+  id: 'w1',
+  name: 'First',
+  plan: 'growth',
+  dailyProfiles: null,
+  dailyCompanies: 5,
+  monthlyCompanies: null,
+  createdAt: 1_700_000_000_000,
+  nextAllocationAt: 1_800_000_000_000,
+  networkSession: true,
+  premiumSession: false,
+}
+
+const member: Member = {
+  id: 'm1',
+  workspaceId: 'w1',
+  email: 'ada@localhost',
+  name: null,
+  weeklyLimit: 9,
+  consentPersonalEmail: true,
+  createdAt: 1,
+}
+
+const key: Key = {
+  id: 'k1',
+  memberId: 'm1',
+  hash: 'a'.repeat(64),
+  hint: 'pk_abcd',
+  scopes: ['credits', 'accounts'],
+  createdAt: 2,
+  expiresAt: 1_900_000_000_000,
+  revokedAt: null,
+}
+
+const claim = { fingerprint: 'f', token: 't', leaseUntil: 10, createdAt: 5, status: null, body: null }
+
+/** What every store must do, whatever database is behind it. */
+export function describeStore(name: string, open: () => Promise<Store>): void {
+  describe(`store over ${name}`, () => {
+    let store: Store
+
+    beforeEach(async () => {
+      store = await open()
+      await store.transaction(async (tx) => {
+        await tx.addWorkspace(workspace, true)
+        await tx.addMember(member)
+        await tx.addKey(key)
+      })
+    })
+
+    afterEach(() => store.close())
+
+    it('answers records as they were given', async () => {
+      const principal = await store.read((reads) => reads.principal(key.hash))
+      expect(principal).toEqual({ key, member, workspace, clock: { offsetMs: 0, frozenAt: null } })
+      expect(await store.read((reads) => reads.workspaces())).toEqual([workspace])
+      expect(await store.read((reads) => reads.members('w1'))).toEqual([member])
+      expect(await store.read((reads) => reads.keys('w1'))).toEqual([key])
+    })
+
+    it('answers nothing for what is not there', async () => {
+      await store.read(async (reads) => {
+        expect(await reads.principal('b'.repeat(64))).toBeUndefined()
+        expect(await reads.workspace('w2')).toBeUndefined()
+        expect(await reads.members('w2')).toEqual([])
+        expect(await reads.counter('nobody', 'nothing')).toBeUndefined()
+        expect(await reads.reply('w1', 'nothing')).toBeUndefined()
+        expect(await reads.position('w1')).toEqual({ seq: 0, credits: 0, held: 0, spent: 0 })
+      })
+    })
+
+    it('changes what is named and leaves the rest', async () => {
+      await store.transaction(async (tx) => {
+        await tx.changeWorkspace('w1', { plan: 'Free', networkSession: false, dailyCompanies: null })
+        await tx.changeMember('m1', { weeklyLimit: null })
+        await tx.changeMember('m1', {})
+        await tx.setClock({ offsetMs: -5, frozenAt: 7 })
+        expect(await tx.revokeKey('k1', 3)).toBe(true)
+        expect(await tx.revokeKey('k1', 4)).toBe(false)
+      })
+      expect(await store.read((reads) => reads.principal(key.hash))).toEqual({
+        key: { ...key, revokedAt: 3 },
+        member: { ...member, weeklyLimit: null },
+        workspace: { ...workspace, plan: 'Free', networkSession: false, dailyCompanies: null },
+        clock: { offsetMs: -5, frozenAt: 7 },
+      })
+    })
+
+    it('uses one workspace at a time', async () => {
+      await store.transaction((tx) => tx.addWorkspace({ ...workspace, id: 'w2', name: 'Second' }, false))
+      expect((await store.read((reads) => reads.workspace()))?.id).toBe('w1')
+      await store.transaction((tx) => tx.useWorkspace('w2'))
+      expect((await store.read((reads) => reads.workspace()))?.id).toBe('w2')
+    })
+
+    it('keeps nothing of a transaction that fails', async () => {
+      const failed = store.transaction(async (tx) => {
+        await tx.setCounter('o', 'n', { startedAt: 1, count: 1 })
+        throw new Error('no')
+      })
+      await expect(failed).rejects.toThrow('no')
+      expect(await store.read((reads) => reads.counter('o', 'n'))).toBeUndefined()
+    })
+
+    it('counts without losing a count, however many ask at once', async () => {
+      const hit = () =>
+        store.transaction(async (tx) => {
+          const count = (await tx.lockCounter('o', 'n'))?.count ?? 0
+          await tx.setCounter('o', 'n', { startedAt: 1, count: count + 1 })
+        })
+      await Promise.all(Array.from({ length: 200 }, hit))
+      expect(await store.read((reads) => reads.counter('o', 'n'))).toEqual({ startedAt: 1, count: 200 })
+      await store.transaction((tx) => tx.dropCounter('o', 'n'))
+      expect(await store.read((reads) => reads.counter('o', 'n'))).toBeUndefined()
+    })
+
+    it('adds movements and finds what was consumed', async () => {
+      const common = { workspaceId: 'w1', memberId: 'm1', reference: null, held: 0 }
+      const grant = {
+        ...common,
+        kind: 'top_up',
+        debit: 'issued',
+        credit: 'credits',
+        operation: null,
+      } as const
+      const charge = {
+        ...common,
+        kind: 'charge',
+        debit: 'credits',
+        credit: 'spent',
+        operation: 'accounts.enrich',
+      } as const
+      const day = 86_400_000
+      await store.transaction(async (tx) => {
+        await tx.append({ ...grant, seq: 1, amount: 10, credits: 10, spent: 0, createdAt: 0 })
+        await tx.append({ ...charge, seq: 2, amount: 3, credits: 7, spent: 3, createdAt: day - 1 })
+        await tx.append({ ...charge, seq: 3, amount: 2, credits: 5, spent: 5, createdAt: day })
+      })
+      await store.read(async (reads) => {
+        expect(await reads.position('w1')).toEqual({ seq: 3, credits: 5, held: 0, spent: 5 })
+        expect(await reads.movements('w1', 1, 1)).toEqual([
+          { ...charge, seq: 2, amount: 3, credits: 7, spent: 3, createdAt: day - 1 },
+        ])
+        expect(await reads.consumed('w1', 0, day)).toBe(3)
+        expect(await reads.consumed('w1', day, 2 * day)).toBe(2)
+        expect(await reads.consumed('w1', 0, 2 * day, 'm1')).toBe(5)
+        expect(await reads.consumed('w1', 0, 2 * day, 'm2')).toBe(0)
+        expect(await reads.consumption('w1', 0, 2 * day, 'day')).toEqual([
+          { by: '1970-01-01', credits: 3, movements: 1 },
+          { by: '1970-01-02', credits: 2, movements: 1 },
+        ])
+        expect(await reads.consumption('w1', 0, 2 * day, 'operation')).toEqual([
+          { by: 'accounts.enrich', credits: 5, movements: 2 },
+        ])
+        expect(await reads.consumption('w1', 0, 2 * day, 'member')).toEqual([
+          { by: 'ada@localhost', credits: 5, movements: 2 },
+        ])
+      })
+    })
+
+    it('refuses a movement that does not follow the last one', async () => {
+      const movement = {
+        workspaceId: 'w1',
+        memberId: null,
+        operation: null,
+        reference: null,
+        held: 0,
+        spent: 0,
+      }
+      const grant = {
+        ...movement,
+        kind: 'top_up',
+        debit: 'issued',
+        credit: 'credits',
+        amount: 5,
+        createdAt: 0,
+      } as const
+      for (const wrong of [
+        { seq: 2, credits: 5 },
+        { seq: 1, credits: 6 },
+        { seq: 1, credits: 5, held: 1 },
+      ])
+        await expect(store.transaction((tx) => tx.append({ ...grant, ...wrong }))).rejects.toThrow()
+      await store.transaction((tx) => tx.append({ ...grant, seq: 1, credits: 5 }))
+    })
+
+    it('lets one claim a key, and only its holder keep the reply', async () => {
+      await store.transaction(async (tx) => {
+        expect(await tx.claim('w1', 'k', claim)).toBe(true)
+        expect(await tx.claim('w1', 'k', { ...claim, token: 'other' })).toBe(false)
+        expect(await tx.keepReply('w1', 'k', 'other', 200, '{}')).toBe(false)
+        expect(await tx.renewClaim('w1', 'k', 't', 99)).toBe(true)
+        expect(await tx.reply('w1', 'k')).toEqual({ ...claim, leaseUntil: 99 })
+        expect(await tx.reclaim('w1', 'k', 'other', claim)).toBe(false)
+        expect(await tx.reclaim('w1', 'k', 't', { ...claim, token: 'u' })).toBe(true)
+        expect(await tx.keepReply('w1', 'k', 't', 200, '{}')).toBe(false)
+        expect(await tx.keepReply('w1', 'k', 'u', 200, '{}')).toBe(true)
+        await tx.dropClaim('w1', 'k', 'u')
+        expect(await tx.reply('w1', 'k')).toMatchObject({ status: 200, body: '{}' })
+        expect(await tx.dropReplies(5)).toBe(0)
+        expect(await tx.dropReplies(6)).toBe(1)
+      })
+    })
+
+    it('frees a key whose claim is dropped', async () => {
+      await store.transaction(async (tx) => {
+        await tx.claim('w1', 'k', claim)
+        await tx.dropClaim('w1', 'k', 't')
+        expect(await tx.reply('w1', 'k')).toBeUndefined()
+      })
+    })
+  })
+}

@@ -1,0 +1,185 @@
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { handler, usualBodyLimit } from '../../src/http/handler.js'
+import { deepest } from '../../src/http/json.js'
+import { CountingCaller } from './counting-caller.js'
+
+const url = 'http://localhost:4010/api/v2/accounts/single_enrich'
+const json = { 'x-api-key': 'right', 'content-type': 'application/json' }
+
+let caller: CountingCaller
+let serve: (request: Request) => Promise<Response>
+
+beforeEach(() => {
+  caller = new CountingCaller()
+  serve = handler({ caller, version: '1', document: async () => ({}) })
+})
+
+const post = (body: RequestInit['body'], headers: Record<string, string> = json, to = url) =>
+  serve(new Request(to, { method: 'POST', headers, body }))
+
+const nested = (depth: number, open = '[', close = ']') => `{"a":${open.repeat(depth)}1${close.repeat(depth)}}`
+
+describe('hostile bodies', () => {
+  it.each([
+    ['nothing', '', 400],
+    ['half an object', '{"a":', 400],
+    ['two objects', '{}{}', 400],
+    ['a trailing comma', '{"a":1,}', 400],
+    ['a comment', '{/**/}', 400],
+    ['NaN', '{"a":NaN}', 400],
+    ['a raw control character', '{"a":"\u0001"}', 400],
+    ['an array', '[{"domain":"a.example"}]', 400],
+    ['a text', '"a"', 400],
+    ['null', 'null', 400],
+    ['a number', '1', 400],
+    ['__proto__', '{"__proto__":{"polluted":true}}', 400],
+    ['__proto__ in escapes', '{"a":[{"__pro\\u0074o__":{"polluted":true}}]}', 400],
+    ['1e400', '{"limit":1e400}', 400],
+    ['-1e400 deep inside', '{"a":{"b":[-1e400]}}', 400],
+    ['a lone high surrogate', '{"name":"\\ud800"}', 400],
+    ['a lone low surrogate in a key', '{"\\udc00":1}', 400],
+    ['NUL', '{"name":"a\\u0000b"}', 400],
+    ['100,000 arrays', nested(100_000), 400],
+    ['100,000 objects', nested(100_000, '{"a":', '}'), 400],
+    ['100,000 arrays never closed', '['.repeat(100_000), 400],
+    ['arrays up to the size limit', '['.repeat(usualBodyLimit), 400],
+  ])('%s: refused', async (_, body, status) => {
+    const response = await post(body)
+    expect(response.status).toBe(status)
+    expect(Object.keys((await response.json()) as object)).toEqual(['error'])
+    expect(caller.seen).toEqual([])
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+
+  it('bytes that are no UTF-8: refused', async () => {
+    const response = await post(Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]))
+    expect(response.status).toBe(400)
+  })
+
+  it('constructor and prototype: fields like any other', async () => {
+    await post('{"constructor":{"prototype":{"polluted":true}}}')
+    expect(caller.seen[0]?.input).toEqual({ constructor: { prototype: { polluted: true } } })
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+
+  it('nesting up to the bound: taken', async () => {
+    expect((await post(nested(deepest - 1))).status).toBe(200)
+    expect((await post(nested(deepest))).status).toBe(400)
+  })
+
+  it('brackets in texts: no nesting', async () => {
+    expect((await post(JSON.stringify({ a: '[{"\\"['.repeat(100) }))).status).toBe(200)
+  })
+
+  it('any JSON object without such things: taken as it is', async () => {
+    const plain = fc.dictionary(fc.string().filter((key) => key !== '__proto__' && !key.includes('\0')), fc.jsonValue())
+    await fc.assert(
+      fc.asyncProperty(plain, async (fields) => {
+        const body = JSON.stringify(fields)
+        fc.pre(!body.includes('\\u0000') && !body.includes('__proto__'))
+        caller.seen.length = 0
+        await post(body)
+        expect(caller.seen[0]?.input).toEqual(JSON.parse(body))
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('other types', () => {
+  it.each([
+    ['no type', {}],
+    ['text/plain', { 'content-type': 'text/plain' }],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['multipart', { 'content-type': 'multipart/form-data; boundary=x' }],
+    ['a type that only begins like JSON', { 'content-type': 'application/jsonp' }],
+    ['JSON lines', { 'content-type': 'application/json-seq' }],
+    ['another charset', { 'content-type': 'application/json; charset=latin1' }],
+    ['two types', { 'content-type': 'text/plain, application/json' }],
+  ])('%s: 415', async (_, headers) => {
+    const response = await post(Buffer.from('{}'), { 'x-api-key': 'right', ...headers } as Record<string, string>)
+    expect(response.status).toBe(415)
+    expect(caller.seen).toEqual([])
+  })
+
+  it('a compressed body: 415, never unpacked', async () => {
+    const bomb = gzipSync(Buffer.alloc(10_000_000, 0x20))
+    expect((await post(bomb, { ...json, 'content-encoding': 'gzip' })).status).toBe(415)
+  })
+
+  it('a body said not to be compressed: taken', async () => {
+    expect((await post('{}', { ...json, 'content-encoding': 'identity' })).status).toBe(200)
+  })
+})
+
+describe('size', () => {
+  const padded = (size: number) => `{"a":"${'x'.repeat(size - 8)}"}`
+
+  it('at the limit is taken, one byte more is 413', async () => {
+    expect((await post(padded(usualBodyLimit))).status).toBe(200)
+    expect((await post(padded(usualBodyLimit + 1))).status).toBe(413)
+  })
+
+  it('is larger for a list', async () => {
+    const to = 'http://localhost:4010/api/v2/lists'
+    expect((await post(padded(usualBodyLimit + 1), json, to)).status).toBe(200)
+  })
+
+  it('declared too large is 413 without a key', async () => {
+    const headers = { 'content-type': 'application/json', 'content-length': String(usualBodyLimit + 1) }
+    const response = await post('{}', headers)
+    expect(response.status).toBe(413)
+    expect(await response.json()).toEqual({ error: 'The request body is larger than 1048576 bytes' })
+    expect(caller.calls).toBe(0)
+  })
+
+  it('beyond what was declared is still counted', async () => {
+    const response = await post(padded(usualBodyLimit + 1), { ...json, 'content-length': '10' })
+    expect(response.status).toBe(413)
+  })
+
+  it('without a declared length is counted, and reading stops at the limit', async () => {
+    let sent = 0
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += 65_536
+        controller.enqueue(new Uint8Array(65_536))
+      },
+    })
+    const request = new Request(url, { method: 'POST', headers: json, body, duplex: 'half' } as RequestInit)
+    expect((await serve(request)).status).toBe(413)
+    expect(sent).toBeLessThan(2 * usualBodyLimit)
+  })
+})
+
+describe('the order of the checks', () => {
+  it.each([
+    ['unknown path before all', '/nothing', {}, 404],
+    ['size declared before the key', '/accounts/single_enrich', { 'content-length': '99999999' }, 413],
+    ['the key before the type', '/accounts/single_enrich', { 'content-type': 'text/plain' }, 401],
+    ['the key before the syntax', '/accounts/single_enrich', { 'content-type': 'application/json' }, 401],
+  ])('%s', async (_, path, headers, status) => {
+    const response = await post('{', headers as Record<string, string>, `http://localhost:4010/api/v2${path}`)
+    expect(response.status).toBe(status)
+  })
+
+  it('does not touch the body of a stranger', async () => {
+    const request = new Request(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
+    expect((await serve(request)).status).toBe(401)
+    expect(request.bodyUsed).toBe(false)
+  })
+
+  it('gives errors in the operation’s own shape', async () => {
+    const response = await post('{', json, 'http://localhost:4010/api/v2/leads')
+    expect(await response.json()).toEqual({ error: 400, message: 'The request body is not valid JSON' })
+  })
+
+  it('refuses NUL and __proto__ in a query too', async () => {
+    const get = (query: string) =>
+      serve(new Request(`http://localhost:4010/api/v2/searches?${query}`, { headers: { 'x-api-key': 'right' } }))
+    expect((await get('cursor=%00')).status).toBe(400)
+    expect((await get('__proto__=1')).status).toBe(400)
+  })
+})

@@ -1,0 +1,332 @@
+import { connect } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { handler, usualBodyLimit } from '../../src/http/handler.js'
+import { ListenError, type Listening, type ListenOptions, listen, usualTiming } from '../../src/http/listen.js'
+import { CountingCaller } from './counting-caller.js'
+import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
+
+const open: Listening[] = []
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close(0)))
+})
+
+async function start(caller = new CountingCaller(), options: Partial<ListenOptions> = {}): Promise<Listening> {
+  const serve = handler({ caller, version: '1', document: async () => ({}) })
+  const server = await listen({ handler: serve, host: '127.0.0.1', port: 0, ...options })
+  open.push(server)
+  return server
+}
+
+const hurried = { headersMs: 100, requestMs: 30_000, keepAliveMs: 100, checkMs: 30 }
+const path = '/api/v2/accounts/single_enrich'
+const headers = (port: number, ...more: string[]) => [
+  `Host: localhost:${port}`,
+  'X-API-KEY: right',
+  'Content-Type: application/json',
+  ...more,
+]
+const post = (port: number, body: string, ...more: string[]) =>
+  `${[`POST ${path} HTTP/1.1`, ...headers(port, `Content-Length: ${body.length}`, ...more)].join('\r\n')}\r\n\r\n${body}`
+
+describe('the address', () => {
+  it('is printed as a base url that answers', async () => {
+    const server = await start()
+    expect(server.baseUrl).toBe(`http://127.0.0.1:${server.port}/api/v2`)
+    expect((await fetch(`${server.origin}/health`)).status).toBe(200)
+  })
+
+  it('may be the loopback address of IPv6', async () => {
+    const server = await start(undefined, { host: '::1' })
+    expect(server.origin).toBe(`http://[::1]:${server.port}`)
+    expect((await fetch(`${server.origin}/health`)).status).toBe(200)
+  })
+
+  it.each(['0.0.0.0', '::', '', '192.168.1.5', '10.0.0.1', '::ffff:127.0.0.1', '0', '127.1', '2130706433', 'example.com', '169.254.1.1'])(
+    'is refused without --public when it is %j',
+    async (host) => {
+      await expect(start(undefined, { host })).rejects.toThrow(ListenError)
+      await expect(start(undefined, { host })).rejects.toThrow(/--public/)
+    },
+  )
+
+  it('may be any with --public, and then the names served stay the loopback ones', async () => {
+    const server = await start(undefined, { host: '0.0.0.0', public: true })
+    expect(server.origin).toBe(`http://127.0.0.1:${server.port}`)
+    expect((await fetch(`${server.origin}/health`)).status).toBe(200)
+    const raw = await exchange(server.port, lines('GET /health HTTP/1.1', ['Host: evil.example']))
+    expect(statuses(raw)).toEqual([403])
+  })
+
+  it('in use is refused with what to do', async () => {
+    const { port } = await start()
+    await expect(start(undefined, { port })).rejects.toThrow(`Port ${port} is in use: choose another with --port`)
+  })
+})
+
+describe('what is no HTTP', () => {
+  const first = (port: number) => `POST ${path} HTTP/1.1\r\nHost: localhost:${port}\r\nX-API-KEY: right\r\n`
+  const chunks = '2\r\n{}\r\n0\r\n\r\n'
+
+  it.each([
+    ['a length and chunks', `Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`],
+    ['chunks and a length', `Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n${chunks}`],
+    ['two lengths', 'Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} '],
+    ['the same length twice', 'Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}'],
+    ['a length with a sign', 'Content-Length: +2\r\n\r\n{}'],
+    ['a length in hex', 'Content-Length: 0x2\r\n\r\n{}'],
+    ['a negative length', 'Content-Length: -1\r\n\r\n{}'],
+    ['chunked, then identity', `Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n${chunks}`],
+    ['identity, then chunked', `Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`],
+    ['identity and chunked in one', `Transfer-Encoding: identity, chunked\r\n\r\n${chunks}`],
+    ['chunked twice', `Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`],
+    ['gzip, chunked', `Transfer-Encoding: gzip, chunked\r\n\r\n${chunks}`],
+    ['an unknown coding', `Transfer-Encoding: xchunked\r\n\r\n${chunks}`],
+    ['a space before the colon', `Transfer-Encoding : chunked\r\n\r\n${chunks}`],
+    ['a folded header', 'X-A: b\r\n c\r\n\r\n'],
+    ['a folded length', 'Content-Length:\r\n 2\r\n\r\n{}'],
+    ['a bare LF after a header', 'X-A: b\nX-B: c\r\n\r\n'],
+    ['a bare LF at the end', 'X-A: b\r\n\n'],
+    ['a bare CR in a header', 'X-A: b\rX-B: c\r\n\r\n'],
+    ['a bare LF in a chunk', 'Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n'],
+    ['a chunk size out of range', 'Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{}\r\n'],
+    ['a header without a name', ': x\r\n\r\n'],
+    ['NUL in a header', 'X-A: a\0b\r\n\r\n'],
+  ])('is refused and the connection closed: %s', async (_, rest) => {
+    const caller = new CountingCaller()
+    const { port } = await start(caller)
+    const smuggled = `GET /api/v2/credits HTTP/1.1\r\nHost: localhost:${port}\r\nX-API-KEY: right\r\n\r\n`
+    const raw = await exchange(port, `${first(port)}${rest}${smuggled}`)
+    expect(statuses(raw)).toEqual([400])
+    expect(headersOf(raw)).toMatchObject({ connection: 'close', 'cache-control': 'no-store' })
+    expect(caller.seen.filter(({ id }) => id === 'credits.show')).toEqual([])
+  })
+
+  it.each(['GET /health\r\n\r\n', 'hello\r\n\r\n', 'GET /health HTTP/2.0\r\nHost: localhost\r\n\r\n', '\0\0\0\0', '\x16\x03\x01'])(
+    'is refused: %j',
+    async (text) => {
+      const { port } = await start()
+      const raw = await exchange(port, text)
+      expect(statuses(raw)).toEqual([400])
+      expect(bodyOf(raw)).toHaveProperty('error')
+    },
+  )
+})
+
+describe('sizes', () => {
+  it('headers beyond 16 KiB are 431', async () => {
+    const { port } = await start()
+    const raw = await exchange(port, lines('GET /health HTTP/1.1', headers(port, `X-A: ${'a'.repeat(16_384)}`)))
+    expect(statuses(raw)).toEqual([431])
+    expect(bodyOf(raw)).toEqual({ error: 'The request headers are too large' })
+  })
+
+  it('a target beyond 16 KiB is 431', async () => {
+    const { port } = await start()
+    expect(statuses(await exchange(port, lines(`GET /${'a'.repeat(17_000)} HTTP/1.1`, headers(port))))).toEqual([431])
+  })
+
+  it('headers below that are served', async () => {
+    const { port } = await start()
+    const raw = await exchange(port, lines('GET /health HTTP/1.1', headers(port, `X-A: ${'a'.repeat(15_000)}`)))
+    expect(statuses(raw)).toEqual([200])
+  })
+
+  it('a declared body beyond the limit is 413 before it was sent', async () => {
+    const { port } = await start()
+    const length = `Content-Length: ${usualBodyLimit + 1}`
+    const raw = await exchange(port, lines(`POST ${path} HTTP/1.1`, headers(port, length)))
+    expect(statuses(raw)).toEqual([413])
+  })
+
+  it('a declared body beyond the limit is 413 and not asked for', async () => {
+    const { port } = await start()
+    const length = `Content-Length: ${usualBodyLimit + 1}`
+    const raw = await exchange(port, lines(`POST ${path} HTTP/1.1`, headers(port, length, 'Expect: 100-continue')))
+    expect(statuses(raw).at(-1)).toBe(413)
+  })
+
+  it('chunks beyond the limit are 413', async () => {
+    const { port } = await start()
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    const head = lines(`POST ${path} HTTP/1.1`, headers(port, 'Transfer-Encoding: chunked'))
+    expect(statuses(await exchange(port, head, ...Array<string>(17).fill(chunk), '0\r\n\r\n'))).toEqual([413])
+  })
+
+  it('chunks below it are read', async () => {
+    const caller = new CountingCaller()
+    const { port } = await start(caller)
+    const head = lines(`POST ${path} HTTP/1.1`, headers(port, 'Transfer-Encoding: chunked'))
+    const raw = await exchange(port, head, '6\r\n{"doma\r\n', 'd\r\nin":"a.test"}\r\n0\r\n\r\n')
+    expect(statuses(raw)).toEqual([200])
+    expect(caller.seen[0]?.input).toEqual({ domain: 'a.test' })
+  })
+
+  it('a client that asks first is told to go on', async () => {
+    const { port } = await start()
+    const raw = await exchange(port, post(port, '{}', 'Expect: 100-continue', 'Connection: close'))
+    expect(statuses(raw)).toEqual([100, 200])
+  })
+
+  it('a stranger that asks first is not', async () => {
+    const { port } = await start()
+    const request = post(port, '{}', 'Expect: 100-continue').replace(`localhost:${port}`, 'evil.example')
+    expect(statuses(await exchange(port, request))).toEqual([403])
+  })
+})
+
+describe('connections', () => {
+  it('serve several requests one after the other', async () => {
+    const caller = new CountingCaller()
+    const { port } = await start(caller)
+    const raw = await exchange(port, post(port, '{"n":1}'), post(port, '{"n":2}'), post(port, '{}', 'Connection: close'))
+    expect(statuses(raw)).toEqual([200, 200, 200])
+  })
+
+  it('answer pipelined requests in their order, however long each takes', async () => {
+    const caller = new CountingCaller()
+    const { port } = await start(caller)
+    let slow = true
+    caller.work = async () => {
+      const first = slow
+      slow = false
+      if (first) await new Promise((resolve) => setTimeout(resolve, 30))
+    }
+    const requests = [post(port, '{}'), `GET /health HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`]
+    const raw = await exchange(port, requests.join(''))
+    expect(raw.indexOf('accounts.enrich')).toBeGreaterThan(0)
+    expect(raw.indexOf('"status":"ok"')).toBeGreaterThan(raw.indexOf('accounts.enrich'))
+  })
+
+  it('stay usable after a refused body', async () => {
+    const { port } = await start()
+    const raw = await exchange(port, post(port, '{'), post(port, '{}', 'Connection: close'))
+    expect(statuses(raw)).toEqual([400, 200])
+  })
+
+  it('tell the caller when the client goes away', async () => {
+    const caller = new CountingCaller()
+    const { port } = await start(caller)
+    const gone = new Promise<void>((resolve) => {
+      caller.work = ({ signal }) =>
+        new Promise((done) => {
+          socket.destroy()
+          signal?.addEventListener('abort', () => resolve(done()))
+        })
+    })
+    const socket = connect(port, '127.0.0.1')
+    socket.write(post(port, '{}'))
+    await gone
+    expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
+  })
+
+  it('that end in the middle of a body reach nothing', async () => {
+    const caller = new CountingCaller()
+    const { port } = await start(caller)
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`POST ${path} HTTP/1.1\r\n${headers(port, 'Content-Length: 100').join('\r\n')}\r\n\r\n{"a":`)
+    while (caller.calls === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    socket.destroy()
+    expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
+    expect(caller.seen).toEqual([])
+  })
+
+  it('beyond the greatest number are turned away', async () => {
+    const { port } = await start(undefined, { maxConnections: 1 })
+    const held = connect(port, '127.0.0.1')
+    await new Promise((resolve) => held.once('connect', resolve))
+    expect(await exchange(port, lines('GET /health HTTP/1.1', headers(port)))).toBe('')
+    held.destroy()
+  })
+})
+
+describe('time', () => {
+  it('is limited as published', () => {
+    expect(usualTiming.headersMs).toBe(10_000)
+    expect(usualTiming.requestMs).toBe(30_000)
+    expect(usualTiming.checkMs).toBeLessThanOrEqual(5_000)
+  })
+
+  const trickle = (port: number, start: string, each: string) =>
+    new Promise<string>((resolve) => {
+      const socket = connect(port, '127.0.0.1')
+      let raw = ''
+      const timer = setInterval(() => socket.writable && socket.write(each), 10)
+      socket.on('data', (data) => {
+        raw += data
+      })
+      socket.on('error', () => {})
+      socket.on('close', () => resolve((clearInterval(timer), raw)))
+      if (start) socket.write(start)
+    })
+
+  it.each([
+    ['headers that trickle', 'GET /health HTTP/1.1\r\n', 'a', [408]],
+    ['a connection that says nothing', '', '', [408]],
+    ['a connection idle after its answer', 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n', '', [200]],
+    ['a body that trickles', `POST ${path} HTTP/1.1\r\n${headers(0, 'Content-Length: 9999').join('\r\n')}\r\n\r\n{`, ' ', [408]],
+    ['chunks that trickle', `POST ${path} HTTP/1.1\r\n${headers(0, 'Transfer-Encoding: chunked').join('\r\n')}\r\n\r\n`, '1\r\n \r\n', [408]],
+  ])('runs out for %s', async (_, start_, each, expected) => {
+    const { port } = await start(undefined, { timing: hurried })
+    expect(statuses(await trickle(port, start_.replace('localhost:0', `localhost:${port}`), each))).toEqual(expected)
+  })
+
+  it('does not run out for others meanwhile', async () => {
+    const { port, origin } = await start(undefined, { timing: hurried })
+    const slow = Array.from({ length: 50 }, () => trickle(port, 'GET /health HTTP/1.1\r\n', 'a'))
+    for (let n = 0; n < 10; n++) expect((await fetch(`${origin}/health`)).status).toBe(200)
+    expect((await Promise.all(slow)).map(statuses)).toEqual(Array(50).fill([408]))
+  })
+
+  it('does not run out for work that takes long after its body has come', async () => {
+    const caller = new CountingCaller()
+    caller.work = () => new Promise((resolve) => setTimeout(resolve, 400))
+    const { port } = await start(caller, { timing: hurried })
+    expect(statuses(await exchange(port, post(port, '{}', 'Connection: close')))).toEqual([200])
+  })
+})
+
+describe('closing', () => {
+  it('finishes what is in flight, then takes no more', async () => {
+    const caller = new CountingCaller()
+    const server = await start(caller)
+    let finish = () => {}
+    const begun = new Promise<void>((resolve) => {
+      caller.work = () =>
+        new Promise((done) => {
+          finish = done
+          resolve()
+        })
+    })
+    const answer = exchange(server.port, post(server.port, '{}'))
+    await begun
+    const closed = server.close()
+    await expect(fetch(`${server.origin}/health`)).rejects.toThrow()
+    finish()
+    expect(statuses(await answer)).toEqual([200])
+    await closed
+  })
+
+  it('does not wait for connections that are only kept open', async () => {
+    const server = await start()
+    const idle = exchange(server.port, `GET /health HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await server.close(60_000)
+    expect(statuses(await idle)).toEqual([200])
+  })
+
+  it('cuts what is still running after the time of grace, once, however often it is asked', async () => {
+    const caller = new CountingCaller()
+    const server = await start(caller)
+    const begun = new Promise<void>((resolve) => {
+      caller.work = ({ signal }) =>
+        new Promise((done) => {
+          signal?.addEventListener('abort', () => done())
+          resolve()
+        })
+    })
+    const answer = exchange(server.port, post(server.port, '{}'))
+    await begun
+    await Promise.all([server.close(10), server.close(60_000)])
+    expect(await answer).toBe('')
+  })
+})

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Line, Scenario, Step } from './read-scenario.js'
+
+const binary = join(import.meta.dirname, '..', '..', 'bin', 'prospect.js')
+
+/** What a command left behind. */
+interface Outcome {
+  readonly exit: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Where a scenario runs: its own folder, and what it remembered on the way. */
+interface Place {
+  readonly folder: string
+  readonly remembered: Map<string, string>
+}
+
+/** Runs a scenario in an empty folder and answers what was not as expected, one sentence each. */
+export async function runScenario(scenario: Scenario, folder: string): Promise<string[]> {
+  const place: Place = { folder, remembered: new Map() }
+  for (const step of scenario.steps) {
+    for (const file of step.files) writeFileSync(join(folder, file.name), file.content)
+    if (!step.command) continue
+    const outcome = await runCommand(step.command, step.signal, place)
+    const problems = step.expected.flatMap((line) => problemOf(line, outcome, place) ?? [])
+    if (problems.length > 0) return [...problems, said(step.command, outcome)]
+  }
+  return []
+}
+
+const said = (command: Line, { exit, stdout, stderr }: Outcome): string =>
+  `${command.text.trim()}\nended with exit code ${exit}\nstdout: ${stdout.slice(0, 2000)}\nstderr: ${stderr.slice(0, 2000)}`
+
+async function runCommand(
+  line: Line,
+  signal: Step['signal'],
+  { folder, remembered }: Place,
+): Promise<Outcome> {
+  const text = line.text.trim().replace(/\{(\w+)\}/g, (place, name: string) => remembered.get(name) ?? place)
+  const words = [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    (match) => match[1] ?? match[2] ?? match[3] ?? '',
+  )
+  const start = words.indexOf('prospect')
+  if (start < 0) throw new Error(`line ${line.number}: only prospect can be run, not ${text}`)
+  const own = Object.fromEntries(words.slice(0, start).map((word) => word.split('=', 2)))
+  const env = { PATH: process.env.PATH, HOME: folder, PROSPECT_HOME: join(folder, 'home'), ...own }
+  const child = spawn(process.execPath, [binary, ...words.slice(start + 1)], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output.stdout += chunk))
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (output.stderr += chunk))
+  const ended = new Promise<number>((resolve) =>
+    child.once('close', (code, name) => resolve(code ?? exitOf(name))),
+  )
+  if (signal) await Promise.race([ended, sendWhen(child, signal, folder)])
+  return { exit: await ended, ...output }
+}
+
+/** The exit code a shell shows for a process that a signal ended. */
+const exitOf = (signal: NodeJS.Signals | null): number =>
+  signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : -1
+
+async function sendWhen(
+  child: ReturnType<typeof spawn>,
+  { name, file }: NonNullable<Step['signal']>,
+  folder: string,
+): Promise<void> {
+  while (!existsSync(join(folder, file))) await sleep(5)
+  child.kill(name)
+}
+
+/** What an expected line can say: a pattern, and how the rest is judged. */
+const sayings: readonly [
+  pattern: RegExp,
+  holds: (parts: readonly string[], outcome: Outcome, place: Place) => boolean,
+][] = [
+  [/^exit (\d+)$/, ([code], { exit }) => exit === Number(code)],
+  [/^(stdout|stderr) is empty$/, ([stream], outcome) => textOf(stream, outcome) === ''],
+  [
+    /^(stdout|stderr|output) says (.+)$/,
+    ([stream, text = ''], outcome) => textOf(stream, outcome).includes(text),
+  ],
+  [
+    /^(stdout|stderr) does not say (.+)$/,
+    ([stream, text = ''], outcome) => !textOf(stream, outcome).includes(text),
+  ],
+  [
+    /^answer (\S+) is (.+)$/,
+    ([path = '', value = ''], outcome) => same(fieldOf(outcome, path), JSON.parse(value)),
+  ],
+  [
+    /^remember (\S+) as (\w+)$/,
+    ([path = '', name = ''], outcome, { remembered }) => {
+      const value = fieldOf(outcome, path)
+      remembered.set(name, String(value))
+      return value !== undefined
+    },
+  ],
+  [/^file (\S+) exists$/, ([name = ''], _, { folder }) => existsSync(join(folder, name))],
+  [/^file (\S+) is missing$/, ([name = ''], _, { folder }) => !existsSync(join(folder, name))],
+  [/^file (\S+) says (.+)$/, ([name, text = ''], _, place) => contentOf(name, place).includes(text)],
+  [/^file (\S+) does not say (.+)$/, ([name, text = ''], _, place) => !contentOf(name, place).includes(text)],
+  [
+    /^file (\S+) has (\d+) lines$/,
+    ([name, count], _, place) => contentOf(name, place).trimEnd().split(/\r?\n/).length === Number(count),
+  ],
+]
+
+function problemOf(line: Line, outcome: Outcome, place: Place): string | undefined {
+  const text = line.text.trim()
+  for (const [pattern, holds] of sayings) {
+    const match = pattern.exec(text)
+    if (match)
+      return holds(match.slice(1), outcome, place) ? undefined : `line ${line.number}: not so: ${text}`
+  }
+  return `line ${line.number}: nobody knows how to check: ${text}`
+}
+
+const textOf = (stream: string | undefined, outcome: Outcome): string =>
+  ({ stdout: outcome.stdout, stderr: outcome.stderr })[stream ?? ''] ?? outcome.stdout + outcome.stderr
+
+function contentOf(name: string | undefined, { folder }: Place): string {
+  const path = join(folder, name ?? '')
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+}
+
+const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/** A field of the JSON on stdout (on stderr where stdout is empty), by its dotted path. */
+function fieldOf({ stdout, stderr }: Outcome, path: string): unknown {
+  try {
+    const step = (value: unknown, key: string): unknown => (value as Record<string, unknown> | null)?.[key]
+    return path.split('.').reduce(step, JSON.parse(stdout || stderr))
+  } catch {
+    return undefined
+  }
+}
