@@ -32,9 +32,10 @@ export function createLayout(
   results: readonly ResultColumn[],
   raw = false,
 ): Layout {
-  const taken = new Set(input)
+  const taken = new Set([...input, ...statusColumns])
   const named = results.map((column) => ({ path: column.path, name: freeName(column.name, taken) }))
-  const appended = statusColumns.filter((name) => !taken.has(name))
+  const fields = topLevel(results, taken)
+  const appended = statusColumns.filter((name) => !input.includes(name))
   const header = [...input, ...named.map(({ name }) => name), ...appended]
   const places = statusColumns.map((name) => [name, header.indexOf(name)] as const)
   const safe = raw ? (cell: string) => cell : defuse
@@ -48,12 +49,18 @@ export function createLayout(
       return cells
     },
     record(row) {
-      const record = Object.fromEntries(input.map((name, at) => [name, row.cells[at] ?? '']))
-      const keys = Object.keys(topLevel(results))
-      for (const key of keys) record[taken.has(key) ? freeName(key, taken) : key] = null as never
+      const record: Record<string, unknown> = Object.fromEntries(input.map((name, at) => [name, row.cells[at] ?? '']))
+      for (const { path, name } of fields) record[name] = valueAt(row.body, path) ?? null
+      for (const name of statusColumns) record[name] = statusValue(row, name)
       return record
     },
   }
+}
+
+/** Results as the fields of an object: what is nested stays nested. */
+function topLevel(results: readonly ResultColumn[], taken: ReadonlySet<string>) {
+  const keys = [...new Set(results.map(({ path }) => path[0]))]
+  return keys.map((key) => ({ path: key === undefined ? [] : [key], name: freeName(key ?? 'reply', taken) }))
 }
 
 function statusValue(row: OutputRow, name: StatusColumn): string | number | null {
@@ -63,5 +70,5 @@ function statusValue(row: OutputRow, name: StatusColumn): string | number | null
 }
 
 function freeName(name: string, taken: ReadonlySet<string>): string {
-  return taken.has(name) || name.startsWith('_') ? freeName(`result.${name}`, taken) : name
+  return taken.has(name) ? freeName(`result.${name}`, taken) : name
 }

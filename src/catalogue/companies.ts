@@ -2,47 +2,20 @@ import { companySizes } from '../api/ids.js'
 import type { Account } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import type { StoredAccount } from './account.js'
-import { domainOf } from './domain.js'
-import { type Fields, readFields } from './fields.js'
-import { type HeadcountEntry, readHistory, writeHistory } from './headcount.js'
-import type { Given } from './kind.js'
+import type { PreparedCompany } from './company.js'
+import { writeHistory } from './headcount.js'
 import { type Candidate, companiesAt } from './match.js'
 import { cleanedName, foldName } from './name.js'
-import { type Profile, profileOf } from './profile.js'
-import { readUses, type TechnologyUse, writeUses } from './technologies.js'
-import { short, sizeNamed, Unreadable } from './values.js'
+import type { Profile } from './profile.js'
+import { writeUses } from './technologies.js'
+import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
-/** A company read from a file or the sample, ready to be written. */
-export interface PreparedCompany {
-  readonly account: Partial<Account>
-  readonly profiles: readonly Profile[]
-  readonly uses: readonly TechnologyUse[] | undefined
-  readonly history: readonly HeadcountEntry[] | undefined
-}
-
-/** Reads a given company. Refuses one that nothing identifies: no domain, network id or profile url. */
-export function prepareCompany(given: Given): PreparedCompany {
-  const { technology_details, headcount_history, technologies, ...account } = readFields('companies', sized(given))
-  const domain = account.domain ?? (account.website === undefined ? undefined : domainOf(account.website))
-  const profiles = profilesOf(account)
-  if (domain === undefined && profiles.length === 0)
-    throw new Unreadable('a company needs a domain, a network_id or a network_url')
-  const uses = readUses(technologies, technology_details)
-  return {
-    account: {
-      ...(account as Partial<Account>),
-      ...(domain === undefined ? {} : { domain }),
-      ...(uses === undefined ? {} : { technologies: uses.map(({ slug }) => slug) }),
-    },
-    profiles,
-    uses,
-    history: headcount_history === undefined ? undefined : readHistory(headcount_history),
-  }
-}
-
 /** Adds a company, or merges what is given over the one there is with its domain, else its profile. */
-export async function writeCompany(writing: Writing, prepared: PreparedCompany): Promise<Written> {
+export async function writeCompany(
+  writing: Writing,
+  prepared: PreparedCompany,
+): Promise<{ readonly key: number; readonly written: Written }> {
   const existing = await existingCompany(writing.connection, prepared)
   const before = existing ? (JSON.parse(existing.record) as StoredAccount) : undefined
   const after = merged(before, prepared.account, writing.ids.uuid)
@@ -51,25 +24,11 @@ export async function writeCompany(writing: Writing, prepared: PreparedCompany):
   if (record !== existing?.record) await writeRow(writing.connection, key, existing, prepared.profiles, after, record)
   if (prepared.uses) await writeUses(writing, key, before?.technologies ?? [], prepared.uses)
   if (prepared.history) await writeHistory(writing.connection, key, prepared.history)
-  return existing ? 'updated' : 'added'
+  return { key, written: existing ? 'updated' : 'added' }
 }
 
-/** People count in ranges in many files: such a cell is a company size. */
-function sized(given: Given): Given {
-  const range = typeof given.headcount === 'string' ? sizeNamed(given.headcount) : undefined
-  return range === undefined ? given : { ...given, headcount: undefined, employee_range: given.employee_range ?? range }
-}
-
-function profilesOf({ network_url, network_id }: Fields<'companies'>): Profile[] {
-  const profiles: Profile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
-  if (network_url === undefined) return profiles
-  const profile = profileOf(network_url)
-  if (profile?.kind !== 'company')
-    throw new Unreadable(`network_url: '${short(network_url)}' is not the profile url of a company`)
-  return profiles.some(({ id }) => id === profile.id) ? profiles : [...profiles, profile]
-}
-
-async function existingCompany(
+/** The company that a given one is: the one with its domain, else the one with its profile and no other domain. */
+export async function existingCompany(
   connection: Connection,
   { account, profiles }: PreparedCompany,
 ): Promise<Candidate | undefined> {

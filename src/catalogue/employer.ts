@@ -1,6 +1,6 @@
-import { companiesAt, matchCompany } from './match.js'
-import { prepareCompany, writeCompany } from './companies.js'
-import { profileOf } from './profile.js'
+import { existingCompany, writeCompany } from './companies.js'
+import { prepareCompany } from './company.js'
+import { matchCompany } from './match.js'
 import type { Writing } from './writing.js'
 
 /** The company that a person or a job names. */
@@ -17,26 +17,23 @@ export interface Employer {
  */
 export async function employerKey(writing: Writing, employer: Employer): Promise<number | undefined> {
   const { company_domain, company_network_url, company_network_id, company_name } = employer
-  const found = await matchCompany(writing.connection, {
-    url: company_network_url,
-    domain: company_domain,
-    name: company_name,
-  })
-  if (found) return found.key
-  const atId = company_network_id ? await companiesAt(writing.connection, { kind: 'company', id: company_network_id }) : []
-  if (atId[0]) return atId[0].key
-  const known = company_domain ?? (profileOf(company_network_url ?? '') ? company_network_url : company_network_id)
-  return known === undefined ? undefined : await createEmployer(writing, employer)
+  const spelling = `${company_domain}\n${company_network_url}\n${company_network_id}\n${company_name}`
+  if (!writing.employers.has(spelling)) writing.employers.set(spelling, await findEmployer(writing, employer))
+  return writing.employers.get(spelling)
 }
 
-async function createEmployer(writing: Writing, employer: Employer): Promise<number> {
+async function findEmployer(writing: Writing, employer: Employer): Promise<number | undefined> {
+  const { company_domain, company_network_url, company_network_id, company_name } = employer
+  if (!company_domain && !company_network_url && !company_network_id)
+    return (await matchCompany(writing.connection, { name: company_name }))?.key
   const company = prepareCompany({
-    domain: employer.company_domain,
-    network_url: employer.company_network_url,
-    network_id: employer.company_network_id,
-    name: employer.company_name,
+    domain: company_domain,
+    network_url: company_network_url,
+    network_id: company_network_id,
+    name: company_name,
   })
-  const { key, written } = await writeCompany(writing, company)
-  if (written === 'added') writing.companies += 1
-  return key
+  const existing = await existingCompany(writing.connection, company)
+  if (existing) return existing.key
+  writing.companies += 1
+  return (await writeCompany(writing, company)).key
 }

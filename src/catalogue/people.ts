@@ -1,94 +1,13 @@
 import { functions, seniorities } from '../api/ids.js'
 import type { Connection, Value } from '../storage/driver.js'
 import { type Employer, employerKey } from './employer.js'
-import { type Fields, readFields } from './fields.js'
-import type { Given } from './kind.js'
-import { foldText } from './name.js'
-import { phoneOf } from './phone.js'
-import { type Profile, profileOf } from './profile.js'
-import { object, short, text, Unreadable } from './values.js'
+import { foldName } from './name.js'
+import type { PersonFields, PreparedPerson } from './person.js'
+import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
-/** A stored person: the given fields; the company's only where it is not in the catalogue. */
-export type StoredPerson = Fields<'people'> & { id: string; network_id: string }
-
-/** A person read from a file or the sample, ready to be written. */
-export interface PreparedPerson {
-  readonly fields: Fields<'people'>
-  readonly employer: Employer
-  readonly id: string | undefined
-  readonly slug: string | undefined
-  /** Folded full name; blank when there is none. */
-  readonly name: string
-}
-
-/** Reads a given person. Refuses one that nothing identifies: no profile url, e-mail, or name with company. */
-export function preparePerson(given: Given): PreparedPerson {
-  const { company_domain, company_network_url, company_network_id, company_name, ...own } = readFields('people', given)
-  const employer = { company_domain, company_network_url, company_network_id, company_name }
-  const fields = { ...own, ...namesOf(own), ...positionOf(own, given), ...phonesOf(own, given) }
-  if (fields.email !== undefined) fields.email_status ??= 'valid'
-  if (fields.personal_email !== undefined) fields.personal_email_status ??= 'valid'
-  const profiles = [personAt('network_profile_url', fields), personAt('premium_profile_url', fields)]
-  const id = fields.network_id ?? profiles.find((profile) => profile?.id !== undefined)?.id
-  const slug = profiles.find((profile) => profile?.slug !== undefined)?.slug
-  const name = foldText(fields.full_name ?? '')
-  const hasCompany = Object.values(employer).some((value) => value !== undefined)
-  if (id === undefined && slug === undefined && fields.email === undefined && !(name !== '' && hasCompany))
-    throw new Unreadable('a person needs a network_profile_url, an email, or a name with a company')
-  return { fields, employer, id, slug, name }
-}
-
-/** Adds a person, or merges what is given over the one there is with the profile, else e-mail, else name and company. */
-export async function writePerson(writing: Writing, prepared: PreparedPerson): Promise<Written> {
-  const { connection } = writing
-  const company = await employerKey(writing, prepared.employer)
-  const existing = await existingPerson(connection, prepared, company)
-  const before = existing ? (JSON.parse(existing.record) as StoredPerson) : undefined
-  const networkId = prepared.id ?? before?.network_id ?? newNetworkId(writing)
-  const id = before?.id ?? prepared.fields.id ?? writing.ids.uuid()
-  const unlinked = company === undefined ? given(prepared.employer) : {}
-  const after: StoredPerson = { ...before, ...unlinked, ...prepared.fields, id, network_id: networkId }
-  const key = existing?.key ?? (await writing.nextKey('people'))
-  await writeRow(connection, key, existing, prepared, company ?? existing?.company ?? null, before, after)
-  if (after.phones) await writePhones(connection, key, before?.phones ?? [], after.phones, after.messenger)
-  return existing ? 'updated' : 'added'
-}
-
-const given = (employer: Employer): Partial<Employer> =>
-  Object.fromEntries(Object.entries(employer).filter(([, value]) => value !== undefined))
-
-type Named = Pick<Fields<'people'>, 'first_name' | 'last_name' | 'full_name'>
-
-function namesOf({ first_name, last_name, full_name }: Named): Named {
-  const parts = [first_name, last_name].filter((part) => part !== undefined)
-  if (full_name === undefined) return parts.length === 0 ? {} : { full_name: parts.join(' ') }
-  const words = full_name.split(/\s+/)
-  const [first, last] = words
-  return parts.length === 0 && words.length === 2 && first && last ? { first_name: first, last_name: last } : {}
-}
-
-/** A position says its title and beginning; the company it names is the person's. */
-function positionOf({ current_position, title, started_at }: Fields<'people'>, given: Given): Fields<'people'> {
-  const position = current_position ?? (given.current_position === undefined ? undefined : object(given.current_position))
-  if (!position) return {}
-  const [heldTitle, since] = [title ?? text(position.title), started_at ?? text(position.started_at)]
-  return { ...(heldTitle === undefined ? {} : { title: heldTitle }), ...(since === undefined ? {} : { started_at: since }) }
-}
-
-function phonesOf({ phones, country }: Fields<'people'>, { phone }: Given): Fields<'people'> {
-  const all = [...(phones ?? []), ...(text(phone)?.split(';') ?? [])]
-  const numbers = all.map((number) => phoneOf(number, country)).filter((number) => number !== undefined)
-  return numbers.length === 0 && !phones ? {} : { phones: [...new Set(numbers)] }
-}
-
-function personAt(field: 'network_profile_url' | 'premium_profile_url', fields: Fields<'people'>): Profile | undefined {
-  const url = fields[field]
-  if (url === undefined) return undefined
-  const profile = profileOf(url)
-  if (profile?.kind !== 'person') throw new Unreadable(`${field}: '${short(url)}' is not the profile url of a person`)
-  return profile
-}
+/** A stored person: the given fields, and those of the company only where it is not in the catalogue. */
+export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
 interface PersonRow {
   readonly key: number
@@ -96,4 +15,147 @@ interface PersonRow {
   readonly slug: string | null
   readonly email: string | null
   readonly record: string
+}
+
+/** Adds a person, or merges what is given over the one there is with the profile, else e-mail, else name and company. */
+export async function writePerson(writing: Writing, prepared: PreparedPerson): Promise<Written> {
+  const employer = await employerKey(writing, prepared.employer)
+  const existing = await existingPerson(writing.connection, prepared, employer)
+  const before = existing && (JSON.parse(existing.record) as StoredPerson)
+  const company = employer ?? existing?.company ?? null
+  const after: StoredPerson = {
+    ...withoutEmployer(before),
+    ...(company === null ? given(prepared.employer, before) : {}),
+    ...prepared.fields,
+    id: before?.id ?? prepared.fields.id ?? writing.ids.uuid(),
+    network_id: prepared.id ?? before?.network_id ?? newNetworkId(writing),
+  }
+  const key = existing?.key ?? (await writing.nextKey('people'))
+  const row = { key, company, slug: prepared.slug ?? existing?.slug ?? null, name: prepared.name, person: after }
+  await writeRow(writing.connection, row, existing, before)
+  await writePhones(writing.connection, key, before, after)
+  return existing ? 'updated' : 'added'
+}
+
+function withoutEmployer(person: StoredPerson | undefined): Partial<PersonFields> {
+  if (!person) return {}
+  const { company_domain, company_network_url, company_network_id, company_name, ...own } = person
+  return own
+}
+
+/** How the company is named, where that is all there is to know of it. */
+function given(employer: Employer, before: Employer | undefined): Employer {
+  const name = employer.company_name ?? before?.company_name
+  return name === undefined ? {} : { company_name: name }
+}
+
+/** An id in the form of the network's own. */
+const newNetworkId = ({ ids }: Writing): string => `ACoAA${Buffer.from(ids.bytes(18)).toString('base64url')}`
+
+const columns = 'SELECT key, company, slug, email, record FROM people WHERE'
+
+/**
+ * The person that a given one is. One found by a weaker key must have no stronger one of its own beside the one
+ * given, or it is another person.
+ */
+async function existingPerson(
+  connection: Connection,
+  { id, slug, fields: { email }, name, employer }: PreparedPerson,
+  company: number | undefined,
+): Promise<PersonRow | undefined> {
+  const hasProfile = id !== undefined || slug !== undefined
+  if (id !== undefined) {
+    const person = await connection.get<PersonRow>(`${columns} network_id = ?`, id)
+    if (person) return person
+  }
+  if (slug !== undefined) {
+    const person = await connection.get<PersonRow>(`${columns} slug = ?`, slug)
+    if (person) return person
+  }
+  if (email !== undefined) {
+    const person = await connection.get<PersonRow>(`${columns} email = ? AND (? = 0 OR slug IS NULL)`, email, hasProfile ? 1 : 0)
+    if (person) return person
+  }
+  if (name === '') return undefined
+  const named = await connection.all<PersonRow>(`${columns} company IS ? AND name = ?`, company ?? null, name)
+  const same = named
+    .filter((person) => !(hasProfile && person.slug !== null) && !(email !== undefined && person.email !== null))
+    .filter((person) => company !== undefined || namesCompany(person, employer))
+  if (same.length > 1 && !hasProfile && email === undefined)
+    throw new Unreadable('several people of this name are at this company: give a profile url or an email')
+  return same.length === 1 ? same[0] : undefined
+}
+
+function namesCompany({ record }: PersonRow, { company_name }: Employer): boolean {
+  const { company_name: there } = JSON.parse(record) as StoredPerson
+  return company_name !== undefined && there !== undefined && foldName(there) === foldName(company_name)
+}
+
+interface NewRow {
+  readonly key: number
+  readonly company: number | null
+  readonly slug: string | null
+  readonly name: string
+  readonly person: StoredPerson
+}
+
+const insert = `INSERT INTO people
+  (company, network_id, slug, email, personal_email, name, country, seniority, function, record, key)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const update = `UPDATE people SET company = ?, network_id = ?, slug = ?, email = ?, personal_email = ?,
+  name = coalesce(nullif(?, ''), name), country = ?, seniority = ?, function = ?, record = ? WHERE key = ?`
+
+async function writeRow(
+  connection: Connection,
+  { key, company, slug, name, person }: NewRow,
+  existing: PersonRow | undefined,
+  before: StoredPerson | undefined,
+): Promise<void> {
+  const values: Value[] = [
+    company,
+    person.network_id,
+    slug,
+    person.email ?? null,
+    person.personal_email ?? null,
+    name,
+    person.country ?? null,
+    idOf(seniorities, person.seniority),
+    idOf(functions, person.function),
+    JSON.stringify(person),
+    key,
+  ]
+  await connection.run(existing ? update : insert, ...values)
+  const words = wordsOf(person)
+  if (before && wordsOf(before).every((text, at) => text === words[at])) return
+  await connection.run('INSERT OR REPLACE INTO people_text (rowid, name, title, about) VALUES (?, ?, ?, ?)', key, ...words)
+}
+
+function idOf(labels: Readonly<Record<string, string>>, label: string | undefined): number | null {
+  const id = label === undefined ? undefined : Object.keys(labels).find((key) => labels[key] === label)
+  return id === undefined ? null : Number(id)
+}
+
+/** What keyword searches look through. */
+const wordsOf = (person: StoredPerson): [name: string, title: string, about: string] => [
+  person.full_name ?? '',
+  person.title ?? '',
+  [person.headline, person.summary].filter(Boolean).join(' '),
+]
+
+async function writePhones(
+  connection: Connection,
+  key: number,
+  before: StoredPerson | undefined,
+  { phones = [], messenger }: StoredPerson,
+): Promise<void> {
+  for (const number of before?.phones ?? [])
+    if (!phones.includes(number)) await connection.run('DELETE FROM phones WHERE number = ? AND person = ?', number, key)
+  const reachable = messenger === undefined ? null : Number(messenger)
+  for (const number of phones)
+    await connection.run(
+      'INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET messenger = excluded.messenger',
+      number,
+      key,
+      reachable,
+    )
 }

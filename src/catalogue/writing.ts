@@ -6,9 +6,11 @@ export interface Writing {
   readonly connection: Connection
   readonly ids: Ids
   /** The key of the next row of a table: this transaction is the only one that adds any. */
-  nextKey(table: 'companies' | 'people' | 'jobs' | 'posts' | 'technologies'): Promise<number>
+  nextKey(table: 'companies' | 'people' | 'jobs' | 'posts'): Promise<number>
   /** Keys of technologies by slug. */
   readonly technologies: Map<string, number>
+  /** Keys of the companies that people and jobs name, by how they name them. */
+  readonly employers: Map<string, number | undefined>
   /** Companies created because another record named them. */
   companies: number
 }
@@ -23,6 +25,7 @@ export function beginWriting(connection: Connection, ids: Ids): Writing {
     connection,
     ids,
     technologies: new Map(),
+    employers: new Map(),
     companies: 0,
     async nextKey(table) {
       const before = last.get(table) ?? (await lastKey(connection, table))

@@ -1,4 +1,4 @@
-import type { CallOptions, Caller, Input, Reply } from '../api/caller.js'
+import type { Caller, CallOptions, Input, Reply } from '../api/caller.js'
 import type { Operation } from '../api/table.js'
 import type { Context, GlobalOptions } from './context.js'
 import { reportOfAnswer } from './exit.js'
@@ -70,7 +70,15 @@ export function resolvesNothing(operation: Operation, reply: Reply): boolean {
   const body = reply.body as Readonly<Record<string, unknown>> | null
   if (operation.id === 'contacts.enrich_sync') return isBlank(body, ['email', 'personal_email', 'phone'])
   if (operation.needs !== 'unit' || operation.batch?.found !== undefined) return false
-  return isBlank(body, ['id', 'name', 'full_name', 'domain', 'network_id', 'network_url', 'network_profile_url'])
+  return isBlank(body, [
+    'id',
+    'name',
+    'full_name',
+    'domain',
+    'network_id',
+    'network_url',
+    'network_profile_url',
+  ])
 }
 
 const isBlank = (body: Readonly<Record<string, unknown>> | null, names: readonly string[]): boolean =>

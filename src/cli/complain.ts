@@ -32,7 +32,10 @@ function usage(error: CommanderError): UsageError {
   const [first = '', suggestion = ''] = error.message.replace(/^error: /, '').split('\n')
   const text = first.replace(/'(--?[^'=]+)=[^']*'/g, "'$1'").replace(/'/g, '"')
   const meant = suggestion.replace(/^\(|\)$/g, '')
-  return new UsageError(`${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.'), `${meant} Add --help to see what it takes.`.trim())
+  return new UsageError(
+    `${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.'),
+    `${meant} Add --help to see what it takes.`.trim(),
+  )
 }
 
 async function bug(error: unknown, context: Context, options: GlobalOptions): Promise<number> {
@@ -45,6 +48,7 @@ async function bug(error: unknown, context: Context, options: GlobalOptions): Pr
     hint: 'Please report it on the issues page of its repository, with the command; --verbose shows where it happened.',
   }
   const wantsStack = options.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
-  if (wantsStack && error instanceof Error) await write(context.streams.stderr, `${context.redact(error.stack ?? '')}\n`)
+  if (wantsStack && error instanceof Error)
+    await write(context.streams.stderr, `${context.redact(error.stack ?? '')}\n`)
   return complain(context, report, options)
 }

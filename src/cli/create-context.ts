@@ -47,7 +47,12 @@ export function createContext(streams: Streams, world: World = {}): Context {
     return closing(openCatalogue(home().catalogue))
   })
   const ports = async (options: GlobalOptions): Promise<LocalPorts> => ({
-    home: home(), store: await store(), clock, ids, catalogue, notify: (text) => notify(text, options),
+    home: home(),
+    store: await store(),
+    clock,
+    ids,
+    catalogue,
+    notify: (text) => notify(text, options),
   })
   const ownKey = once(async (options: GlobalOptions) => localKey(await ports(options)))
   const caller = once(async (options: GlobalOptions) => localCaller(await ports(options)))

@@ -13,7 +13,9 @@ export const examples: Readonly<Record<OperationId, readonly string[]>> = {
     'accounts enrich --domain example.com',
     'accounts enrich --name "Acme GmbH" --country DE --format json',
   ],
-  'accounts.count_profiles': ['accounts count-profiles --company-network-id 1234 --title-to-include "Head of Sales"'],
+  'accounts.count_profiles': [
+    'accounts count-profiles --company-network-id 1234 --title-to-include "Head of Sales"',
+  ],
   'accounts.headcount': ['accounts headcount --company-domain example.com --departments Sales'],
   'accounts.hiring': ['accounts hiring --company-domain example.com --posted-within-days 30 --limit 10'],
   'accounts.stack': ['accounts stack --company-domain example.com'],
@@ -24,7 +26,9 @@ export const examples: Readonly<Record<OperationId, readonly string[]>> = {
   'leads.advanced_search': [
     'leads advanced-search --job-titles "Head of Sales" --company-size 51-200 --webhook-url https://hooks.example/in',
   ],
-  'leads.advanced_search_preview': ['leads advanced-search --preview --job-titles "Head of Sales" --seniority-levels 220'],
+  'leads.advanced_search_preview': [
+    'leads advanced-search --preview --job-titles "Head of Sales" --seniority-levels 220',
+  ],
   'leads.search': ['leads search --company-domain example.com --functions 25 --seniority-levels 220,300'],
   'leads.enrich': [
     'leads enrich --network-url https://www.network.example/in/jane-doe',
@@ -40,10 +44,16 @@ export const examples: Readonly<Record<OperationId, readonly string[]>> = {
   'contacts.get': ['contacts get 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11'],
   'contacts.get_enrichment': ['contacts get 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --enrichment'],
   'contacts.reverse_lookup': ['contacts reverse-lookup --email jane.doe@example.com'],
-  'intents.hiring': ['intents hiring --selected-titles "Data Engineer" --webhook-url https://hooks.example/in'],
-  'intents.stack': ['intents stack --stacks react,kubernetes --stack-match and --webhook-url https://hooks.example/in'],
+  'intents.hiring': [
+    'intents hiring --selected-titles "Data Engineer" --webhook-url https://hooks.example/in',
+  ],
+  'intents.stack': [
+    'intents stack --stacks react,kubernetes --stack-match and --webhook-url https://hooks.example/in',
+  ],
   'intents.stack_preview': ['intents stack --preview --stacks react --countries FR,DE'],
-  'intents.growth': ['intents growth --min-headcount-growth-percentage 20 --webhook-url https://hooks.example/in'],
+  'intents.growth': [
+    'intents growth --min-headcount-growth-percentage 20 --webhook-url https://hooks.example/in',
+  ],
   'intents.lookalikes': [
     'intents lookalikes --company-network-url https://www.network.example/company/acme --webhook-url https://hooks.example/in',
   ],

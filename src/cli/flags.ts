@@ -173,14 +173,16 @@ export function wordsOf(argv: readonly string[]): string[] {
 
 /** The global options that matter to an error, read from an argv that may not parse. */
 export function peekGlobals(argv: readonly string[]): GlobalOptions {
-  const valueOf = (...flags: string[]): string | undefined => {
-    const at = argv.findLastIndex((word) => flags.some((flag) => word === flag || word.startsWith(`${flag}=`)))
+  const valueAfter = (...flags: string[]): string | undefined => {
+    const at = argv.findLastIndex((word) =>
+      flags.some((flag) => word === flag || word.startsWith(`${flag}=`)),
+    )
     const word = argv[at]
     return word?.includes('=') ? word.slice(word.indexOf('=') + 1) : argv[at + 1]
   }
   const given = (flag: string) => argv.includes(flag)
-  const format = argv.some((word) => /^--format(=|$)/.test(word)) ? valueOf('--format') : undefined
-  const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word)) ? valueOf('--output', '-o') : undefined
+  const format = argv.some((word) => /^--format(=|$)/.test(word)) ? valueAfter('--format') : undefined
+  const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word)) ? valueAfter('--output', '-o') : undefined
   const known = formats.find((each) => each === format)
   return {
     json: given('--json'),

@@ -95,7 +95,7 @@ export async function render(
   if (format === 'ndjson')
     return listing.rows.map((row) => `${json(fields ? picked(row, fields) : row)}\n`).join('')
   if (format === 'table')
-    return (await import('./table.js')).table(body, listing, fields ?? view.columns, look)
+    return (await import('./table.js')).table(body, listing, { fields, columns: view.columns }, look)
   const text = await (await import('./delimited.js')).delimited(listing.rows, fields, format)
   return look.isTerminal ? neutral(text) : text
 }
@@ -108,7 +108,8 @@ function pickedBody(body: unknown, fields: readonly string[]): unknown {
 }
 
 // JSON escapes the lower control characters itself; a terminal obeys some others, which the same escape tames.
-const json = (value: unknown, indent?: number): string => neutral(JSON.stringify(value, null, indent) ?? 'null')
+const json = (value: unknown, indent?: number): string =>
+  neutral(JSON.stringify(value, null, indent) ?? 'null')
 
 const terminated = (lines: readonly string[], look: Look): string =>
   lines

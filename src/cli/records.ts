@@ -97,13 +97,3 @@ function place(
   Object.defineProperty(target, head, { value: inner, enumerable: true, writable: true, configurable: true })
   place(inner, rest, value)
 }
-
-/** A value as one line of text: lists joined, objects as JSON, nothing for null. */
-export function textOf(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  if (Array.isArray(value))
-    return value.every((item) => typeof item !== 'object' || item === null)
-      ? value.map(textOf).join('; ')
-      : JSON.stringify(value)
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
-}

@@ -20,7 +20,9 @@ export interface DryRun {
 export function dryRun(operation: Operation, input: Input): DryRun {
   const inPath = new Set(pathParameters(operation))
   const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name] ?? '')))
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(input[name] ?? '')),
+  )
   const price = { min: 0, max: mostCredits(operation, input) }
   if (operation.method === 'POST') return { method: operation.method, path, body: rest, price }
   return { method: operation.method, path: path + queryOf(rest), body: null, price }

@@ -1,8 +1,7 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { fileSink } from '../batch/sink.js'
 import type { Context } from './context.js'
-import { UsageError } from './exit.js'
 import { write } from './io.js'
 
 /** Where a result goes. */
@@ -19,40 +18,15 @@ export interface Sink {
  * complete, so that nobody ever sees half a result under the final name.
  */
 export async function openSink(context: Context, file: string | undefined): Promise<Sink> {
-  if (file === undefined) {
-    return {
-      write: (text) => write(context.streams.stdout, text),
-      finish: async () => {},
-      discard: async () => {},
-    }
-  }
-  const path = resolve(context.streams.cwd, file)
-  const partial = `${path}.partial`
-  if ((await stat(path).catch(() => undefined))?.isDirectory())
-    throw new UsageError(`${file} is a folder.`, 'Give a file name with -o.')
-  const handle = await create(partial, file)
+  if (file === undefined)
+    return { write: (text) => write(context.streams.stdout, text), finish: async () => {}, discard: async () => {} }
+  const sink = await fileSink(resolve(context.streams.cwd, file))
   return {
-    write: (text) => handle.appendFile(text),
-    finish: async () => {
-      await handle.sync()
-      await handle.close()
-      await rename(partial, path)
-    },
+    write: sink.write,
+    finish: sink.finish,
     discard: async () => {
-      await handle.close().catch(() => {})
-      await rm(partial, { force: true })
+      await sink.abandon()
+      if (sink.partial !== undefined) await rm(sink.partial, { force: true })
     },
-  }
-}
-
-async function create(partial: string, file: string): Promise<FileHandle> {
-  await rm(partial, { force: true }).catch(() => {})
-  try {
-    return await open(partial, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
-  } catch (error) {
-    throw new UsageError(
-      `${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`,
-      'Choose another place with -o.',
-    )
   }
 }

@@ -1,24 +1,28 @@
 import Table from 'cli-table3'
-import { flattened, type Listing, namesOf, type Row, textOf, valueAt } from './records.js'
+import { cellOf } from '../batch/cells.js'
+import { flattened, type Listing, namesOf, type Row, valueAt } from './records.js'
 import { grouped, type Look, oneLine, widthOf } from './terminal.js'
 
+/** What of a record is shown: the fields asked for, else the columns of its view (in a list), else everything. */
+export interface Shown {
+  readonly fields?: readonly string[] | undefined
+  readonly columns?: readonly string[] | undefined
+}
+
 /** A result for a person: a list as a table, one record as lines of name and value. */
-export function table(
-  body: unknown,
-  listing: Listing,
-  columns: readonly string[] | undefined,
-  look: Look,
-): string {
-  if (!listing.isList)
-    return record(columns ? named(listing.rows[0] ?? {}, columns) : flattened(listing.rows[0] ?? {}), look)
-  const names = columns?.length ? columns : namesOf(listing.rows)
-  return `${listing.rows.length === 0 ? 'Nothing found.\n' : grid(names, listing.rows, look)}${beside(body, listing, look)}`
+export function table(body: unknown, listing: Listing, shown: Shown, look: Look): string {
+  const [first = {}] = listing.rows
+  if (!listing.isList) return record(shown.fields ? named(first, shown.fields) : flattened(first), look)
+  const columns = shown.fields ?? shown.columns ?? []
+  const names = columns.length > 0 ? columns : namesOf(listing.rows)
+  const list = listing.rows.length === 0 ? 'Nothing found.\n' : grid(names, listing.rows, look)
+  return list + beside(body, listing, look)
 }
 
 /** Lines of name and value; empty values are left out, long ones wrapped under themselves. */
 export function record(flat: Readonly<Record<string, unknown>>, look: Look): string {
   const entries = Object.entries(flat)
-    .map(([name, value]) => [oneLine(name), textOf(value).trim()] as const)
+    .map(([name, value]) => [oneLine(name), cellOf(value).trim()] as const)
     .filter(([, text]) => text !== '')
   const nameWidth = Math.max(0, ...entries.map(([name]) => widthOf(name)))
   const room = Math.max(20, Math.min(look.width, 110) - nameWidth - 2)
@@ -76,7 +80,7 @@ const bare = Object.fromEntries(
 const named = (row: Row, columns: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(columns.map((column) => [column, valueAt(row, column)]))
 
-const cell = (value: unknown): string => oneLine(typeof value === 'number' ? grouped(value) : textOf(value))
+const cell = (value: unknown): string => oneLine(typeof value === 'number' ? grouped(value) : cellOf(value))
 
 const isNumeric = (rows: readonly Row[], name: string): boolean =>
   rows.every(

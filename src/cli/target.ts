@@ -21,7 +21,8 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
       'This version serves the local engine only; a remote server cannot be called yet.',
       'Add --local to use the local engine, or leave out --base-url.',
     )
-  if (options.direct) throw new UsageError('--direct is about a remote server, and the target is the local engine.')
+  if (options.direct)
+    throw new UsageError('--direct is about a remote server, and the target is the local engine.')
   return {
     kind: 'local',
     ...(profile.timeout === undefined ? {} : { timeout: profile.timeout }),

@@ -26,14 +26,13 @@ export async function allowanceLeft(reads: Reads, member: Member, now: number): 
   return Math.max(0, member.weeklyLimit - (await spentThisWeek(reads, member, now)))
 }
 
-/** Counts credits against a member's week. */
+/** Counts credits against the week of a member who has a weekly limit. */
 export async function countSpending(
   tx: Transaction,
   member: Member,
   credits: number,
   now: number,
 ): Promise<void> {
-  if (member.weeklyLimit === null) return
   const spent = await spentThisWeek(tx, member, now)
   await tx.setCounter(ownerOf(member), name, { startedAt: periodStart('week', now), count: spent + credits })
 }

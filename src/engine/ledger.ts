@@ -39,10 +39,13 @@ export function after(position: Position, move: Pick<Move, 'debit' | 'credit' | 
   }
 }
 
-/** Adds a movement behind the last one; the caller has seen to it that the balances allow it. */
-export async function move(tx: Transaction, step: Move): Promise<Position> {
+/**
+ * Adds a movement behind the last one, which is looked up unless the caller has locked it already. The caller
+ * has seen to it that the balances allow it.
+ */
+export async function move(tx: Transaction, step: Move, last?: Position): Promise<Position> {
   const { at, memberId, operation, reference, ...rest } = step
-  const position = after(await tx.lockPosition(step.workspaceId), step)
+  const position = after(last ?? (await tx.lockPosition(step.workspaceId)), step)
   await tx.append({
     ...rest,
     ...position,
@@ -65,35 +68,33 @@ export interface Bill {
 }
 
 /** Refuses with 402 when the balance is too low, else with 403 when the weekly allowance is. */
-export async function checkAffordable(reads: Reads, bill: Bill, now: number): Promise<void> {
-  const { credits } = await reads.position(bill.workspace.id)
+export async function checkAffordable(
+  reads: Reads,
+  bill: Bill,
+  now: number,
+  balance?: Position,
+): Promise<void> {
+  const { credits } = balance ?? (await reads.position(bill.workspace.id))
   if (credits < bill.credits)
     throw new ApiError('insufficient_credits', {
       need: bill.credits,
       have: credits,
       top_up_url: bill.topUpUrl,
     })
-  if ((await allowanceLeft(reads, bill.member, now)) < bill.credits)
+  if (bill.member.weeklyLimit !== null && (await allowanceLeft(reads, bill.member, now)) < bill.credits)
     throw new ApiError('workspace_limit_exceeded')
 }
 
 /** Charges a bill, or refuses it: balance and allowance never go below zero, whoever else is charging. */
 export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
-  if (bill.credits === 0) return
-  await tx.lockPosition(bill.workspace.id)
-  await checkAffordable(tx, bill, now)
-  await countSpending(tx, bill.member, bill.credits, now)
-  await move(tx, {
-    workspaceId: bill.workspace.id,
-    kind: 'charge',
-    debit: 'credits',
-    credit: 'spent',
-    amount: bill.credits,
-    at: now,
-    memberId: bill.member.id,
-    operation: bill.operation,
-    ...(bill.reference === undefined ? {} : { reference: bill.reference }),
-  })
+  const { workspace, member, operation, credits, reference } = bill
+  if (credits === 0) return
+  const balance = await tx.lockPosition(workspace.id)
+  await checkAffordable(tx, bill, now, balance)
+  if (member.weeklyLimit !== null) await countSpending(tx, member, credits, now)
+  const step = { kind: 'charge', debit: 'credits', credit: 'spent', amount: credits, at: now } as const
+  const who = { workspaceId: workspace.id, memberId: member.id, operation }
+  await move(tx, { ...step, ...who, ...(reference === undefined ? {} : { reference }) }, balance)
 }
 
 /** Grants the monthly credits of every renewal that has passed; answers whether there was one. */

@@ -60,7 +60,8 @@ export function restore(file: string, location: string, expected: Expected): num
   }
 }
 
-const taken = (file: string) => new DatabaseFileError(`${file} exists already.`, 'Choose another name for the backup.')
+const taken = (file: string) =>
+  new DatabaseFileError(`${file} exists already.`, 'Choose another name for the backup.')
 
 function copy(from: string, to: string): void {
   rmSync(to, { force: true })
@@ -99,7 +100,10 @@ function checked(copied: string, file: string, { table, newest }: Expected): num
     const version = database.pragma('user_version', { simple: true }) as number
     const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table)
     if (version === 0 || !known)
-      throw new DatabaseFileError(`${file} is not a backup of this database.`, 'Give a file that a backup wrote.')
+      throw new DatabaseFileError(
+        `${file} is not a backup of this database.`,
+        'Give a file that a backup wrote.',
+      )
     if (version > newest)
       throw new DatabaseFileError(
         `${file} has schema ${version}, newer than this program's ${newest}.`,
@@ -144,7 +148,9 @@ function understood(error: unknown, from: string, to: string): unknown {
     return new DatabaseFileError(`${to} cannot be written (${code}).`, 'Choose a place you may write to.')
   if (code === 'SQLITE_NOTADB') return new DatabaseFileError(`${from} is not a database.`, 'Check the path.')
   if (code.startsWith('SQLITE_CORRUPT')) return damaged(from)
-  if (code === 'SQLITE_FULL') return new DatabaseFileError(`${to} cannot be written: the disk is full.`, 'Free some space.')
-  if (code.startsWith('SQLITE_')) return new DatabaseFileError(`${from} cannot be copied (${code}).`, 'Check the path.')
+  if (code === 'SQLITE_FULL')
+    return new DatabaseFileError(`${to} cannot be written: the disk is full.`, 'Free some space.')
+  if (code.startsWith('SQLITE_'))
+    return new DatabaseFileError(`${from} cannot be copied (${code}).`, 'Check the path.')
   return error
 }

@@ -11,6 +11,20 @@ export interface Connection {
   run(sql: string, ...values: Value[]): Awaitable<number>
   /** Several statements without places. */
   exec(sql: string): Awaitable<void>
+  /** What was answered from this snapshot already; only where nothing can be written. */
+  readonly answered?: Map<string, unknown> | undefined
+}
+
+/** Asks once per snapshot: works that read together share the answer. */
+export function oncePerSnapshot<T>(
+  connection: Connection,
+  name: string,
+  ask: () => Awaitable<T>,
+): Awaitable<T> {
+  const { answered } = connection
+  if (!answered) return ask()
+  if (!answered.has(name)) answered.set(name, ask())
+  return answered.get(name) as Awaitable<T>
 }
 
 /**

@@ -112,9 +112,14 @@ function track(database: Lazy, begin: string): Track {
       database().exec(sql)
     },
   }
+  const guarded = translated(connection)
+  const answered = begin === 'BEGIN' ? new Map<string, unknown>() : undefined
   return {
-    connection: translated(connection),
-    begin: () => patiently(() => prepare(begin).run()),
+    connection: answered ? { ...guarded, answered } : guarded,
+    begin: () => {
+      answered?.clear()
+      return patiently(() => prepare(begin).run())
+    },
     commit: () => {
       try {
         prepare('COMMIT').run()

@@ -19,7 +19,8 @@ beforeEach(() => {
 const post = (body: RequestInit['body'], headers: Record<string, string> = json, to = url) =>
   serve(new Request(to, { method: 'POST', headers, body }))
 
-const nested = (depth: number, open = '[', close = ']') => `{"a":${open.repeat(depth)}1${close.repeat(depth)}}`
+const nested = (depth: number, open = '[', close = ']') =>
+  `{"a":${open.repeat(depth)}1${close.repeat(depth)}}`
 
 describe('hostile bodies', () => {
   it.each([
@@ -74,7 +75,10 @@ describe('hostile bodies', () => {
   })
 
   it('any JSON object without such things: taken as it is', async () => {
-    const plain = fc.dictionary(fc.string().filter((key) => key !== '__proto__' && !key.includes('\0')), fc.jsonValue())
+    const plain = fc.dictionary(
+      fc.string().filter((key) => key !== '__proto__' && !key.includes('\0')),
+      fc.jsonValue(),
+    )
     await fc.assert(
       fc.asyncProperty(plain, async (fields) => {
         const body = JSON.stringify(fields)
@@ -99,7 +103,10 @@ describe('other types', () => {
     ['another charset', { 'content-type': 'application/json; charset=latin1' }],
     ['two types', { 'content-type': 'text/plain, application/json' }],
   ])('%s: 415', async (_, headers) => {
-    const response = await post(Buffer.from('{}'), { 'x-api-key': 'right', ...headers } as Record<string, string>)
+    const response = await post(Buffer.from('{}'), { 'x-api-key': 'right', ...headers } as Record<
+      string,
+      string
+    >)
     expect(response.status).toBe(415)
     expect(caller.seen).toEqual([])
   })
@@ -166,7 +173,11 @@ describe('the order of the checks', () => {
   })
 
   it('does not touch the body of a stranger', async () => {
-    const request = new Request(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
+    const request = new Request(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    })
     expect((await serve(request)).status).toBe(401)
     expect(request.bodyUsed).toBe(false)
   })
@@ -178,7 +189,9 @@ describe('the order of the checks', () => {
 
   it('refuses NUL and __proto__ in a query too', async () => {
     const get = (query: string) =>
-      serve(new Request(`http://localhost:4010/api/v2/searches?${query}`, { headers: { 'x-api-key': 'right' } }))
+      serve(
+        new Request(`http://localhost:4010/api/v2/searches?${query}`, { headers: { 'x-api-key': 'right' } }),
+      )
     expect((await get('cursor=%00')).status).toBe(400)
     expect((await get('__proto__=1')).status).toBe(400)
   })

@@ -18,7 +18,11 @@ export class CountingCaller implements Caller {
   /** Runs before the reply, such as waiting. */
   work: (options: CallOptions) => Promise<void> = async () => {}
 
-  async call(id: OperationId, input: Input | (() => Promise<Input>), options: CallOptions = {}): Promise<Reply> {
+  async call(
+    id: OperationId,
+    input: Input | (() => Promise<Input>),
+    options: CallOptions = {},
+  ): Promise<Reply> {
     this.calls++
     try {
       if (options.apiKey !== 'right') throw new ApiError('invalid_api_key')
@@ -27,7 +31,12 @@ export class CountingCaller implements Caller {
       return { status: 200, body: { id }, headers: {}, credits: 0, ...this.reply }
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      return { status: error.status, body: errorBody(error, operation(id)), headers: error.headers, credits: 0 }
+      return {
+        status: error.status,
+        body: errorBody(error, operation(id)),
+        headers: error.headers,
+        credits: 0,
+      }
     }
   }
 

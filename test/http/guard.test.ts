@@ -88,8 +88,16 @@ describe('hosts', () => {
     ['two Hosts', ['Host: localhost:PORT', 'Host: evil.example'], 400],
     ['two Hosts, the wrong one first', ['Host: evil.example', 'Host: localhost:PORT'], 400],
     ['the same Host twice', ['Host: localhost:PORT', 'hOST: localhost:PORT'], 400],
-    ['a second Host behind thousands of headers', ['Host: localhost:PORT', ...Array(2_500).fill('a:'), 'Host: e'], 400],
-    ['another name in X-Forwarded-Host only', ['Host: evil.example', 'X-Forwarded-Host: localhost:PORT'], 403],
+    [
+      'a second Host behind thousands of headers',
+      ['Host: localhost:PORT', ...Array(2_500).fill('a:'), 'Host: e'],
+      400,
+    ],
+    [
+      'another name in X-Forwarded-Host only',
+      ['Host: evil.example', 'X-Forwarded-Host: localhost:PORT'],
+      403,
+    ],
   ] as const)('refuses %s', async (_, headers, status) => {
     expect(statuses(await ask('GET /health HTTP/1.1', headers))).toEqual([status])
   })
@@ -149,9 +157,19 @@ describe('browsers', () => {
     ['a delete', 'DELETE /api/v2/personas/x HTTP/1.1', ['Origin: http://evil.example'], 403],
     ['a put', 'PUT /api/v2/personas/x HTTP/1.1', ['Origin: http://evil.example'], 403],
     ['a preflight', 'OPTIONS /api/v2/credits HTTP/1.1', ['Origin: http://evil.example'], 403],
-    ['a preflight for a post', `OPTIONS /api/v2/leads HTTP/1.1`, ['Access-Control-Request-Method: POST'], 403],
+    [
+      'a preflight for a post',
+      `OPTIONS /api/v2/leads HTTP/1.1`,
+      ['Access-Control-Request-Method: POST'],
+      403,
+    ],
     ['a preflight for a key', 'OPTIONS /x HTTP/1.1', ['Access-Control-Request-Headers: x-api-key'], 403],
-    ['a preflight from here', 'OPTIONS /x HTTP/1.1', [`Origin: ${own}`, 'Access-Control-Request-Method: GET'], 403],
+    [
+      'a preflight from here',
+      'OPTIONS /x HTTP/1.1',
+      [`Origin: ${own}`, 'Access-Control-Request-Method: GET'],
+      403,
+    ],
     ['OPTIONS without origin', 'OPTIONS /api/v2/credits HTTP/1.1', [], 405],
     ['OPTIONS on /health', 'OPTIONS /health HTTP/1.1', [], 405],
     ['a simple post of text', enrich, ['Content-Type: text/plain'], 415],
@@ -182,7 +200,9 @@ describe('browsers', () => {
   })
 
   it('may read what is their own', async () => {
-    expect(statuses(await ask(credits, [host, key, `Origin: ${own}`, 'Sec-Fetch-Site: same-origin']))).toEqual([200])
+    expect(
+      statuses(await ask(credits, [host, key, `Origin: ${own}`, 'Sec-Fetch-Site: same-origin'])),
+    ).toEqual([200])
   })
 
   it('are told why in one sentence', async () => {

@@ -23,7 +23,8 @@ beforeEach(() => {
   })
 })
 
-const get = (path: string, headers: Record<string, string> = auth) => serve(new Request(base + path, { headers }))
+const get = (path: string, headers: Record<string, string> = auth) =>
+  serve(new Request(base + path, { headers }))
 const post = (path: string, body: NonNullable<RequestInit['body']>, headers: Record<string, string> = json) =>
   serve(new Request(base + path, { method: 'POST', headers, body }))
 
@@ -136,7 +137,11 @@ describe('what goes along', () => {
 
 describe('answers', () => {
   it('carry status, body and headers of the reply', async () => {
-    caller.reply = { status: 429, body: { error: 'x' }, headers: { 'retry-after': '3', 'ratelimit-limit': '1' } }
+    caller.reply = {
+      status: 429,
+      body: { error: 'x' },
+      headers: { 'retry-after': '3', 'ratelimit-limit': '1' },
+    }
     const response = await get('/credits')
     expect([response.status, await response.json()]).toEqual([429, { error: 'x' }])
     expect(response.headers.get('retry-after')).toBe('3')

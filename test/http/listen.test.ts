@@ -1,7 +1,13 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { handler, usualBodyLimit } from '../../src/http/handler.js'
-import { ListenError, type Listening, type ListenOptions, listen, usualTiming } from '../../src/http/listen.js'
+import {
+  ListenError,
+  type Listening,
+  type ListenOptions,
+  listen,
+  usualTiming,
+} from '../../src/http/listen.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
 
@@ -10,7 +16,10 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close(0)))
 })
 
-async function start(caller = new CountingCaller(), options: Partial<ListenOptions> = {}): Promise<Listening> {
+async function start(
+  caller = new CountingCaller(),
+  options: Partial<ListenOptions> = {},
+): Promise<Listening> {
   const serve = handler({ caller, version: '1', document: async () => ({}) })
   const server = await listen({ handler: serve, host: '127.0.0.1', port: 0, ...options })
   open.push(server)
@@ -41,13 +50,22 @@ describe('the address', () => {
     expect((await fetch(`${server.origin}/health`)).status).toBe(200)
   })
 
-  it.each(['0.0.0.0', '::', '', '192.168.1.5', '10.0.0.1', '::ffff:127.0.0.1', '0', '127.1', '2130706433', 'example.com', '169.254.1.1'])(
-    'is refused without --public when it is %j',
-    async (host) => {
-      await expect(start(undefined, { host })).rejects.toThrow(ListenError)
-      await expect(start(undefined, { host })).rejects.toThrow(/--public/)
-    },
-  )
+  it.each([
+    '0.0.0.0',
+    '::',
+    '',
+    '192.168.1.5',
+    '10.0.0.1',
+    '::ffff:127.0.0.1',
+    '0',
+    '127.1',
+    '2130706433',
+    'example.com',
+    '169.254.1.1',
+  ])('is refused without --public when it is %j', async (host) => {
+    await expect(start(undefined, { host })).rejects.toThrow(ListenError)
+    await expect(start(undefined, { host })).rejects.toThrow(/--public/)
+  })
 
   it('may be any with --public, and then the names served stay the loopback ones', async () => {
     const server = await start(undefined, { host: '0.0.0.0', public: true })
@@ -59,7 +77,9 @@ describe('the address', () => {
 
   it('in use is refused with what to do', async () => {
     const { port } = await start()
-    await expect(start(undefined, { port })).rejects.toThrow(`Port ${port} is in use: choose another with --port`)
+    await expect(start(undefined, { port })).rejects.toThrow(
+      `Port ${port} is in use: choose another with --port`,
+    )
   })
 })
 
@@ -101,33 +121,44 @@ describe('what is no HTTP', () => {
     expect(caller.seen.filter(({ id }) => id === 'credits.show')).toEqual([])
   })
 
-  it.each(['GET /health\r\n\r\n', 'hello\r\n\r\n', 'GET /health HTTP/2.0\r\nHost: localhost\r\n\r\n', '\0\0\0\0', '\x16\x03\x01'])(
-    'is refused: %j',
-    async (text) => {
-      const { port } = await start()
-      const raw = await exchange(port, text)
-      expect(statuses(raw)).toEqual([400])
-      expect(bodyOf(raw)).toHaveProperty('error')
-    },
-  )
+  it.each([
+    'GET /health\r\n\r\n',
+    'hello\r\n\r\n',
+    'GET /health HTTP/2.0\r\nHost: localhost\r\n\r\n',
+    '\0\0\0\0',
+    '\x16\x03\x01',
+  ])('is refused: %j', async (text) => {
+    const { port } = await start()
+    const raw = await exchange(port, text)
+    expect(statuses(raw)).toEqual([400])
+    expect(bodyOf(raw)).toHaveProperty('error')
+  })
 })
 
 describe('sizes', () => {
   it('headers beyond 16 KiB are 431', async () => {
     const { port } = await start()
-    const raw = await exchange(port, lines('GET /health HTTP/1.1', headers(port, `X-A: ${'a'.repeat(16_384)}`)))
+    const raw = await exchange(
+      port,
+      lines('GET /health HTTP/1.1', headers(port, `X-A: ${'a'.repeat(16_384)}`)),
+    )
     expect(statuses(raw)).toEqual([431])
     expect(bodyOf(raw)).toEqual({ error: 'The request headers are too large' })
   })
 
   it('a target beyond 16 KiB is 431', async () => {
     const { port } = await start()
-    expect(statuses(await exchange(port, lines(`GET /${'a'.repeat(17_000)} HTTP/1.1`, headers(port))))).toEqual([431])
+    expect(
+      statuses(await exchange(port, lines(`GET /${'a'.repeat(17_000)} HTTP/1.1`, headers(port)))),
+    ).toEqual([431])
   })
 
   it('headers below that are served', async () => {
     const { port } = await start()
-    const raw = await exchange(port, lines('GET /health HTTP/1.1', headers(port, `X-A: ${'a'.repeat(15_000)}`)))
+    const raw = await exchange(
+      port,
+      lines('GET /health HTTP/1.1', headers(port, `X-A: ${'a'.repeat(15_000)}`)),
+    )
     expect(statuses(raw)).toEqual([200])
   })
 
@@ -141,7 +172,10 @@ describe('sizes', () => {
   it('a declared body beyond the limit is 413 and not asked for', async () => {
     const { port } = await start()
     const length = `Content-Length: ${usualBodyLimit + 1}`
-    const raw = await exchange(port, lines(`POST ${path} HTTP/1.1`, headers(port, length, 'Expect: 100-continue')))
+    const raw = await exchange(
+      port,
+      lines(`POST ${path} HTTP/1.1`, headers(port, length, 'Expect: 100-continue')),
+    )
     expect(statuses(raw).at(-1)).toBe(413)
   })
 
@@ -178,7 +212,12 @@ describe('connections', () => {
   it('serve several requests one after the other', async () => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
-    const raw = await exchange(port, post(port, '{"n":1}'), post(port, '{"n":2}'), post(port, '{}', 'Connection: close'))
+    const raw = await exchange(
+      port,
+      post(port, '{"n":1}'),
+      post(port, '{"n":2}'),
+      post(port, '{}', 'Connection: close'),
+    )
     expect(statuses(raw)).toEqual([200, 200, 200])
   })
 
@@ -191,7 +230,10 @@ describe('connections', () => {
       slow = false
       if (first) await new Promise((resolve) => setTimeout(resolve, 30))
     }
-    const requests = [post(port, '{}'), `GET /health HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`]
+    const requests = [
+      post(port, '{}'),
+      `GET /health HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`,
+    ]
     const raw = await exchange(port, requests.join(''))
     expect(raw.indexOf('accounts.enrich')).toBeGreaterThan(0)
     expect(raw.indexOf('"status":"ok"')).toBeGreaterThan(raw.indexOf('accounts.enrich'))
@@ -263,11 +305,23 @@ describe('time', () => {
     ['headers that trickle', 'GET /health HTTP/1.1\r\n', 'a', [408]],
     ['a connection that says nothing', '', '', [408]],
     ['a connection idle after its answer', 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n', '', [200]],
-    ['a body that trickles', `POST ${path} HTTP/1.1\r\n${headers(0, 'Content-Length: 9999').join('\r\n')}\r\n\r\n{`, ' ', [408]],
-    ['chunks that trickle', `POST ${path} HTTP/1.1\r\n${headers(0, 'Transfer-Encoding: chunked').join('\r\n')}\r\n\r\n`, '1\r\n \r\n', [408]],
+    [
+      'a body that trickles',
+      `POST ${path} HTTP/1.1\r\n${headers(0, 'Content-Length: 9999').join('\r\n')}\r\n\r\n{`,
+      ' ',
+      [408],
+    ],
+    [
+      'chunks that trickle',
+      `POST ${path} HTTP/1.1\r\n${headers(0, 'Transfer-Encoding: chunked').join('\r\n')}\r\n\r\n`,
+      '1\r\n \r\n',
+      [408],
+    ],
   ])('runs out for %s', async (_, start_, each, expected) => {
     const { port } = await start(undefined, { timing: hurried })
-    expect(statuses(await trickle(port, start_.replace('localhost:0', `localhost:${port}`), each))).toEqual(expected)
+    expect(statuses(await trickle(port, start_.replace('localhost:0', `localhost:${port}`), each))).toEqual(
+      expected,
+    )
   })
 
   it('does not run out for others meanwhile', async () => {

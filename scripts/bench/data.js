@@ -1,0 +1,52 @@
+/** Invented companies for measurements: the same number always gives the same company, and no domain is real. */
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+
+const industries = ['Robotics', 'Software Development', 'Financial Services', 'Education', 'Automotive']
+const countries = ['FR', 'DE', 'GB', 'US', 'JP', 'BR']
+const cities = ['Lyon', 'Bremen', 'Leeds', 'Austin', 'Osaka', 'Recife']
+const first = ['North', 'Blue', 'Cobalt', 'Silver', 'Open', 'Quiet', 'Amber', 'Grand']
+const second = ['Harbour', 'Works', 'Field', 'Bridge', 'Forge', 'Valley', 'Signal', 'Orchard']
+
+const pick = (list, number) => list[number % list.length]
+
+/** Domain of the company with a number; those at or above the size of the catalogue are unknown. */
+export const domainOf = (number) => `company-${number}.example`
+
+const nameOf = (number) => `${pick(first, number)} ${pick(second, number >> 3)} ${number}`
+
+const header =
+  'name,domain,website,description,industry,company_type,headcount,city,country,founded_year,revenue,revenue_currency,network_id,network_url,technologies'
+
+const companyRow = (number) => {
+  const domain = domainOf(number)
+  const place = number % cities.length
+  return `${nameOf(number)},${domain},https://www.${domain}/,"${nameOf(number)} makes things, and repairs them.",${pick(industries, number)},P,${(number % 9000) + 1},${cities[place]},${countries[place]},${1950 + (number % 70)},${number % 500},EUR,${1_000_000 + number},https://network.example/company/${1_000_000 + number},nodejs;postgresql\n`
+}
+
+/** Writes a catalogue of so many companies, as `data import companies` takes it. */
+export const writeCompanies = (file, count) => writeRows(file, header, count, companyRow)
+
+/**
+ * Writes a file to enrich: so many different domains, with names and notes that a person might keep beside
+ * them. `known` says how many of every ten are in the catalogue; `start` makes files of equal size differ.
+ */
+export const writeQuestions = (file, count, { catalogue, known, start = 0 }) =>
+  writeRows(file, 'Company,Website,Note', count, (row) => {
+    const inside = row % 10 < known
+    const place = Math.floor(row / 10) * known + (row % 10)
+    const number = inside ? (place + start) % catalogue : catalogue + row
+    return `${nameOf(number)},https://www.${domainOf(number)}/about?from=${start},"row ${row}, to be checked"\n`
+  })
+
+function writeRows(file, head, count, row) {
+  const size = 1000
+  function* chunks() {
+    yield `${head}\n`
+    for (let at = 0; at < count; at += size) {
+      yield Array.from({ length: Math.min(size, count - at) }, (_, index) => row(at + index)).join('')
+    }
+  }
+  return pipeline(Readable.from(chunks()), createWriteStream(file))
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import autocannon from 'autocannon'
+import { binary } from '../run.js'
+import { domainOf } from './data.js'
+import { askJson, median } from './measure.js'
+
+const bareServer = fileURLToPath(new URL('bare-server.js', import.meta.url))
+const credits = 100_000_000
+
+/** Requests per second of a paid lookup with every rule on, against a bare server that gives the same answer. */
+export async function http({ env, quick, catalogue }) {
+  await askJson([binary, 'engine', 'credits', 'set', String(credits), '--json'], env)
+  const { member } = await askJson([binary, 'init', '--json'], env)
+  const { key } = await askJson([binary, 'engine', 'keys', 'create', '--member', member, '--json'], env)
+  const ours = await startServer([binary, 'serve', '--port', '0', '--json'], env)
+  try {
+    return [await compare(JSON.parse(ours.line).base_url, key, { quick, catalogue })]
+  } finally {
+    await ours.stop()
+  }
+}
+
+async function compare(base, key, { quick, catalogue }) {
+  const headers = { 'content-type': 'application/json', 'x-api-key': key }
+  const bodies = Array.from({ length: 500 }, (_, index) =>
+    JSON.stringify({ domain: domainOf((index * 7) % catalogue) }),
+  )
+  const answer = await fetch(`${base}/accounts/single_enrich`, { method: 'POST', headers, body: bodies[0] })
+  const bare = await startServer([bareServer], { ...process.env, BODY: await answer.text() })
+  const rates = { ours: [], bare: [] }
+  const load = { headers, bodies, seconds: quick ? 2 : 4 }
+  let answered = 1
+  try {
+    for (let round = 0; round < (quick ? 3 : 5); round++) {
+      rates.bare.push((await shoot(`http://127.0.0.1:${bare.line}/accounts/single_enrich`, load)).rate)
+      const { rate, count } = await shoot(`${base}/accounts/single_enrich`, load)
+      rates.ours.push(rate)
+      answered += count
+    }
+  } finally {
+    await bare.stop()
+  }
+  await checkCharges(base, headers, answered)
+  const [measured, baseline] = [median(rates.ours), median(rates.bare)]
+  return {
+    what: '`POST /accounts/single_enrich`, 64 connections, every rule on, each charge durable',
+    measured: `${Math.round(measured)} requests/s`,
+    baseline: `bare \`node:http\`: ${Math.round(baseline)} requests/s`,
+    ratio: measured / baseline,
+    atLeast: 1 / 4,
+  }
+}
+
+async function shoot(url, { headers, bodies, seconds }) {
+  const requests = bodies.map((body) => ({ method: 'POST', headers, body }))
+  const result = await autocannon({ url, connections: 64, duration: seconds, requests })
+  const refused = result.non2xx + result.errors + result.timeouts
+  if (refused > 0) throw new Error(`${refused} requests to ${url} failed`)
+  return { rate: result['2xx'] / result.duration, count: result['2xx'] }
+}
+
+/** Every answer that arrived was charged; at most one more per connection and round was cut off on its way. */
+async function checkCharges(base, headers, answered) {
+  const reply = await (await fetch(`${base}/credits`, { headers })).json()
+  const charged = credits - reply.credits.enrichment
+  if (charged < answered || charged > answered + 64 * 5)
+    throw new Error(`${answered} answers, but ${charged} charges`)
+}
+
+/** Starts a server and waits for the first line it prints. */
+async function startServer(args, env) {
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const closed = once(child, 'close')
+  const [line] = await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    closed.then(() => Promise.reject(new Error(`node ${args.join(' ')} ended before it served`))),
+  ])
+  const stop = async () => {
+    child.kill('SIGTERM')
+    await closed
+  }
+  return { line, stop }
+}

@@ -1,0 +1,48 @@
+/** Whether a measurement is within its limit; one without a limit always is. */
+export const holds = ({ ratio, atMost, atLeast }) =>
+  (atMost === undefined || ratio <= atMost) && (atLeast === undefined || ratio >= atLeast)
+
+const limitOf = ({ atMost, atLeast }) =>
+  atMost !== undefined
+    ? `at most ${atMost.toFixed(2)}`
+    : atLeast !== undefined
+      ? `at least ${atLeast.toFixed(2)}`
+      : '–'
+
+/** A table of measurements in Markdown. */
+export function table(measurements) {
+  const rows = measurements.map((one) => [
+    one.what,
+    one.measured,
+    one.baseline,
+    one.ratio.toFixed(2),
+    limitOf(one),
+    limitOf(one) === '–' ? '–' : holds(one) ? 'yes' : '**no**',
+  ])
+  const head = ['What', 'Measured', 'Baseline', 'Ratio', 'Limit', 'Holds']
+  const line = (cells) => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** The document `docs/performance.md`. */
+export const document = (measurements, machine) => `# Performance
+
+Written by \`npm run bench\`. Every figure stands beside a baseline of the same machine and the same run, measured in
+turns with it; only the ratios travel to other machines.
+
+${machine}
+
+${table(measurements)}
+
+How it is measured:
+
+- Start-up: medians of 31 runs each, the four commands in turns. The home folder holds a workspace and a catalogue of
+  200,000 companies.
+- HTTP: five rounds of four seconds each, in turns, medians. The load comes from another process. Each answer is one
+  charge of one credit, committed to disk before the answer leaves; the run fails unless the balance agrees with the
+  number of answers.
+- CSV: medians of three rounds, whole processes, start-up included. All rows differ; nine of ten are in the catalogue.
+  The baseline reads the file that the command wrote and writes it again.
+- Import: one run into an empty catalogue, indexes included; the baseline only reads the file.
+- Memory: the largest resident size of the process. All rows differ; two of ten are in the catalogue.
+`

@@ -1,0 +1,79 @@
+/** The words that a server writes for `network` and `premium` in the names of fields. */
+export interface WireNames {
+  readonly network: string
+  readonly premium: string
+}
+
+/** Fields with `network` in their names; those of one meaning have one spelling inside. */
+const networkFields = [
+  'company_network_id',
+  'company_network_url',
+  'company_network_urls',
+  'is_open_profile_network',
+  'is_open_to_work_network',
+  'is_premium_network',
+  'network_id',
+  'network_list_id',
+  'network_profile_url',
+  'network_session_valid',
+  'network_url',
+] as const
+
+/** Fields with `premium` in their names that a server renames. */
+const premiumFields = ['premium_profile_url', 'premium_session_valid'] as const
+
+/** The fields that are renamed on the wire. */
+export const renamedFields: readonly string[] = [...networkFields, ...premiumFields]
+
+/** No body of the API nests deeper; what does is left alone. */
+const deepest = 32
+
+type Pairs = ReadonlyMap<string, string>
+
+/** Names inside with their names on the wire. */
+export const pairsOf = (names: WireNames): Pairs =>
+  new Map([
+    ...networkFields.map((name) => [name, name.replace('network', names.network)] as const),
+    ...premiumFields.map((name) => [name, name.replace('premium', names.premium)] as const),
+  ])
+
+const inverse = (pairs: Pairs): Pairs => new Map([...pairs].map(([inside, wire]) => [wire, inside]))
+
+/** A body or query of ours with the field names of the wire; values and what is in `custom` stay as they are. */
+export const renameOut = (body: unknown, names: WireNames): unknown => renamed(body, pairsOf(names))
+
+/** A body or query from the wire with our field names. */
+export const renameIn = (body: unknown, names: WireNames): unknown => renamed(body, inverse(pairsOf(names)))
+
+/** Renames a body, and the field names that its error text lists. */
+function renamed(body: unknown, pairs: Pairs): unknown {
+  const copy = renamedKeys(body, pairs, deepest)
+  if (!isPlain(copy)) return copy
+  for (const key of ['error', 'message']) {
+    const text = copy[key]
+    if (typeof text === 'string') copy[key] = renamedText(text, pairs)
+  }
+  return copy
+}
+
+const renamedText = (text: string, pairs: Pairs): string =>
+  text.replace(/[a-z][a-z0-9_]*/gi, (word) => pairs.get(word) ?? word)
+
+function renamedKeys(value: unknown, pairs: Pairs, levels: number): unknown {
+  if (levels === 0) return value
+  if (Array.isArray(value)) return value.map((one) => renamedKeys(one, pairs, levels - 1))
+  if (!isPlain(value)) return value
+  const taken = new Set(Object.keys(value).flatMap((key) => pairs.get(key) ?? []))
+  const entries = Object.entries(value).filter(([key]) => pairs.has(key) || !taken.has(key))
+  return Object.fromEntries(
+    entries.map(([key, one]) => [
+      pairs.get(key) ?? key,
+      key === 'custom' ? one : renamedKeys(one, pairs, levels - 1),
+    ]),
+  )
+}
+
+const isPlain = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' &&
+  value !== null &&
+  [Object.prototype, null].includes(Object.getPrototypeOf(value))

@@ -1,0 +1,89 @@
+import type { Answer } from './answer.js'
+import { holdsSomething, judge } from './answer.js'
+import type { Ending } from './ending.js'
+import { systemReason } from './errors.js'
+import { Gate } from './gate.js'
+import type { Slot } from './group.js'
+import type { Batch } from './run.js'
+
+/** Sends rows, at most so many at once, and settles them with their answers. */
+export class Calls {
+  readonly #batch: Batch
+  readonly #ending: Ending
+  readonly #gate: Gate
+  readonly #answered: (slot: Slot, answer: Answer) => void
+  readonly #resolved: (body: unknown) => boolean
+  #atOnce: number
+  #underWay = 0
+  #wake: () => void = () => {}
+
+  constructor(batch: Batch, atOnce: number, ending: Ending, answered: (slot: Slot, answer: Answer) => void) {
+    this.#batch = batch
+    this.#atOnce = atOnce
+    this.#ending = ending
+    this.#answered = answered
+    this.#gate = new Gate(batch.time, ending.signal)
+    this.#resolved = batch.resolved ?? holdsSomething
+    ending.signal.addEventListener('abort', () => this.#wake(), { once: true })
+  }
+
+  /** Resolves when another row may be sent, or when none will be any more. */
+  async room(): Promise<void> {
+    while (this.#underWay >= this.#atOnce && !this.#ending.signal.aborted)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+  }
+
+  /** Sends a row; it is settled when its answer comes. */
+  start(slot: Slot, idempotencyKey: string | undefined): void {
+    this.#underWay++
+    slot.sent = true
+    void this.#finish(slot, idempotencyKey)
+  }
+
+  async #finish(slot: Slot, key: string | undefined): Promise<void> {
+    try {
+      const answer = await this.#ask(slot, key)
+      if (answer) this.#answered(slot, answer)
+      slot.settle(answer && { answer, source: 'live', credits: answer.credits })
+    } catch (error) {
+      this.#ending.fail(error)
+      slot.settle(undefined)
+    }
+    this.#underWay--
+    this.#wake()
+  }
+
+  /** The answer to a row, or nothing when the run ends before there is one. */
+  async #ask(slot: Slot, key: string | undefined): Promise<Answer | undefined> {
+    const { caller, operation, callOptions, time } = this.#batch
+    const options = key === undefined ? callOptions : { ...callOptions, idempotencyKey: key }
+    for (;;) {
+      if (this.#gate.opens) await this.#gate.opens
+      if (this.#ending.signal.aborted) return undefined
+      const reply = await caller.call(operation, slot.input, options).catch(lostCall)
+      if (reply instanceof LostCall) return callOptions?.signal?.aborted ? undefined : reply.answer
+      const verdict = judge(reply, this.#resolved, time.now())
+      if (verdict.kind === 'answer') return verdict.answer
+      if (verdict.kind === 'stop') {
+        this.#ending.refuse(verdict.failure, slot.ordinal)
+        return undefined
+      }
+      // More calls at once than a window admits would only be refused again.
+      if (verdict.atOnce !== undefined) this.#atOnce = Math.min(this.#atOnce, verdict.atOnce)
+      this.#gate.close(verdict.ms)
+    }
+  }
+}
+
+/** A call that brought no reply. */
+class LostCall {
+  readonly answer: Answer
+
+  constructor(error: unknown) {
+    this.answer = { status: 'failed', error: `No answer: ${systemReason(error)}`, body: undefined, credits: 0 }
+  }
+}
+
+const lostCall = (error: unknown): LostCall => new LostCall(error)

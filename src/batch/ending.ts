@@ -1,0 +1,67 @@
+import { ApiError, type Failure, failureOf } from '../api/errors.js'
+import { CsvError, OutputError } from './errors.js'
+
+interface Cause {
+  readonly reason: string
+  readonly hint: string
+  readonly exit_code: number
+  /** Number of the row, counted from 1. */
+  readonly at_row: number | null
+}
+
+/** Whether and why a run ends before its last row. The first cause counts. */
+export class Ending {
+  readonly #controller = new AbortController()
+  #cause: Cause | undefined
+  #bug: { readonly error: unknown } | undefined
+
+  /** Given when the run is to end. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get cause(): Cause | undefined {
+    return this.#cause
+  }
+
+  /** Ends the run because a row was refused as all further ones would be. */
+  refuse({ text, hint, exit }: Failure, ordinal: number): void {
+    const row = ordinal + 1
+    if (this.#cause?.at_row && row < this.#cause.at_row) this.#cause = { ...this.#cause, at_row: row }
+    this.#end({ reason: text, hint, exit_code: exit, at_row: row })
+  }
+
+  /** Ends the run on the user's wish. */
+  interrupt(signal: AbortSignal): void {
+    const terminated = signal.reason === 'SIGTERM'
+    this.#end({
+      reason: terminated ? 'Terminated' : 'Interrupted',
+      hint: '',
+      exit_code: terminated ? 143 : 130,
+      at_row: null,
+    })
+  }
+
+  /** Ends the run because reading, writing or remembering failed; anything else is a bug. */
+  fail(error: unknown): void {
+    if (error instanceof CsvError || error instanceof OutputError)
+      this.#end({ reason: error.message, hint: '', exit_code: error.exit, at_row: null })
+    else if (error instanceof ApiError) {
+      const { text, hint, exit } = failureOf(error.status, { error: error.message })
+      this.#end({ reason: text, hint, exit_code: exit, at_row: null })
+    } else {
+      this.#bug ??= { error }
+      this.#end({ reason: 'Internal error', hint: '', exit_code: 1, at_row: null })
+    }
+  }
+
+  /** Throws the bug that ended the run, if one did. */
+  raise(): void {
+    if (this.#bug) throw this.#bug.error
+  }
+
+  #end(cause: Cause): void {
+    this.#cause ??= cause
+    this.#controller.abort()
+  }
+}

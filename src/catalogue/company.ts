@@ -1,0 +1,51 @@
+import type { Account } from '../engine/ports.js'
+import { domainOf } from './domain.js'
+import { type Fields, readFields } from './fields.js'
+import { type HeadcountEntry, readHistory } from './headcount.js'
+import type { Given } from './kind.js'
+import { type Profile, profileOf } from './profile.js'
+import { readUses, type TechnologyUse } from './technologies.js'
+import { short, sizeNamed, Unreadable } from './values.js'
+
+/** A company read from a file or the sample, ready to be written. */
+export interface PreparedCompany {
+  readonly account: Partial<Account>
+  readonly profiles: readonly Profile[]
+  readonly uses: readonly TechnologyUse[] | undefined
+  readonly history: readonly HeadcountEntry[] | undefined
+}
+
+/** Reads a given company. Refuses one that nothing identifies: no domain, network id or profile url. */
+export function prepareCompany(given: Given): PreparedCompany {
+  const { technology_details, headcount_history, technologies, ...account } = readFields('companies', sized(given))
+  const domain = account.domain ?? (account.website === undefined ? undefined : domainOf(account.website))
+  const profiles = profilesOf(account)
+  if (domain === undefined && profiles.length === 0)
+    throw new Unreadable('a company needs a domain, a network_id or a network_url')
+  const uses = readUses(technologies, technology_details)
+  return {
+    account: {
+      ...(account as Partial<Account>),
+      ...(domain === undefined ? {} : { domain }),
+      ...(uses === undefined ? {} : { technologies: uses.map(({ slug }) => slug) }),
+    },
+    profiles,
+    uses,
+    history: headcount_history === undefined ? undefined : readHistory(headcount_history),
+  }
+}
+
+/** People count in ranges in many files: such a cell is a company size. */
+function sized(given: Given): Given {
+  const range = typeof given.headcount === 'string' ? sizeNamed(given.headcount) : undefined
+  return range === undefined ? given : { ...given, headcount: undefined, employee_range: given.employee_range ?? range }
+}
+
+function profilesOf({ network_url, network_id }: Fields<'companies'>): Profile[] {
+  const profiles: Profile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
+  if (network_url === undefined) return profiles
+  const profile = profileOf(network_url)
+  if (profile?.kind !== 'company')
+    throw new Unreadable(`network_url: '${short(network_url)}' is not the profile url of a company`)
+  return profiles.some(({ id }) => id === profile.id) ? profiles : [...profiles, profile]
+}

@@ -1,0 +1,67 @@
+import { type Employer, employerKey } from './employer.js'
+import { type Fields, readFields } from './fields.js'
+import type { Given } from './kind.js'
+import { foldText } from './name.js'
+import { domain, text, Unreadable } from './values.js'
+import type { Writing, Written } from './writing.js'
+
+/** A stored job: the given fields without those of its company. */
+export type StoredJob = Omit<Fields<'jobs'>, keyof Employer | 'company'>
+
+/** A job read from a file or the sample, ready to be written. */
+export interface PreparedJob {
+  readonly job: StoredJob
+  readonly employer: Employer
+}
+
+/** Reads a given job. Refuses one without title or company. */
+export function prepareJob(given: Given): PreparedJob {
+  const { company, company_domain, company_network_url, company_network_id, company_name, ...job } = readFields('jobs', given)
+  const employer: Employer = {
+    company_domain: company_domain ?? domain(company?.domain),
+    company_network_url: company_network_url ?? text(company?.network_url),
+    company_network_id,
+    company_name: company_name ?? text(company?.name),
+  }
+  if (job.job_title === undefined) throw new Unreadable('a job needs a job_title')
+  if (Object.values(employer).every((value) => value === undefined)) throw new Unreadable('a job needs a company_domain')
+  return { job, employer }
+}
+
+interface JobRow {
+  readonly key: number
+  readonly record: string
+}
+
+const insert = 'INSERT INTO jobs (company, identity, posted_at, country, record, key) VALUES (?, ?, ?, ?, ?, ?)'
+const update = 'UPDATE jobs SET company = ?, identity = ?, posted_at = ?, country = ?, record = ? WHERE key = ?'
+
+/** Adds a job, or merges what is given over the one with its url, else with its company, title, location and date. */
+export async function writeJob(writing: Writing, { job, employer }: PreparedJob): Promise<Written> {
+  const { connection } = writing
+  const company = await employerKey(writing, employer)
+  if (company === undefined)
+    throw new Unreadable(`no company '${employer.company_name}' is known, or several are: give its company_domain`)
+  const identity = identityOf(job, company)
+  const existing = await connection.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity)
+  const before = existing && (JSON.parse(existing.record) as StoredJob)
+  const after: StoredJob = { ...before, ...job }
+  const posted = after.date_posted === undefined ? null : Date.parse(after.date_posted)
+  const key = existing?.key ?? (await writing.nextKey('jobs'))
+  const values = [company, identity, posted, after.country_code ?? null, JSON.stringify(after), key] as const
+  await connection.run(existing ? update : insert, ...values)
+  if (before?.job_title !== after.job_title || before?.description !== after.description)
+    await connection.run(
+      'INSERT OR REPLACE INTO jobs_text (rowid, title, description) VALUES (?, ?, ?)',
+      key,
+      after.job_title ?? '',
+      after.description ?? '',
+    )
+  return existing ? 'updated' : 'added'
+}
+
+function identityOf(job: StoredJob, company: number): string {
+  if (job.job_url !== undefined) return job.job_url
+  const parts = [job.job_title, job.job_location, job.date_posted].map((part) => foldText(part ?? ''))
+  return `${company}:${parts.join(':')}`
+}

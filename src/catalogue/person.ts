@@ -1,0 +1,82 @@
+import type { Employer } from './employer.js'
+import { type Fields, readFields } from './fields.js'
+import type { Given } from './kind.js'
+import { foldText } from './name.js'
+import { phoneOf } from './phone.js'
+import { type Profile, profileOf } from './profile.js'
+import { short, text, Unreadable } from './values.js'
+
+/** A person read from a file or the sample, ready to be written. */
+export interface PreparedPerson {
+  readonly fields: PersonFields
+  readonly employer: Employer
+  readonly id: string | undefined
+  readonly slug: string | undefined
+  /** Folded full name; blank when there is none. */
+  readonly name: string
+}
+
+/** What a person's record keeps of the fields given. */
+export type PersonFields = Omit<Fields<'people'>, keyof Employer | 'current_position'>
+
+/** Reads a given person. Refuses one that nothing identifies: no profile url, e-mail, or name with company. */
+export function preparePerson(given: Given): PreparedPerson {
+  const read = readFields('people', given)
+  const { company_domain, company_network_url, company_network_id, company_name, current_position, ...own } = read
+  const position = current_position ?? {}
+  const employer: Employer = {
+    company_domain,
+    company_network_url,
+    company_network_id: company_network_id ?? text(position.company_network_id),
+    company_name: company_name ?? text(position.company_name),
+  }
+  const fields: PersonFields = { ...own, ...namesOf(own), ...heldSince(own, position), ...phonesOf(own, given) }
+  if (fields.email !== undefined) fields.email_status ??= 'valid'
+  if (fields.personal_email !== undefined) fields.personal_email_status ??= 'valid'
+  const profiles = [personAt('network_profile_url', fields), personAt('premium_profile_url', fields)]
+  const prepared = {
+    fields,
+    employer,
+    id: fields.network_id ?? profiles.find((profile) => profile?.id !== undefined)?.id,
+    slug: profiles.find((profile) => profile?.slug !== undefined)?.slug,
+    name: foldText(fields.full_name ?? ''),
+  }
+  if (!isKnown(prepared)) throw new Unreadable('a person needs a network_profile_url, an email, or a name with a company')
+  return prepared
+}
+
+const isKnown = ({ id, slug, fields, name, employer }: PreparedPerson): boolean =>
+  id !== undefined ||
+  slug !== undefined ||
+  fields.email !== undefined ||
+  (name !== '' && Object.values(employer).some((value) => value !== undefined))
+
+type Names = Pick<PersonFields, 'first_name' | 'last_name' | 'full_name'>
+
+function namesOf({ first_name, last_name, full_name }: Names): Names {
+  const parts = [first_name, last_name].filter((part) => part !== undefined)
+  if (full_name === undefined) return parts.length === 0 ? {} : { full_name: parts.join(' ') }
+  const [first, last, ...more] = full_name.split(/\s+/)
+  return parts.length === 0 && more.length === 0 && first && last ? { first_name: first, last_name: last } : {}
+}
+
+/** A position says its title and when it began; the company it names is the person's. */
+function heldSince(fields: PersonFields, position: Given): PersonFields {
+  const title = fields.title ?? text(position.title)
+  const since = fields.started_at ?? text(position.started_at)
+  return { ...(title === undefined ? {} : { title }), ...(since === undefined ? {} : { started_at: since }) }
+}
+
+function phonesOf({ phones, country }: PersonFields, { phone }: Given): PersonFields {
+  const all = [...(phones ?? []), ...(text(phone)?.split(';') ?? [])]
+  const numbers = all.map((number) => phoneOf(number, country)).filter((number) => number !== undefined)
+  return numbers.length === 0 && !phones ? {} : { phones: [...new Set(numbers)] }
+}
+
+function personAt(field: 'network_profile_url' | 'premium_profile_url', fields: PersonFields): Profile | undefined {
+  const url = fields[field]
+  if (url === undefined) return undefined
+  const profile = profileOf(url)
+  if (profile?.kind !== 'person') throw new Unreadable(`${field}: '${short(url)}' is not the profile url of a person`)
+  return profile
+}

@@ -1,0 +1,40 @@
+import type { Context, GlobalOptions } from './context.js'
+
+/** Whether a person is there to answer: a terminal on both sides, no `--no-input`, no CI. */
+export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOptions): boolean {
+  const { stdin, stderr, env } = streams
+  return stdin.isTTY === true && stderr.isTTY === true && !env.CI && options.input !== false
+}
+
+/** Asks yes or no on stderr; without a person to ask, and with `--yes`, the answer is yes. */
+export async function confirm(context: Context, message: string, options: GlobalOptions): Promise<boolean> {
+  if (options.yes || !canAsk(context, options)) return true
+  const { confirm: prompt } = await import('@inquirer/prompts')
+  return prompt({ message, default: true }, promptStreams(context))
+}
+
+/** Asks for a line of text on stderr; nothing when there is no person to ask. */
+export async function askText(
+  context: Context,
+  message: string,
+  options: GlobalOptions,
+  preset?: string,
+): Promise<string | undefined> {
+  if (!canAsk(context, options)) return undefined
+  const { input } = await import('@inquirer/prompts')
+  return input({ message, ...(preset === undefined ? {} : { default: preset }) }, promptStreams(context))
+}
+
+/** Asks for one of some values on stderr; nothing when there is no person to ask. */
+export async function askChoice<T extends string>(
+  context: Context,
+  message: string,
+  choices: readonly { readonly value: T; readonly name: string }[],
+  options: GlobalOptions,
+): Promise<T | undefined> {
+  if (!canAsk(context, options)) return undefined
+  const { select } = await import('@inquirer/prompts')
+  return select({ message, choices }, promptStreams(context))
+}
+
+const promptStreams = ({ streams }: Context) => ({ input: streams.stdin, output: streams.stderr })

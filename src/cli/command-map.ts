@@ -1,0 +1,98 @@
+import type { Command, Option } from 'commander'
+import { operations } from '../api/table.js'
+import { handwritten } from './commands/index.js'
+import { limitsText, priceText } from './facts.js'
+import { operationCommand } from './operation-command.js'
+import type { Shell } from './shell.js'
+
+/** An option of a command, for programs. */
+export interface MappedOption {
+  readonly flags: string
+  readonly name: string
+  readonly description: string
+  readonly takes_value: boolean
+  readonly values?: readonly string[]
+  readonly group: string | null
+}
+
+/** A command, for programs: agents, completion and documents read it. */
+export interface MappedCommand {
+  /** Words after `prospect`. */
+  readonly command: string
+  /** Option that chooses it among commands of the same words. */
+  readonly flag?: string
+  readonly summary: string
+  readonly arguments: readonly {
+    readonly name: string
+    readonly required: boolean
+    readonly description: string
+  }[]
+  readonly options: readonly MappedOption[]
+  readonly operation?: string
+  readonly method?: string
+  readonly path?: string
+  readonly price?: string
+  readonly limits?: string
+  readonly idempotent?: boolean
+}
+
+/** `prospect commands`: every command with its arguments, options, price and limits. */
+export function commandsCommand(shell: Shell): Command {
+  const command = shell.command('commands', 'The whole command map, for programs')
+  return shell.action(command, async ({ globals }) => {
+    await shell.print(await commandMap(shell), globals, { columns: ['command', 'flag', 'summary', 'price'] })
+    return 0
+  })
+}
+
+/** The map of all commands, built in full. */
+export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
+  const derived = await Promise.all(
+    operations().map(async (row) => {
+      const words = row.command.split(' ')
+      const command = await operationCommand(shell, words.at(-1) ?? '', row)
+      return {
+        ...facts(command, row.command),
+        ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
+        operation: row.id,
+        method: row.method,
+        path: row.path,
+        price: priceText(row),
+        limits: limitsText(row),
+        idempotent: row.idempotent,
+      }
+    }),
+  )
+  const written = await Promise.all(
+    Object.values(handwritten).map(async ({ load }) => (await load())(shell)),
+  )
+  return [...derived, ...[...written, commandsCommand(shell)].flatMap((command) => leaves(command, command.name()))]
+}
+
+/** The commands below one that do something. */
+function leaves(command: Command, path: string): MappedCommand[] {
+  const below = command.commands.flatMap((each) => leaves(each, `${path} ${each.name()}`))
+  return below.length === 0 ? [facts(command, path)] : below
+}
+
+function facts(command: Command, path: string): MappedCommand {
+  return {
+    command: path,
+    summary: command.description(),
+    arguments: command.registeredArguments.map((argument) => ({
+      name: argument.name(),
+      required: argument.required,
+      description: argument.description,
+    })),
+    options: command.options.filter((option) => !option.hidden).map(mapped),
+  }
+}
+
+const mapped = (option: Option): MappedOption => ({
+  flags: option.flags,
+  name: option.long ?? option.short ?? '',
+  description: option.description,
+  takes_value: option.required || option.optional,
+  ...(option.argChoices ? { values: option.argChoices } : {}),
+  group: option.helpGroupHeading?.replace(/:$/, '') ?? null,
+})

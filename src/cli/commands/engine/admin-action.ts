@@ -1,0 +1,25 @@
+import type { Command } from 'commander'
+import type { Admin } from '../../../engine/admin.js'
+import type { Context, GlobalOptions } from '../../context.js'
+import type { View } from '../../output.js'
+import type { Invocation, Shell } from '../../shell.js'
+
+/** Gives a command work for the engine's owner; its answer is printed. */
+export function adminAction(
+  shell: Shell,
+  command: Command,
+  work: (admin: Admin, invocation: Invocation) => Promise<unknown>,
+  view: View = {},
+): Command {
+  return shell.action(command, async (invocation) => {
+    const admin = await ownersAdmin(shell.context, invocation.globals)
+    await shell.print(await work(admin, invocation), invocation.globals, view)
+    return 0
+  })
+}
+
+/** The engine's administration. It needs a workspace, which the first use creates, but no key. */
+export async function ownersAdmin(context: Context, globals: GlobalOptions): Promise<Admin> {
+  const admin = await context.admin({ ...globals, create: false })
+  return (await admin.workspaces()).length > 0 ? admin : context.admin(globals)
+}

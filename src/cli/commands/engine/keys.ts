@@ -1,0 +1,83 @@
+import type { Command } from 'commander'
+import { hashKey } from '../../../engine/keys.js'
+import type { Key } from '../../../engine/ports.js'
+import type { Admin } from '../../../engine/admin.js'
+import type { Context } from '../../context.js'
+import { forgetKey, localOrigin, storedKey } from '../../credentials.js'
+import { UsageError } from '../../exit.js'
+import { repeated } from '../../flags.js'
+import { asGroup, type Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+import { isoTime, momentMs } from '../time-values.js'
+import { adminAction } from './admin-action.js'
+
+/** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
+export function keysCommand(shell: Shell): Command {
+  const keys = asGroup(shell.command('keys', 'API keys of the members'))
+  return keys.addCommand(createKey(shell)).addCommand(listKeys(shell)).addCommand(revokeKey(shell))
+}
+
+function createKey(shell: Shell): Command {
+  const command = shell
+    .command('create', 'Create a key for a member and show it, this once')
+    .requiredOption('--member <email>', 'whose key it is')
+    .option('--scope <area>', 'an area the key may use; repeat it for more (default: all)', repeated)
+    .option('--expires <time>', 'day or time after which it is refused (UTC)', momentMs)
+  guide(
+    command,
+    ['engine keys create --member me@localhost', 'engine keys create --member me@localhost --scope accounts --expires 2030-01-01'],
+    'Keep the key: it cannot be shown again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
+  )
+  return adminAction(shell, command, async (admin, { options }) => {
+    const { member, scope, expires } = options as { member: string; scope?: readonly string[]; expires?: number }
+    const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
+    const now = (await admin.clock()).now
+    if (expires !== undefined && expires <= now)
+      throw new UsageError('--expires is in the past.', `The engine's clock says ${isoTime(now)}.`)
+    return admin.createKey({
+      member,
+      ...(scopes === undefined ? {} : { scopes }),
+      ...(expires === undefined ? {} : { expiresAt: expires }),
+    })
+  })
+}
+
+function listKeys(shell: Shell): Command {
+  const command = shell.command('list', 'List the keys by their first letters; the keys themselves are nowhere')
+  guide(command, ['engine keys list'], 'Take one back: prospect engine keys revoke ID')
+  return adminAction(shell, command, async (admin) => (await admin.keys()).map(shown), {
+    columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
+  })
+}
+
+const shown = ({ id, hint, member, scopes, createdAt, expiresAt, revokedAt }: Key & { readonly member: string }) => ({
+  id,
+  hint,
+  member,
+  scopes,
+  created_at: isoTime(createdAt),
+  expires_at: expiresAt === null ? null : isoTime(expiresAt),
+  revoked_at: revokedAt === null ? null : isoTime(revokedAt),
+})
+
+function revokeKey(shell: Shell): Command {
+  const command = shell
+    .command('revoke', 'Revoke a key; the next request with it is refused')
+    .argument('<id>', 'id of the key, as keys list shows it')
+  guide(command, ['engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55'])
+  return adminAction(shell, command, async (admin, { args: [id = ''], globals }) => {
+    await admin.revokeKey(id)
+    if (await wasOwn(shell.context, admin, id))
+      shell.context.notify('That was the key of this machine: its next command makes itself a new one.', globals)
+    return { id, revoked: true }
+  })
+}
+
+/** Forgets the key that this machine keeps for itself, when it is the one; answers whether it was. */
+async function wasOwn({ home, ids }: Context, admin: Admin, id: string): Promise<boolean> {
+  const { workspace } = await admin.status()
+  const own = storedKey(home, localOrigin(workspace.id))
+  const revoked = (await admin.keys()).find((key) => key.id === id)
+  if (own === undefined || revoked?.hash !== hashKey(own)) return false
+  return forgetKey(home, localOrigin(workspace.id), ids.uuid())
+}

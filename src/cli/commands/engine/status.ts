@@ -1,0 +1,17 @@
+import type { Command } from 'commander'
+import type { Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+import { adminAction } from './admin-action.js'
+import { statusView } from './status-view.js'
+
+/** `prospect engine status`: everything about the workspace in use, in one look. */
+export function statusCommand(shell: Shell): Command {
+  const command = shell.command('status', 'Plan, credits, quotas, members, sessions, clock and catalogue')
+  guide(command, ['engine status', 'engine status --json --fields credits.enrichment'])
+  return adminAction(
+    shell,
+    command,
+    async (admin) => ({ ...(await admin.status()), catalogue: await (await shell.context.catalogue()).stats() }),
+    { layout: statusView },
+  )
+}

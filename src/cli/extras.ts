@@ -1,0 +1,44 @@
+import { Option } from 'commander'
+import type { Reply } from '../api/caller.js'
+import type { OperationId } from '../api/table.js'
+import { creditsView } from './credits-view.js'
+import { exits, Stop } from './exit.js'
+import { groups, whole } from './flags.js'
+import type { View } from './output.js'
+import { type Row, valueAt } from './records.js'
+import { grouped } from './terminal.js'
+
+/** What a derived command has beyond its row of the table. */
+export interface Extra {
+  readonly layout?: View['layout']
+  /** Made anew for each command. */
+  options?(): Option[]
+  /** Judges a success after it was printed; throws when the command is to end badly all the same. */
+  judge?(reply: Reply, options: Readonly<Record<string, unknown>>): void
+}
+
+const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
+  'credits.show': {
+    layout: creditsView,
+    options: () => [
+      new Option('--min <credits>', 'exit 13 when the balance is below')
+        .argParser(whole)
+        .helpGroup(groups.request),
+    ],
+    judge: checkBalance,
+  },
+}
+
+/** The extra of an operation. */
+export const extraOf = (id: OperationId): Extra => extras[id] ?? {}
+
+function checkBalance(reply: Reply, options: Readonly<Record<string, unknown>>): void {
+  const balance = valueAt(reply.body as Row, 'credits.enrichment')
+  if (typeof options.min !== 'number' || typeof balance !== 'number' || balance >= options.min) return
+  throw new Stop(
+    `The balance of ${grouped(balance)} credits is below ${grouped(options.min)}.`,
+    exits.checkFailed,
+    'Buy credits, or lower --min.',
+    'below_minimum',
+  )
+}

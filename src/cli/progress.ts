@@ -1,0 +1,77 @@
+import type { Context, GlobalOptions } from './context.js'
+import { credited } from './facts.js'
+import { grouped } from './terminal.js'
+
+/** How far long work has come. */
+export interface Step {
+  readonly rows: number
+  readonly found: number
+  readonly credits: number
+  /** All rows, where they were counted. */
+  readonly total: number | undefined
+}
+
+/** Shows long work on stderr. */
+export interface Progress {
+  update(step: Step): void
+  /** Takes the display away. */
+  stop(): void
+}
+
+/** Off a terminal, one line in so many milliseconds. */
+const lineEveryMs = 10_000
+
+const silent: Progress = { update: () => {}, stop: () => {} }
+
+/** A spinner on a terminal, a line every 10 s elsewhere, nothing with `--quiet`. */
+export async function startProgress(context: Context, options: GlobalOptions): Promise<Progress> {
+  if (options.quiet) return silent
+  const startedAt = context.clock.now()
+  const text = (step: Step) => progressText(step, context.clock.now() - startedAt)
+  return context.streams.stderr.isTTY ? spinner(context, text) : lines(context, options, text)
+}
+
+async function spinner({ streams }: Context, text: (step: Step) => string): Promise<Progress> {
+  const { default: ora } = await import('ora')
+  // Ctrl-C is ours: the run ends in order and says how to go on.
+  const shown = ora({ stream: streams.stderr, text: 'Starting', discardStdin: false }).start()
+  return {
+    update: (step) => {
+      shown.text = text(step)
+    },
+    stop: () => void shown.stop(),
+  }
+}
+
+function lines(context: Context, options: GlobalOptions, text: (step: Step) => string): Progress {
+  let nextAt = context.clock.now() + lineEveryMs
+  return {
+    update: (step) => {
+      if (context.clock.now() < nextAt) return
+      nextAt = context.clock.now() + lineEveryMs
+      context.notify(text(step), options)
+    },
+    stop: () => {},
+  }
+}
+
+/** Rows done, found, credits, rate and time left, in one line. */
+export function progressText({ rows, found, credits, total }: Step, elapsedMs: number): string {
+  const perSecond = elapsedMs > 0 ? (rows * 1_000) / elapsedMs : 0
+  const parts = [
+    total === undefined ? `${grouped(rows)} rows` : `${grouped(rows)} of ${grouped(total)} rows`,
+    `${grouped(found)} found`,
+    credited(credits),
+    `${grouped(Math.round(perSecond))} rows/s`,
+  ]
+  const left = total === undefined || perSecond === 0 ? undefined : (total - rows) / perSecond
+  return [...parts, ...(left === undefined ? [] : [`${duration(left)} left`])].join(' · ')
+}
+
+/** Seconds as a person says them. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.ceil(seconds))
+  if (whole < 60) return `${whole} s`
+  if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`
+}

@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Admin, createAdmin } from '../../src/engine/admin.js'
+import type { Store } from '../../src/engine/ports.js'
+import { openStore } from '../../src/storage/open.js'
+import { openSqlite } from '../../src/storage/sqlite.js'
+import { randomIds } from '../helpers/engine.js'
+import { bundled, start } from '../helpers/processes.js'
+
+let program: string
+let folder: string
+let file: string
+let store: Store
+let admin: Admin
+let key: string
+
+beforeAll(async () => {
+  program = await bundled('programs/client.ts')
+})
+
+afterAll(() => rmSync(program))
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-processes-'))
+  file = join(folder, 'engine.db')
+  store = await openStore(file)
+  admin = createAdmin({ store, clock: { now: () => Date.now() }, ids: randomIds })
+  key = (await admin.init()).key ?? ''
+})
+
+afterEach(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Runs the client in several processes at once; answers what each call came to. */
+async function calls(processes: number, ...args: string[]): Promise<string[]> {
+  const running = Array.from({ length: processes }, () => start(program, file, key, ...args))
+  expect(await Promise.all(running.map(({ ended }) => ended))).toEqual(running.map(() => 0))
+  return running.flatMap(({ lines }) => lines)
+}
+
+const withStatus = (lines: readonly string[], status: number) =>
+  lines.filter((line) => line.split(' ')[1] === String(status))
+
+describe('four processes on one store', () => {
+  it('P02: spend exactly what there is, and no reader sees less than nothing', async () => {
+    await admin.setCredits(100)
+    let lowest = 100
+    const watching = setInterval(async () => {
+      const { credits } = await store.read(async (reads) =>
+        reads.position((await reads.workspace())?.id ?? ''),
+      )
+      lowest = Math.min(lowest, credits)
+    }, 5)
+    const lines = await calls(4, 'accounts.enrich', '160', '16')
+    clearInterval(watching)
+    expect(withStatus(lines, 200)).toHaveLength(100)
+    expect(withStatus(lines, 402)).toHaveLength(540)
+    expect(lowest).toBeGreaterThanOrEqual(0)
+    expect((await admin.status()).credits.enrichment).toBe(0)
+    expect((await admin.verify()).ok).toBe(true)
+  })
+
+  it('P06: admit exactly the plan limit', async () => {
+    const lines = await calls(4, 'accounts.technologies', '125', '25')
+    expect(withStatus(lines, 200)).toHaveLength(100)
+    expect(withStatus(lines, 429)).toHaveLength(400)
+  })
+
+  it('P10: execute a key once, however many bring it', async () => {
+    const lines = await calls(4, 'accounts.enrich', '25', '5', 'key')
+    expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
+    expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(100)
+    expect((await admin.status()).credits.enrichment).toBe(975)
+  })
+})
+
+describe('P12 and P38: killed at any moment', () => {
+  it('every key has one effect, and what was acknowledged is there', async () => {
+    const acknowledged = new Set<string>()
+    for (let kill = 0; kill < 20; kill++) {
+      // A later process lives past the leases of the killed ones, as if half a minute had gone by.
+      const skew = String(kill * 30_000)
+      const running = start(program, file, key, 'accounts.enrich', '400', '8', 'key', skew)
+      setTimeout(() => running.child.kill('SIGKILL'), 90 + Math.random() * 120)
+      await running.ended
+      for (const line of withStatus(running.lines, 200)) acknowledged.add(line.split(' ')[0] ?? '')
+    }
+    const lines = await calls(1, 'accounts.enrich', '400', '8', 'key', String(20 * 30_000))
+    expect(withStatus(lines, 200)).toHaveLength(400)
+    const executed = lines.filter((line) => line.endsWith('executed')).map((line) => line.split(' ')[0] ?? '')
+    expect(executed.filter((at) => acknowledged.has(at))).toEqual([])
+    expect((await admin.status()).credits.enrichment).toBe(600)
+    expect((await admin.verify()).ok).toBe(true)
+    const driver = openSqlite(file)
+    expect(await driver.read((connection) => connection.get('PRAGMA integrity_check'))).toEqual({
+      integrity_check: 'ok',
+    })
+    await driver.close()
+  })
+})

@@ -1,0 +1,32 @@
+import type { OperationId } from '../../src/api/table.js'
+import { createEngine } from '../../src/engine/engine.js'
+import { openStore } from '../../src/storage/open.js'
+import { randomIds, TestSource } from '../helpers/engine.js'
+
+/**
+ * Calls one operation from a process of its own and prints what came back, a line a call.
+ * Arguments: store, key, operation, calls, calls at once, prefix of the idempotency keys (or -), clock skew in ms.
+ */
+const [store = '', apiKey = '', operation = '', calls = '0', atOnce = '1', prefix = '-', skew = '0'] =
+  process.argv.slice(2)
+
+const engine = createEngine({
+  store: await openStore(store),
+  source: new TestSource(),
+  clock: { now: () => Date.now() + Number(skew) },
+  ids: randomIds,
+})
+
+let next = 0
+async function work(): Promise<void> {
+  for (let at = next++; at < Number(calls); at = next++) {
+    const idempotencyKey = prefix === '-' ? undefined : `${prefix}${at}`
+    const input = operation === 'accounts.enrich' ? { domain: 'known.example' } : {}
+    const reply = await engine.call(operation as OperationId, input, { apiKey, idempotencyKey })
+    const replayed = reply.headers['idempotent-replayed'] ? 'replayed' : 'executed'
+    process.stdout.write(`${at} ${reply.status} ${replayed}\n`)
+  }
+}
+
+await Promise.all(Array.from({ length: Number(atOnce) }, work))
+await engine.close()
