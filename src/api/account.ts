@@ -1,19 +1,34 @@
 import * as z from 'zod'
+import { described } from './fields.js'
+import { maybe, string, uuid, yesNo } from './values.js'
 
 /** Schemas of the area `account`. */
 export const account = {
   'account.show': {
     input: z.object({}),
     output: z.object({
-      account: z.object({
-        email: z.string().describe('E-mail of the user who owns the key'),
-        name: z.string().nullable().describe('Name of that user'),
-      }),
-      workspace: z.object({ id: z.string(), name: z.string(), plan: z.string() }),
-      integrations: z.object({
-        network_session_valid: z.boolean().describe('Whether calls that act on the network can'),
-        premium_session_valid: z.boolean().describe('Whether calls that need the premium search tool can'),
-      }),
+      account: described(
+        z.object({
+          email: string('E-mail of the user who owns the key'),
+          name: maybe('Name of that user'),
+        }),
+        'The user',
+      ),
+      workspace: described(
+        z.object({
+          id: uuid('Identifier'),
+          name: string('Name'),
+          plan: string('Plan, which sets request limits and quotas'),
+        }),
+        'The workspace, which owns credits and quotas',
+      ),
+      integrations: described(
+        z.object({
+          network_session_valid: yesNo('Whether calls that act on the network can'),
+          premium_session_valid: yesNo('Whether calls that need the premium search tool can'),
+        }),
+        'The stored sessions',
+      ),
     }),
   },
 } as const

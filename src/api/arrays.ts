@@ -20,7 +20,7 @@ export const some = <S extends z.ZodType>(
     z
       .array(item)
       .check(
-        z.minLength(1, 'must have at least one item'),
+        z.minLength(1, { error: 'must have at least one item', abort: true }),
         z.maxLength(max, `must have at most ${max} items`),
       ),
     description,

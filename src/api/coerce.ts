@@ -19,7 +19,7 @@ export function kindOf(schema: z.core.$ZodType): Kind {
   const { inner, description, preset } = unwrap(schema)
   return {
     ...typeOf(inner),
-    required: schema._zod.optin !== 'optional',
+    required: schema._zod.optin === undefined,
     description,
     ...(preset === undefined ? {} : { default: preset }),
   }
@@ -108,7 +108,9 @@ function items(item: z.core.$ZodType, text: string): unknown[] {
 
 /** Whether items are of a form that can be told from a list of them; free text never is. */
 const hasFixedForm = (item: z.core.$ZodType): boolean =>
-  item instanceof z.ZodEnum || (item instanceof z.ZodString && (item._zod.bag.patterns?.size ?? 0) > 0)
+  item instanceof z.ZodEnum ||
+  (item instanceof z.ZodString &&
+    (item.def.checks ?? []).some(({ _zod }) => _zod.def.check === 'string_format'))
 
 const jsonIn = (text: string): unknown => {
   try {

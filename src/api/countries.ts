@@ -9,4 +9,4 @@ export const countries =
   'TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW'
 
 /** Whether a code in capitals is one of them. */
-export const isCountry = (code: string): boolean => code.length === 2 && countries.includes(code)
+export const isCountry = (code: string): boolean => /^[A-Z]{2}$/.test(code) && countries.includes(code)

@@ -43,7 +43,7 @@ function refusal(
 /** Required fields that are not there, in the order of the schema. */
 const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
   Object.entries(schema.shape as Record<string, z.core.$ZodType>)
-    .filter(([name, field]) => field._zod.optin !== 'optional' && (valueAt(fields, [name]) ?? null) === null)
+    .filter(([name, field]) => field._zod.optin === undefined && (valueAt(fields, [name]) ?? null) === null)
     .map(([name]) => name)
 
 /** What is missing is told before what is malformed, and 400 before 422. */

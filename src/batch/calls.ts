@@ -1,10 +1,10 @@
 import type { Answer } from './answer.js'
 import { holdsSomething, judge } from './answer.js'
+import type { Batch } from './batch.js'
 import type { Ending } from './ending.js'
 import { systemReason } from './errors.js'
 import { Gate } from './gate.js'
 import type { Slot } from './group.js'
-import type { Batch } from './run.js'
 
 /** Sends rows, at most so many at once, and settles them with their answers. */
 export class Calls {
@@ -82,7 +82,12 @@ class LostCall {
   readonly answer: Answer
 
   constructor(error: unknown) {
-    this.answer = { status: 'failed', error: `No answer: ${systemReason(error)}`, body: undefined, credits: 0 }
+    this.answer = {
+      status: 'failed',
+      error: `No answer: ${systemReason(error)}`,
+      body: undefined,
+      credits: 0,
+    }
   }
 }
 

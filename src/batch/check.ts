@@ -1,3 +1,6 @@
+import { ApiError } from '../api/errors.js'
+import { hashOf, RepeatFilter } from './identity-filter.js'
+import type { Row } from './parse.js'
 import type { Table } from './read.js'
 
 /** What one pass over a whole file has found. */
@@ -7,20 +10,48 @@ export interface Check {
   readonly ragged: number
   /** Line of the first of them. */
   readonly firstRagged: number | undefined
+  /** Which identities may come more than once, when identities were asked for. */
+  readonly repeats: RepeatFilter | undefined
 }
 
-/** Reads a table to its end before anything is spent, so that what is wrong with the file is known: throws CsvError. */
-export async function checkTable(table: Table): Promise<Check> {
+/** A row is seldom shorter; where it is, the filter is only a little less selective. */
+const bytesPerRow = 32
+
+/**
+ * Reads a table to its end before anything is spent, so that what is wrong with the file is known: throws CsvError.
+ * With `identityOf` it also learns which answers will be needed again.
+ */
+export async function checkTable(
+  table: Table,
+  identityOf?: (cells: readonly string[]) => string | undefined,
+): Promise<Check> {
+  const repeats = identityOf && new RepeatFilter(Math.ceil(table.bytes / bytesPerRow))
   let rows = 0
   let ragged = 0
   let firstRagged: number | undefined
+  const isRagged = (row: Row) => row.cells.length !== table.header.length
   for await (const batch of table.rows()) {
     rows += batch.length
     for (const row of batch) {
-      if (row.cells.length === table.header.length) continue
-      ragged++
-      firstRagged ??= row.line
+      if (isRagged(row)) {
+        ragged++
+        firstRagged ??= row.line
+      } else if (identityOf && repeats) see(repeats, identityOf, row)
     }
   }
-  return { rows, ragged, firstRagged }
+  return { rows, ragged, firstRagged, repeats }
+}
+
+function see(
+  repeats: RepeatFilter,
+  identityOf: (cells: readonly string[]) => string | undefined,
+  row: Row,
+): void {
+  try {
+    const identity = identityOf(row.cells)
+    if (identity !== undefined) repeats.see(hashOf(identity))
+  } catch (error) {
+    // An invalid row is never looked up; the run says what is wrong with it.
+    if (!(error instanceof ApiError)) throw error
+  }
 }

@@ -21,7 +21,7 @@ export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
   const mark = marks.find(({ bytes }) => bytes.every((byte, at) => head[at] === byte))
   if (asked !== undefined) {
     const label = decoderFor(asked).encoding
-    return { label, mark: mark?.label === label ? mark.bytes.length : 0 }
+    return { label, mark: mark !== undefined && mark.label === label ? mark.bytes.length : 0 }
   }
   if (mark) return { label: mark.label, mark: mark.bytes.length }
   return { label: byNuls(head) ?? 'utf-8', mark: 0 }
@@ -38,7 +38,7 @@ function byNuls(head: Uint8Array): string | undefined {
   return undefined
 }
 
-function decoderFor(label: string): TextDecoder {
+function decoderFor(label: string) {
   try {
     return new TextDecoder(label, { fatal: true })
   } catch {
@@ -105,7 +105,11 @@ function notUtf8(text: Buffer, lines: Lines): CsvError {
   )
 }
 
-async function* converted(chunks: AsyncIterable<Buffer>, label: string, lines: Lines): AsyncGenerator<Buffer> {
+async function* converted(
+  chunks: AsyncIterable<Buffer>,
+  label: string,
+  lines: Lines,
+): AsyncGenerator<Buffer> {
   const decoder = decoderFor(label)
   const next = (bytes: Buffer | undefined): Buffer => {
     try {

@@ -25,7 +25,11 @@ export const excel: CsvChoices = { delimiter: ';', mark: true }
 
 /** Comma-separated values, or separated by something else. */
 export function csvFormat(layout: Layout, choices: CsvChoices = {}): Format {
-  const options = { delimiter: choices.delimiter ?? ',', record_delimiter: '\n', quote_record_delimiter: true }
+  const options = {
+    delimiter: choices.delimiter ?? ',',
+    record_delimiter: '\n',
+    quote_record_delimiter: true,
+  }
   const names = choices.raw ? [...layout.header] : layout.header.map(defuse)
   return {
     head: (choices.mark ? '\ufeff' : '') + stringify([names], options),

@@ -53,3 +53,24 @@ export class IdentityFilter {
     return true
   }
 }
+
+/** Tells identities that come more than once from most of those that come once. */
+export class RepeatFilter {
+  readonly #once: IdentityFilter
+  readonly #again: IdentityFilter
+
+  constructor(expected: number) {
+    this.#once = new IdentityFilter(expected)
+    this.#again = new IdentityFilter(expected)
+  }
+
+  see(hash: Hash): void {
+    if (this.#once.has(hash)) this.#again.add(hash)
+    else this.#once.add(hash)
+  }
+
+  /** Whether an identity may come more than once; never false for one that does. */
+  has(hash: Hash): boolean {
+    return this.#again.has(hash)
+  }
+}

@@ -44,12 +44,15 @@ export function createLayout(
     cells(row) {
       const cells: string[] = []
       for (let at = 0; at < input.length; at++) cells.push(safe(row.cells[at] ?? ''))
-      for (const { path } of named) cells.push(row.body === undefined ? '' : safe(cellOf(valueAt(row.body, path))))
+      for (const { path } of named)
+        cells.push(row.body === undefined ? '' : safe(cellOf(valueAt(row.body, path))))
       for (const [name, at] of places) cells[at] = safe(cellOf(statusValue(row, name)))
       return cells
     },
     record(row) {
-      const record: Record<string, unknown> = Object.fromEntries(input.map((name, at) => [name, row.cells[at] ?? '']))
+      const record: Record<string, unknown> = Object.fromEntries(
+        input.map((name, at) => [name, row.cells[at] ?? '']),
+      )
       for (const { path, name } of fields) record[name] = valueAt(row.body, path) ?? null
       for (const name of statusColumns) record[name] = statusValue(row, name)
       return record

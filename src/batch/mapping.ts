@@ -117,7 +117,8 @@ function pinnedColumns({ header, fields, pins = {} }: MappingRequest): MappedCol
     if (!fields.includes(field)) throw unknown('field', field, fields)
     const exact = header.indexOf(name)
     const plain = normaliseName(name)
-    const at = exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
+    const at =
+      exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
     if (at < 0) throw unknown('column', name, header)
     return { field, column: header[at] ?? name, at, by: 'pin' }
   })
@@ -127,7 +128,9 @@ function unknown(kind: 'field' | 'column', name: string, known: readonly string[
   const near = nearest(name, known)
   const meant = near === undefined ? '' : ` Did you mean "${near}"?`
   const list = known.map((one) => `"${one}"`).join(', ')
-  return new MappingError(`--map names the ${kind} "${name}", which does not exist.${meant} The ${kind}s are: ${list}.`)
+  return new MappingError(
+    `--map names the ${kind} "${name}", which does not exist.${meant} The ${kind}s are: ${list}.`,
+  )
 }
 
 interface Guess extends MappedColumn {
@@ -144,7 +147,9 @@ const mapped = (guess: Guess | undefined): MappedColumn[] =>
 function guesses({ header, fields, subject }: MappingRequest): Guess[] {
   const found = fields.flatMap((field) => {
     const known = synonyms[subject][field]
-    const ranks = [[field], known?.sure ?? [], known?.likely ?? []].map((names) => new Set(names.map(normaliseName)))
+    const ranks = [[field], known?.sure ?? [], known?.likely ?? []].map(
+      (names) => new Set(names.split(',').map(normaliseName)),
+    )
     return header.flatMap((column, at): Guess[] => {
       const name = normaliseName(column)
       const rank = name === '' ? -1 : ranks.findIndex((names) => names.has(name))
@@ -162,7 +167,8 @@ function passedOver(guess: Guess, winner: MappedColumn): string {
 }
 
 function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, MappedColumn>): void {
-  const anyOf = request.anyOf ?? identifying[request.subject].filter((field) => request.fields.includes(field))
+  const anyOf =
+    request.anyOf ?? identifying[request.subject].filter((field) => request.fields.includes(field))
   const given = (field: string) => filled.has(field) || request.constants?.[field] !== undefined
   if (anyOf.length === 0 || anyOf.some(given)) return
   const [first = 'field'] = anyOf

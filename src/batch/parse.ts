@@ -23,10 +23,10 @@ export async function* parseRows(
     })
   for await (const text of texts) {
     await until((done) => parser.write(text, done))
-    yield parser.take()
+    yield parser.takeRows()
   }
   await until((done) => parser.end(done))
-  yield parser.take()
+  yield parser.takeRows()
 }
 
 /** Takes rows where the parser hands them out: several times faster than reading them from a stream one by one. */
@@ -57,7 +57,7 @@ class RowParser extends Parser {
     return this.#end + 1 + this.info.empty_lines - this.#blank - this.#surplus
   }
 
-  take(): Row[] {
+  takeRows(): Row[] {
     const rows = this.#rows
     this.#rows = []
     return rows
@@ -78,14 +78,20 @@ class RowParser extends Parser {
 function understood(error: unknown, line: number, limit: number): unknown {
   switch ((error as { code?: unknown }).code) {
     case 'CSV_QUOTE_NOT_CLOSED':
-      return new CsvError('a quote is opened in this row and never closed. Close it, or double it ("") to mean a quote.', line)
+      return new CsvError(
+        'a quote is opened in this row and never closed. Close it, or double it ("") to mean a quote.',
+        line,
+      )
     case 'CSV_INVALID_CLOSING_QUOTE':
       return new CsvError(
         'in this row a quoted cell goes on after its closing quote. Close the cell where it ends, and double ("") the quotes within it.',
         line,
       )
     case 'INVALID_OPENING_QUOTE':
-      return new CsvError('in this row a quote stands in the middle of an unquoted cell. Quote the whole cell, and double ("") the quotes within it.', line)
+      return new CsvError(
+        'in this row a quote stands in the middle of an unquoted cell. Quote the whole cell, and double ("") the quotes within it.',
+        line,
+      )
     case 'CSV_MAX_RECORD_SIZE':
       return new CsvError(
         `the row that begins here is longer than ${limit} bytes. Most often a quote was opened and never closed.`,

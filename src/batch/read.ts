@@ -25,6 +25,8 @@ export interface Table {
   readonly headerLine: number
   readonly encoding: string
   readonly delimiter: string
+  /** Size of the file. */
+  readonly bytes: number
   /** The rows after the header, in batches, in constant memory. A row may have more or fewer cells than the header. */
   rows(): AsyncGenerator<readonly Row[]>
 }
@@ -33,7 +35,7 @@ const sampleBytes = 65_536
 
 /** Opens a CSV file: recognises encoding and delimiter and checks its header. */
 export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
-  const head = await readHead(path)
+  const { head, bytes } = await readHead(path)
   const encoding = detectEncoding(head, options.encoding)
   const dialect = detectDialect(await sampleText(head, encoding))
   const delimiter = options.delimiter ?? dialect.delimiter
@@ -50,6 +52,7 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
     headerLine: header.line,
     encoding: encoding.label,
     delimiter,
+    bytes,
     rows: () => withoutHeader(rows(), options.raw === true),
   }
 }
@@ -59,14 +62,17 @@ export async function spool(stream: NodeJS.ReadableStream, file: string): Promis
   await pipeline(stream, createWriteStream(file, { flags: 'wx', mode: 0o600 }))
 }
 
-async function readHead(path: string): Promise<Buffer> {
+async function readHead(path: string): Promise<{ head: Buffer; bytes: number }> {
   try {
-    if (!(await stat(path)).isFile())
-      throw new CsvError(`${path} is no regular file. To read from a pipe, use --csv - and redirect it to stdin.`)
+    const found = await stat(path)
+    if (!found.isFile())
+      throw new CsvError(
+        `${path} is no regular file. To read from a pipe, use --csv - and redirect it to stdin.`,
+      )
     const file = await open(path)
     try {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(sampleBytes), 0, sampleBytes, 0)
-      return buffer.subarray(0, bytesRead)
+      return { head: buffer.subarray(0, bytesRead), bytes: found.size }
     } finally {
       await file.close()
     }
@@ -118,7 +124,10 @@ function checkHeader({ cells, line }: Row): void {
   cells.forEach((name, at) => {
     const before = seen.get(name)
     if (before !== undefined && name !== '')
-      throw new CsvError(`columns ${before + 1} and ${at + 1} are both named "${name}". Rename one of them.`, line)
+      throw new CsvError(
+        `columns ${before + 1} and ${at + 1} are both named "${name}". Rename one of them.`,
+        line,
+      )
     seen.set(name, at)
   })
 }
@@ -133,5 +142,7 @@ async function* withoutHeader(batches: AsyncGenerator<Row[]>, raw: boolean): Asy
 }
 
 function restored(row: Row): Row {
-  return row.cells.some((cell) => cell.startsWith("'")) ? { line: row.line, cells: row.cells.map(undefuse) } : row
+  return row.cells.some((cell) => cell.startsWith("'"))
+    ? { line: row.line, cells: row.cells.map(undefuse) }
+    : row
 }

@@ -42,7 +42,16 @@ export type Progress = Pick<Report, Status | 'rows' | 'duplicates' | 'credits'> 
 /** Counts rows as they are written. */
 export class Tally {
   readonly #total: number | undefined
-  readonly #counts = { rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0, duplicates: 0, credits: 0 }
+  readonly #counts = {
+    rows: 0,
+    found: 0,
+    not_found: 0,
+    invalid: 0,
+    failed: 0,
+    skipped: 0,
+    duplicates: 0,
+    credits: 0,
+  }
 
   constructor(total: number | undefined) {
     this.#total = total

@@ -1,43 +1,12 @@
-import type { Caller, CallOptions, Input } from '../api/caller.js'
 import { ApiError } from '../api/errors.js'
-import type { OperationId } from '../api/table.js'
+import type { Batch } from './batch.js'
 import { Calls } from './calls.js'
 import { Ending } from './ending.js'
-import type { Time } from './gate.js'
 import { Group, type Slot } from './group.js'
-import type { Journal } from './journal.js'
 import { Keeper } from './keeper.js'
 import type { OutputRow } from './layout.js'
 import { Queue } from './queue.js'
-import type { Table } from './read.js'
-import { type Progress, type Report, Tally } from './report.js'
-import type { Writer } from './write.js'
-
-/** A batch: everything a run needs. */
-export interface Batch {
-  readonly table: Pick<Table, 'header' | 'rows'>
-  /** Makes the input of a row; an ApiError makes the row invalid. */
-  readonly input: (cells: readonly string[]) => Input
-  /** Refuses an input with an ApiError before it is sent. */
-  readonly validate?: (input: Input) => void
-  /** Equal for inputs that are the same lookup; undefined where one is like no other. */
-  readonly identity: (input: Input) => string | undefined
-  readonly operation: OperationId
-  readonly caller: Caller
-  readonly callOptions?: CallOptions
-  /** Whether the body of a success holds what was asked for; by default, anything at all. */
-  readonly resolved?: (body: unknown) => boolean
-  readonly journal: Journal
-  readonly writer: Writer
-  readonly time: Time
-  /** Calls under way at once; many, so that an engine can commit them together. */
-  readonly concurrency?: number
-  /** Rows of the file, where they were counted. */
-  readonly total?: number
-  /** Ends the run early: no further row is sent, and those under way are awaited. */
-  readonly signal?: AbortSignal
-  readonly onProgress?: (progress: Progress) => void
-}
+import { type Report, Tally } from './report.js'
 
 const defaultConcurrency = 1_024
 const largestGroup = 256
@@ -126,7 +95,8 @@ class Runner {
       this.#ending.fail(error)
     }
     // After an early end the rest of the group stays without answers.
-    if (this.#ending.signal.aborted) for (const slot of group.slots) if (!slot.underWay) slot.settle(undefined)
+    if (this.#ending.signal.aborted)
+      for (const slot of group.slots) if (!slot.underWay) slot.settle(undefined)
   }
 
   /** Settles what needs no call, and answers the rows that may: one for each identity. */
@@ -225,5 +195,7 @@ const journalRow = ({ ordinal, identity, input }: Slot) => ({ ordinal, identity,
 function outputRow({ row, outcome }: Slot): OutputRow[] {
   if (!outcome) return []
   const { answer, source, credits } = outcome
-  return [{ cells: row.cells, body: answer.body, status: answer.status, error: answer.error, credits, source }]
+  return [
+    { cells: row.cells, body: answer.body, status: answer.status, error: answer.error, credits, source },
+  ]
 }

@@ -1,12 +1,14 @@
 import type { Connection, Driver } from '../storage/driver.js'
 import type { Answer, Status } from './answer.js'
-import { hashNumber, hashOf, IdentityFilter } from './identity-filter.js'
+import { hashNumber, hashOf, IdentityFilter, type RepeatFilter } from './identity-filter.js'
 import type { Answered, Journal, JournalRow, Recalled } from './journal.js'
 
 /** Choices about a scratch journal. */
 export interface ScratchOptions {
   /** Rows that will come, about. */
   readonly expected?: number
+  /** Identities whose answers may be needed again; others are not kept. */
+  readonly repeats?: RepeatFilter | undefined
   /** Answers whose place is held in memory before it goes into the index on disk. */
   readonly window?: number
 }
@@ -31,20 +33,22 @@ const schema = `
  */
 export async function createScratch(driver: Driver, options: ScratchOptions = {}): Promise<Journal> {
   await driver.transaction((connection) => connection.exec(schema))
-  return new Scratch(driver, options.expected ?? 1_000_000, options.window ?? 65_536)
+  return new Scratch(driver, options)
 }
 
 class Scratch implements Journal {
   readonly #driver: Driver
   readonly #window: number
+  readonly #repeats: RepeatFilter | undefined
   readonly #seen: IdentityFilter
   /** Ordinals by identity, of answers that the index does not have yet. */
   #recent = new Map<string, number>()
 
-  constructor(driver: Driver, expected: number, window: number) {
+  constructor(driver: Driver, options: ScratchOptions) {
     this.#driver = driver
-    this.#window = window
-    this.#seen = new IdentityFilter(expected)
+    this.#window = options.window ?? 65_536
+    this.#repeats = options.repeats
+    this.#seen = new IdentityFilter(options.expected ?? 1_000_000)
   }
 
   async recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]> {
@@ -60,7 +64,8 @@ class Scratch implements Journal {
   }
 
   async keep(rows: readonly Answered[]): Promise<void> {
-    const named = rows.filter(({ identity }) => identity !== undefined)
+    const named = rows.filter(isNamed).filter(({ identity }) => this.#repeats?.has(hashOf(identity)) ?? true)
+    if (named.length === 0) return
     const full = this.#recent.size + named.length > this.#window
     await this.#driver.transaction(async (connection) => {
       if (full) await this.#index(connection)
@@ -68,14 +73,14 @@ class Scratch implements Journal {
         await connection.run(
           'INSERT INTO answers (ordinal, identity, status, error, body) VALUES (?, ?, ?, ?, ?)',
           row.ordinal,
-          row.identity as string,
+          row.identity,
           row.answer.status,
           row.answer.error,
           row.answer.body === undefined ? null : JSON.stringify(row.answer.body),
         )
     })
     if (full) this.#recent = new Map()
-    for (const { identity, ordinal } of named as (Answered & { identity: string })[]) {
+    for (const { identity, ordinal } of named) {
       this.#recent.set(identity, ordinal)
       this.#seen.add(hashOf(identity))
     }
@@ -88,7 +93,10 @@ class Scratch implements Journal {
   }
 
   async #index(connection: Connection): Promise<void> {
-    const places = Array.from(this.#recent, ([identity, ordinal]) => ({ hash: hashNumber(hashOf(identity)), ordinal }))
+    const places = Array.from(this.#recent, ([identity, ordinal]) => ({
+      hash: hashNumber(hashOf(identity)),
+      ordinal,
+    }))
     places.sort((a, b) => a.hash - b.hash)
     for (const { hash, ordinal } of places)
       await connection.run('INSERT INTO places (hash, ordinal) VALUES (?, ?)', hash, ordinal)
@@ -108,11 +116,16 @@ class Scratch implements Journal {
   }
 }
 
+const isNamed = (row: Answered): row is Answered & { readonly identity: string } => row.identity !== undefined
+
 function answerOf({ status, error, body }: Kept): Answer {
   return { status, error, body: body === null ? undefined : JSON.parse(body), credits: 0 }
 }
 
-async function inTurn<T, R>(items: readonly T[], work: (item: T, at: number) => R | Promise<R>): Promise<R[]> {
+async function inTurn<T, R>(
+  items: readonly T[],
+  work: (item: T, at: number) => R | Promise<R>,
+): Promise<R[]> {
   const results: R[] = []
   for (const [at, item] of items.entries()) results.push(await work(item, at))
   return results

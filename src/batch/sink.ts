@@ -61,7 +61,8 @@ export async function fileSink(path: string, files: Files = nodeFiles): Promise<
     throw failed(error)
   })
   if (kind === 'folder') throw new OutputError(`${path} is a folder; name a file in it.`, 'EISDIR')
-  if (kind === 'device') return deviceSink(path, await files.device(path).catch((error) => Promise.reject(failed(error))))
+  if (kind === 'device')
+    return deviceSink(path, await files.device(path).catch((error) => Promise.reject(failed(error))))
   const file = await files.create(partial).catch((error) => Promise.reject(failed(error)))
   let length = 0
   return {

@@ -21,7 +21,8 @@ export async function writeCompany(
   const after = merged(before, prepared.account, writing.ids.uuid)
   const key = existing?.key ?? (await writing.nextKey('companies'))
   const record = JSON.stringify(after)
-  if (record !== existing?.record) await writeRow(writing.connection, key, existing, prepared.profiles, after, record)
+  if (record !== existing?.record)
+    await writeRow(writing.connection, key, existing, prepared.profiles, after, record)
   if (prepared.uses) await writeUses(writing, key, before?.technologies ?? [], prepared.uses)
   if (prepared.history) await writeHistory(writing.connection, key, prepared.history)
   return { key, written: existing ? 'updated' : 'added' }
@@ -33,23 +34,32 @@ export async function existingCompany(
   { account, profiles }: PreparedCompany,
 ): Promise<Candidate | undefined> {
   if (account.domain) {
-    const company = await connection.get<Candidate>('SELECT * FROM companies WHERE domain = ?', account.domain)
+    const company = await connection.get<Candidate>(
+      'SELECT * FROM companies WHERE domain = ?',
+      account.domain,
+    )
     if (company) return company
   }
   for (const profile of profiles) {
     const there = await companiesAt(connection, profile)
     const candidates = account.domain ? there.filter(({ domain }) => domain === null) : there
-    if (candidates.length > 1) throw new Unreadable('several companies have this profile: give the domain of the one meant')
+    if (candidates.length > 1)
+      throw new Unreadable('several companies have this profile: give the domain of the one meant')
     if (candidates[0]) return candidates[0]
   }
   return undefined
 }
 
-function merged(before: StoredAccount | undefined, given: Partial<Account>, uuid: () => string): StoredAccount {
+function merged(
+  before: StoredAccount | undefined,
+  given: Partial<Account>,
+  uuid: () => string,
+): StoredAccount {
   const { id = before?.id ?? uuid() } = given
   const derived: Partial<Account> = {}
   if (given.name && given.cleaned_name === undefined) derived.cleaned_name = cleanedName(given.name)
-  if (given.headcount != null && given.employee_range === undefined) derived.employee_range = sizeOf(given.headcount)
+  if (given.headcount != null && given.employee_range === undefined)
+    derived.employee_range = sizeOf(given.headcount)
   return { ...before, ...derived, ...given, id: before?.id ?? id }
 }
 
@@ -90,7 +100,11 @@ async function writeRow(
   )
   const words = wordsOf(account)
   if (existing && sameWords(words, wordsOf(JSON.parse(existing.record) as StoredAccount))) return
-  await connection.run('INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)', key, ...words)
+  await connection.run(
+    'INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)',
+    key,
+    ...words,
+  )
 }
 
 /** What keyword searches look through. */
@@ -99,4 +113,5 @@ const wordsOf = (account: StoredAccount): [name: string, about: string] => [
   [account.description, account.industry, ...(account.technologies ?? [])].filter(Boolean).join(' '),
 ]
 
-const sameWords = (a: readonly string[], b: readonly string[]): boolean => a.every((text, at) => text === b[at])
+const sameWords = (a: readonly string[], b: readonly string[]): boolean =>
+  a.every((text, at) => text === b[at])

@@ -17,7 +17,10 @@ export interface PreparedCompany {
 
 /** Reads a given company. Refuses one that nothing identifies: no domain, network id or profile url. */
 export function prepareCompany(given: Given): PreparedCompany {
-  const { technology_details, headcount_history, technologies, ...account } = readFields('companies', sized(given))
+  const { technology_details, headcount_history, technologies, ...account } = readFields(
+    'companies',
+    sized(given),
+  )
   const domain = account.domain ?? (account.website === undefined ? undefined : domainOf(account.website))
   const profiles = profilesOf(account)
   if (domain === undefined && profiles.length === 0)
@@ -38,7 +41,9 @@ export function prepareCompany(given: Given): PreparedCompany {
 /** People count in ranges in many files: such a cell is a company size. */
 function sized(given: Given): Given {
   const range = typeof given.headcount === 'string' ? sizeNamed(given.headcount) : undefined
-  return range === undefined ? given : { ...given, headcount: undefined, employee_range: given.employee_range ?? range }
+  return range === undefined
+    ? given
+    : { ...given, headcount: undefined, employee_range: given.employee_range ?? range }
 }
 
 function profilesOf({ network_url, network_id }: Fields<'companies'>): Profile[] {

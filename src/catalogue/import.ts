@@ -1,3 +1,10 @@
+import { type CommitPorts, commit } from './commit.js'
+import type { Given, Kind } from './kind.js'
+import { type Prepared, preparers } from './preparers.js'
+import { ImportError, type ImportReport, newTally, reject, type Tally } from './report.js'
+import { openRows, portion, type Row, type Rows } from './rows.js'
+import { Unreadable } from './values.js'
+
 /** How a file is to be read. */
 export interface ImportOptions {
   /** Field to column, before any header is guessed. */
@@ -8,4 +15,75 @@ export interface ImportOptions {
   readonly encoding?: string
   /** Called after each commit with the records done so far. */
   readonly onProgress?: (done: number) => void
+}
+
+/** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
+export async function importFile(
+  kind: Kind,
+  bytes: AsyncIterable<Uint8Array>,
+  options: ImportOptions,
+  ports: CommitPorts,
+): Promise<ImportReport> {
+  return await importRows(kind, await openRows(kind, bytes, options), ports, options.onProgress)
+}
+
+/** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
+export async function importRecords(
+  kind: Kind,
+  records: Iterable<Given> | AsyncIterable<Given>,
+  ports: CommitPorts,
+): Promise<ImportReport> {
+  return await importRows(kind, { mapping: {}, ignored: [], portions: numbered(records) }, ports)
+}
+
+async function* numbered(records: Iterable<Given> | AsyncIterable<Given>): AsyncGenerator<Row[]> {
+  let rows: Row[] = []
+  let line = 0
+  for await (const given of records) {
+    line += 1
+    rows.push({ line, given })
+    if (rows.length < portion) continue
+    yield rows
+    rows = []
+  }
+  if (rows.length > 0) yield rows
+}
+
+async function importRows(
+  kind: Kind,
+  { portions, mapping, ignored }: Rows,
+  ports: CommitPorts,
+  onProgress?: (done: number) => void,
+): Promise<ImportReport> {
+  const tally = newTally()
+  const report = (): ImportReport => ({
+    ...tally,
+    rejected: [...tally.rejected],
+    mapping: { ...mapping },
+    ignored: [...ignored],
+  })
+  try {
+    for await (const rows of portions) {
+      await commit(prepareAll(kind, rows, tally), tally, ports)
+      onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
+    }
+  } catch (error) {
+    if (error instanceof ImportError) error.report = report()
+    throw error
+  }
+  return report()
+}
+
+function prepareAll(kind: Kind, rows: readonly Row[], tally: Tally): Prepared[] {
+  const prepared: Prepared[] = []
+  for (const row of rows) {
+    try {
+      if ('reason' in row) reject(tally, row)
+      else prepared.push({ line: row.line, write: preparers[kind](row.given) })
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      reject(tally, { line: row.line, reason: error.message })
+    }
+  }
+  return prepared
 }

@@ -16,7 +16,8 @@ export interface PreparedJob {
 
 /** Reads a given job. Refuses one without title or company. */
 export function prepareJob(given: Given): PreparedJob {
-  const { company, company_domain, company_network_url, company_network_id, company_name, ...job } = readFields('jobs', given)
+  const { company, company_domain, company_network_url, company_network_id, company_name, ...job } =
+    readFields('jobs', given)
   const employer: Employer = {
     company_domain: company_domain ?? domain(company?.domain),
     company_network_url: company_network_url ?? text(company?.network_url),
@@ -24,7 +25,8 @@ export function prepareJob(given: Given): PreparedJob {
     company_name: company_name ?? text(company?.name),
   }
   if (job.job_title === undefined) throw new Unreadable('a job needs a job_title')
-  if (Object.values(employer).every((value) => value === undefined)) throw new Unreadable('a job needs a company_domain')
+  if (Object.values(employer).every((value) => value === undefined))
+    throw new Unreadable('a job needs a company_domain')
   return { job, employer }
 }
 
@@ -33,15 +35,19 @@ interface JobRow {
   readonly record: string
 }
 
-const insert = 'INSERT INTO jobs (company, identity, posted_at, country, record, key) VALUES (?, ?, ?, ?, ?, ?)'
-const update = 'UPDATE jobs SET company = ?, identity = ?, posted_at = ?, country = ?, record = ? WHERE key = ?'
+const insert =
+  'INSERT INTO jobs (company, identity, posted_at, country, record, key) VALUES (?, ?, ?, ?, ?, ?)'
+const update =
+  'UPDATE jobs SET company = ?, identity = ?, posted_at = ?, country = ?, record = ? WHERE key = ?'
 
 /** Adds a job, or merges what is given over the one with its url, else with its company, title, location and date. */
 export async function writeJob(writing: Writing, { job, employer }: PreparedJob): Promise<Written> {
   const { connection } = writing
   const company = await employerKey(writing, employer)
   if (company === undefined)
-    throw new Unreadable(`no company '${employer.company_name}' is known, or several are: give its company_domain`)
+    throw new Unreadable(
+      `no company '${employer.company_name}' is known, or several are: give its company_domain`,
+    )
   const identity = identityOf(job, company)
   const existing = await connection.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity)
   const before = existing && (JSON.parse(existing.record) as StoredJob)

@@ -40,7 +40,10 @@ const byName = `${columns} name = ? AND (? IS NULL OR country IS NULL OR country
  * overrules it. Where a stronger one is unknown here, a weaker one finds only a company that has no value of
  * its own for it.
  */
-export async function matchCompany(connection: Connection, query: CompanyQuery): Promise<Candidate | undefined> {
+export async function matchCompany(
+  connection: Connection,
+  query: CompanyQuery,
+): Promise<Candidate | undefined> {
   const wanted = wantedOf(query)
   if (wanted.profile) {
     const candidates = await companiesAt(connection, wanted.profile)

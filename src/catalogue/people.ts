@@ -31,7 +31,13 @@ export async function writePerson(writing: Writing, prepared: PreparedPerson): P
     network_id: prepared.id ?? before?.network_id ?? newNetworkId(writing),
   }
   const key = existing?.key ?? (await writing.nextKey('people'))
-  const row = { key, company, slug: prepared.slug ?? existing?.slug ?? null, name: prepared.name, person: after }
+  const row = {
+    key,
+    company,
+    slug: prepared.slug ?? existing?.slug ?? null,
+    name: prepared.name,
+    person: after,
+  }
   await writeRow(writing.connection, row, existing, before)
   await writePhones(writing.connection, key, before, after)
   return existing ? 'updated' : 'added'
@@ -73,13 +79,19 @@ async function existingPerson(
     if (person) return person
   }
   if (email !== undefined) {
-    const person = await connection.get<PersonRow>(`${columns} email = ? AND (? = 0 OR slug IS NULL)`, email, hasProfile ? 1 : 0)
+    const person = await connection.get<PersonRow>(
+      `${columns} email = ? AND (? = 0 OR slug IS NULL)`,
+      email,
+      hasProfile ? 1 : 0,
+    )
     if (person) return person
   }
   if (name === '') return undefined
   const named = await connection.all<PersonRow>(`${columns} company IS ? AND name = ?`, company ?? null, name)
   const same = named
-    .filter((person) => !(hasProfile && person.slug !== null) && !(email !== undefined && person.email !== null))
+    .filter(
+      (person) => !(hasProfile && person.slug !== null) && !(email !== undefined && person.email !== null),
+    )
     .filter((person) => company !== undefined || namesCompany(person, employer))
   if (same.length > 1 && !hasProfile && email === undefined)
     throw new Unreadable('several people of this name are at this company: give a profile url or an email')
@@ -127,7 +139,11 @@ async function writeRow(
   await connection.run(existing ? update : insert, ...values)
   const words = wordsOf(person)
   if (before && wordsOf(before).every((text, at) => text === words[at])) return
-  await connection.run('INSERT OR REPLACE INTO people_text (rowid, name, title, about) VALUES (?, ?, ?, ?)', key, ...words)
+  await connection.run(
+    'INSERT OR REPLACE INTO people_text (rowid, name, title, about) VALUES (?, ?, ?, ?)',
+    key,
+    ...words,
+  )
 }
 
 function idOf(labels: Readonly<Record<string, string>>, label: string | undefined): number | null {
@@ -149,7 +165,8 @@ async function writePhones(
   { phones = [], messenger }: StoredPerson,
 ): Promise<void> {
   for (const number of before?.phones ?? [])
-    if (!phones.includes(number)) await connection.run('DELETE FROM phones WHERE number = ? AND person = ?', number, key)
+    if (!phones.includes(number))
+      await connection.run('DELETE FROM phones WHERE number = ? AND person = ?', number, key)
   const reachable = messenger === undefined ? null : Number(messenger)
   for (const number of phones)
     await connection.run(

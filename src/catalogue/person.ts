@@ -22,7 +22,8 @@ export type PersonFields = Omit<Fields<'people'>, keyof Employer | 'current_posi
 /** Reads a given person. Refuses one that nothing identifies: no profile url, e-mail, or name with company. */
 export function preparePerson(given: Given): PreparedPerson {
   const read = readFields('people', given)
-  const { company_domain, company_network_url, company_network_id, company_name, current_position, ...own } = read
+  const { company_domain, company_network_url, company_network_id, company_name, current_position, ...own } =
+    read
   const position = current_position ?? {}
   const employer: Employer = {
     company_domain,
@@ -30,7 +31,12 @@ export function preparePerson(given: Given): PreparedPerson {
     company_network_id: company_network_id ?? text(position.company_network_id),
     company_name: company_name ?? text(position.company_name),
   }
-  const fields: PersonFields = { ...own, ...namesOf(own), ...heldSince(own, position), ...phonesOf(own, given) }
+  const fields: PersonFields = {
+    ...own,
+    ...namesOf(own),
+    ...heldSince(own, position),
+    ...phonesOf(own, given),
+  }
   if (fields.email !== undefined) fields.email_status ??= 'valid'
   if (fields.personal_email !== undefined) fields.personal_email_status ??= 'valid'
   const profiles = [personAt('network_profile_url', fields), personAt('premium_profile_url', fields)]
@@ -41,7 +47,8 @@ export function preparePerson(given: Given): PreparedPerson {
     slug: profiles.find((profile) => profile?.slug !== undefined)?.slug,
     name: foldText(fields.full_name ?? ''),
   }
-  if (!isKnown(prepared)) throw new Unreadable('a person needs a network_profile_url, an email, or a name with a company')
+  if (!isKnown(prepared))
+    throw new Unreadable('a person needs a network_profile_url, an email, or a name with a company')
   return prepared
 }
 
@@ -57,7 +64,9 @@ function namesOf({ first_name, last_name, full_name }: Names): Names {
   const parts = [first_name, last_name].filter((part) => part !== undefined)
   if (full_name === undefined) return parts.length === 0 ? {} : { full_name: parts.join(' ') }
   const [first, last, ...more] = full_name.split(/\s+/)
-  return parts.length === 0 && more.length === 0 && first && last ? { first_name: first, last_name: last } : {}
+  return parts.length === 0 && more.length === 0 && first && last
+    ? { first_name: first, last_name: last }
+    : {}
 }
 
 /** A position says its title and when it began; the company it names is the person's. */
@@ -73,10 +82,14 @@ function phonesOf({ phones, country }: PersonFields, { phone }: Given): PersonFi
   return numbers.length === 0 && !phones ? {} : { phones: [...new Set(numbers)] }
 }
 
-function personAt(field: 'network_profile_url' | 'premium_profile_url', fields: PersonFields): Profile | undefined {
+function personAt(
+  field: 'network_profile_url' | 'premium_profile_url',
+  fields: PersonFields,
+): Profile | undefined {
   const url = fields[field]
   if (url === undefined) return undefined
   const profile = profileOf(url)
-  if (profile?.kind !== 'person') throw new Unreadable(`${field}: '${short(url)}' is not the profile url of a person`)
+  if (profile?.kind !== 'person')
+    throw new Unreadable(`${field}: '${short(url)}' is not the profile url of a person`)
   return profile
 }

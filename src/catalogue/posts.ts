@@ -31,13 +31,15 @@ export function preparePost(given: Given): PreparedPost {
 }
 
 /** A post's url as it is compared: without scheme, `www`, query and trailing slash. */
-export const postIdentity = (url: string): string =>
-  url
+export function postIdentity(url: string): string {
+  const bare = url
     .trim()
     .replace(/[?#].*$/, '')
     .replace(/\/+$/, '')
-    .replace(/^(?:https?:)?(?:\/\/)?(?:www\.)?[^/]+/i, (host) => host.toLowerCase().replace(/^.*\/\/|^www\./g, ''))
-    .replace(/^www\./, '')
+    .replace(/^(?:https?:)?(?:\/\/)?(?:www\.)?/i, '')
+  const [host = ''] = bare.split('/', 1)
+  return host.toLowerCase() + bare.slice(host.length)
+}
 
 function engager(given: Given): Engager {
   const url = text(given.network_profile_url)
@@ -68,7 +70,10 @@ const insert = 'INSERT INTO posts (identity, author, published_at, record, key) 
 const update = 'UPDATE posts SET identity = ?, author = ?, published_at = ?, record = ? WHERE key = ?'
 
 /** Adds a post, or merges what is given over the one with its url; its engagers are added to those there are. */
-export async function writePost(writing: Writing, { post, identity, engagers }: PreparedPost): Promise<Written> {
+export async function writePost(
+  writing: Writing,
+  { post, identity, engagers }: PreparedPost,
+): Promise<Written> {
   const { connection } = writing
   const existing = await connection.get<PostRow>('SELECT key, record FROM posts WHERE identity = ?', identity)
   const after: StoredPost = { ...(existing && (JSON.parse(existing.record) as StoredPost)), ...post }
@@ -80,7 +85,11 @@ export async function writePost(writing: Writing, { post, identity, engagers }: 
   return existing ? 'updated' : 'added'
 }
 
-async function writeEngagers(connection: Connection, post: number, engagers: readonly Engager[]): Promise<void> {
+async function writeEngagers(
+  connection: Connection,
+  post: number,
+  engagers: readonly Engager[],
+): Promise<void> {
   for (const { profile, engagement, url } of engagers)
     await connection.run(
       'INSERT INTO engagers (post, profile, engagement, url) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET url = excluded.url',

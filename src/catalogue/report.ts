@@ -20,8 +20,26 @@ export interface ImportReport {
   readonly ignored: readonly string[]
 }
 
+/** A report in the making. */
+export interface Tally {
+  added: number
+  updated: number
+  companies: number
+  rejected: Rejected[]
+  rejectedTotal: number
+}
+
+/** A report of nothing yet. */
+export const newTally = (): Tally => ({ added: 0, updated: 0, companies: 0, rejected: [], rejectedTotal: 0 })
+
 /** Rejected lines kept in a report. */
-export const rejectsKept = 1_000
+const rejectsKept = 1_000
+
+/** Counts a rejected line, and keeps it while there is room. */
+export function reject(tally: Tally, rejected: Rejected): void {
+  tally.rejectedTotal += 1
+  if (tally.rejected.length < rejectsKept) tally.rejected.push(rejected)
+}
 
 /** A file that cannot be read on: what is wrong, where, and what was kept until then. A mistake of usage. */
 export class ImportError extends Error {

@@ -101,4 +101,4 @@ CREATE TABLE engagers (
 `
 
 /** The steps from an empty database to the catalogue's schema. */
-export const schema: readonly Migration[] = [{ sqlite: first }]
+export const migrations: readonly Migration[] = [{ sqlite: first }]

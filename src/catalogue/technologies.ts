@@ -40,11 +40,21 @@ function readUse(detail: Given): TechnologyUse {
   const confidence = level ?? decimal(detail.confidence)
   if (confidence !== undefined && (confidence < 0 || confidence > 1))
     throw new Unreadable('technology_details: confidence must be from 0 to 1')
-  return { slug: slugOf(slug), name, category: text(detail.category), confidence, mentions: whole(detail.job_mentions) }
+  return {
+    slug: slugOf(slug),
+    name,
+    category: text(detail.category),
+    confidence,
+    mentions: whole(detail.job_mentions),
+  }
 }
 
 /** The slug of a technology that is given by slug or name. */
-const slugOf = (words: string): string => words.toLowerCase().replace(/[^\p{L}\p{N}.+#_-]+/gu, '-').replace(/^-+|-+$/g, '')
+const slugOf = (words: string): string =>
+  words
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}.+#_-]+/gu, '-')
+    .replace(/^-+|-+$/g, '')
 
 /**
  * Makes these the technologies of a company. One that it used before keeps the confidence and mentions that are
@@ -99,13 +109,21 @@ async function technologyKey(writing: Writing, use: TechnologyUse): Promise<numb
   return row.key
 }
 
-const titled = (slug: string): string => slug.replace(/(^|-)(\p{L})/gu, (_, dash: string, letter: string) => (dash ? ' ' : '') + letter.toUpperCase())
+const titled = (slug: string): string =>
+  slug.replace(
+    /(^|-)(\p{L})/gu,
+    (_, dash: string, letter: string) => (dash ? ' ' : '') + letter.toUpperCase(),
+  )
 
 /**
  * Technologies whose slug or name holds the query (accents, case and separators aside), best first: the same,
  * then beginning with it, then a word beginning with it. All in slug order when the query is empty.
  */
-export async function findTechnologies(connection: Connection, query: string, limit: number): Promise<Technology[]> {
+export async function findTechnologies(
+  connection: Connection,
+  query: string,
+  limit: number,
+): Promise<Technology[]> {
   const all = await connection.all<Technology>('SELECT slug, name, category FROM technologies ORDER BY slug')
   const wanted = squeezed(query)
   if (query.trim() === '') return all.slice(0, limit)
@@ -128,4 +146,7 @@ function rankOf({ slug, name }: Technology, query: string, wanted: string): numb
 
 /** Letters, digits and the signs that tell `C++` and `C#` from `C`. */
 const squeezed = (words: string): string =>
-  words.toLowerCase().normalize('NFKD').replace(/[^\p{L}\p{N}+#]/gu, '')
+  words
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[^\p{L}\p{N}+#]/gu, '')

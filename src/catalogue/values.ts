@@ -22,7 +22,9 @@ export const text: Reader<string> = (value) => {
 export const decimal: Reader<number> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
-  const bare = words.replace(/^[€$£¥]\s*|\s*[€$£¥]$/g, '').replace(/(?<=\d)[\s'’\u202f](?=\d{3}(?!\d))|,(?=\d{3}(?!\d))/g, '')
+  const bare = words
+    .replace(/^[€$£¥]\s*|\s*[€$£¥]$/g, '')
+    .replace(/(?<=\d)[\s'’\u202f](?=\d{3}(?!\d))|,(?=\d{3}(?!\d))/g, '')
   const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(bare) ? Number(bare) : Number.NaN
   if (!Number.isFinite(number)) throw new Unreadable(`must be a number, not '${short(words)}'`)
   return number
@@ -32,7 +34,8 @@ export const decimal: Reader<number> = (value) => {
 export const whole: Reader<number> = (value) => {
   const number = decimal(value)
   if (number === undefined) return undefined
-  if (!Number.isSafeInteger(number) || number < 0) throw new Unreadable(`must be a whole number of 0 or more, not '${number}'`)
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new Unreadable(`must be a whole number of 0 or more, not '${number}'`)
   return number
 }
 
@@ -77,7 +80,8 @@ export const country: Reader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   const code = countryOf(words)
-  if (code === undefined) throw new Unreadable(`'${short(words)}' is not a country: give its ISO code of two letters`)
+  if (code === undefined)
+    throw new Unreadable(`'${short(words)}' is not a country: give its ISO code of two letters`)
   return code
 }
 
@@ -122,13 +126,17 @@ export const employeeRange: Reader<(typeof companySizes)[number]> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   const range = sizeNamed(words)
-  if (!range) throw new Unreadable(`must be a company size (${companySizes.join(', ')}), not '${short(words)}'`)
+  if (!range)
+    throw new Unreadable(`must be a company size (${companySizes.join(', ')}), not '${short(words)}'`)
   return range
 }
 
 /** The company size a text names, if it does. */
 export function sizeNamed(words: string): (typeof companySizes)[number] | undefined {
-  const plain = words.toLowerCase().replace(/[\s,]|employees|employés/g, '').replace(/[–—]|to/g, '-')
+  const plain = words
+    .toLowerCase()
+    .replace(/[\s,]|employees|employés/g, '')
+    .replace(/[–—]|to/g, '-')
   return companySizes.find((size) => size.toLowerCase() === plain)
 }
 
@@ -138,7 +146,9 @@ export const labelled =
   (value) => {
     const words = text(value)
     if (words === undefined) return undefined
-    return labels[words] ?? Object.values(labels).find((label) => foldText(label) === foldText(words)) ?? words
+    return (
+      labels[words] ?? Object.values(labels).find((label) => foldText(label) === foldText(words)) ?? words
+    )
   }
 
 /** At most the first 60 characters, for a message. */

@@ -12,10 +12,15 @@ const batchOptions = (): Option[] => [
   new Option('--map <field=Column>', 'which column fills a field (repeatable)').argParser(repeated),
   new Option('--map-only', 'show which column fills which field, and stop'),
   new Option('--encoding <label>', 'encoding of the file where it is not recognised, such as windows-1252'),
-  new Option('--delimiter <character>', 'delimiter of the file where it is not recognised').argParser(delimiter),
+  new Option('--delimiter <character>', 'delimiter of the file where it is not recognised').argParser(
+    delimiter,
+  ),
   new Option('--excel', 'write for a spreadsheet: with a byte order mark and semicolons'),
   new Option('--raw-csv', 'leave cells alone, also those that a spreadsheet would take for a formula'),
-  new Option('--fail-on <when>', 'any: exit 11 when rows failed or were invalid; none: never').choices(['any', 'none']),
+  new Option('--fail-on <when>', 'any: exit 11 when rows failed or were invalid; none: never').choices([
+    'any',
+    'none',
+  ]),
 ]
 
 const delimiter = (text: string): string => (text === '\\t' || text === 'tab' ? '\t' : text)

@@ -63,10 +63,11 @@ export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
       }
     }),
   )
-  const written = await Promise.all(
-    Object.values(handwritten).map(async ({ load }) => (await load())(shell)),
-  )
-  return [...derived, ...[...written, commandsCommand(shell)].flatMap((command) => leaves(command, command.name()))]
+  const written = await Promise.all(Object.values(handwritten).map(async ({ load }) => (await load())(shell)))
+  return [
+    ...derived,
+    ...[...written, commandsCommand(shell)].flatMap((command) => leaves(command, command.name())),
+  ]
 }
 
 /** The commands below one that do something. */

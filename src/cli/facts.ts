@@ -24,7 +24,8 @@ export function priceText(facts: Facts): string {
 }
 
 /** A number of credits in words. */
-export const credited = (credits: number): string => `${grouped(credits)} ${credits === 1 ? 'credit' : 'credits'}`
+export const credited = (credits: number): string =>
+  `${grouped(credits)} ${credits === 1 ? 'credit' : 'credits'}`
 
 /** Which requests-per-time limits and quotas an operation counts in, in a sentence. */
 export function limitsText(facts: Facts): string {

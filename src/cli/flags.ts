@@ -182,7 +182,9 @@ export function peekGlobals(argv: readonly string[]): GlobalOptions {
   }
   const given = (flag: string) => argv.includes(flag)
   const format = argv.some((word) => /^--format(=|$)/.test(word)) ? valueAfter('--format') : undefined
-  const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word)) ? valueAfter('--output', '-o') : undefined
+  const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word))
+    ? valueAfter('--output', '-o')
+    : undefined
   const known = formats.find((each) => each === format)
   return {
     json: given('--json'),

@@ -7,7 +7,10 @@ export const signalExits = { SIGINT: exits.interrupted, SIGTERM: exits.terminate
 type Signal = keyof typeof signalExits
 
 /** Runs work that a signal ends in order: the signal's name is the reason of the abort. */
-export async function interruptible<T>(streams: Streams, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function interruptible<T>(
+  streams: Streams,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const controller = new AbortController()
   const names = Object.keys(signalExits) as Signal[]
   const listeners = names.map((name) => [name, () => controller.abort(name)] as const)

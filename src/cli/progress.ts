@@ -23,11 +23,15 @@ const lineEveryMs = 10_000
 
 const silent: Progress = { update: () => {}, stop: () => {} }
 
-/** A spinner on a terminal, a line every 10 s elsewhere, nothing with `--quiet`. */
-export async function startProgress(context: Context, options: GlobalOptions): Promise<Progress> {
+/** A spinner on a terminal, a line every 10 s elsewhere, nothing with `--quiet`; `textOf` words a step. */
+export async function startProgress(
+  context: Context,
+  options: GlobalOptions,
+  textOf: (step: Step, elapsedMs: number) => string = progressText,
+): Promise<Progress> {
   if (options.quiet) return silent
   const startedAt = context.clock.now()
-  const text = (step: Step) => progressText(step, context.clock.now() - startedAt)
+  const text = (step: Step) => textOf(step, context.clock.now() - startedAt)
   return context.streams.stderr.isTTY ? spinner(context, text) : lines(context, options, text)
 }
 

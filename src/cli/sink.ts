@@ -19,7 +19,11 @@ export interface Sink {
  */
 export async function openSink(context: Context, file: string | undefined): Promise<Sink> {
   if (file === undefined)
-    return { write: (text) => write(context.streams.stdout, text), finish: async () => {}, discard: async () => {} }
+    return {
+      write: (text) => write(context.streams.stdout, text),
+      finish: async () => {},
+      discard: async () => {},
+    }
   const sink = await fileSink(resolve(context.streams.cwd, file))
   return {
     write: sink.write,

@@ -16,7 +16,7 @@ beforeEach(() => {
   serve = handler({ caller, version: '1', document: async () => ({}) })
 })
 
-const post = (body: RequestInit['body'], headers: Record<string, string> = json, to = url) =>
+const post = (body: NonNullable<RequestInit['body']>, headers: Record<string, string> = json, to = url) =>
   serve(new Request(to, { method: 'POST', headers, body }))
 
 const nested = (depth: number, open = '[', close = ']') =>
@@ -39,9 +39,6 @@ describe('hostile bodies', () => {
     ['__proto__ in escapes', '{"a":[{"__pro\\u0074o__":{"polluted":true}}]}', 400],
     ['1e400', '{"limit":1e400}', 400],
     ['-1e400 deep inside', '{"a":{"b":[-1e400]}}', 400],
-    ['a lone high surrogate', '{"name":"\\ud800"}', 400],
-    ['a lone low surrogate in a key', '{"\\udc00":1}', 400],
-    ['NUL', '{"name":"a\\u0000b"}', 400],
     ['100,000 arrays', nested(100_000), 400],
     ['100,000 objects', nested(100_000, '{"a":', '}'), 400],
     ['100,000 arrays never closed', '['.repeat(100_000), 400],
@@ -65,6 +62,11 @@ describe('hostile bodies', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 
+  it('NUL and lone surrogates: left to the fields, which refuse them by name', async () => {
+    await post('{"name":"a\\u0000b","domain":"\\ud800"}')
+    expect(caller.seen[0]?.input).toEqual({ name: 'a\0b', domain: '\ud800' })
+  })
+
   it('nesting up to the bound: taken', async () => {
     expect((await post(nested(deepest - 1))).status).toBe(200)
     expect((await post(nested(deepest))).status).toBe(400)
@@ -82,7 +84,7 @@ describe('hostile bodies', () => {
     await fc.assert(
       fc.asyncProperty(plain, async (fields) => {
         const body = JSON.stringify(fields)
-        fc.pre(!body.includes('\\u0000') && !body.includes('__proto__'))
+        fc.pre(!body.includes('__proto__'))
         caller.seen.length = 0
         await post(body)
         expect(caller.seen[0]?.input).toEqual(JSON.parse(body))
@@ -187,12 +189,10 @@ describe('the order of the checks', () => {
     expect(await response.json()).toEqual({ error: 400, message: 'The request body is not valid JSON' })
   })
 
-  it('refuses NUL and __proto__ in a query too', async () => {
-    const get = (query: string) =>
-      serve(
-        new Request(`http://localhost:4010/api/v2/searches?${query}`, { headers: { 'x-api-key': 'right' } }),
-      )
-    expect((await get('cursor=%00')).status).toBe(400)
-    expect((await get('__proto__=1')).status).toBe(400)
+  it('refuses __proto__ in a query too', async () => {
+    const request = new Request('http://localhost:4010/api/v2/searches?__proto__=1', {
+      headers: { 'x-api-key': 'right' },
+    })
+    expect((await serve(request)).status).toBe(400)
   })
 })

@@ -1,0 +1,56 @@
+import type { Clock, Ids } from '../engine/ports.js'
+import type { Connection, Driver } from '../storage/driver.js'
+import type { Prepared } from './preparers.js'
+import { newTally, reject, type Tally } from './report.js'
+import { Unreadable } from './values.js'
+import { beginWriting } from './writing.js'
+
+/** What writing records works with. */
+export interface CommitPorts {
+  readonly driver: Driver
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+/** How long one transaction writes, so that no other process waits for an import, in milliseconds. */
+const transactionMs = 50
+
+/** Writes records in transactions that are short; the tally counts what is committed. */
+export async function commit(records: readonly Prepared[], tally: Tally, ports: CommitPorts): Promise<void> {
+  for (let from = 0; from < records.length; ) {
+    const start = from
+    const { end, done } = await ports.driver.transaction((connection) =>
+      writeSome(connection, records, start, ports),
+    )
+    tally.added += done.added
+    tally.updated += done.updated
+    tally.companies += done.companies
+    for (const rejected of done.rejected) reject(tally, rejected)
+    from = end
+  }
+}
+
+/** Writes records until the time is up; a transaction may be run again, so it counts for itself. */
+async function writeSome(
+  connection: Connection,
+  records: readonly Prepared[],
+  from: number,
+  { clock, ids }: CommitPorts,
+): Promise<{ end: number; done: Tally }> {
+  const writing = beginWriting(connection, ids)
+  const done = newTally()
+  const until = clock.now() + transactionMs
+  let end = from
+  for (const { line, write } of records.slice(from)) {
+    try {
+      done[await write(writing)] += 1
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      reject(done, { line, reason: error.message })
+    }
+    end += 1
+    if (clock.now() >= until) break
+  }
+  done.companies = writing.companies
+  return { end, done }
+}

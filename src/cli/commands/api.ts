@@ -1,0 +1,133 @@
+import { STATUS_CODES } from 'node:http'
+import type { Command } from 'commander'
+import { secondsToWait } from '../call.js'
+import { complain, isJson } from '../complain.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { exits, reportOfAnswer, UsageError } from '../exit.js'
+import { repeated } from '../flags.js'
+import { readInput, readText, write } from '../io.js'
+import type { Invocation, Shell } from '../shell.js'
+import { neutral } from '../terminal.js'
+import { guide } from './guide.js'
+import { parseFields } from './raw-fields.js'
+import { served } from './served.js'
+
+/** `prospect api`: any request, answered as the server would answer it. */
+export function apiCommand(shell: Shell): Command {
+  const command = shell
+    .command('api', 'Call any path of the API, exactly as over HTTP')
+    .argument('<method>', 'GET, POST or DELETE')
+    .argument('<path>', 'path below the base address, such as /credits')
+    .option('-f, --field <key=value>', 'a field of the body, or of the query of a GET; repeat it for more', repeated)
+    .option('--input <file>', 'the body as it is, from a file or - for stdin')
+    .option('--include', 'print status and headers before the body')
+    .option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
+  guide(
+    command,
+    [
+      'api GET /credits',
+      'api POST /accounts/single_enrich -f domain=example.com --include',
+      'api GET /accounts/technologies -f query=react -f limit=5',
+      'api POST /lists --input list.json',
+    ],
+    'Numbers, true, false, null, [lists] and {objects} are read as JSON; a key given twice, or written key[], is a list.\n' +
+      'The exit code is that of the same refusal in any other command (402 is 4, 429 is 8, …).',
+  )
+  return shell.action(command, (invocation) => callRaw(shell, invocation))
+}
+
+async function callRaw(shell: Shell, invocation: Invocation): Promise<number> {
+  const { context } = shell
+  const { globals, options } = invocation
+  const make = await requestOf(context, invocation)
+  const serve = await served(context, await context.caller(globals), globals)
+  const response = await answered(context, serve, make, globals)
+  const text = await response.text()
+  const body = parsed(text)
+  if (options.include === true) await write(context.streams.stdout, head(response))
+  const isOk = response.status >= 200 && response.status < 300
+  if (isOk) await shell.print(body, globals)
+  else if (isJson(context, globals)) await shell.print(body, { ...globals, output: '-' })
+  return isOk ? exits.ok : complain(context, reportOfAnswer(response.status, body), globals)
+}
+
+const usualWait = 10
+
+/** Answers a request; a rate limit is waited for as in other commands. */
+async function answered(
+  context: Context,
+  serve: (request: Request) => Promise<Response>,
+  make: () => Request,
+  globals: GlobalOptions,
+): Promise<Response> {
+  for (let waited = 0; ; ) {
+    const response = await serve(make())
+    const headers = Object.fromEntries(response.headers)
+    const seconds = response.status === 429 ? secondsToWait({ headers }, context.clock.now()) : undefined
+    if (seconds === undefined || waited + seconds > (globals.maxWait ?? usualWait)) return response
+    context.notify(`Rate limited: waiting ${seconds} s.`, globals)
+    await context.sleep(seconds * 1_000)
+    waited += seconds
+  }
+}
+
+async function requestOf(context: Context, { args, options, globals }: Invocation): Promise<() => Request> {
+  const method = methodOf(args[0] ?? '')
+  const fields = parseFields((options.field as string[] | undefined) ?? [])
+  const input = typeof options.input === 'string' ? options.input : undefined
+  if (method === 'GET' && input !== undefined)
+    throw new UsageError('A GET request has no body.', 'Give its query with -f key=value.')
+  const url = urlOf(args[1] ?? '', method === 'POST' ? {} : fields)
+  const body = method === 'POST' ? await bodyOf(context, input, fields) : undefined
+  const key = await context.apiKey(globals)
+  const headers = {
+    ...(key === undefined ? {} : { 'x-api-key': key }),
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    ...(typeof options.idempotencyKey === 'string' ? { 'idempotency-key': options.idempotencyKey } : {}),
+  }
+  return () => new Request(url, { method, headers, ...(body === undefined ? {} : { body }) })
+}
+
+function methodOf(text: string): string {
+  const method = text.toUpperCase()
+  if (/^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)$/.test(method)) return method
+  const hint = text.startsWith('/') ? `Write the method first: prospect api GET ${text}` : 'Use GET, POST or DELETE.'
+  throw new UsageError(`"${text}" is not a method.`, hint)
+}
+
+const origin = 'http://127.0.0.1'
+
+function urlOf(path: string, query: Readonly<Record<string, unknown>>): URL {
+  if (/^\w+:\/\//.test(path)) throw new UsageError('The path must not be a whole address.', 'Write it as /credits.')
+  const rooted = path.startsWith('/') ? path : `/${path}`
+  const isWhole = /^\/(?:api\/|(?:health|openapi\.json)$)/.test(rooted)
+  const url = new URL(origin + (isWhole ? rooted : `/api/v2${rooted}`))
+  for (const [name, value] of Object.entries(query))
+    for (const each of Array.isArray(value) ? value : [value]) url.searchParams.append(name, queryText(each))
+  return url
+}
+
+const queryText = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
+
+async function bodyOf(
+  context: Context,
+  input: string | undefined,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  if (input === undefined) return JSON.stringify(fields)
+  if (Object.keys(fields).length === 0) return readText(context.streams, input, '--input')
+  return JSON.stringify({ ...(await readInput(context.streams, input)), ...fields })
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function head(response: Response): string {
+  const lines = [...response.headers].map(([name, value]) => `${name}: ${value}`)
+  return neutral(`${[`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`)
+}

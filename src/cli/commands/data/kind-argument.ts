@@ -1,0 +1,8 @@
+import { Argument } from 'commander'
+import { type Kind, kinds } from '../../../catalogue/kind.js'
+
+/** The first argument of commands about one kind of record. */
+export const kindArgument = (): Argument => new Argument('<kind>', 'kind of record').choices(kinds)
+
+/** The kind that an argument, already checked, names. */
+export const kindOf = (text: string | undefined): Kind => text as Kind

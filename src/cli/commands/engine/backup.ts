@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Context } from '../../context.js'
+import { UsageError } from '../../exit.js'
+import type { Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+
+/** `prospect engine backup`: copies of the databases, all of one moment, taken while they are in use. */
+export function backupCommand(shell: Shell): Command {
+  const command = shell
+    .command('backup', 'Write a consistent copy of the engine, also while it is in use')
+    .argument('<file>', 'where to; an existing file is never replaced')
+    .option('--catalogue <file>', 'copy the catalogue (companies, people, jobs, posts) too, to this file')
+  guide(
+    command,
+    ['engine backup engine-2026-03-01.db', 'engine backup engine.bak --catalogue catalogue.bak'],
+    'A backup holds workspaces, members, ledger and hashes of keys; it is readable by you only.\n' +
+      'Bring it back with: prospect engine restore FILE',
+  )
+  return shell.action(command, async ({ args: [file = ''], options, globals }) => {
+    const { backup } = await import('../../../storage/backup.js')
+    const { databaseFile } = await import('../../../storage/exclusive.js')
+    const engine = databaseFile(shell.context.home.engine)
+    const copies = plannedCopies(shell.context, engine, file, options.catalogue)
+    const done = copies.map(({ of, from, to }) => ({ database: of, file: to, bytes: backup(from, to) }))
+    await shell.print(done, globals, { columns: ['database', 'file', 'bytes'] })
+    return 0
+  })
+}
+
+/** What is copied where; nothing is written unless all of it can be. */
+function plannedCopies({ home, streams }: Context, engine: string, file: string, catalogue: unknown) {
+  const copies = [
+    { of: 'engine', from: engine, to: resolve(streams.cwd, file) },
+    ...(typeof catalogue === 'string'
+      ? [{ of: 'catalogue', from: home.catalogue, to: resolve(streams.cwd, catalogue) }]
+      : []),
+  ]
+  if (new Set(copies.map(({ to }) => to)).size < copies.length)
+    throw new UsageError('Both copies have the same file name.', 'Give --catalogue another one.')
+  for (const { of, from, to } of copies) {
+    if (!existsSync(from)) throw new UsageError(`There is no ${of} to back up yet.`, 'Create it with: prospect init')
+    if (existsSync(to)) throw new UsageError(`${to} exists already.`, 'Choose another name for the backup.')
+  }
+  return copies
+}

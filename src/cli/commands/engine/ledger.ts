@@ -1,0 +1,98 @@
+import { type Command, Option } from 'commander'
+import type { Admin } from '../../../engine/admin.js'
+import type { Movement } from '../../../engine/ports.js'
+import { exits, Stop } from '../../exit.js'
+import { type Invocation, type Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+import { printRecords } from '../print-records.js'
+import { endMs, isoTime, momentMs } from '../time-values.js'
+import { ownersAdmin } from './admin-action.js'
+
+/** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
+export function ledgerCommand(shell: Shell): Command {
+  const command = shell
+    .command('ledger', 'Movements of credits, oldest first; with --by, the credits consumed')
+    .option('--from <time>', 'from this day or time on (UTC, engine time)', momentMs)
+    .option('--to <time>', 'to this day, included, or up to this time', endMs)
+    .addOption(new Option('--by <what>', 'sum what was consumed by').choices(['day', 'operation', 'member']))
+  guide(
+    command,
+    ['engine ledger', 'engine ledger --from 2026-01-01 --to 2026-01-31 --by operation', 'engine ledger -o movements.csv'],
+    'Check that it adds up: prospect engine ledger verify',
+  )
+  shell.action(command, (invocation) => showLedger(shell, invocation))
+  return command.addCommand(verifyLedger(shell))
+}
+
+type By = 'day' | 'operation' | 'member'
+
+async function showLedger({ context, print }: Shell, { options, globals }: Invocation): Promise<number> {
+  const { from, to, by } = options as { from?: number; to?: number; by?: By }
+  const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+  const admin = await ownersAdmin(context, globals)
+  if (by) {
+    await print(await consumed(admin, range, by), globals, { columns: [by, 'credits', 'movements'] })
+    return 0
+  }
+  const nameOf = await memberNames(admin)
+  const columns = ['created_at', 'kind', 'change', 'credits', 'operation', 'member']
+  await printRecords(context, () => movements(admin, range, nameOf), globals, columns)
+  return 0
+}
+
+type NameOf = (id: string | null) => string | null
+
+/** E-mail addresses of the members, by id. */
+async function memberNames(admin: Admin): Promise<NameOf> {
+  const emails = new Map((await admin.members()).map(({ id, email }) => [id, email]))
+  return (id) => (id === null ? null : (emails.get(id) ?? id))
+}
+
+async function consumed(admin: Admin, range: { from?: number; to?: number }, by: By): Promise<unknown[]> {
+  const nameOf = by === 'member' ? await memberNames(admin) : (name: string) => name
+  const sums = await admin.consumption(range, by)
+  return sums.map(({ by: name, credits, movements }) => ({ [by]: nameOf(name), credits, movements }))
+}
+
+async function* movements(admin: Admin, range: { from?: number; to?: number }, nameOf: NameOf) {
+  for await (const movement of admin.ledger(range)) yield shown(movement, nameOf)
+}
+
+/** A movement as results carry it; `change` is what it did to the balance `credits`. */
+const shown = (movement: Movement, nameOf: NameOf) => {
+  const { seq, kind, debit, credit, amount, credits, held, spent, operation, reference } = movement
+  const change = credit === 'credits' ? amount : debit === 'credits' ? -amount : 0
+  return {
+    seq,
+    created_at: isoTime(movement.createdAt),
+    kind,
+    debit,
+    credit,
+    amount,
+    change,
+    credits,
+    held,
+    spent,
+    member: nameOf(movement.memberId),
+    operation,
+    reference,
+  }
+}
+
+function verifyLedger(shell: Shell): Command {
+  const command = shell.command('verify', 'Recompute every balance; exit 13 when one differs, naming it')
+  guide(command, ['engine ledger verify', 'engine ledger verify --quiet || echo "look at this"'])
+  return shell.action(command, async ({ globals }) => {
+    const verdict = await (await ownersAdmin(shell.context, globals)).verify()
+    await shell.print(verdict, globals)
+    if (verdict.ok) return exits.ok
+    const [first = ''] = verdict.problems
+    const more = verdict.problems.length - 1
+    throw new Stop(
+      `The ledger does not add up: ${first}${more > 0 ? `, and ${more} more` : ''}.`,
+      exits.checkFailed,
+      'Restore a backup: prospect engine restore FILE',
+      'ledger_differs',
+    )
+  })
+}

@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { forgetKey, localOrigin } from '../../credentials.js'
+import type { Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+import { confirmLoss } from './confirm-loss.js'
+
+/** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
+export function resetCommand(shell: Shell): Command {
+  const command = shell.command('reset', 'Delete the engine: all workspaces, members, keys and the ledger')
+  guide(
+    command,
+    ['engine reset --yes'],
+    'The catalogue stays. An engine that is in use is not deleted: stop its server first.\n' +
+      'The next command creates a new workspace; or: prospect init',
+  )
+  return shell.action(command, async ({ globals }) => {
+    const { context } = shell
+    const { databaseFile, removeDatabase, whileUnused } = await import('../../../storage/exclusive.js')
+    const file = databaseFile(context.home.engine)
+    if (existsSync(file))
+      await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`, globals)
+    const ids = existsSync(file) ? await workspaceIds(file) : []
+    const deleted = whileUnused(file, () => removeDatabase(file))
+    for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
+    if (deleted.length === 0) context.notify('There was no engine to delete.', globals)
+    await shell.print({ deleted }, globals)
+    return 0
+  })
+}
+
+/** The workspaces whose keys this machine may hold; none where the database cannot be read. */
+async function workspaceIds(file: string): Promise<string[]> {
+  const { openStore } = await import('../../../storage/open.js')
+  try {
+    const store = await openStore(file)
+    try {
+      return (await store.read((reads) => reads.workspaces())).map(({ id }) => id)
+    } finally {
+      await store.close()
+    }
+  } catch {
+    return []
+  }
+}

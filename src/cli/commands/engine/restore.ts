@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Context } from '../../context.js'
+import { prepareHome } from '../../home.js'
+import type { Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+import { confirmLoss } from './confirm-loss.js'
+
+/** `prospect engine restore`: puts backups in the place of the databases. */
+export function restoreCommand(shell: Shell): Command {
+  const command = shell
+    .command('restore', 'Put a backup in the place of the engine')
+    .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
+    .option('--catalogue <file>', 'put this backup in the place of the catalogue too')
+  guide(
+    command,
+    ['engine restore engine-2026-03-01.db --yes'],
+    'The backup is checked before anything is touched. An engine that is in use is never replaced: stop its server first.\n' +
+      'Then check it: prospect engine ledger verify',
+  )
+  return shell.action(command, async ({ args: [file = ''], options, globals }) => {
+    const { context } = shell
+    prepareHome(context.home)
+    const plan = await planned(context, file, options.catalogue)
+    const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
+    if (existing.length > 0)
+      await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`, globals)
+    const { restore } = await import('../../../storage/backup.js')
+    const done = plan.map(({ of, from, to, expected }) => ({
+      database: of,
+      file: to,
+      schema_version: restore(from, to, expected),
+    }))
+    await shell.print(done, globals, { columns: ['database', 'file', 'schema_version'] })
+    return 0
+  })
+}
+
+async function planned({ home, streams }: Context, file: string, catalogue: unknown) {
+  const { migrations } = await import('../../../storage/migrations.js')
+  const { databaseFile } = await import('../../../storage/exclusive.js')
+  const engine = {
+    of: 'engine',
+    from: resolve(streams.cwd, file),
+    to: databaseFile(home.engine),
+    expected: { table: 'movements', newest: migrations.length },
+  }
+  if (typeof catalogue !== 'string') return [engine]
+  const { migrations: steps } = await import('../../../catalogue/schema.js')
+  const expected = { table: 'companies', newest: steps.length }
+  return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
+}

@@ -1,0 +1,78 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Admin } from '../../engine/admin.js'
+import { askText } from '../ask.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { localOrigin, storeKey } from '../credentials.js'
+import type { Invocation, Shell } from '../shell.js'
+import { loadSample } from './data/sample.js'
+import { guide } from './guide.js'
+import { currentProfile } from './profile-settings.js'
+
+/** `prospect init`: the local workspace, made with the names you like. */
+export function initCommand(shell: Shell): Command {
+  const command = shell
+    .command('init', 'Create a local workspace with a member, a key and credits, unless there is one')
+    .option('--workspace <name>', 'name of the workspace (default: Local)')
+    .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', address)
+    .option('--sample', 'load sample companies and people too')
+  guide(
+    command,
+    ['init', 'init --yes --sample', 'init --workspace Acme --email ann@example.com'],
+    'The key is stored on this machine, readable by you only, and every local command uses it.\n' +
+      'Next: prospect accounts enrich --csv companies.csv -o enriched.csv',
+  )
+  return shell.action(command, (invocation) => init(shell, invocation))
+}
+
+function address(text: string): string {
+  if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
+    throw new InvalidArgumentError('Give an e-mail address.')
+  return text.toLowerCase()
+}
+
+interface Choices {
+  readonly workspace?: string
+  readonly email?: string
+}
+
+async function init(shell: Shell, { options, globals }: Invocation): Promise<number> {
+  const { context } = shell
+  const admin = await context.admin({ ...globals, create: false })
+  const made = await admin.init(await choices(context, admin, options, globals))
+  const { workspace, member, key, credits, created } = made
+  if (key !== undefined)
+    storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
+  if (!created) context.notify(`The workspace ${workspace.name} is there already; nothing was changed.`, globals)
+  if (options.sample === true) await loadSample(context, {}, globals)
+  const profile = currentProfile(context, globals).name
+  await shell.print({ workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile }, globals)
+  return 0
+}
+
+/** What the options say; a person at a terminal is asked for the rest, when there is something to make. */
+async function choices(
+  context: Context,
+  admin: Admin,
+  options: Invocation['options'],
+  globals: GlobalOptions,
+): Promise<Choices> {
+  const { workspace, email } = options as Choices
+  const given = { ...(workspace === undefined ? {} : { workspace }), ...(email === undefined ? {} : { email }) }
+  if (globals.yes || (await admin.workspaces()).length > 0) return given
+  return {
+    ...(await asked(context, 'Name of the workspace', 'workspace', 'Local', globals)),
+    ...(await asked(context, 'Your e-mail address', 'email', 'me@localhost', globals)),
+    ...given,
+  }
+}
+
+async function asked(
+  context: Context,
+  question: string,
+  name: keyof Choices,
+  preset: string,
+  globals: GlobalOptions,
+): Promise<Choices> {
+  const answer = await askText(context, question, globals, preset)
+  return answer === undefined ? {} : { [name]: name === 'email' ? address(answer) : answer }
+}

@@ -1,0 +1,78 @@
+import type { Command } from 'commander'
+import type { Context, GlobalOptions } from '../context.js'
+import { UsageError } from '../exit.js'
+import { asGroup, type Shell } from '../shell.js'
+import { targetOf } from '../target.js'
+import { guide } from './guide.js'
+import { builtIn, changeProfile, removeProfile, useProfile } from './profile-settings.js'
+
+/** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
+export function profilesCommand(shell: Shell): Command {
+  const profiles = asGroup(shell.command('profiles', 'Named sets of settings'))
+  for (const part of [listProfiles, useCommand, addProfile, removeCommand]) profiles.addCommand(part(shell))
+  return guide(profiles, ['profiles add nightly --max-wait 600', 'profiles use nightly', 'profiles list'])
+}
+
+function listProfiles(shell: Shell): Command {
+  const command = guide(shell.command('list', 'List the profiles'), ['profiles list'])
+  return shell.action(command, async ({ globals }) => {
+    const columns = ['name', 'target', 'timeout', 'max_wait', 'used']
+    await shell.print(listed(shell.context), globals, { columns })
+    return 0
+  })
+}
+
+function listed({ settings }: Context) {
+  const { profiles = {}, profile: used = 'default' } = settings()
+  const names = [...new Set([...builtIn, ...Object.keys(profiles)])]
+  return names.map((name) => ({
+    name,
+    target: profiles[name]?.target ?? 'local',
+    timeout: profiles[name]?.timeout ?? null,
+    max_wait: profiles[name]?.max_wait ?? null,
+    used: name === used,
+  }))
+}
+
+function useCommand(shell: Shell): Command {
+  const command = shell.command('use', 'Use a profile from now on').argument('<name>', 'its name')
+  guide(command, ['profiles use nightly', 'profiles use default'])
+  return shell.action(command, async ({ args: [name = ''], globals }) => {
+    await useProfile(shell.context, name)
+    await shell.print({ profile: name }, globals)
+    return 0
+  })
+}
+
+function addProfile(shell: Shell): Command {
+  const command = shell.command('add', 'Add a profile; --timeout and --max-wait become its settings')
+  command.argument('<name>', 'letters, digits, - and _')
+  guide(command, ['profiles add nightly --timeout 120 --max-wait 600'], 'Then: prospect profiles use NAME')
+  return shell.action(command, async ({ args: [name = ''], globals }) => {
+    checkNew(shell.context, name, globals)
+    const { timeout = null, maxWait = null } = globals
+    await changeProfile(shell.context, name, { timeout, max_wait: maxWait })
+    await shell.print({ name, target: 'local', timeout, max_wait: maxWait }, globals)
+    return 0
+  })
+}
+
+function checkNew({ settings, streams }: Context, name: string, globals: GlobalOptions): void {
+  if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
+    throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
+  if (listed({ settings } as Context).some((each) => each.name === name))
+    throw new UsageError(`There is a profile ${name} already.`, `Change it with: prospect config set --profile ${name}`)
+  targetOf(globals, streams.env, {})
+}
+
+function removeCommand(shell: Shell): Command {
+  const command = shell.command('remove', 'Remove a profile').argument('<name>', 'its name')
+  guide(command, ['profiles remove nightly'])
+  return shell.action(command, async ({ args: [name = ''], globals }) => {
+    if (builtIn.includes(name)) throw new UsageError(`The profile ${name} is always there.`, 'Remove another one.')
+    const wasUsed = await removeProfile(shell.context, name)
+    if (wasUsed) shell.context.notify('It was in use; the profile default is now.', globals)
+    await shell.print({ removed: name }, globals)
+    return 0
+  })
+}

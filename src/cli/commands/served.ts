@@ -1,0 +1,24 @@
+import type { Caller } from '../../api/caller.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { version } from '../version.js'
+import { document } from './document.js'
+
+/** What answers HTTP requests: the chosen target behind the routes of the API. */
+export async function served(
+  context: Context,
+  caller: Caller,
+  globals: GlobalOptions,
+  baseUrl?: () => string,
+): Promise<(request: Request) => Promise<Response>> {
+  const { handler } = await import('../../http/handler.js')
+  return handler({
+    caller,
+    version: await version(),
+    document: () => document(baseUrl?.()),
+    report: (error) => {
+      const text = error instanceof Error ? error.message : String(error)
+      context.notify(`This is a bug in prospect: ${text}`, globals)
+      if (globals.verbose && error instanceof Error) context.notify(error.stack ?? '', globals)
+    },
+  })
+}

@@ -1,0 +1,40 @@
+import type { Report } from '../batch/report.js'
+import { complain } from './complain.js'
+import type { Context, GlobalOptions } from './context.js'
+import { credited } from './facts.js'
+import { duration } from './progress.js'
+import { grouped } from './terminal.js'
+
+/** Tells how a run ended, on stderr: its counts, and why it stopped and how to go on where it did. */
+export async function tellReport(context: Context, report: Report, options: GlobalOptions): Promise<void> {
+  context.notify(counts(report), options)
+  const { stopped, output, partial } = report
+  if (!stopped) {
+    if (output !== null) context.notify(`Written to ${output}`, options)
+    return
+  }
+  const left = stopped.rows_left === null ? '' : ` ${grouped(stopped.rows_left)} rows are left.`
+  const kept = partial === null ? '' : `The rows answered so far are in ${partial}.`
+  const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
+  await complain(
+    context,
+    { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint: kept },
+    options,
+  )
+}
+
+/** The counts of a report in one line; what did not occur is left out. */
+export function counts(report: Report): string {
+  const parts = [
+    [report.found, 'found'],
+    [report.not_found, 'not found'],
+    [report.invalid, 'invalid'],
+    [report.failed, 'failed'],
+    [report.skipped, 'skipped'],
+    [report.duplicates, 'of them duplicates, paid once'],
+  ] as const
+  const counted = parts
+    .filter(([count], at) => count > 0 || at === 0)
+    .map(([count, what]) => `${grouped(count)} ${what}`)
+  return `${grouped(report.rows)} rows in ${duration(report.seconds)}: ${counted.join(', ')}; ${credited(report.credits)}.`
+}

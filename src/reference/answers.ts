@@ -1,0 +1,167 @@
+import { ApiError, type Details, type ErrorCode, errorBody, errors } from '../api/errors.js'
+import { isPriced } from '../api/operation.js'
+import type { Operation } from '../api/table.js'
+import type { Schema } from './schemas.js'
+import { isLimited } from './words.js'
+
+const titles: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  402: 'PaymentRequired',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  413: 'ContentTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'UnprocessableContent',
+  429: 'TooManyRequests',
+  500: 'InternalServerError',
+  501: 'NotImplemented',
+  502: 'BadGateway',
+  503: 'ServiceUnavailable',
+}
+
+/** Details that make an example of an error's text. */
+const example: Details = {
+  keys: 'webhook_url',
+  reason: 'limit must be a whole number of 1 or more',
+  need: 3,
+  have: 1,
+  limit: 1_048_576,
+  top_up_url: 'http://127.0.0.1:4010/top-up',
+}
+
+/** Schemas of error bodies. */
+export const errorSchemas: Readonly<Record<string, Schema>> = {
+  Error: {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: { type: 'string', description: 'What is wrong, in a sentence' },
+      code: { type: 'string', description: 'What to branch on, where there is one' },
+    },
+  },
+  CodedError: {
+    type: 'object',
+    required: ['error', 'message'],
+    properties: {
+      error: { type: 'integer', description: 'The status again' },
+      message: { type: 'string', description: 'What is wrong, in a sentence' },
+      code: { type: 'string', description: 'What to branch on, where there is one' },
+    },
+  },
+  InsufficientCredits: {
+    type: 'object',
+    required: ['error', 'code', 'top_up_url'],
+    properties: {
+      error: { type: 'string', description: 'The shortfall' },
+      code: { type: 'string', const: 'insufficient_credits' },
+      top_up_url: { type: 'string', format: 'uri', description: 'Where credits can be bought' },
+    },
+  },
+}
+
+/** Headers that answers may carry. */
+export const headers: Readonly<Record<string, Schema>> = {
+  'RateLimit-Limit': wholeHeader('Requests allowed in the window with the least remaining'),
+  'RateLimit-Remaining': wholeHeader('Requests that remain in it'),
+  'RateLimit-Reset': wholeHeader('Seconds until it resets, rounded up'),
+  'Retry-After': wholeHeader('Seconds to wait before trying again'),
+  'Idempotent-Replayed': {
+    description: 'Present when this is the stored answer of an earlier request with the same key',
+    schema: { type: 'string', const: 'true' },
+  },
+}
+
+function wholeHeader(description: string): Schema {
+  return { description, schema: { type: 'integer', minimum: 0 } }
+}
+
+/** References to headers by name. */
+export const headersNamed = (...names: string[]): Schema =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+/** Names of the headers on every answer of an operation that a request limit counts. */
+export const rateHeaders = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
+
+/** Every error response an operation may refer to: one for each status, and one for each body shape where there are two. */
+export function errorResponses(): Record<string, Schema> {
+  const statuses = Object.keys(titles).map(Number)
+  return Object.fromEntries(
+    statuses.flatMap((status) =>
+      (hasOwnShape(status) ? (['text', 'coded'] as const) : (['text'] as const)).map((shape) => [
+        nameOf(status, shape),
+        errorResponse(status, shape),
+      ]),
+    ),
+  )
+}
+
+const codesOf = (status: number): ErrorCode[] =>
+  (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].status === status)
+
+const hasOwnShape = (status: number): boolean => codesOf(status).some((code) => 'own' in errors[code])
+
+const nameOf = (status: number, shape: Operation['errors']): string =>
+  `${titles[status]}${shape === 'coded' && hasOwnShape(status) ? 'Coded' : ''}`
+
+function errorResponse(status: number, shape: Operation['errors']): Schema {
+  const coded = shape === 'coded' && hasOwnShape(status)
+  const schema = status === 402 ? 'InsufficientCredits' : coded ? 'CodedError' : 'Error'
+  const found = codesOf(status).map((code) => new ApiError(code, example))
+  return {
+    description: [...new Set(found.map(({ code }) => errors[code].hint))].join(' '),
+    ...(status === 429 ? { headers: headersNamed(...rateHeaders, 'Retry-After') } : {}),
+    content: {
+      'application/json': {
+        schema: { $ref: `#/components/schemas/${schema}` },
+        examples: Object.fromEntries(
+          found.map((error) => [error.code, { value: errorBody(error, { errors: shape }) }]),
+        ),
+      },
+    },
+  }
+}
+
+/** References to the errors an operation can end with, by status. */
+export function errorsOf(
+  operation: Operation,
+  fields: readonly string[],
+  isPending: boolean,
+): Record<string, Schema> {
+  const possible: readonly [status: number, when: boolean][] = [
+    [400, fields.length > 0],
+    [401, true],
+    [402, isPriced(operation)],
+    [403, true],
+    [404, looksUp(operation, fields)],
+    [409, operation.idempotent],
+    [413, true],
+    [415, operation.method === 'POST'],
+    [422, fields.length > 0],
+    [429, isLimited(operation) || fields.includes('live')],
+    [500, true],
+    [501, isPending],
+    [502, true],
+    [503, true],
+  ]
+  return Object.fromEntries(
+    possible
+      .filter(([, when]) => when)
+      .map(([status]) => [status, { $ref: `#/components/responses/${nameOf(status, operation.errors)}` }]),
+  )
+}
+
+const identifiers = [
+  'persona_id',
+  'company_network_id',
+  'company_network_url',
+  'company_network_urls',
+  'post_url',
+]
+
+/** Whether an operation names one thing that may not exist. */
+function looksUp({ path, batch, starts }: Operation, fields: readonly string[]): boolean {
+  const single = batch !== undefined && starts === undefined && batch.identity !== 'number'
+  return path.includes('{') || single || identifiers.some((name) => fields.includes(name))
+}

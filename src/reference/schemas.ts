@@ -1,0 +1,113 @@
+import * as z from 'zod'
+import * as record from '../api/records.js'
+
+/** A JSON Schema, or a reference to one. */
+export type Schema = { readonly [key: string]: unknown }
+
+/** Schemas that are collected once and referred to. */
+export interface Schemas {
+  /** The schema as it may stand in a document: what is known by name is referred to. */
+  place(schema: Schema): Schema
+  /** The same, and a name for the whole unless it has one; answers the reference. */
+  name(name: string, schema: Schema): Schema
+  /** All named schemas, for `components.schemas`. */
+  all(): Readonly<Record<string, Schema>>
+}
+
+const records = {
+  Account: record.accountRecord,
+  Person: record.personRecord,
+  Lead: record.leadRecord,
+  LeadAndCompany: record.leadAndCompany,
+  AccountPreview: record.accountPreview,
+  LeadPreview: record.leadPreview,
+  Job: record.jobRecord,
+  ContactResult: record.contactResult,
+  List: record.listRecord,
+  Pagination: record.pagination,
+} as const
+
+/** An empty collection that knows the records of the API by name. */
+export function schemas(): Schemas {
+  const named: Record<string, Schema> = {}
+  const names = new Map<string, string>()
+  const place = (schema: Schema): Schema => {
+    const placed = mapSchemas(schema, place)
+    const name = names.get(signature(placed))
+    return name === undefined ? placed : reference(name, placed.description)
+  }
+  const name = (wanted: string, schema: Schema): Schema => {
+    const placed = place(schema)
+    if ('$ref' in placed) return { $ref: placed.$ref }
+    names.set(signature(placed), wanted)
+    named[wanted] = placed
+    return reference(wanted)
+  }
+  for (const [known, make] of Object.entries(records)) name(known, jsonSchema(make()))
+  return {
+    place,
+    name,
+    all: () => Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1))),
+  }
+}
+
+/** The JSON Schema of what a zod schema takes. Replies are left open, since later versions may add fields. */
+export function jsonSchema(schema: z.ZodType): Schema {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' })
+  return tidy(json)
+}
+
+const reference = (name: string, description?: unknown): Schema => ({
+  $ref: `#/components/schemas/${name}`,
+  ...(description === undefined ? {} : { description }),
+})
+
+/** Two schemas that differ in their description alone are the same. */
+const signature = ({ description: _, ...schema }: Schema): string => JSON.stringify(schema)
+
+const lowest = Number.MIN_SAFE_INTEGER
+const highest = Number.MAX_SAFE_INTEGER
+
+/** Leaves out what says nothing, and writes `anyOf` with null as OpenAPI 3.1 can: as a second type. */
+function tidy(schema: Schema): Schema {
+  const { minimum, maximum, propertyNames: _, additionalProperties, ...rest } = mapSchemas(schema, tidy)
+  return nullable({
+    ...rest,
+    ...(minimum === undefined || minimum === lowest ? {} : { minimum }),
+    ...(maximum === undefined || maximum === highest ? {} : { maximum }),
+    ...(additionalProperties === undefined
+      ? {}
+      : { additionalProperties: isOpen(additionalProperties) || additionalProperties }),
+  })
+}
+
+const isOpen = (value: unknown): boolean => isSchema(value) && Object.keys(value).length === 0
+
+function nullable(schema: Schema): Schema {
+  const { anyOf, ...rest } = schema
+  if (!Array.isArray(anyOf) || anyOf.length !== 2 || (anyOf[1] as Schema).type !== 'null') return schema
+  const { description, ...inner } = anyOf[0] as Schema
+  const described = { ...(description === undefined ? {} : { description }), ...rest }
+  if (typeof inner.type !== 'string' || inner.type === 'object')
+    return { ...described, anyOf: [inner, anyOf[1]] }
+  const words = Array.isArray(inner.enum) ? { enum: [...inner.enum, null] } : {}
+  return { ...inner, ...words, type: [inner.type, 'null'], ...described }
+}
+
+/** Changes the schemas directly below a schema. */
+function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema {
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => {
+      if (key === 'properties' && isSchema(value)) return [key, mapValues(value, change)]
+      if (key === 'items' || key === 'additionalProperties')
+        return [key, isSchema(value) ? change(value) : value]
+      if (key === 'anyOf' && Array.isArray(value)) return [key, value.map(change)]
+      return [key, value]
+    }),
+  )
+}
+
+const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null
+
+const mapValues = (properties: Schema, change: (schema: Schema) => Schema): Schema =>
+  Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, change(value as Schema)]))

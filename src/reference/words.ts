@@ -1,0 +1,30 @@
+import type { Rate } from '../api/operation.js'
+import type { Operation } from '../api/table.js'
+
+/** A price in words, such as `3 credits per email, 30 credits per phone`; `free` when there is none. */
+export function priceWords({ price }: Operation): string {
+  const parts = Object.entries(price).map(
+    ([unit, credits]) => `${credits} ${credits === 1 ? 'credit' : 'credits'} per ${unit.replace('_', ' ')}`,
+  )
+  return parts.length === 0 ? 'free' : parts.join(', ')
+}
+
+/** What a plan quota counts, in words. */
+export const quotaWords = { profiles: 'profiles per day', companies: 'companies per day and month' } as const
+
+/** The limits of an operation in words; where `live: false` changes them, both. */
+export function rateWords({ rate }: Operation): string {
+  if (!('live' in rate)) return oneRate(rate)
+  return `${oneRate(rate.live)}; with live: false: ${oneRate(rate.database)}`
+}
+
+function oneRate({ plan, own }: Rate): string {
+  const parts = [...(own ? [`${own[0]} per ${own[1]}`] : []), ...(plan ? ['plan'] : [])]
+  return parts.length === 0 ? 'none' : parts.join(' and ')
+}
+
+/** Whether an operation is ever counted by a request limit. */
+export function isLimited({ rate }: Operation): boolean {
+  const rates = 'live' in rate ? [rate.live, rate.database] : [rate]
+  return rates.some(({ plan, own }) => plan || own !== undefined)
+}

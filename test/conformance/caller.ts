@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Caller, CallOptions, Input, Reply } from '../../src/api/caller.js'
+import { shapeOf } from '../../src/api/shapes.js'
+import { type OperationId, operations } from '../../src/api/table.js'
+import type { Bench } from '../helpers/engine.js'
+
+/** A caller under test, and the engine behind it. */
+export interface Subject {
+  readonly caller: Caller
+  readonly bench: Bench
+  close(): Promise<void>
+}
+
+const uuid = '7f6f2d0e-5d0c-4d8e-9b0a-2f6f3f0f1a11'
+
+/** What every caller must do, whether it is the engine itself or something in front of it. */
+export function describeCaller(name: string, open: () => Promise<Subject>): void {
+  describe(`caller: ${name}`, () => {
+    let subject: Subject
+    const call = (id: OperationId, input: Input, options: CallOptions = {}): Promise<Reply> =>
+      subject.caller.call(id, input, { apiKey: subject.bench.key, ...options })
+
+    beforeEach(async () => {
+      subject = await open()
+    })
+    afterEach(() => subject.close())
+
+    it('answers a success with the operation’s status and a body of its schema', async () => {
+      const successes = [
+        ['accounts.enrich', { domain: 'known.example' }],
+        ['accounts.technologies', { query: 'r', limit: 2 }],
+        ['credits.show', {}],
+        ['credits.consumption', { start_date: '2026-03-01', end_date: '2026-03-31' }],
+        ['account.show', {}],
+      ] as const
+      for (const [id, input] of successes) {
+        const reply = await call(id, input)
+        expect(reply.status, id).toBe(200)
+        const { output } = await shapeOf(id)
+        expect(output.parse(reply.body), id).toEqual(reply.body)
+      }
+    })
+
+    it('charges for what it found', async () => {
+      await call('accounts.enrich', { domain: 'known.example' })
+      await call('accounts.enrich', { domain: 'nobody.example' })
+      expect((await call('credits.show', {})).body).toMatchObject({ credits: { enrichment: 999 } })
+    })
+
+    it('answers fields of a query as typed values', async () => {
+      const reply = await call('accounts.technologies', { limit: 1 })
+      expect(reply.body).toMatchObject({ technologies: [expect.anything()] })
+      expect((await call('accounts.technologies', { limit: 0 })).status).toBe(422)
+    })
+
+    it.each([
+      ['accounts.enrich', {}, 400],
+      ['accounts.enrich', { domain: 7 }, 422],
+      ['accounts.enrich', { domain: 'known.example', live: 'yes' }, 422],
+      ['accounts.enrich', { domain: 'known.example', country: 'France' }, 422],
+      ['accounts.enrich', { domain: 'nobody.example' }, 404],
+      ['credits.consumption', { start_date: '2026-03-02', end_date: '2026-03-01' }, 422],
+      ['lists.get', { id: uuid }, 501],
+    ] as const)('refuses %s %j with %i and an error of words', async (id, input, status) => {
+      const reply = await call(id, input)
+      expect(reply.status).toBe(status)
+      expect(reply.body).toEqual({ error: expect.stringMatching(/\w/) })
+    })
+
+    it('answers its own errors with a number where the operation does', async () => {
+      const reply = await call('accounts.hiring', { limit: 0, company_domain: 'known.example' })
+      expect(reply).toMatchObject({ status: 422, body: { error: 422, message: expect.any(String) } })
+    })
+
+    it('refuses whoever has no key', async () => {
+      for (const apiKey of [undefined, 'pk_wrong']) {
+        const reply = await subject.caller.call('credits.show', {}, { apiKey })
+        expect(reply).toMatchObject({ status: 401, body: { error: 'Invalid API key' } })
+      }
+    })
+
+    it('answers 402 with a code and where to buy credits, then 403 with a code and no such place', async () => {
+      await subject.bench.admin.setCredits(0)
+      await subject.bench.admin.changeMember('me@localhost', { weeklyLimit: 0 })
+      const empty = await call('accounts.enrich', { domain: 'known.example' })
+      expect(empty.status).toBe(402)
+      expect(empty.body).toEqual({
+        error: 'Insufficient credits: need 1 credits, have 0',
+        code: 'insufficient_credits',
+        top_up_url: expect.stringMatching(/^http.*\/top-up$/),
+      })
+      await subject.bench.admin.addCredits(1)
+      const limited = await call('accounts.enrich', { domain: 'known.example' })
+      expect(limited.status).toBe(403)
+      expect(Object.keys(limited.body as object)).toEqual(['error', 'code'])
+    })
+
+    it('counts requests, and says when to come back', async () => {
+      await subject.bench.admin.setPlan('Basic')
+      const replies = []
+      for (let count = 0; count < 3; count++) replies.push(await call('accounts.technologies', {}))
+      expect(replies.map(({ status }) => status)).toEqual([200, 200, 429])
+      expect(replies.map(({ headers }) => headers['ratelimit-remaining'])).toEqual(['1', '0', '0'])
+      expect(replies[2]?.headers).toMatchObject({
+        'retry-after': '60',
+        'ratelimit-limit': '2',
+        'ratelimit-reset': '60',
+      })
+      expect(replies[2]?.body).toEqual({ error: 'Rate limit exceeded. Please wait before retrying.' })
+    })
+
+    it('answers a key it knows with the reply it gave, byte for byte', async () => {
+      const input = { domain: 'known.example', name: 'Known ✓ é 株' }
+      const first = await call('accounts.enrich', input, { idempotencyKey: 'key' })
+      const again = await call('accounts.enrich', input, { idempotencyKey: 'key' })
+      expect(first.headers['idempotent-replayed']).toBeUndefined()
+      expect(again.headers['idempotent-replayed']).toBe('true')
+      expect(JSON.stringify(again.body)).toBe(JSON.stringify(first.body))
+      const other = await call('accounts.enrich', { domain: 'other.example' }, { idempotencyKey: 'key' })
+      expect(other).toMatchObject({ status: 409, body: { code: 'idempotency_key_reused' } })
+      expect(await subject.bench.balance()).toBe(999)
+    })
+
+    it('answers every operation, known to the engine or not, with no fault', async () => {
+      await subject.bench.admin.setPlan('Scale')
+      for (const { id } of operations()) {
+        const reply = await call(id, { id: uuid, uuid })
+        expect([200, 400, 404, 422, 501], id).toContain(reply.status)
+      }
+    })
+  })
+}

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest'
+import { errors } from '../../src/api/errors.js'
+import { operations } from '../../src/api/table.js'
+import { refresh, render, renderable } from '../../src/reference/markdown.js'
+
+const rowsOf = (table: string) => table.split('\n').filter((line) => line.startsWith('| `'))
+
+describe('render', () => {
+  it('prints every operation with what it costs and counts', () => {
+    const rows = rowsOf(render('operations'))
+    expect(rows).toHaveLength(operations().length)
+    expect(rows.find((row) => row.includes('/accounts/company_hiring'))).toBe(
+      '| `POST /accounts/company_hiring` | `accounts hiring` | Open job postings of a company | 1 credit per job |  | 5 per second |',
+    )
+    expect(rows.find((row) => row.includes('`POST /leads`'))).toContain(
+      '| profiles per day | 1 per second and plan |',
+    )
+  })
+
+  it('prints every price and nothing that is free', () => {
+    const prices = render('prices')
+    expect(rowsOf(prices)).toHaveLength(11)
+    expect(prices).toContain('3 credits per email, 3 credits per personal email, 30 credits per phone')
+    expect(prices).not.toContain('free')
+  })
+
+  it('prints plans with the same limits in one row', () => {
+    const limits = render('limits')
+    expect(limits).toContain('| Free | 1 | 50 | 50 | 200 | 50 |')
+    expect(limits).toContain(
+      '| Advanced, Professional, Growth, Boost | 100 | 2,500 | 2,500 | 25,000 | 5,000 |',
+    )
+    expect(limits).toContain(
+      '| Scale, Enterprise, Agency, Team | 1,000 | 10,000 | 10,000 | 100,000 | 20,000 |',
+    )
+  })
+
+  it('prints limits of endpoints, and both where live: false changes them', () => {
+    const limits = render('limits')
+    expect(limits).toContain('| `POST /accounts/` | 20 per minute and plan |')
+    expect(limits).toContain('| `POST /leads/search` | none; with live: false: plan |')
+    expect(limits).not.toContain('`GET /lists`')
+  })
+
+  it('prints every error', () => {
+    const table = render('errors')
+    for (const [name, row] of Object.entries(errors)) {
+      expect(table).toContain(`| ${row.status} | \`${name}\` |`)
+      expect(table).toContain(row.text)
+    }
+  })
+
+  it('prints tables whose rows all have the same number of cells', () => {
+    for (const name of renderable)
+      for (const table of render(name).split('\n\n'))
+        expect(new Set(table.split('\n').map((row) => row.split(/(?<!\\)\|/).length)).size).toBe(1)
+  })
+
+  it('names what there is when asked for something else', () => {
+    expect(() => render('toString')).toThrow('operations, prices, limits, errors')
+  })
+})
+
+describe('refresh', () => {
+  const stale = 'Before\n\n<!-- generated:a -->\nold\n<!-- /generated -->\n\nAfter\n'
+  const fresh = 'Before\n\n<!-- generated:a -->\n\nnew $1\n\n<!-- /generated -->\n\nAfter\n'
+
+  it('replaces what stands between the markers and nothing else', () => {
+    expect(refresh(stale, { a: 'new $1' })).toBe(fresh)
+  })
+
+  it('leaves a fresh document as it is', () => {
+    expect(refresh(fresh, { a: 'new $1' })).toBe(fresh)
+  })
+
+  it('takes several parts, also of the same name', () => {
+    const document = `${stale}${stale.replace(':a', ':b')}${stale}`
+    expect(refresh(document, { a: '1', b: '2' }).match(/^\d$/gm)).toEqual(['1', '2', '1'])
+  })
+
+  it('leaves a document without markers as it is', () => {
+    expect(refresh('# Title\n', {})).toBe('# Title\n')
+  })
+
+  it('refuses a marker that is never closed, before anything is lost', () => {
+    expect(() => refresh('<!-- generated:a -->\nrest\n', { a: 'x' })).toThrow('has no <!-- /generated -->')
+    expect(() => refresh(`<!-- generated:a -->\n${stale}`, { a: 'x' })).toThrow('has no <!-- /generated -->')
+  })
+
+  it('refuses a name that nothing was generated for', () => {
+    expect(() => refresh(stale, {})).toThrow('<!-- generated:a -->')
+  })
+})

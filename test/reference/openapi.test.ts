@@ -1,0 +1,239 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { errors } from '../../src/api/errors.js'
+import { shapeOf } from '../../src/api/shapes.js'
+import { areaOf, operation, operations } from '../../src/api/table.js'
+import { openapi } from '../../src/reference/openapi.js'
+
+interface Described {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly parameters?: readonly { name?: string; in?: string; required?: boolean; $ref?: string }[]
+  readonly requestBody?: { content: { 'application/json': { schema: { $ref: string } } } }
+  readonly responses: Readonly<
+    Record<string, { $ref?: string; headers?: object; content?: Record<string, { schema: unknown }> }>
+  >
+  readonly 'x-price'?: object
+}
+interface Document {
+  readonly openapi: string
+  readonly info: { version: string }
+  readonly servers: readonly { url: string }[]
+  readonly security: readonly object[]
+  readonly tags: readonly { name: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly components: Readonly<Record<string, Readonly<Record<string, Record<string, unknown>>>>>
+}
+
+let document: Document
+beforeAll(async () => {
+  document = (await openapi({ version: '0.0.1', serverUrl: 'http://127.0.0.1:4010/api/v2' })) as Document
+})
+
+const all = () => Object.values(document.paths).flatMap((path) => Object.values(path))
+const described = (id: string) => all().find((one) => one.operationId === id)
+const statusesOf = (id: string) => Object.keys(described(id)?.responses ?? {}).map(Number)
+const idsWith = (status: number) =>
+  all()
+    .filter(({ responses }) => status in responses)
+    .map(({ operationId }) => operationId)
+    .sort()
+
+function references(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, one]) => (key === '$ref' ? [String(one)] : references(one)))
+}
+
+describe('the document', () => {
+  it('is valid OpenAPI 3.1 by an independent validator', async () => {
+    const validator = new Validator()
+    const result = await validator.validate(JSON.parse(JSON.stringify(document)))
+    expect(result).toEqual({ valid: true })
+    expect(validator.version).toBe('3.1')
+  })
+
+  it('is found invalid by that validator when it is not', async () => {
+    const broken = { ...document, paths: { '/x': { get: { responses: { ok: {} } } } } }
+    expect((await new Validator().validate(JSON.parse(JSON.stringify(broken)))).valid).toBe(false)
+  })
+
+  it('refers only to what it holds, and holds only what it refers to', () => {
+    const found = new Set(references(document))
+    const held = ['schemas', 'responses', 'headers', 'parameters'].flatMap((kind) =>
+      Object.keys(document.components[kind] ?? {}).map((name) => `#/components/${kind}/${name}`),
+    )
+    expect([...found].filter((reference) => !held.includes(reference))).toEqual([])
+    expect(held.filter((name) => !found.has(name) && !name.startsWith('#/components/responses/'))).toEqual([])
+  })
+
+  it('has the version of the interface and the address of the server', () => {
+    expect(document.info.version).toBe('1.0.0')
+    expect(document.servers).toEqual([{ url: 'http://127.0.0.1:4010/api/v2' }])
+  })
+
+  it('asks for the key in X-API-KEY everywhere', () => {
+    expect(document.security).toEqual([{ apiKey: [] }])
+    expect(document.components.securitySchemes?.apiKey).toMatchObject({ in: 'header', name: 'X-API-KEY' })
+  })
+
+  it('holds records once, however often they are used', () => {
+    const text = JSON.stringify(document)
+    for (const field of ['cleaned_name', 'is_open_to_work_network', 'technologies_found', 'hiring_team'])
+      expect(text.split(`"${field}":{`)).toHaveLength(2)
+    const schemas = Object.values(document.components.schemas ?? {}).map((schema) => JSON.stringify(schema))
+    expect(new Set(schemas).size).toBe(schemas.length)
+  })
+
+  it('leaves replies open for fields of later versions', () => {
+    expect(JSON.stringify(document)).not.toContain('"additionalProperties":false')
+  })
+
+  it('is the same each time', async () => {
+    const again = await openapi({ version: '0.0.1', serverUrl: 'http://127.0.0.1:4010/api/v2' })
+    expect(JSON.stringify(again)).toBe(JSON.stringify(document))
+  })
+})
+
+describe('operations', () => {
+  it('are all there, with their method, path, status, tag and price', () => {
+    expect(all()).toHaveLength(operations().length)
+    for (const row of operations()) {
+      const one = document.paths[row.path]?.[row.method.toLowerCase()]
+      expect(one).toMatchObject({ operationId: row.id, tags: [areaOf(row.id)], summary: row.summary })
+      expect(one?.['x-price'] ?? {}).toEqual(row.price)
+      expect(Object.keys(one?.responses ?? {})[0]).toBe(String(row.ok))
+    }
+  })
+
+  it('have a tag that is described', () => {
+    const used = new Set(all().flatMap(({ tags }) => tags))
+    expect([...used].sort()).toEqual(document.tags.map(({ name }) => name).sort())
+  })
+
+  it('take every field, in the path, the query or the body', async () => {
+    for (const row of operations()) {
+      const one = described(row.id)
+      const schema = one?.requestBody?.content['application/json'].schema.$ref.split('/').at(-1) ?? ''
+      const body = Object.keys(
+        (document.components.schemas?.[schema]?.properties as object | undefined) ?? {},
+      )
+      const named = (one?.parameters ?? []).flatMap(({ name }) => name ?? [])
+      expect([...body, ...named].sort()).toEqual(Object.keys((await shapeOf(row.id)).input.shape).sort())
+    }
+  })
+
+  it('have every path parameter, required', () => {
+    for (const [path, methods] of Object.entries(document.paths))
+      for (const { parameters } of Object.values(methods)) {
+        const names = parameters
+          ?.filter((one) => one.in === 'path' && one.required)
+          .map(({ name }) => `{${name}}`)
+        expect(names ?? []).toEqual(path.match(/\{\w+\}/g) ?? [])
+      }
+  })
+
+  it('say which of them may answer 501', async () => {
+    const some = (await openapi({ version: '1', pending: ['lists.get'] })) as Document
+    const found = Object.values(some.paths).flatMap((path) => Object.values(path))
+    expect(found.filter(({ responses }) => 501 in responses).map((one) => one.operationId)).toEqual([
+      'lists.get',
+    ])
+    expect(idsWith(501)).toHaveLength(operations().length)
+  })
+})
+
+describe('errors', () => {
+  it('that every operation can end with are on every one', () => {
+    for (const status of [401, 403, 413, 500, 503]) expect(idsWith(status)).toHaveLength(operations().length)
+  })
+
+  it('of credits are on those that spend some, and never on a preview', () => {
+    expect(idsWith(402)).toEqual([
+      'accounts.enrich',
+      'accounts.hiring',
+      'accounts.stack',
+      'contacts.bulk_enrich',
+      'contacts.enrich',
+      'contacts.enrich_sync',
+      'contacts.reverse_lookup',
+      'intents.hiring',
+      'intents.stack',
+      'leads.enrich',
+      'messenger.validate',
+    ])
+  })
+
+  it('of idempotency are on those that take a key', () => {
+    const takesKey = all().filter(({ parameters }) =>
+      parameters?.some(({ $ref }) => $ref?.endsWith('IdempotencyKey')),
+    )
+    expect(idsWith(409)).toEqual(takesKey.map(({ operationId }) => operationId).sort())
+    expect(idsWith(409)).toEqual(
+      operations()
+        .filter((row) => row.idempotent)
+        .map(({ id }) => id)
+        .sort(),
+    )
+  })
+
+  it('of a body are on those that have one', () => {
+    expect(idsWith(415)).toEqual(
+      operations()
+        .filter((row) => row.method === 'POST')
+        .map(({ id }) => id)
+        .sort(),
+    )
+  })
+
+  it('of fields are not on those that have none', () => {
+    for (const id of ['credits.show', 'account.show']) expect(statusesOf(id)).not.toContain(422)
+    expect(statusesOf('credits.consumption')).toContain(422)
+  })
+
+  it('of rates are not on those that no limit counts', () => {
+    for (const id of ['credits.show', 'lists.get', 'contacts.enrich', 'account.show'])
+      expect(statusesOf(id)).not.toContain(429)
+    for (const id of ['accounts.hiring', 'leads.search', 'lists.list']) expect(statusesOf(id)).toContain(429)
+  })
+
+  it('of lookups are on those that name one thing', () => {
+    for (const id of [
+      'lists.get',
+      'personas.delete',
+      'accounts.enrich',
+      'leads.search',
+      'accounts.headcount',
+    ])
+      expect(statusesOf(id)).toContain(404)
+    for (const id of ['lists.list', 'credits.show', 'titles.suggest', 'lists.create'])
+      expect(statusesOf(id)).not.toContain(404)
+  })
+
+  it('have the body shape of their operation', () => {
+    expect(described('leads.extract')?.responses[400]?.$ref).toBe('#/components/responses/BadRequestCoded')
+    expect(described('lists.create')?.responses[400]?.$ref).toBe('#/components/responses/BadRequest')
+    for (const { responses } of all())
+      expect(responses[401]?.$ref).toBe('#/components/responses/Unauthorized')
+  })
+
+  it('show the very body of each error of the table that a request can meet', () => {
+    const text = JSON.stringify(document.components.responses)
+    const early: number[] = [405, 408, 431]
+    for (const [code, row] of Object.entries(errors))
+      if (!early.includes(row.status)) expect(text).toContain(`"${code}":{"value":`)
+  })
+
+  it('carry the rate-limit headers, as successes of limited operations do', () => {
+    const limited = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
+    expect(Object.keys((document.components.responses?.TooManyRequests?.headers ?? {}) as object)).toEqual([
+      ...limited,
+      'Retry-After',
+    ])
+    expect(Object.keys(described('lists.create')?.responses[201]?.headers ?? {})).toEqual([
+      ...limited,
+      'Idempotent-Replayed',
+    ])
+    expect(described('account.show')?.responses[200]?.headers).toBeUndefined()
+    expect(operation('account.show').rate).toEqual({ plan: false })
+  })
+})
