@@ -16,27 +16,28 @@ type Text = string | readonly string[]
 
 /** Describes what a schema takes; optional, default and nullable ones as what they wrap. */
 export function kindOf(schema: z.core.$ZodType): Kind {
-  const { inner, description, preset } = unwrap(schema)
+  const layers = layersOf(schema)
+  const preset = layers.find((layer) => layer instanceof z.ZodDefault)?.def.defaultValue
   return {
-    ...typeOf(inner),
+    ...typeOf(bare(schema)),
     required: schema._zod.optin === undefined,
-    description,
+    description: layers.map((layer) => z.globalRegistry.get(layer)?.description).find(Boolean) ?? '',
     ...(preset === undefined ? {} : { default: preset }),
   }
 }
 
-function unwrap(schema: z.core.$ZodType) {
-  let inner = schema
-  let preset: unknown
-  let description = ''
-  for (;;) {
-    description ||= z.globalRegistry.get(inner)?.description ?? ''
-    if (inner instanceof z.ZodDefault) preset = inner.def.defaultValue
-    if (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable || inner instanceof z.ZodDefault)
-      inner = inner.def.innerType
-    else return { inner, description, preset }
-  }
-}
+type Wrapper = z.ZodOptional | z.ZodNullable | z.ZodDefault
+
+const isWrapper = (schema: z.core.$ZodType): schema is Wrapper =>
+  schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable
+
+/** A schema and those it wraps, outermost first. */
+const layersOf = (schema: z.core.$ZodType): z.core.$ZodType[] =>
+  isWrapper(schema) ? [schema, ...layersOf(schema.def.innerType)] : [schema]
+
+/** What a schema wraps. */
+const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
+  isWrapper(schema) ? bare(schema.def.innerType) : schema
 
 function typeOf(schema: z.core.$ZodType): Pick<Kind, 'type' | 'values' | 'item'> {
   if (schema instanceof z.ZodBoolean) return { type: 'boolean' }
@@ -52,7 +53,7 @@ function typeOf(schema: z.core.$ZodType): Pick<Kind, 'type' | 'values' | 'item'>
  * single value given several times the last counts.
  */
 export function coerceField(schema: z.core.$ZodType, given: Text): unknown {
-  const { inner } = unwrap(schema)
+  const inner = bare(schema)
   const texts = typeof given === 'string' ? [given] : given
   if (inner instanceof z.ZodArray) return texts.flatMap((text) => items(inner.element, text))
   if (inner instanceof z.ZodObject || inner instanceof z.ZodRecord) return object(texts) ?? given

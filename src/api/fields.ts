@@ -40,7 +40,7 @@ export const keyword = (): z.ZodString =>
   text('Words, "phrases", AND, OR, NOT and parentheses', bounds.keyword)
 
 /** The id of a resource in a path; one that is no uuid is simply not found. */
-export const pathId = (description: string): z.ZodString => text(description, 200)
+export const pathId = (description: string): z.ZodString => text(description, bounds.url)
 
 /** An id or a slug: no white space and no comma. */
 export const id = (description: string): z.ZodString =>

@@ -8,8 +8,9 @@ import type { OperationId } from './table.js'
 type Fields = Readonly<Record<string, unknown>>
 type Row = Refusal['error']
 
-/** How many sentences an answer holds at most. */
+/** How many sentences an answer holds at most, and how many issues are read for them. */
 const maxSentences = 5
+const maxIssues = 100
 /** The specification answers missing dates as it answers malformed ones. */
 const missingIsInvalid: ReadonlySet<OperationId> = new Set<OperationId>(['credits.consumption'])
 
@@ -35,9 +36,11 @@ function refusal(
   if (keys.length > 0 && !missingIsInvalid.has(id))
     return new ApiError('missing_keys', { keys: keys.join(', ') })
   const row = severest(issues.map(rowOf))
-  const sentences = issues.filter((issue) => rowOf(issue) === row).map((issue) => sentenceOf(issue, fields))
-  if (row === 'missing_keys') return new ApiError(row, { keys: [...new Set(sentences)].join(', ') })
-  return new ApiError(row, { reason: joined([...new Set(sentences)]) })
+  const told = issues.filter((issue) => rowOf(issue) === row).slice(0, maxIssues)
+  const sentences = [...new Set(told.map((issue) => sentenceOf(issue, fields)))]
+  return row === 'missing_keys'
+    ? new ApiError(row, { keys: sentences.join(', ') })
+    : new ApiError(row, { reason: joined(sentences) })
 }
 
 /** Required fields that are not there, in the order of the schema. */
@@ -53,10 +56,8 @@ const severest = (rows: readonly Row[]): Row =>
 const rowOf = (issue: z.core.$ZodIssue): Row =>
   issue.code === 'custom' ? ((issue.params?.error as Row | undefined) ?? 'invalid') : 'invalid'
 
-function joined(sentences: readonly string[]): string {
-  const more = sentences.length - maxSentences
-  return sentences.slice(0, maxSentences).join('; ') + (more > 0 ? `; and ${more} more` : '')
-}
+const joined = (sentences: readonly string[]): string =>
+  sentences.slice(0, maxSentences).join('; ') + (sentences.length > maxSentences ? '; and more' : '')
 
 function sentenceOf(issue: z.core.$ZodIssue, fields: Fields): string {
   if (issue.path.length === 0) return issue.message

@@ -59,7 +59,8 @@ export const notTogether = (key: string, ...others: string[]) =>
 export const inOrder = (from: string, to: string) =>
   rule((fields) => {
     const [low, high] = [fields[from], fields[to]]
-    const ordered = typeof low !== typeof high || (low as number | string) <= (high as number | string)
+    const comparable = isGiven(low) && typeof low === typeof high
+    const ordered = !comparable || (low as number | string) <= (high as number | string)
     return ordered
       ? undefined
       : invalid(`${from} must not be ${typeof low === 'string' ? 'after' : 'above'} ${to}`)

@@ -70,9 +70,10 @@ export function mapColumns(request: MappingRequest): Mapping {
   const notes: string[] = []
   for (const guess of guesses(request)) {
     if (taken.has(guess.at)) continue
+    if (guess.rank === lastResort && identified(request, filled)) continue
     const winner = filled.get(guess.field)
     if (winner) {
-      const lesser = guess.rank === likely && winner.rank < likely
+      const lesser = guess.rank >= likely && winner.rank < likely
       if (winner.by !== 'pin' && !lesser) notes.push(passedOver(guess, winner))
       continue
     }
@@ -134,11 +135,12 @@ function unknown(kind: 'field' | 'column', name: string, known: readonly string[
 }
 
 interface Guess extends MappedColumn {
-  /** -1 for a pin, 0 for the field's own name, 1 for a sure synonym, 2 for a likely one. */
+  /** -1 for a pin, 0 for the field's own name, 1 for a sure synonym, 2 for a likely one, 3 for a last resort. */
   readonly rank: number
 }
 
 const likely = 2
+const lastResort = 3
 
 const mapped = (guess: Guess | undefined): MappedColumn[] =>
   guess ? [{ field: guess.field, column: guess.column, at: guess.at, by: guess.by }] : []
@@ -147,8 +149,8 @@ const mapped = (guess: Guess | undefined): MappedColumn[] =>
 function guesses({ header, fields, subject }: MappingRequest): Guess[] {
   const found = fields.flatMap((field) => {
     const known = synonyms[subject][field]
-    const ranks = [[field], known?.sure ?? [], known?.likely ?? []].map(
-      (names) => new Set(names.split(',').map(normaliseName)),
+    const ranks = [field, known?.sure, known?.likely, known?.lastResort].map(
+      (names) => new Set(names?.split(',').map(normaliseName)),
     )
     return header.flatMap((column, at): Guess[] => {
       const name = normaliseName(column)
@@ -166,14 +168,19 @@ function passedOver(guess: Guess, winner: MappedColumn): string {
   )
 }
 
-function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, MappedColumn>): void {
-  const anyOf =
-    request.anyOf ?? identifying[request.subject].filter((field) => request.fields.includes(field))
-  const given = (field: string) => filled.has(field) || request.constants?.[field] !== undefined
-  if (anyOf.length === 0 || anyOf.some(given)) return
-  const [first = 'field'] = anyOf
+const needed = ({ anyOf, subject, fields }: MappingRequest): readonly string[] =>
+  anyOf ?? identifying[subject].filter((field) => fields.includes(field))
+
+/** Whether something says which company or person a row is about. */
+const identified = (request: MappingRequest, filled: ReadonlyMap<string, unknown>): boolean =>
+  needed(request).some((field) => filled.has(field) || request.constants?.[field] !== undefined)
+
+function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknown>): void {
+  const fields = needed(request)
+  if (fields.length === 0 || identified(request, filled)) return
+  const [first = 'field'] = fields
   throw new MappingError(
-    `No column of the file is known to hold ${anyOf.join(', ')}. ` +
+    `No column of the file is known to hold ${fields.join(', ')}. ` +
       `The file has: ${request.header.map((name) => `"${name}"`).join(', ')}. ` +
       `Say which column it is, for example: --map ${first}="${request.header.find((name) => name !== '') ?? 'Column'}"`,
   )

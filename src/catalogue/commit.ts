@@ -13,7 +13,7 @@ export interface CommitPorts {
 }
 
 /** How long one transaction writes, so that no other process waits for an import, in milliseconds. */
-const transactionMs = 50
+const transactionMs = 80
 
 /** Writes records in transactions that are short; the tally counts what is committed. */
 export async function commit(records: readonly Prepared[], tally: Tally, ports: CommitPorts): Promise<void> {

@@ -1,12 +1,9 @@
 import { companySizes } from '../api/ids.js'
-import type { Account } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import type { StoredAccount } from './account.js'
 import type { PreparedCompany } from './company.js'
 import { writeHistory } from './headcount.js'
 import { type Candidate, companiesAt } from './match.js'
-import { cleanedName, foldName } from './name.js'
-import type { Profile } from './profile.js'
 import { writeUses } from './technologies.js'
 import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
@@ -16,15 +13,17 @@ export async function writeCompany(
   writing: Writing,
   prepared: PreparedCompany,
 ): Promise<{ readonly key: number; readonly written: Written }> {
-  const existing = await existingCompany(writing.connection, prepared)
-  const before = existing ? (JSON.parse(existing.record) as StoredAccount) : undefined
-  const after = merged(before, prepared.account, writing.ids.uuid)
+  const { connection, ids } = writing
+  const { account, uses, history } = prepared
+  const existing = await existingCompany(connection, prepared)
+  const before = existing && (JSON.parse(existing.record) as StoredAccount)
   const key = existing?.key ?? (await writing.nextKey('companies'))
-  const record = JSON.stringify(after)
-  if (record !== existing?.record)
-    await writeRow(writing.connection, key, existing, prepared.profiles, after, record)
-  if (prepared.uses) await writeUses(writing, key, before?.technologies ?? [], prepared.uses)
-  if (prepared.history) await writeHistory(writing.connection, key, prepared.history)
+  const after = { id: before?.id ?? account.id ?? ids.uuid(), ...before, ...account }
+  if (before) after.id = before.id
+  await writeRow(connection, key, existing, prepared, after)
+  await writeWords(connection, key, before, after)
+  if (uses) await writeUses(writing, key, before?.technologies ?? [], uses)
+  if (history) await writeHistory(connection, key, history)
   return { key, written: existing ? 'updated' : 'added' }
 }
 
@@ -50,25 +49,6 @@ export async function existingCompany(
   return undefined
 }
 
-function merged(
-  before: StoredAccount | undefined,
-  given: Partial<Account>,
-  uuid: () => string,
-): StoredAccount {
-  const { id = before?.id ?? uuid() } = given
-  const derived: Partial<Account> = {}
-  if (given.name && given.cleaned_name === undefined) derived.cleaned_name = cleanedName(given.name)
-  if (given.headcount != null && given.employee_range === undefined)
-    derived.employee_range = sizeOf(given.headcount)
-  return { ...before, ...derived, ...given, id: before?.id ?? id }
-}
-
-function sizeOf(headcount: number): (typeof companySizes)[number] {
-  const tops = [0, 10, 50, 200, 500, 1_000, 5_000, 10_000]
-  const at = tops.findIndex((top) => headcount <= top)
-  return companySizes[at < 0 ? companySizes.length - 1 : Math.max(at, 1)] ?? '10001+'
-}
-
 const insert = `INSERT INTO companies
   (domain, network_id, slug, name, country, industry, size, headcount, record, key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const update = `UPDATE companies SET
@@ -78,40 +58,41 @@ async function writeRow(
   connection: Connection,
   key: number,
   existing: Candidate | undefined,
-  profiles: readonly Profile[],
+  { profiles, name }: PreparedCompany,
   account: StoredAccount,
-  record: string,
 ): Promise<void> {
-  const id = profiles.find((profile) => profile.id !== undefined)?.id ?? existing?.network_id ?? null
-  const slug = profiles.find((profile) => profile.slug !== undefined)?.slug ?? existing?.slug ?? null
-  const size = account.employee_range ? companySizes.indexOf(account.employee_range) : null
+  const record = JSON.stringify(account)
+  if (record === existing?.record) return
   await connection.run(
     existing ? update : insert,
     account.domain ?? null,
-    id,
-    slug,
-    account.name ? foldName(account.name) : null,
+    profiles.find(({ id }) => id !== undefined)?.id ?? existing?.network_id ?? null,
+    profiles.find(({ slug }) => slug !== undefined)?.slug ?? existing?.slug ?? null,
+    name ?? existing?.name ?? null,
     account.country ?? null,
     account.industry_id ?? null,
-    size,
+    account.employee_range ? companySizes.indexOf(account.employee_range) : null,
     account.headcount ?? null,
     record,
     key,
   )
-  const words = wordsOf(account)
-  if (existing && sameWords(words, wordsOf(JSON.parse(existing.record) as StoredAccount))) return
-  await connection.run(
-    'INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)',
-    key,
-    ...words,
-  )
 }
 
-/** What keyword searches look through. */
+const replaceWords = 'INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
+
+/** Keeps what keyword searches look through. */
+async function writeWords(
+  connection: Connection,
+  key: number,
+  before: StoredAccount | undefined,
+  after: StoredAccount,
+): Promise<void> {
+  const [name, about] = wordsOf(after)
+  if (before && wordsOf(before).join('\n') === `${name}\n${about}`) return
+  await connection.run(replaceWords, key, name, about)
+}
+
 const wordsOf = (account: StoredAccount): [name: string, about: string] => [
   account.name ?? '',
   [account.description, account.industry, ...(account.technologies ?? [])].filter(Boolean).join(' '),
 ]
-
-const sameWords = (a: readonly string[], b: readonly string[]): boolean =>
-  a.every((text, at) => text === b[at])

@@ -1,8 +1,10 @@
+import { companySizes } from '../api/ids.js'
 import type { Account } from '../engine/ports.js'
 import { domainOf } from './domain.js'
 import { type Fields, readFields } from './fields.js'
 import { type HeadcountEntry, readHistory } from './headcount.js'
 import type { Given } from './kind.js'
+import { cleanedName, foldName } from './name.js'
 import { type Profile, profileOf } from './profile.js'
 import { readUses, type TechnologyUse } from './technologies.js'
 import { short, sizeNamed, Unreadable } from './values.js'
@@ -10,6 +12,8 @@ import { short, sizeNamed, Unreadable } from './values.js'
 /** A company read from a file or the sample, ready to be written. */
 export interface PreparedCompany {
   readonly account: Partial<Account>
+  /** Folded name. */
+  readonly name: string | undefined
   readonly profiles: readonly Profile[]
   readonly uses: readonly TechnologyUse[] | undefined
   readonly history: readonly HeadcountEntry[] | undefined
@@ -26,12 +30,12 @@ export function prepareCompany(given: Given): PreparedCompany {
   if (domain === undefined && profiles.length === 0)
     throw new Unreadable('a company needs a domain, a network_id or a network_url')
   const uses = readUses(technologies, technology_details)
+  if (domain !== undefined) account.domain = domain
+  if (account.name !== undefined) account.cleaned_name ??= cleanedName(account.name)
+  if (account.headcount !== undefined) account.employee_range ??= sizeOf(account.headcount)
   return {
-    account: {
-      ...(account as Partial<Account>),
-      ...(domain === undefined ? {} : { domain }),
-      ...(uses === undefined ? {} : { technologies: uses.map(({ slug }) => slug) }),
-    },
+    account: uses ? { ...account, technologies: uses.map(({ slug }) => slug) } : account,
+    name: account.name === undefined ? undefined : foldName(account.name),
     profiles,
     uses,
     history: headcount_history === undefined ? undefined : readHistory(headcount_history),
@@ -53,4 +57,10 @@ function profilesOf({ network_url, network_id }: Fields<'companies'>): Profile[]
   if (profile?.kind !== 'company')
     throw new Unreadable(`network_url: '${short(network_url)}' is not the profile url of a company`)
   return profiles.some(({ id }) => id === profile.id) ? profiles : [...profiles, profile]
+}
+
+function sizeOf(headcount: number): (typeof companySizes)[number] {
+  const tops = [0, 10, 50, 200, 500, 1_000, 5_000, 10_000]
+  const at = tops.findIndex((top) => headcount <= top)
+  return companySizes[at < 0 ? companySizes.length - 1 : Math.max(at, 1)] ?? '10001+'
 }

@@ -1,4 +1,5 @@
 import { type CommitPorts, commit } from './commit.js'
+import { countryCodes } from './country-codes.js'
 import type { Given, Kind } from './kind.js'
 import { type Prepared, preparers } from './preparers.js'
 import { ImportError, type ImportReport, newTally, reject, type Tally } from './report.js'
@@ -56,6 +57,7 @@ async function importRows(
   onProgress?: (done: number) => void,
 ): Promise<ImportReport> {
   const tally = newTally()
+  const coded = countryCodes()
   const report = (): ImportReport => ({
     ...tally,
     rejected: [...tally.rejected],
@@ -64,7 +66,7 @@ async function importRows(
   })
   try {
     for await (const rows of portions) {
-      await commit(prepareAll(kind, rows, tally), tally, ports)
+      await commit(prepareAll(kind, rows, tally, coded), tally, ports)
       onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
     }
   } catch (error) {
@@ -74,12 +76,17 @@ async function importRows(
   return report()
 }
 
-function prepareAll(kind: Kind, rows: readonly Row[], tally: Tally): Prepared[] {
+function prepareAll(
+  kind: Kind,
+  rows: readonly Row[],
+  tally: Tally,
+  coded: (given: Given) => Given,
+): Prepared[] {
   const prepared: Prepared[] = []
   for (const row of rows) {
     try {
       if ('reason' in row) reject(tally, row)
-      else prepared.push({ line: row.line, write: preparers[kind](row.given) })
+      else prepared.push({ line: row.line, write: preparers[kind](coded(row.given)) })
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
       reject(tally, { line: row.line, reason: error.message })

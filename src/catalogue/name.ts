@@ -13,15 +13,15 @@ const letters: Readonly<Record<string, string>> = {
   ı: 'i',
 }
 
+/** Words of two letters or more, one space apart: nothing to fold. */
+const plainWords = /^[a-z0-9]{2,}(?: [a-z0-9]{2,})*$/
+
 /** Text without accents, case and punctuation, words one space apart; initials run together (`S.A.` is `sa`). */
 export function foldText(text: string): string {
-  return joinInitials(
-    plainLetters(text)
-      .replace(/['’`´]/g, '')
-      .replace(/[&+]/g, ' and ')
-      .replace(/[^\p{L}\p{N}]+/gu, ' ')
-      .trim(),
-  )
+  const plain = plainLetters(text)
+  if (plainWords.test(plain)) return plain
+  const spelt = plain.replace(/['’`´]/g, '').replace(/[&+]/g, ' and ')
+  return joinInitials(spelt.replace(ascii.test(spelt) ? /[^a-z0-9]+/g : /[^\p{L}\p{N}]+/gu, ' ').trim())
 }
 
 /**
@@ -38,14 +38,13 @@ export function foldName(name: string): string {
 export function cleanedName(name: string): string {
   const core = detached(name).trim()
   const wanted = foldName(core)
-  for (let end = core.length; end > 0; end = cutWord(core, end)) {
+  if (foldText(core) === wanted) return core
+  for (let end = core.length; end > 0; end = core.slice(0, end).search(/[\s,.(]+[^\s,.(]*$/)) {
     const rest = core.slice(0, end)
     if (foldText(rest) === wanted) return rest.replace(/[\s,&.(–-]+$/u, '') || rest
   }
   return core
 }
-
-const cutWord = (text: string, end: number): number => text.slice(0, end).search(/[\s,.(]+[^\s,.(]*$/u)
 
 function plainLetters(text: string): string {
   const lower = text.toLowerCase()

@@ -17,7 +17,7 @@ export interface Rows {
 }
 
 /** Rows that are handed on together. */
-export const portion = 500
+export const portion = 2_000
 
 /** Opens a CSV or NDJSON file given as bytes. */
 export async function openRows(

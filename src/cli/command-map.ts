@@ -1,7 +1,9 @@
 import type { Command, Option } from 'commander'
-import { operations } from '../api/table.js'
+import { shapeOf } from '../api/shapes.js'
+import { type Operation, operations } from '../api/table.js'
 import { handwritten } from './commands/index.js'
 import { limitsText, priceText } from './facts.js'
+import { fieldsOfSchema } from './fields.js'
 import { operationCommand } from './operation-command.js'
 import type { Shell } from './shell.js'
 
@@ -26,6 +28,7 @@ export interface MappedCommand {
     readonly name: string
     readonly required: boolean
     readonly description: string
+    readonly values?: readonly string[]
   }[]
   readonly options: readonly MappedOption[]
   readonly operation?: string
@@ -52,7 +55,7 @@ export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
       const words = row.command.split(' ')
       const command = await operationCommand(shell, words.at(-1) ?? '', row)
       return {
-        ...facts(command, row.command),
+        ...facts(command, row.command, await fieldValues(row)),
         ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
         operation: row.id,
         method: row.method,
@@ -63,7 +66,7 @@ export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
       }
     }),
   )
-  const written = await Promise.all(Object.values(handwritten).map(async ({ load }) => (await load())(shell)))
+  const written = await Promise.all(Object.values(handwritten).map(async ({ load }) => (await load())(shell, () => commandMap(shell))))
   return [
     ...derived,
     ...[...written, commandsCommand(shell)].flatMap((command) => leaves(command, command.name())),
@@ -73,10 +76,20 @@ export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
 /** The commands below one that do something. */
 function leaves(command: Command, path: string): MappedCommand[] {
   const below = command.commands.flatMap((each) => leaves(each, `${path} ${each.name()}`))
-  return below.length === 0 ? [facts(command, path)] : below
+  // A group lists no options; a command that has others below it and does something itself does.
+  const acts = below.length === 0 || command.options.some((option) => !option.hidden)
+  return acts ? [facts(command, path), ...below] : below
 }
 
-function facts(command: Command, path: string): MappedCommand {
+type Values = ReadonlyMap<string, readonly string[]>
+
+/** The words that the fields of a request take, by option. */
+async function fieldValues(row: Operation): Promise<Values> {
+  const fields = fieldsOfSchema((await shapeOf(row.id)).input)
+  return new Map(fields.map(({ flag, kind }) => [`--${flag}`, kind.values ?? kind.item?.values ?? []]))
+}
+
+function facts(command: Command, path: string, values: Values = new Map()): MappedCommand {
   return {
     command: path,
     summary: command.description(),
@@ -84,16 +97,21 @@ function facts(command: Command, path: string): MappedCommand {
       name: argument.name(),
       required: argument.required,
       description: argument.description,
+      ...(argument.argChoices ? { values: argument.argChoices } : {}),
     })),
-    options: command.options.filter((option) => !option.hidden).map(mapped),
+    options: command.options.filter((option) => !option.hidden).map((option) => mapped(option, values)),
   }
 }
 
-const mapped = (option: Option): MappedOption => ({
-  flags: option.flags,
-  name: option.long ?? option.short ?? '',
-  description: option.description,
-  takes_value: option.required || option.optional,
-  ...(option.argChoices ? { values: option.argChoices } : {}),
-  group: option.helpGroupHeading?.replace(/:$/, '') ?? null,
-})
+function mapped(option: Option, values: Values): MappedOption {
+  const name = option.long ?? option.short ?? ''
+  const words = option.argChoices ?? values.get(name) ?? []
+  return {
+    flags: option.flags,
+    name,
+    description: option.description,
+    takes_value: option.required || option.optional,
+    ...(words.length === 0 ? {} : { values: words }),
+    group: option.helpGroupHeading?.replace(/:$/, '') ?? null,
+  }
+}

@@ -53,7 +53,8 @@ export async function buildProgram(shell: Shell, argv: readonly string[]): Promi
       ),
     )
   for (const [name, { summary, group, load }] of Object.entries(others)) {
-    const command = name === area ? (await load())(shell) : stub(name, summary)
+    const map = async () => (await import('./command-map.js')).commandMap(shell)
+    const command = name === area ? (await load())(shell, map) : stub(name, summary)
     program.addCommand(command.helpGroup(headings[group]))
   }
   checkWord(program, area, 'prospect')

@@ -14,17 +14,23 @@ export interface Waiting {
 const promptRefusals = 10
 const lateMs = 1_000
 
+/** Keys whose hashes are remembered; a server sees few keys many times. */
+const rememberedKeys = 1_000
+
 /** Finds out who is asking. Missing, malformed, unknown, revoked and expired keys are refused alike: 401. */
 export function createAccess(
   store: Store,
   waiting: Waiting,
 ): (apiKey: string | undefined) => Promise<Principal> {
   const refuse = createRefusal(waiting)
+  const hashes = new Map<string, string>()
   return async (apiKey) => {
-    const known = apiKey !== undefined && isKey(apiKey)
-    const hash = known ? hashKey(apiKey) : undefined
+    if (apiKey === undefined) return await refuse()
+    const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
     const principal = hash && (await store.read((reads) => reads.principal(hash)))
     if (!principal || !isValid(principal, waiting.clock.now())) return await refuse()
+    // Only keys that were accepted are remembered, so that guesses cannot crowd them out.
+    if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)
     return principal
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { ApiError } from '../api/errors.js'
 import type { Operation } from '../api/table.js'
 import type { Ids, Store, StoredReply, Transaction } from './ports.js'
@@ -20,9 +20,7 @@ export function idempotencyKey(header: string | undefined): string | undefined {
 
 /** What makes two requests the same: operation and fields, whatever the order of their keys. */
 export const fingerprintOf = (operation: Operation, fields: unknown): string =>
-  createHash('sha256')
-    .update(`${operation.method} ${operation.path} ${canonical(fields)}`)
-    .digest('base64url')
+  hash('sha256', `${operation.method} ${operation.path} ${canonical(fields)}`, 'base64url')
 
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Ids } from './ports.js'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -23,13 +23,13 @@ export function isKey(text: string): boolean {
 }
 
 /** What is stored of a key. */
-export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex')
+export const hashKey = (key: string): string => hash('sha256', key)
 
 /** The beginning of a key, enough to recognise it and useless to an attacker. */
 export const hintOf = (key: string): string => key.slice(0, prefix.length + 4)
 
 function checksum(body: string): string {
-  const digest = createHash('sha256').update(`prospect key ${body}`).digest()
+  const digest = hash('sha256', `prospect key ${body}`, 'buffer')
   let check = ''
   for (let at = 0; at < checkLength; at++) check += alphabet[(digest[at] ?? 0) % 62]
   return check

@@ -35,7 +35,7 @@ describe('validate', () => {
   it('tells no more than five things', async () => {
     const companies = new Array(9).fill({ name: 7 })
     expect(await refusalOf('lists.create', { name: 'x', companies })).toMatch(
-      /companies\.4\.name must be text; and 4 more$/,
+      /companies\.4\.name must be text; and more$/,
     )
   })
 

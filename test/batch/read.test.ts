@@ -53,7 +53,9 @@ describe('encodings', () => {
   })
 
   test('another encoding is read when it is named', async () => {
-    const read = await readAll(Buffer.from('name,city\nZürich AG,Genève\n', 'latin1'), { encoding: 'windows-1252' })
+    const read = await readAll(Buffer.from('name,city\nZürich AG,Genève\n', 'latin1'), {
+      encoding: 'windows-1252',
+    })
     expect(read.cells).toEqual([['Zürich AG', 'Genève']])
   })
 
@@ -160,7 +162,12 @@ describe('rows', () => {
 describe('what is no table is refused with its line', () => {
   test.each<[string, string | Uint8Array, number | undefined, RegExp]>([
     ['an unclosed quote', 'a,b\n1,2\n3,"x\n4,5\n6,7\n', 3, /never closed/],
-    ['an unclosed quote after quoted line ends', 'a,b\r\n"1\r\n2",x\r\n\r\n"3,y\r\n4,z\r\n', 5, /never closed/],
+    [
+      'an unclosed quote after quoted line ends',
+      'a,b\r\n"1\r\n2",x\r\n\r\n"3,y\r\n4,z\r\n',
+      5,
+      /never closed/,
+    ],
     ['an unclosed quote that a later one seems to close', 'a,b\n1,"x\n2,"y"\n', 2, /closing quote/],
     ['text after a closing quote', 'a,b\n1,2\n"x"y,3\n', 3, /closing quote/],
     ['a quote within an unquoted cell', 'a,b\n5" pipe,2\n', 2, /middle of an unquoted cell/],
@@ -168,7 +175,12 @@ describe('what is no table is refused with its line', () => {
     ['a NUL in UTF-16', utf16le('\ufeffa,b\n1,2\n3,\0\n'), 3, /NUL/],
     ['invalid UTF-8', Buffer.from([...Buffer.from('a,b\n1,2\n3,'), 0xff, 0x0a, 0x41]), 3, /--encoding/],
     ['a character that ends with the file', Buffer.from([...Buffer.from('a,b\n1,'), 0xe2, 0x82]), 2, /UTF-8/],
-    ['invalid UTF-16', Buffer.concat([utf16le('\ufeffa,b\n1,2\n'), Buffer.from([0x00, 0xd8, 0x41, 0x00])]), 1, /utf-16le/],
+    [
+      'invalid UTF-16',
+      Buffer.concat([utf16le('\ufeffa,b\n1,2\n'), Buffer.from([0x00, 0xd8, 0x41, 0x00])]),
+      1,
+      /utf-16le/,
+    ],
     ['two columns of one name', 'x\ty\tx\n1\t2\t3\n', 1, /columns 1 and 3 are both named "x"/],
     ['two columns of one name below a sep= line', 'sep=,\nx,x\n', 2, /both named/],
     ['a header of empty cells', '\n,,\n1,2,3\n', 2, /empty/],
@@ -200,14 +212,24 @@ describe('what is no table is refused with its line', () => {
 
 const cell = fc.oneof(
   { weight: 3, arbitrary: fc.stringMatching(/^[a-zA-Z0-9 .:/?=&@-]{0,12}$/) },
-  { weight: 2, arbitrary: fc.array(fc.constantFrom('"', ',', ';', '\t', '|', '\r', '\n', '\r\n', 'é', '日', '𝒜', "'", ' ')).map((parts) => parts.join('')) },
-  { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 8 }).filter((text) => !text.includes('\0')) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .array(fc.constantFrom('"', ',', ';', '\t', '|', '\r', '\n', '\r\n', 'é', '日', '𝒜', "'", ' '))
+      .map((parts) => parts.join('')),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.string({ unit: 'grapheme', maxLength: 8 }).filter((text) => !text.includes('\0')),
+  },
 )
 
 const generated = fc.record({
   table: fc
     .integer({ min: 2, max: 5 })
-    .chain((width) => fc.array(fc.array(cell, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 8 })),
+    .chain((width) =>
+      fc.array(fc.array(cell, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 8 }),
+    ),
   delimiter: fc.constantFrom(',', ';', '\t', '|'),
   lineEnd: fc.constantFrom('\n', '\r\n', '\r'),
   alwaysQuoted: fc.boolean(),
@@ -221,7 +243,8 @@ type Generated = typeof generated extends fc.Arbitrary<infer T> ? T : never
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
 
 function write({ table, delimiter, lineEnd, alwaysQuoted, finalLineEnd }: Generated): string {
-  const one = (text: string) => (alwaysQuoted || /["\r\n]/.test(text) || text.includes(delimiter) ? quoted(text) : text)
+  const one = (text: string) =>
+    alwaysQuoted || /["\r\n]/.test(text) || text.includes(delimiter) ? quoted(text) : text
   const rows = table.map((row) => row.map(one).join(delimiter))
   return rows.join(lineEnd) + (finalLineEnd ? lineEnd : '')
 }
@@ -242,7 +265,8 @@ test('5,000 generated tables are read as they were written, whatever the pieces 
       const encode: (text: string) => Buffer = encoders[one.label as keyof typeof encoders]
       const texts = decode(inPieces(encode(write(one)), one.pieces), { label: one.label, mark: 0 })
       const rows: Row[] = []
-      for await (const batch of parseRows(texts, { delimiter: one.delimiter, firstLine: 1 })) rows.push(...batch)
+      for await (const batch of parseRows(texts, { delimiter: one.delimiter, firstLine: 1 }))
+        rows.push(...batch)
       expect(rows.map((row) => row.cells)).toEqual(one.table)
     }),
     { numRuns: 5_000 },

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import type { Shell } from '../shell.js'
+import type { CommandMap } from './completion/described.js'
 
 /** A hand-written command as the program mounts it: its one line of help, and its code, loaded when it is used. */
 export interface Handwritten {
   readonly summary: string
   /** Where help lists it. */
   readonly group: 'machine' | 'data' | 'engine' | 'servers'
-  readonly load: () => Promise<(shell: Shell) => Command>
+  readonly load: () => Promise<(shell: Shell, map: CommandMap) => Command>
 }
 
 /** The commands that are not derived from the operation table, in the order of help. */

@@ -12,7 +12,7 @@ import { currentProfile } from './profile-settings.js'
 export function initCommand(shell: Shell): Command {
   const command = shell
     .command('init', 'Create a local workspace with a member, a key and credits, unless there is one')
-    .option('--workspace <name>', 'name of the workspace (default: Local)')
+    .option('--workspace <name>', 'name of the workspace (default: Local)', workspaceName)
     .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', address)
     .option('--sample', 'load sample companies and people too')
   guide(
@@ -22,6 +22,11 @@ export function initCommand(shell: Shell): Command {
       'Next: prospect accounts enrich --csv companies.csv -o enriched.csv',
   )
   return shell.action(command, (invocation) => init(shell, invocation))
+}
+
+function workspaceName(text: string): string {
+  if (!/^\S.{0,99}$/.test(text)) throw new InvalidArgumentError('Give a name of 1 to 100 characters.')
+  return text
 }
 
 function address(text: string): string {
@@ -56,23 +61,13 @@ async function choices(
   options: Invocation['options'],
   globals: GlobalOptions,
 ): Promise<Choices> {
-  const { workspace, email } = options as Choices
-  const given = { ...(workspace === undefined ? {} : { workspace }), ...(email === undefined ? {} : { email }) }
-  if (globals.yes || (await admin.workspaces()).length > 0) return given
+  const given = options as Choices
+  const isAsking = !globals.yes && (await admin.workspaces()).length === 0
+  const ask = (question: string, preset: string) => askText(context, question, globals, preset)
+  const workspace = given.workspace ?? (isAsking ? await ask('Name of the workspace', 'Local') : undefined)
+  const email = given.email ?? (isAsking ? await ask('Your e-mail address', 'me@localhost') : undefined)
   return {
-    ...(await asked(context, 'Name of the workspace', 'workspace', 'Local', globals)),
-    ...(await asked(context, 'Your e-mail address', 'email', 'me@localhost', globals)),
-    ...given,
+    ...(workspace === undefined ? {} : { workspace: workspaceName(workspace) }),
+    ...(email === undefined ? {} : { email: address(email) }),
   }
-}
-
-async function asked(
-  context: Context,
-  question: string,
-  name: keyof Choices,
-  preset: string,
-  globals: GlobalOptions,
-): Promise<Choices> {
-  const answer = await askText(context, question, globals, preset)
-  return answer === undefined ? {} : { [name]: name === 'email' ? address(answer) : answer }
 }

@@ -1,0 +1,28 @@
+/** `npm run check`: types, lint, documents, lockfile. Runs them all, and fails when one does. */
+import { ensure } from './ensure.js'
+import { runPackage } from './run.js'
+
+const checks = {
+  types: () => runPackage('typescript/bin/tsc', ['-p', '.']),
+  lint: () => runPackage('@biomejs/biome/bin/biome', ['check', '--error-on-warnings']),
+  documents: async () => tell(await (await import('./check/documents.js')).documentProblems()),
+  lockfile: async () => tell((await import('./check/lockfile.js')).lockfileProblems()),
+}
+
+/** Prints problems; 1 when there are some. */
+function tell(problems) {
+  for (const problem of problems) process.stdout.write(`${problem}\n`)
+  return problems.length > 0 ? 1 : 0
+}
+
+try {
+  await ensure()
+  for (const [name, check] of Object.entries(checks)) {
+    const code = await check()
+    process.stdout.write(`${name}: ${code === 0 ? 'in order' : 'not in order'}\n`)
+    if (code !== 0) process.exitCode = 1
+  }
+} catch (error) {
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = 1
+}

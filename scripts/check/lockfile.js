@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs'
+import { root } from '../run.js'
+
+/** What is wrong with the lockfile, one sentence each: it names versions and hashes, and no host to fetch from. */
+export function lockfileProblems() {
+  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8'))
+  const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+  const entries = Object.entries(packages).filter(([path]) => path !== '')
+  const hosts = entries.filter(([, entry]) => /^[a-z+]+:/.test(entry.resolved ?? ''))
+  const loose = entries.filter(([, entry]) => !entry.link && !entry.integrity)
+  return [
+    ...hosts.map(([path, { resolved }]) => `package-lock.json: ${path} names a host: ${resolved}`),
+    ...loose.map(([path]) => `package-lock.json: ${path} has no integrity`),
+    ...['dependencies', 'devDependencies']
+      .filter((kind) => JSON.stringify(manifest[kind]) !== JSON.stringify(packages[''][kind]))
+      .map((kind) => `package-lock.json: its ${kind} differ from package.json; run: npm install`),
+  ]
+}

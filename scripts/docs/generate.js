@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { binary, root } from '../run.js'
+import { commandReference } from './command-reference.js'
+
+const marker = '<!-- generated:'
+
+/** Every document with generated parts, as it should be now. */
+export async function generatedDocs() {
+  const [{ refresh, render, renderable }, { pending }] = await Promise.all([
+    load('src/reference/markdown.ts'),
+    load('src/engine/pending.ts'),
+  ])
+  const generated = {
+    ...Object.fromEntries(renderable.map((name) => [name, render(name)])),
+    pending: pending.length > 0 ? `${pending.map((id) => `\`${id}\``).join(', ')}.` : 'None: all of them work.',
+    commands: commandReference(await commandMap()),
+  }
+  return readdirSync(`${root}docs`)
+    .map((name) => `docs/${name}`)
+    .filter((path) => path.endsWith('.md') && readFileSync(root + path, 'utf8').includes(marker))
+    .map((path) => ({ path, text: refresh(readFileSync(root + path, 'utf8'), generated) }))
+}
+
+/** What `prospect commands --json` prints: every command with its options. */
+export async function commandMap() {
+  const home = mkdtempSync(join(tmpdir(), 'prospect-docs-'))
+  try {
+    const env = { ...process.env, PROSPECT_HOME: home }
+    const run = promisify(execFile)
+    const { stdout } = await run(process.execPath, [binary, 'commands', '--json'], { env, maxBuffer: 1e8 })
+    return JSON.parse(stdout)
+  } finally {
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** A module of the sources, bundled on the fly. */
+async function load(path) {
+  // Loaded late: when this module is, it is not yet certain that there are packages.
+  const { build } = await import('esbuild')
+  const options = { bundle: true, write: false, format: 'esm', platform: 'node' }
+  const { outputFiles } = await build({ ...options, entryPoints: [root + path] })
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`)
+}

@@ -1,0 +1,78 @@
+import { EventEmitter } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { main } from '../../../src/cli/main.js'
+
+/** How a command ended and what it said. */
+export interface Outcome {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  /** stdout read as JSON. */
+  readonly json: never
+}
+
+/** A machine of its own: one folder, thrown away at the end. */
+export interface Machine {
+  readonly home: string
+  /** Signals to the commands that run here. */
+  readonly signals: EventEmitter
+  run(argv: readonly string[], given?: { stdin?: string | Uint8Array; env?: Record<string, string> }): Promise<Outcome>
+  /** Runs with `--json` and answers what stdout held; fails when the command does. */
+  json(...argv: string[]): Promise<never>
+  remove(): void
+}
+
+class Sink extends Writable {
+  text = ''
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString('utf8')
+    done()
+  }
+}
+
+/** Makes a machine; `onOutput` hears stdout while a command is still running. */
+export function machine(onOutput: (text: string) => void = () => {}): Machine {
+  const home = mkdtempSync(join(tmpdir(), 'prospect-'))
+  const signals = new EventEmitter()
+  const run: Machine['run'] = async (argv, { stdin = '', env = {} } = {}) => {
+    const [stdout, stderr] = [new Sink(), new Sink()]
+    stdout.on('pipe', () => {})
+    const listening = Object.assign(stdout, {
+      _write(chunk: Buffer, _encoding: string, done: () => void) {
+        stdout.text += chunk.toString('utf8')
+        onOutput(stdout.text)
+        done()
+      },
+    })
+    const code = await main(argv, {
+      stdin: Readable.from([Buffer.from(stdin)]),
+      stdout: listening,
+      stderr,
+      env: { PROSPECT_HOME: home, ...env },
+      cwd: home,
+      signals: signals as unknown as NodeJS.Process,
+    })
+    return {
+      code,
+      stdout: stdout.text,
+      stderr: stderr.text,
+      get json(): never {
+        return JSON.parse(stdout.text) as never
+      },
+    }
+  }
+  return {
+    home,
+    signals,
+    run,
+    json: async (...argv) => {
+      const outcome = await run([...argv, '--json'])
+      if (outcome.code !== 0) throw new Error(`exit ${outcome.code}: ${outcome.stderr}`)
+      return outcome.json
+    },
+    remove: () => rmSync(home, { recursive: true, force: true }),
+  }
+}
