@@ -115,8 +115,10 @@ async function* converted(
     try {
       return Buffer.from(bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode())
     } catch {
+      const good = new TextDecoder(label).decode(bytes).split('\ufffd', 1)[0] ?? ''
+      lines.pass(Buffer.from(good))
       throw new CsvError(
-        `here or shortly after, the text is not valid ${label}. Name its encoding with --encoding.`,
+        `this is not valid ${label}. Name the encoding of the file with --encoding.`,
         lines.line,
       )
     }

@@ -97,15 +97,11 @@ export async function fileSink(path: string, files: Files = nodeFiles): Promise<
 
 /** Writes to a stream, such as stdout, no faster than it takes. */
 export function streamSink(stream: NodeJS.WritableStream): Sink {
+  // The failed write is told; without a listener the process would end.
+  stream.on('error', () => {})
   const write = (text: string) =>
     new Promise<void>((resolve, reject) => {
-      const failed = (error: unknown) => reject(unwritable('the output', error))
-      stream.once('error', failed)
-      stream.write(text, (error) => {
-        stream.removeListener('error', failed)
-        if (error) failed(error)
-        else resolve()
-      })
+      stream.write(text, (error) => (error ? reject(unwritable('the output', error)) : resolve()))
     })
   return { output: undefined, partial: undefined, write, finish: async () => {}, abandon: async () => {} }
 }

@@ -66,7 +66,9 @@ export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
       }
     }),
   )
-  const written = await Promise.all(Object.values(handwritten).map(async ({ load }) => (await load())(shell, () => commandMap(shell))))
+  const written = await Promise.all(
+    Object.values(handwritten).map(async ({ load }) => (await load())(shell, () => commandMap(shell))),
+  )
   return [
     ...derived,
     ...[...written, commandsCommand(shell)].flatMap((command) => leaves(command, command.name())),

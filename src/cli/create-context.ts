@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Caller } from '../api/caller.js'
 import type { Clock, Ids } from '../engine/ports.js'
 import type { Context, GlobalOptions, Streams } from './context.js'
 import { givenKey } from './credentials.js'
@@ -14,6 +15,8 @@ export interface World {
   readonly clock?: Clock
   readonly ids?: Ids
   readonly sleep?: Context['sleep']
+  /** In place of the target. */
+  readonly caller?: Caller
 }
 
 const realClock: Clock = { now: () => Date.now() }
@@ -55,7 +58,7 @@ export function createContext(streams: Streams, world: World = {}): Context {
     notify: (text) => notify(text, options),
   })
   const ownKey = once(async (options: GlobalOptions) => localKey(await ports(options)))
-  const caller = once(async (options: GlobalOptions) => localCaller(await ports(options)))
+  const caller = once(async (options: GlobalOptions) => world.caller ?? localCaller(await ports(options)))
   const given = once((options: GlobalOptions) => givenKey(streams, options))
   return {
     streams,

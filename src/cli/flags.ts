@@ -15,19 +15,12 @@ export const groups = {
   other: 'Other:',
 } as const
 
-/** Adds the options that every command takes; help does not list them until they are revealed. */
-export function addGlobals(command: Command): void {
+/** Adds the options that every command takes; only commands that do something are worth listing them in help. */
+export function addGlobals(command: Command, { hidden = false } = {}): Command {
   for (const [group, options] of globals()) {
-    for (const option of options) {
-      option.helpGroup(group)
-      command.addOption(option.hideHelp())
-    }
+    for (const option of options)
+      command.addOption(option.helpGroup(group).hideHelp(hidden || option.long === refused))
   }
-}
-
-/** Lists the global options in a command's help; only commands that do something are worth that much room. */
-export function revealGlobals(command: Command): Command {
-  for (const option of command.options) if (option.hidden && option.long !== refused) option.hideHelp(false)
   return command
 }
 
@@ -39,7 +32,7 @@ const globals = (): [string, Option[]][] => [
     [
       new Option(
         '--format <format>',
-        'format of the result (default: table on a terminal, else json)',
+        `${formats.join(' | ')} (default: table on a terminal, else json)`,
       ).choices(formats),
       new Option('--json', 'short for --format json'),
       new Option('--fields <a,b>', 'only these fields, in this order; dots reach into objects'),

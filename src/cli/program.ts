@@ -1,12 +1,11 @@
 import { Command } from 'commander'
 import { type Operation, operations } from '../api/table.js'
-import { nearest } from '../batch/nearest.js'
 import { areas } from './areas.js'
 import { type Handwritten, handwritten } from './commands/index.js'
-import { UsageError } from './exit.js'
 import { wordsOf } from './flags.js'
 import { operationCommand } from './operation-command.js'
 import { asGroup, type Shell } from './shell.js'
+import { checkWord } from './words.js'
 
 const start = `
 Start here (no account, no network):
@@ -42,7 +41,7 @@ export async function buildProgram(shell: Shell, argv: readonly string[]): Promi
     'prospect',
     'Enrich companies and contacts, know the price before, never pay twice.',
   )
-  program.option('-V, --version', 'show the version')
+  program.usage('<area> <command> [options]').option('-V, --version', 'show the version')
   program.addHelpText('after', start)
   asGroup(program)
   const [area = ''] = words
@@ -57,7 +56,7 @@ export async function buildProgram(shell: Shell, argv: readonly string[]): Promi
     const command = name === area ? (await load())(shell, map) : stub(name, summary)
     program.addCommand(command.helpGroup(headings[group]))
   }
-  checkWord(program, area, 'prospect')
+  if (area !== '') checkWord(program, area)
   return program
 }
 
@@ -103,7 +102,7 @@ async function areaCommand(
     const rows = rowsOf(`${area} ${name}`)
     command.addCommand(name === word ? await ofRows(shell, name, rows, argv) : stub(name, summaryOf(rows)))
   }
-  if (names.length > 0) checkWord(command, word ?? '', `prospect ${area}`)
+  if (names.length > 0 && word !== undefined) checkWord(command, word, `prospect ${area}`)
   return command
 }
 
@@ -121,21 +120,4 @@ function summaryOf(rows: readonly Operation[]): string {
   const flags = rows.flatMap(({ flag }) => (flag === undefined ? [] : [`--${flag}`]))
   const summary = rows.find(({ flag }) => flag === undefined)?.summary ?? ''
   return flags.length === 0 ? summary : `${summary} (also ${flags.join(', ')})`
-}
-
-/** Refuses a word that is no command, with the one that was probably meant. */
-function checkWord(parent: Command, word: string, path: string): void {
-  const names = parent.commands.map((command) => command.name())
-  if (word === '' || names.includes(word)) return
-  const meant = nearest(word, names)
-  const elsewhere = operations().filter(({ command }) => command.endsWith(` ${word}`))
-  const hint = meant
-    ? `Did you mean: ${path} ${meant}`
-    : elsewhere.length > 0
-      ? `Did you mean: ${[...new Set(elsewhere.map(({ command }) => `prospect ${command}`))].join(' or ')}`
-      : `It has: ${names.join(', ')}.`
-  throw new UsageError(
-    `${path} has no command "${word}".`,
-    `${hint.replace(/\.?$/, '.')} More: ${path} --help`,
-  )
 }

@@ -1,8 +1,9 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import type { Context, GlobalOptions } from './context.js'
-import { addGlobals, globalsOf, revealGlobals } from './flags.js'
+import { addGlobals, globalsOf, groups } from './flags.js'
 import { print, type View } from './output.js'
 import { lookOf } from './terminal.js'
+import { checkWord } from './words.js'
 
 /** What a chosen command gets: its arguments, its own options, and the global ones. */
 export interface Invocation {
@@ -34,7 +35,7 @@ export function createShell(context: Context): Shell {
     context,
     command: (name, summary) => configured(new Command(name).description(summary), context),
     action: (command, run) =>
-      revealGlobals(command).action(async () => {
+      addGlobals(command).action(async () => {
         const globals = globalsOf(command)
         code = (await run({ args: command.args, options: command.opts(), globals })) ?? 0
       }),
@@ -45,7 +46,13 @@ export function createShell(context: Context): Shell {
 
 /** An area without work of its own: without a command it shows what there is. */
 export function asGroup(command: Command): Command {
-  return command.enablePositionalOptions().action(() => command.help())
+  return addGlobals(command, { hidden: true })
+    .allowExcessArguments(true)
+    .action(() => {
+      const [word] = command.args
+      if (word !== undefined) checkWord(command, word)
+      command.help()
+    })
 }
 
 function configured(command: Command, context: Context): Command {
@@ -65,10 +72,9 @@ function configured(command: Command, context: Context): Command {
     })
     .configureHelp({
       styleTitle: look.bold,
-      showGlobalOptions: false,
+      // What an option takes is part of its description.
+      optionDescription: (option) => option.description,
       helpWidth: Math.min(look.width, 110),
     })
-  command.helpOption('-h, --help', 'show this help')
-  addGlobals(command)
-  return command
+  return command.addHelpOption(new Option('-h, --help', 'show this help').helpGroup(groups.other))
 }

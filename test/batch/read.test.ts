@@ -178,7 +178,7 @@ describe('what is no table is refused with its line', () => {
     [
       'invalid UTF-16',
       Buffer.concat([utf16le('\ufeffa,b\n1,2\n'), Buffer.from([0x00, 0xd8, 0x41, 0x00])]),
-      1,
+      3,
       /utf-16le/,
     ],
     ['two columns of one name', 'x\ty\tx\n1\t2\t3\n', 1, /columns 1 and 3 are both named "x"/],

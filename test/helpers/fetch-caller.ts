@@ -35,6 +35,7 @@ function requestOf(id: OperationId, fields: Input, options: CallOptions, baseUrl
     headers.set('content-type', 'application/json')
     return new Request(baseUrl + filled, { method, headers, body: JSON.stringify(rest) })
   }
-  const query = new URLSearchParams(Object.entries(rest).map(([name, value]) => [name, String(value)]))
+  const pairs = Object.entries(rest).map(([name, value]): [string, string] => [name, String(value)])
+  const query = new URLSearchParams(pairs)
   return new Request(`${baseUrl}${filled}${query.size > 0 ? `?${query}` : ''}`, { method, headers })
 }

@@ -11,7 +11,7 @@ export interface Outcome {
   readonly stdout: string
   readonly stderr: string
   /** stdout read as JSON. */
-  readonly json: never
+  readonly json: unknown
 }
 
 /** A machine of its own: one folder, thrown away at the end. */
@@ -21,14 +21,22 @@ export interface Machine {
   readonly signals: EventEmitter
   run(argv: readonly string[], given?: { stdin?: string | Uint8Array; env?: Record<string, string> }): Promise<Outcome>
   /** Runs with `--json` and answers what stdout held; fails when the command does. */
-  json(...argv: string[]): Promise<never>
+  json<T>(...argv: string[]): Promise<T>
   remove(): void
 }
 
 class Sink extends Writable {
   text = ''
+  readonly #heard: (text: string) => void
+
+  constructor(heard: (text: string) => void = () => {}) {
+    super()
+    this.#heard = heard
+  }
+
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString('utf8')
+    this.#heard(this.text)
     done()
   }
 }
@@ -38,18 +46,10 @@ export function machine(onOutput: (text: string) => void = () => {}): Machine {
   const home = mkdtempSync(join(tmpdir(), 'prospect-'))
   const signals = new EventEmitter()
   const run: Machine['run'] = async (argv, { stdin = '', env = {} } = {}) => {
-    const [stdout, stderr] = [new Sink(), new Sink()]
-    stdout.on('pipe', () => {})
-    const listening = Object.assign(stdout, {
-      _write(chunk: Buffer, _encoding: string, done: () => void) {
-        stdout.text += chunk.toString('utf8')
-        onOutput(stdout.text)
-        done()
-      },
-    })
+    const [stdout, stderr] = [new Sink(onOutput), new Sink()]
     const code = await main(argv, {
       stdin: Readable.from([Buffer.from(stdin)]),
-      stdout: listening,
+      stdout,
       stderr,
       env: { PROSPECT_HOME: home, ...env },
       cwd: home,
@@ -59,8 +59,8 @@ export function machine(onOutput: (text: string) => void = () => {}): Machine {
       code,
       stdout: stdout.text,
       stderr: stderr.text,
-      get json(): never {
-        return JSON.parse(stdout.text) as never
+      get json(): unknown {
+        return JSON.parse(stdout.text)
       },
     }
   }
@@ -68,10 +68,10 @@ export function machine(onOutput: (text: string) => void = () => {}): Machine {
     home,
     signals,
     run,
-    json: async (...argv) => {
+    json: async <T>(...argv: string[]) => {
       const outcome = await run([...argv, '--json'])
       if (outcome.code !== 0) throw new Error(`exit ${outcome.code}: ${outcome.stderr}`)
-      return outcome.json
+      return outcome.json as T
     },
     remove: () => rmSync(home, { recursive: true, force: true }),
   }

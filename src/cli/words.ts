@@ -1,0 +1,25 @@
+import type { Command } from 'commander'
+import { operations } from '../api/table.js'
+import { nearest } from '../batch/nearest.js'
+import { UsageError } from './exit.js'
+
+/** Refuses a word that is no command of its parent, with the one that was probably meant. */
+export function checkWord(parent: Command, word: string, path: string = pathOf(parent)): void {
+  const names = parent.commands.map((command) => command.name())
+  if (names.includes(word)) return
+  throw new UsageError(`${path} has no command "${word}".`, `${guess(word, names, path)} See: ${path} --help`)
+}
+
+function guess(word: string, names: readonly string[], path: string): string {
+  const meant = nearest(word, names)
+  if (meant !== undefined) return `Did you mean: ${path} ${meant}?`
+  const elsewhere = operations().flatMap(({ command }) =>
+    command.endsWith(` ${word}`) ? [`prospect ${command}`] : [],
+  )
+  if (elsewhere.length > 0) return `Did you mean: ${[...new Set(elsewhere)].join(' or ')}?`
+  return `It has: ${names.join(', ')}.`
+}
+
+/** The words that lead to a command. */
+const pathOf = (command: Command): string =>
+  command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()

@@ -1,0 +1,113 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openStore } from '../../../src/storage/open.js'
+import { type Machine, machine } from './run.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.json('init')
+})
+afterEach(() => here.remove())
+
+const file = (name: string) => join(here.home, name)
+const balance = async () => (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+
+/** Runs while another has the engine open. */
+async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
+  const store = await openStore(file('engine.db'))
+  await store.read((reads) => reads.clock())
+  try {
+    return await work()
+  } finally {
+    await store.close()
+  }
+}
+
+describe('engine backup', () => {
+  it('is taken while the engine is in use, and brings it back', async () => {
+    await here.json('engine', 'credits', 'set', '42')
+    const [copy] = await whileOpen(() => here.json<{ bytes: number }[]>('engine', 'backup', 'copy.db'))
+    expect(copy).toMatchObject({ database: 'engine', file: file('copy.db'), bytes: statSync(file('copy.db')).size })
+    expect(statSync(file('copy.db')).mode & 0o777).toBe(0o600)
+    await here.json('engine', 'credits', 'set', '1')
+    await here.json('engine', 'restore', 'copy.db', '--yes')
+    expect(await balance()).toBe(42)
+    expect(await here.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true })
+  })
+
+  it('takes the catalogue along', async () => {
+    const stdin = 'name,domain\nAcme,acme.example\n'
+    await here.run(['data', 'import', 'companies', '-'], { stdin })
+    expect(await here.json('engine', 'backup', 'e.db', '--catalogue', 'c.db')).toHaveLength(2)
+    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nOther,other.example\n' })
+    await here.json('engine', 'restore', 'e.db', '--catalogue', 'c.db', '--yes')
+    expect(await here.json('data', 'stats')).toMatchObject({ companies: 1 })
+  })
+
+  it('refuses an existing file and changes nothing', async () => {
+    writeFileSync(file('copy.db'), 'mine')
+    expect((await here.run(['engine', 'backup', 'copy.db'])).code).toBe(2)
+    expect((await here.run(['engine', 'backup', 'e.db', '--catalogue', 'copy.db'])).code).toBe(2)
+    expect(readFileSync(file('copy.db'), 'utf8')).toBe('mine')
+    expect(existsSync(file('e.db'))).toBe(false)
+  })
+
+  it('refuses where there is nothing to copy', async () => {
+    await here.json('engine', 'reset', '--yes')
+    expect((await here.run(['engine', 'backup', 'copy.db'])).code).toBe(2)
+  })
+})
+
+describe('engine restore', () => {
+  beforeEach(() => here.json('engine', 'backup', 'copy.db'))
+
+  it('asks for --yes where nobody can answer', async () => {
+    const { code, stderr } = await here.run(['engine', 'restore', 'copy.db'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--yes')
+  })
+
+  it('never replaces an engine in use', async () => {
+    await here.json('engine', 'credits', 'set', '7')
+    const { code, stderr } = await whileOpen(() => here.run(['engine', 'restore', 'copy.db', '--yes']))
+    expect(code).toBe(2)
+    expect(stderr).toContain('open')
+    expect(await balance()).toBe(7)
+  })
+
+  it.each(['missing.db', 'config.txt'])('refuses %s', async (name) => {
+    writeFileSync(file('config.txt'), 'not a database'.repeat(100))
+    expect((await here.run(['engine', 'restore', name, '--yes'])).code).toBe(2)
+    expect(await balance()).toBe(1_000)
+  })
+})
+
+describe('engine reset', () => {
+  it('deletes the engine and the key of this machine, and keeps the catalogue', async () => {
+    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nAcme,acme.example\n' })
+    expect(await here.json('engine', 'reset', '--yes')).toEqual({ deleted: [file('engine.db')] })
+    expect(readFileSync(file('credentials.json'), 'utf8')).not.toContain('pk_')
+    expect(await here.json('data', 'stats')).toMatchObject({ companies: 1 })
+    expect(await balance()).toBe(1_000)
+  })
+
+  it('asks for --yes where nobody can answer', async () => {
+    expect((await here.run(['engine', 'reset'])).code).toBe(2)
+    expect(existsSync(file('engine.db'))).toBe(true)
+  })
+
+  it('never deletes an engine in use', async () => {
+    const { code } = await whileOpen(() => here.run(['engine', 'reset', '--yes']))
+    expect(code).toBe(2)
+    expect(existsSync(file('engine.db'))).toBe(true)
+  })
+
+  it('has nothing to do the second time', async () => {
+    await here.json('engine', 'reset', '--yes')
+    const { json, stderr } = await here.run(['engine', 'reset', '--json'])
+    expect(json).toEqual({ deleted: [] })
+    expect(stderr).toContain('no engine')
+  })
+})

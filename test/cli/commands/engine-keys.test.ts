@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from './run.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.json('init')
+})
+afterEach(() => here.remove())
+
+const create = (...options: string[]): Promise<{ id: string; key: string; member: string }> =>
+  here.json('engine', 'keys', 'create', '--member', 'me@localhost', ...options)
+
+describe('engine keys', () => {
+  it('are shown once and work', async () => {
+    const { key, member } = await create()
+    expect(member).toBe('me@localhost')
+    const { code } = await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
+    expect(code).toBe(0)
+    expect(JSON.stringify(await here.json('engine', 'keys', 'list'))).not.toContain(key)
+    expect(readFileSync(join(here.home, 'engine.db')).includes(key)).toBe(false)
+  })
+
+  it('open only the areas of their scope', async () => {
+    const { key } = await create('--scope', 'accounts', '--scope', 'lists')
+    expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(3)
+    const keys = (await here.json('engine', 'keys', 'list')) as { scopes: unknown }[]
+    expect(keys.map(({ scopes }) => scopes)).toContainEqual(['accounts', 'lists'])
+  })
+
+  it('end when they expire', async () => {
+    const { key } = await create('--expires', '2100-01-01')
+    const asked = () => here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
+    expect((await asked()).code).toBe(0)
+    await here.json('engine', 'clock', 'set', '2100-01-02')
+    expect((await asked()).code).toBe(3)
+  })
+
+  it('are refused from the moment they are revoked', async () => {
+    const { id, key } = await create()
+    expect(await here.json('engine', 'keys', 'revoke', id)).toEqual({ id, revoked: true })
+    expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(3)
+    expect((await here.run(['engine', 'keys', 'revoke', id])).code).toBe(2)
+  })
+
+  it('of this machine are replaced after they were revoked', async () => {
+    const [own] = (await here.json('engine', 'keys', 'list')) as { id: string }[]
+    const { stderr } = await here.run(['engine', 'keys', 'revoke', own?.id ?? ''])
+    expect(stderr).toContain('key of this machine')
+    expect(readFileSync(join(here.home, 'credentials.json'), 'utf8')).not.toContain('pk_')
+    expect((await here.run(['credits'])).code).toBe(0)
+  })
+
+  it.each([
+    ['create'],
+    ['create', '--member', 'nobody@b.co'],
+    ['create', '--member', 'me@localhost', '--scope', 'everything'],
+    ['create', '--member', 'me@localhost', '--expires', '2001-01-01'],
+    ['create', '--member', 'me@localhost', '--expires', 'soon'],
+    ['revoke'],
+    ['revoke', 'no-such-id'],
+  ])('refuse %s %s %s %s %s', async (...words) => {
+    expect((await here.run(['engine', 'keys', ...words])).code).toBe(2)
+  })
+})

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { command } from './command.js'
+
+const shown = async (...argv: string[]) => (await command(argv)).stdout
+
+describe('help', () => {
+  it('shows everything there is when no command is given', async () => {
+    expect(await shown()).toMatchSnapshot()
+  })
+
+  it('shows the commands of an area', async () => {
+    expect(await shown('accounts')).toMatchSnapshot()
+  })
+
+  it('shows fields, options, price, limits and examples of a command', async () => {
+    expect(await shown('accounts', 'enrich', '--help')).toMatchSnapshot()
+  })
+
+  it('shows the fields of the row that a flag chooses', async () => {
+    const [whole, preview] = [
+      await shown('accounts', 'search', '--help'),
+      await shown('accounts', 'search', '--preview', '--help'),
+    ]
+    expect(whole).toContain('--webhook-url')
+    expect(preview).not.toContain('--webhook-url')
+    expect(preview).toContain('Preview a company search')
+  })
+
+  it('ends well, whichever way it is asked for', async () => {
+    const ways = [[], ['--help'], ['-h'], ['help'], ['accounts'], ['help', 'accounts', 'enrich'], ['credits', '-h']]
+    for (const argv of ways) expect([argv, (await command(argv)).code]).toEqual([argv, 0])
+  })
+
+  it('is the same with `help` in front as with --help behind', async () => {
+    expect(await shown('help', 'credits', 'consumption')).toBe(await shown('credits', 'consumption', '--help'))
+  })
+
+  it('keeps to the width of the terminal', async () => {
+    const { stdout } = await command(['leads', 'advanced-search', '--help'], { terminal: true, columns: 60 })
+    const options = stdout.slice(0, stdout.indexOf('Price:')).split('\n')
+    expect(Math.max(...options.map((line) => line.length))).toBeLessThanOrEqual(60)
+  })
+
+  it('sets headings in bold on a terminal only', async () => {
+    const { stdout } = await command(['accounts'], { terminal: true, env: { NO_COLOR: '' } })
+    expect(stdout).toContain('\u001b[1mUsage:\u001b[22m')
+    expect(await shown('accounts')).not.toContain('\u001b')
+  })
+})
