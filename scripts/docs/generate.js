@@ -16,7 +16,8 @@ export async function generatedDocs() {
   ])
   const generated = {
     ...Object.fromEntries(renderable.map((name) => [name, render(name)])),
-    pending: pending.length > 0 ? `${pending.map((id) => `\`${id}\``).join(', ')}.` : 'None: all of them work.',
+    pending:
+      pending.length > 0 ? `${pending.map((id) => `\`${id}\``).join(', ')}.` : 'None: all of them work.',
     commands: commandReference(await commandMap()),
   }
   return readdirSync(`${root}docs`)

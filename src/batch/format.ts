@@ -30,11 +30,15 @@ export function csvFormat(layout: Layout, choices: CsvChoices = {}): Format {
     record_delimiter: '\n',
     quote_record_delimiter: true,
   }
-  const names = choices.raw ? [...layout.header] : layout.header.map(defuse)
+  const safe = (cells: readonly string[]) => (choices.raw ? [...cells] : cells.map(defuse))
   return {
-    head: (choices.mark ? '\ufeff' : '') + stringify([names], options),
+    head: (choices.mark ? '\ufeff' : '') + stringify([safe(layout.header)], options),
     // Arrays in groups: about four times faster than the package's stream.
-    rows: (rows) => stringify(rows.map(layout.cells), options),
+    rows: (rows) =>
+      stringify(
+        rows.map((row) => safe(layout.cells(row))),
+        options,
+      ),
     tail: '',
   }
 }

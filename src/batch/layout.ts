@@ -1,5 +1,5 @@
 import type { Source, Status } from './answer.js'
-import { cellOf, defuse } from './cells.js'
+import { cellOf } from './cells.js'
 import { type ResultColumn, valueAt } from './columns.js'
 
 /** One row of the output: what came in, and what became of it. */
@@ -27,26 +27,20 @@ export interface Layout {
 }
 
 /** Input columns in order, then results (`result.NAME` where the input has that name), then the status columns. */
-export function createLayout(
-  input: readonly string[],
-  results: readonly ResultColumn[],
-  raw = false,
-): Layout {
+export function createLayout(input: readonly string[], results: readonly ResultColumn[]): Layout {
   const taken = new Set([...input, ...statusColumns])
   const named = results.map((column) => ({ path: column.path, name: freeName(column.name, taken) }))
   const fields = topLevel(results, taken)
   const appended = statusColumns.filter((name) => !input.includes(name))
   const header = [...input, ...named.map(({ name }) => name), ...appended]
   const places = statusColumns.map((name) => [name, header.indexOf(name)] as const)
-  const safe = raw ? (cell: string) => cell : defuse
   return {
     header,
     cells(row) {
       const cells: string[] = []
-      for (let at = 0; at < input.length; at++) cells.push(safe(row.cells[at] ?? ''))
-      for (const { path } of named)
-        cells.push(row.body === undefined ? '' : safe(cellOf(valueAt(row.body, path))))
-      for (const [name, at] of places) cells[at] = safe(cellOf(statusValue(row, name)))
+      for (let at = 0; at < input.length; at++) cells.push(row.cells[at] ?? '')
+      for (const { path } of named) cells.push(cellOf(valueAt(row.body, path)))
+      for (const [name, at] of places) cells[at] = cellOf(statusValue(row, name))
       return cells
     },
     record(row) {

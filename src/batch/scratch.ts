@@ -46,7 +46,7 @@ class Scratch implements Journal {
 
   constructor(driver: Driver, options: ScratchOptions) {
     this.#driver = driver
-    this.#window = options.window ?? 65_536
+    this.#window = options.window ?? 16_384
     this.#repeats = options.repeats
     this.#seen = new IdentityFilter(options.expected ?? 1_000_000)
   }

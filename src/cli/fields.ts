@@ -90,6 +90,8 @@ function check({ flag, kind }: Field, value: unknown): void {
   if (kind.type === 'number' && typeof value !== 'number') throw new UsageError(`--${flag} takes a number.`)
   if (kind.type === 'object' && (typeof value !== 'object' || Array.isArray(value)))
     throw new UsageError(`--${flag} takes key=value or a JSON object.`)
+  if (kind.item?.type === 'object' && Array.isArray(value) && value.some((item) => typeof item !== 'object'))
+    throw new UsageError(`--${flag} takes JSON objects, or key=value for an object of one key.`)
   const words = kind.values ?? kind.item?.values
   if (words) for (const word of Array.isArray(value) ? value : [value]) checkWord(flag, words, String(word))
 }

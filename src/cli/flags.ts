@@ -1,5 +1,4 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { GlobalOptions } from './context.js'
 import { UsageError } from './exit.js'
 
 /** Formats of the output. */
@@ -26,7 +25,8 @@ export function addGlobals(command: Command, { hidden = false } = {}): Command {
 
 const refused = '--api-key'
 
-const globals = (): [string, Option[]][] => [
+/** The options that every command takes, by the heading help lists them under. */
+export const globals = (): [string, Option[]][] => [
   [
     groups.output,
     [
@@ -109,81 +109,3 @@ export const repeated = (text: string, before: readonly string[] | undefined): s
   ...(before ?? []),
   text,
 ]
-
-const names = [
-  'profile',
-  'local',
-  'baseUrl',
-  'direct',
-  'format',
-  'json',
-  'fields',
-  'output',
-  'quiet',
-  'verbose',
-  'color',
-  'yes',
-  'timeout',
-  'maxWait',
-  'apiKeyFile',
-  'apiKeyStdin',
-] as const
-
-/** The global options of a command, given before or after its words; the nearest one wins. */
-export function globalsOf(command: Command): GlobalOptions {
-  const chosen: Record<string, unknown> = {}
-  for (const each of lineage(command)) {
-    const values: Record<string, unknown> = each.opts()
-    for (const name of names)
-      if (values[name] !== undefined && !isDefault(each, name)) chosen[name] = values[name]
-    if (values.noInput === true) chosen.input = false
-  }
-  return chosen as GlobalOptions
-}
-
-const isDefault = (command: Command, name: string): boolean =>
-  command.getOptionValueSource(name) === 'default'
-
-function lineage(command: Command): Command[] {
-  return command.parent ? [...lineage(command.parent), command] : [command]
-}
-
-/** Words of an argv that are not options, and where the value of a global option is skipped. */
-export function wordsOf(argv: readonly string[]): string[] {
-  const valued = new Set<string>()
-  for (const [, options] of globals()) {
-    for (const option of options)
-      if (option.required) for (const flag of [option.short, option.long]) if (flag) valued.add(flag)
-  }
-  const words: string[] = []
-  for (let at = 0; at < argv.length && argv[at] !== '--'; at++) {
-    const word = argv[at] ?? ''
-    if (!word.startsWith('-')) words.push(word)
-    else if (valued.has(word)) at++
-  }
-  return words
-}
-
-/** The global options that matter to an error, read from an argv that may not parse. */
-export function peekGlobals(argv: readonly string[]): GlobalOptions {
-  const valueAfter = (...flags: string[]): string | undefined => {
-    const at = argv.findLastIndex((word) =>
-      flags.some((flag) => word === flag || word.startsWith(`${flag}=`)),
-    )
-    const word = argv[at]
-    return word?.includes('=') ? word.slice(word.indexOf('=') + 1) : argv[at + 1]
-  }
-  const given = (flag: string) => argv.includes(flag)
-  const format = argv.some((word) => /^--format(=|$)/.test(word)) ? valueAfter('--format') : undefined
-  const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word))
-    ? valueAfter('--output', '-o')
-    : undefined
-  const known = formats.find((each) => each === format)
-  return {
-    json: given('--json'),
-    verbose: given('--verbose'),
-    quiet: given('--quiet'),
-    ...(known ? { format: known } : {}),
-    ...(output === undefined ? {} : { output }),
-  }
-}

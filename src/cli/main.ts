@@ -1,7 +1,7 @@
+import { peekGlobals } from './argv.js'
 import { outcomeOf } from './complain.js'
 import type { Streams } from './context.js'
 import { createContext, type World } from './create-context.js'
-import { peekGlobals } from './flags.js'
 import { toleratePipes, write } from './io.js'
 import { buildProgram } from './program.js'
 import { createShell } from './shell.js'

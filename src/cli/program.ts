@@ -1,8 +1,8 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { type Operation, operations } from '../api/table.js'
 import { areas } from './areas.js'
+import { wordsOf } from './argv.js'
 import { type Handwritten, handwritten } from './commands/index.js'
-import { wordsOf } from './flags.js'
 import { operationCommand } from './operation-command.js'
 import { asGroup, type Shell } from './shell.js'
 import { checkWord } from './words.js'
@@ -41,7 +41,9 @@ export async function buildProgram(shell: Shell, argv: readonly string[]): Promi
     'prospect',
     'Enrich companies and contacts, know the price before, never pay twice.',
   )
-  program.usage('<area> <command> [options]').option('-V, --version', 'show the version')
+  program
+    .usage('<area> <command> [options]')
+    .addOption(new Option('-V, --version', 'show the version').hideHelp())
   program.addHelpText('after', start)
   asGroup(program)
   const [area = ''] = words

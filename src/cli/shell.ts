@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
+import { globalsOf } from './argv.js'
 import type { Context, GlobalOptions } from './context.js'
-import { addGlobals, globalsOf, groups } from './flags.js'
+import { addGlobals, groups } from './flags.js'
 import { print, type View } from './output.js'
 import { lookOf } from './terminal.js'
 import { checkWord } from './words.js'
@@ -46,7 +47,7 @@ export function createShell(context: Context): Shell {
 
 /** An area without work of its own: without a command it shows what there is. */
 export function asGroup(command: Command): Command {
-  return addGlobals(command, { hidden: true })
+  return addGlobals(command.addHelpOption(helpOption().hideHelp()), { hidden: true })
     .allowExcessArguments(true)
     .action(() => {
       const [word] = command.args
@@ -75,6 +76,9 @@ function configured(command: Command, context: Context): Command {
       // What an option takes is part of its description.
       optionDescription: (option) => option.description,
       helpWidth: Math.min(look.width, 110),
+      minWidthToWrap: 16,
     })
-  return command.addHelpOption(new Option('-h, --help', 'show this help').helpGroup(groups.other))
+  return command.addHelpOption(helpOption())
 }
+
+const helpOption = (): Option => new Option('-h, --help', 'show this help').helpGroup(groups.other)

@@ -1,4 +1,3 @@
-import { styleText } from 'node:util'
 import type { Streams } from './context.js'
 
 type Stream = { readonly isTTY?: boolean; readonly columns?: number }
@@ -16,9 +15,9 @@ export interface Look {
 export function lookOf(stream: Stream, env: Streams['env'], color = true): Look {
   const isTerminal = stream.isTTY === true
   const colorful = isTerminal && color && !env.NO_COLOR && env.TERM !== 'dumb'
-  const style = (format: 'bold' | 'dim') => (text: string) =>
-    colorful && text ? styleText(format, text) : text
-  return { isTerminal, width: stream.columns ?? 80, bold: style('bold'), dim: style('dim') }
+  const style = (on: number, off: number) => (text: string) =>
+    colorful && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text
+  return { isTerminal, width: stream.columns ?? 80, bold: style(1, 22), dim: style(2, 22) }
 }
 
 // Control characters, and the marks that turn the direction of text: what a terminal would obey instead of show.

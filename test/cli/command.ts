@@ -85,7 +85,10 @@ export function answering(...replies: readonly Partial<Reply>[]): Caller & { rea
 export const canary = 'pk_Canary0Canary0Canary0Canary0Canary0Ca'
 
 /** A home with a fake target in front of it: no engine is opened. */
-export const keyed = (home: string): Record<string, string> => ({ PROSPECT_HOME: home, PROSPECT_API_KEY: canary })
+export const keyed = (home: string): Record<string, string> => ({
+  PROSPECT_HOME: home,
+  PROSPECT_API_KEY: canary,
+})
 
 /** A folder of the test's own. */
 export const folder = (): Promise<string> => mkdtemp(join(tmpdir(), 'prospect-cli-'))

@@ -98,7 +98,9 @@ describe('restore', () => {
     backup(at('live.db'), at('copy.db'))
     await driver.transaction((connection) => connection.run('INSERT INTO things DEFAULT VALUES'))
     expect(() => restore(at('copy.db'), at('live.db'), expected)).toThrow('Another process has')
-    expect(await driver.read((connection) => connection.get('SELECT count(*) AS n FROM things'))).toEqual({ n: 6 })
+    expect(await driver.read((connection) => connection.get('SELECT count(*) AS n FROM things'))).toEqual({
+      n: 6,
+    })
     await driver.close()
     expect(rowsIn('live.db')).toBe(6)
   })
@@ -113,7 +115,11 @@ describe('restore', () => {
   it.each([
     ['no file', async () => {}, 'There is no file'],
     ['no database', async () => writeFileSync(at('copy.db'), 'x'.repeat(5_000)), 'is not a database'],
-    ['another kind', async () => new Database(at('copy.db')).exec('CREATE TABLE others (id)').close(), 'is not a backup'],
+    [
+      'another kind',
+      async () => new Database(at('copy.db')).exec('CREATE TABLE others (id)').close(),
+      'is not a backup',
+    ],
     ['a newer schema', async () => (await made('copy.db', 1, 4)).close(), 'newer'],
     ['a damaged one', async () => damaged(), 'is damaged'],
   ])('refuses %s and touches nothing', async (_, make, text) => {

@@ -18,7 +18,11 @@ export function apiCommand(shell: Shell): Command {
     .command('api', 'Call any path of the API, exactly as over HTTP')
     .argument('<method>', 'GET, POST or DELETE')
     .argument('<path>', 'path below the base address, such as /credits')
-    .option('-f, --field <key=value>', 'a field of the body, or of the query of a GET; repeat it for more', repeated)
+    .option(
+      '-f, --field <key=value>',
+      'a field of the body, or of the query of a GET; repeat it for more',
+      repeated,
+    )
     .option('--input <file>', 'the body as it is, from a file or - for stdin')
     .option('--include', 'print status and headers before the body')
     .option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
@@ -91,14 +95,14 @@ async function requestOf(context: Context, { args, options, globals }: Invocatio
 function methodOf(text: string): string {
   const method = text.toUpperCase()
   if (/^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)$/.test(method)) return method
-  const hint = text.startsWith('/') ? `Write the method first: prospect api GET ${text}` : 'Use GET, POST or DELETE.'
-  throw new UsageError(`"${text}" is not a method.`, hint)
+  throw new UsageError(`"${text}" is not a method.`, 'Use GET, POST or DELETE, then the path.')
 }
 
 const origin = 'http://127.0.0.1'
 
 function urlOf(path: string, query: Readonly<Record<string, unknown>>): URL {
-  if (/^\w+:\/\//.test(path)) throw new UsageError('The path must not be a whole address.', 'Write it as /credits.')
+  if (/^\w+:\/\//.test(path))
+    throw new UsageError('The path must not be a whole address.', 'Write it as /credits.')
   const rooted = path.startsWith('/') ? path : `/${path}`
   const isWhole = /^\/(?:api\/|(?:health|openapi\.json)$)/.test(rooted)
   const url = new URL(origin + (isWhole ? rooted : `/api/v2${rooted}`))
@@ -107,7 +111,8 @@ function urlOf(path: string, query: Readonly<Record<string, unknown>>): URL {
   return url
 }
 
-const queryText = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
+const queryText = (value: unknown): string =>
+  typeof value === 'object' ? JSON.stringify(value) : String(value)
 
 async function bodyOf(
   context: Context,
@@ -129,5 +134,7 @@ function parsed(text: string): unknown {
 
 function head(response: Response): string {
   const lines = [...response.headers].map(([name, value]) => `${name}: ${value}`)
-  return neutral(`${[`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`)
+  return neutral(
+    `${[`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`,
+  )
 }

@@ -4,7 +4,14 @@ import { UsageError } from '../exit.js'
 import { write } from '../io.js'
 import { asGroup, type Invocation, type Shell } from '../shell.js'
 import { guide } from './guide.js'
-import { changeProfile, currentProfile, keyNamed, keyNames, profileKeys, useProfile } from './profile-settings.js'
+import {
+  changeProfile,
+  currentProfile,
+  keyNamed,
+  keyNames,
+  profileKeys,
+  useProfile,
+} from './profile-settings.js'
 
 /** `prospect config`: the settings of the profile in use, and where everything is. */
 export function configCommand(shell: Shell): Command {
@@ -49,7 +56,11 @@ function setConfig(shell: Shell): Command {
     .command('set', 'Change one setting of the profile in use')
     .argument('<name>', `one of profile, ${keyNames}`)
     .argument('<value>', 'the value, or default to take it back')
-  guide(command, ['config set timeout 60', 'config set max_wait default', 'config set profile nightly'], keysHelp)
+  guide(
+    command,
+    ['config set timeout 60', 'config set max_wait default', 'config set profile nightly'],
+    keysHelp,
+  )
   return shell.action(command, (invocation) => set(shell, invocation))
 }
 
@@ -63,7 +74,10 @@ async function set(shell: Shell, { args: [name = '', value = ''], globals }: Inv
   const key = keyNamed(name)
   const parsed = value === 'default' ? null : profileKeys[key].parse(value)
   if (parsed === undefined)
-    throw new UsageError(`${name} does not take "${value}".`, `It takes ${profileKeys[key].description}, or default.`)
+    throw new UsageError(
+      `${name} does not take "${value}".`,
+      `It takes ${profileKeys[key].description}, or default.`,
+    )
   const { name: profile } = currentProfile(context, globals)
   await changeProfile(context, profile, { [key]: parsed })
   await shell.print({ profile, [name]: parsed }, globals)
@@ -72,7 +86,11 @@ async function set(shell: Shell, { args: [name = '', value = ''], globals }: Inv
 
 function pathConfig(shell: Shell): Command {
   const command = shell.command('path', 'Print where the settings are; with --json, where everything is')
-  guide(command, ['config path', 'config path --json'], 'PROSPECT_HOME=FOLDER puts everything into one folder.')
+  guide(
+    command,
+    ['config path', 'config path --json'],
+    'PROSPECT_HOME=FOLDER puts everything into one folder.',
+  )
   return shell.action(command, async ({ globals }) => {
     const { folder, config, credentials, engine, catalogue, state } = shell.context.home
     const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
@@ -82,7 +100,8 @@ function pathConfig(shell: Shell): Command {
   })
 }
 
-const withoutPassword = (location: string): string => location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')
+const withoutPassword = (location: string): string =>
+  location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')
 
 /** One value as scripts want it, unless a format was asked for. */
 async function printBare(shell: Shell, value: unknown, globals: GlobalOptions): Promise<void> {

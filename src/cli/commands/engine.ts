@@ -33,7 +33,9 @@ const parts = [
 
 /** `prospect engine`: the local workspace in the hands of its owner. A change holds for the next request. */
 export function engineCommand(shell: Shell): Command {
-  const engine = asGroup(shell.command('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger'))
+  const engine = asGroup(
+    shell.command('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger'),
+  )
   for (const part of parts) engine.addCommand(part(shell))
   return guide(engine, ['engine status', 'engine credits set 0', 'engine clock advance 1d'])
 }

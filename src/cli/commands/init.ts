@@ -47,10 +47,14 @@ async function init(shell: Shell, { options, globals }: Invocation): Promise<num
   const { workspace, member, key, credits, created } = made
   if (key !== undefined)
     storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
-  if (!created) context.notify(`The workspace ${workspace.name} is there already; nothing was changed.`, globals)
+  if (!created)
+    context.notify(`The workspace ${workspace.name} is there already; nothing was changed.`, globals)
   if (options.sample === true) await loadSample(context, {}, globals)
   const profile = currentProfile(context, globals).name
-  await shell.print({ workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile }, globals)
+  await shell.print(
+    { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile },
+    globals,
+  )
   return 0
 }
 

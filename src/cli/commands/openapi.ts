@@ -11,7 +11,10 @@ export function openapiCommand(shell: Shell): Command {
   guide(command, ['openapi -o openapi.json'], 'A server offers the same at /openapi.json: prospect serve')
   return shell.action(command, async ({ globals }) => {
     if (globals.format && globals.format !== 'json')
-      throw new UsageError('The document is JSON.', `Leave out --format ${formatOf(globals, shell.context.streams)}.`)
+      throw new UsageError(
+        'The document is JSON.',
+        `Leave out --format ${formatOf(globals, shell.context.streams)}.`,
+      )
     await shell.print(await document(), { ...globals, format: 'json' })
     return 0
   })

@@ -41,7 +41,10 @@ async function printTable(
   const rows: Row[] = []
   for await (const row of records()) {
     if (rows.length === tableRows) {
-      context.notify(`These are the first ${grouped(tableRows)}; -o FILE or --format ndjson gives all.`, options)
+      context.notify(
+        `These are the first ${grouped(tableRows)}; -o FILE or --format ndjson gives all.`,
+        options,
+      )
       break
     }
     rows.push(row)
@@ -73,7 +76,8 @@ async function writeArray(sink: Sink, records: Records, options: GlobalOptions):
 function writeRendered(format: 'ndjson' | 'ids'): Write {
   return async (sink, records, options, { streams }) => {
     const look = lookOf(fileOf(options) === undefined ? streams.stdout : {}, streams.env)
-    for await (const rows of chunks(records())) await sink.write(await render(rows, format, options, {}, look))
+    for await (const rows of chunks(records()))
+      await sink.write(await render(rows, format, options, {}, look))
   }
 }
 

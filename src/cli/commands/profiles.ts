@@ -61,7 +61,10 @@ function checkNew({ settings, streams }: Context, name: string, globals: GlobalO
   if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
     throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
   if (listed({ settings } as Context).some((each) => each.name === name))
-    throw new UsageError(`There is a profile ${name} already.`, `Change it with: prospect config set --profile ${name}`)
+    throw new UsageError(
+      `There is a profile ${name} already.`,
+      `Change it with: prospect config set --profile ${name}`,
+    )
   targetOf(globals, streams.env, {})
 }
 
@@ -69,7 +72,8 @@ function removeCommand(shell: Shell): Command {
   const command = shell.command('remove', 'Remove a profile').argument('<name>', 'its name')
   guide(command, ['profiles remove nightly'])
   return shell.action(command, async ({ args: [name = ''], globals }) => {
-    if (builtIn.includes(name)) throw new UsageError(`The profile ${name} is always there.`, 'Remove another one.')
+    if (builtIn.includes(name))
+      throw new UsageError(`The profile ${name} is always there.`, 'Remove another one.')
     const wasUsed = await removeProfile(shell.context, name)
     if (wasUsed) shell.context.notify('It was in use; the profile default is now.', globals)
     await shell.print({ removed: name }, globals)

@@ -11,7 +11,7 @@ export function parseFields(pairs: readonly string[]): Record<string, unknown> {
     if (at < 1) throw new UsageError(`-f takes key=value, not "${at < 0 ? pair : pair.slice(0, at + 1)}".`)
     const isList = pair.slice(0, at).endsWith('[]')
     const name = isList ? pair.slice(0, at - 2) : pair.slice(0, at)
-    const value = valueOf(name, pair.slice(at + 1))
+    const value = fieldValue(name, pair.slice(at + 1))
     const before = fields.get(name)
     if (before !== undefined) fields.set(name, [before, value].flat())
     else fields.set(name, isList ? [value] : value)
@@ -21,7 +21,7 @@ export function parseFields(pairs: readonly string[]): Record<string, unknown> {
 
 const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-function valueOf(name: string, text: string): unknown {
+function fieldValue(name: string, text: string): unknown {
   if (number.test(text) || ['true', 'false', 'null'].includes(text)) return JSON.parse(text)
   if (!/^[[{]/.test(text)) return text
   try {

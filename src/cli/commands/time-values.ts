@@ -9,7 +9,10 @@ export function durationMs(text: string): number {
   if (!/^(?:\d+(?:\.\d+)?[smhd])+$/.test(text))
     throw new InvalidArgumentError('Write a duration like 90s, 15m, 2h or 1d.')
   const parts = [...text.matchAll(/([\d.]+)([smhd])/g)]
-  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * unitMs[unit as keyof typeof unitMs], 0)
+  const ms = parts.reduce(
+    (sum, [, count, unit]) => sum + Number(count) * unitMs[unit as keyof typeof unitMs],
+    0,
+  )
   if (ms > 100 * 366 * dayMs) throw new InvalidArgumentError('Give at most 100 years.')
   return Math.round(ms)
 }

@@ -12,7 +12,8 @@ beforeEach(async () => {
 afterEach(() => here.remove())
 
 const file = (name: string) => join(here.home, name)
-const balance = async () => (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
+const balance = async () =>
+  (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
 
 /** Runs while another has the engine open. */
 async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
@@ -29,7 +30,11 @@ describe('engine backup', () => {
   it('is taken while the engine is in use, and brings it back', async () => {
     await here.json('engine', 'credits', 'set', '42')
     const [copy] = await whileOpen(() => here.json<{ bytes: number }[]>('engine', 'backup', 'copy.db'))
-    expect(copy).toMatchObject({ database: 'engine', file: file('copy.db'), bytes: statSync(file('copy.db')).size })
+    expect(copy).toMatchObject({
+      database: 'engine',
+      file: file('copy.db'),
+      bytes: statSync(file('copy.db')).size,
+    })
     expect(statSync(file('copy.db')).mode & 0o777).toBe(0o600)
     await here.json('engine', 'credits', 'set', '1')
     await here.json('engine', 'restore', 'copy.db', '--yes')

@@ -63,10 +63,14 @@ describe('engine credits', () => {
     ])
   })
 
-  it.each(['credits add 0', 'credits add -1', 'credits set 1.5', 'credits set x', 'credits add', 'credits set 9e99'])(
-    'refuses %s',
-    async (line) => expect(await exitOf(line)).toBe(2),
-  )
+  it.each([
+    'credits add 0',
+    'credits add -1',
+    'credits set 1.5',
+    'credits set x',
+    'credits add',
+    'credits set 9e99',
+  ])('refuses %s', async (line) => expect(await exitOf(line)).toBe(2))
 })
 
 describe('engine quotas', () => {
@@ -148,10 +152,13 @@ describe('engine clock', () => {
     expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 6_000 } })
   })
 
-  it.each(['clock set yesterday', 'clock set 1800-01-01', 'clock advance 1', 'clock advance 200d9y', 'clock set'])(
-    'refuses %s',
-    async (line) => expect(await exitOf(line)).toBe(2),
-  )
+  it.each([
+    'clock set yesterday',
+    'clock set 1800-01-01',
+    'clock advance 1',
+    'clock advance 200d9y',
+    'clock set',
+  ])('refuses %s', async (line) => expect(await exitOf(line)).toBe(2))
 })
 
 describe('engine workspaces', () => {
@@ -160,7 +167,10 @@ describe('engine workspaces', () => {
     await engine('workspaces create Trial')
     await engine('credits set 1')
     await engine('workspaces use Trial')
-    expect(await engine('status')).toMatchObject({ workspace: { name: 'Trial' }, credits: { enrichment: 1_000 } })
+    expect(await engine('status')).toMatchObject({
+      workspace: { name: 'Trial' },
+      credits: { enrichment: 1_000 },
+    })
     const used = (await engine('workspaces list')) as { name: string; used: boolean }[]
     expect(used.filter((one) => one.used).map(({ name }) => name)).toEqual(['Trial'])
   })
@@ -171,7 +181,10 @@ describe('engine workspaces', () => {
     const { stderr } = await here.run(['engine', 'workspaces', 'use', 'Trial'])
     expect(stderr).toContain('engine members add')
     await engine('members add ann@example.com')
-    expect(await here.json('account')).toMatchObject({ account: { email: 'ann@example.com' }, workspace: { name: 'Trial' } })
+    expect(await here.json('account')).toMatchObject({
+      account: { email: 'ann@example.com' },
+      workspace: { name: 'Trial' },
+    })
   })
 
   it.each(['workspaces use None', 'workspaces create Local'])('refuse %s', async (line) => {
@@ -196,7 +209,9 @@ describe('engine ledger', () => {
       { day: '2026-03-01', credits: 1, movements: 1 },
       { day: '2026-03-02', credits: 1, movements: 1 },
     ])
-    expect(await engine('ledger --by operation')).toEqual([{ operation: 'accounts.enrich', credits: 2, movements: 2 }])
+    expect(await engine('ledger --by operation')).toEqual([
+      { operation: 'accounts.enrich', credits: 2, movements: 2 },
+    ])
     expect(await engine('ledger --by member')).toEqual([{ member: 'me@localhost', credits: 2, movements: 2 }])
     expect(await engine('ledger --by day --from 2026-03-02')).toHaveLength(1)
     expect(await engine('ledger --by day --to 2026-03-01')).toHaveLength(1)
@@ -225,6 +240,9 @@ describe('engine ledger verify', () => {
     const { code, json, stderr } = await here.run(['engine', 'ledger', 'verify', '--json'])
     expect(code).toBe(13)
     expect(json).toMatchObject({ ok: false, problems: [expect.stringContaining('movement 2: credits is 9')] })
-    expect(JSON.parse(stderr)).toMatchObject({ exit_code: 13, error: expect.stringContaining('should be 1005') })
+    expect(JSON.parse(stderr)).toMatchObject({
+      exit_code: 13,
+      error: expect.stringContaining('should be 1005'),
+    })
   })
 })

@@ -3,7 +3,15 @@ import { parseFields } from '../../../src/cli/commands/raw-fields.js'
 
 describe('fields of a raw call', () => {
   it('are texts, and what JSON knows where they look like it', () => {
-    const pairs = ['name=Acme', 'limit=5', 'ratio=-1.5', 'live=false', 'none=null', 'custom={"a":1}', 'ids=[1,2]']
+    const pairs = [
+      'name=Acme',
+      'limit=5',
+      'ratio=-1.5',
+      'live=false',
+      'none=null',
+      'custom={"a":1}',
+      'ids=[1,2]',
+    ]
     expect(parseFields(pairs)).toEqual({
       name: 'Acme',
       limit: 5,

@@ -19,7 +19,10 @@ export interface Machine {
   readonly home: string
   /** Signals to the commands that run here. */
   readonly signals: EventEmitter
-  run(argv: readonly string[], given?: { stdin?: string | Uint8Array; env?: Record<string, string> }): Promise<Outcome>
+  run(
+    argv: readonly string[],
+    given?: { stdin?: string | Uint8Array; env?: Record<string, string> },
+  ): Promise<Outcome>
   /** Runs with `--json` and answers what stdout held; fails when the command does. */
   json<T>(...argv: string[]): Promise<T>
   remove(): void

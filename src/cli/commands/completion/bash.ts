@@ -10,7 +10,10 @@ export function bashScript(all: Places): string {
   })
   const options = places
     .filter((place) => place.options.length > 0)
-    .map(({ path, options }) => `      ${quoted(path)}) list+=$'\\n'${lines(options.map(({ name }) => name))} ;;`)
+    .map(
+      ({ path, options }) =>
+        `      ${quoted(path)}) list+=$'\\n'${lines(options.map(({ name }) => name))} ;;`,
+    )
   const words = places
     .filter((place) => place.words.length > 0)
     .map(({ path, words }) => `      ${quoted(path)}) list=${lines(words.map(({ name }) => name))} ;;`)

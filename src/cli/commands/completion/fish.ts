@@ -5,7 +5,9 @@ export function fishScript({ places, everywhere }: Places): string {
   const steps = places.flatMap(({ path, words }) => words.map(({ name }) => quoted(`${path}/${name}`)))
   const at = (path: string) => `-n ${quoted(`__prospect_at ${quoted(path)}`)}`
   const rules = places.flatMap(({ path, words, options }) => [
-    ...words.map(({ name, summary }) => `complete -c prospect ${at(path)} -f -a ${quoted(name)}${about(summary)}`),
+    ...words.map(
+      ({ name, summary }) => `complete -c prospect ${at(path)} -f -a ${quoted(name)}${about(summary)}`,
+    ),
     ...options.map((option) => `complete -c prospect ${at(path)} ${optionRule(option)}`),
   ])
   return `# fish completion for prospect. For every new shell:
@@ -26,8 +28,11 @@ ${rules.join('\n')}
 }
 
 function optionRule({ names, takesValue, values, summary }: Choice): string {
-  const spellings = names.map((name) => (name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`))
-  const value = values.length > 0 ? ` -x -a ${quoted(values.map(escaped).join(' '))}` : takesValue ? ' -r' : ''
+  const spellings = names.map((name) =>
+    name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`,
+  )
+  const value =
+    values.length > 0 ? ` -x -a ${quoted(values.map(escaped).join(' '))}` : takesValue ? ' -r' : ''
   return `${spellings.join(' ')}${value}${about(summary)}`
 }
 

@@ -75,13 +75,22 @@ const choiceOf = ({ name, flags, description, takes_value, values = [] }: Descri
   values,
 })
 
-const help: Choice = { name: '--help', names: ['-h', '--help'], summary: 'show help', takesValue: false, values: [] }
+const help: Choice = {
+  name: '--help',
+  names: ['-h', '--help'],
+  summary: 'show help',
+  takesValue: false,
+  values: [],
+}
 
 function common(map: readonly Described[]): Choice[] {
   const [first, ...others] = map
   const isEverywhere = (option: DescribedOption) =>
     others.every(({ options }) =>
-      options.some(({ name, flags, description }) => name === option.name && flags === option.flags && description === option.description),
+      options.some(
+        ({ name, flags, description }) =>
+          name === option.name && flags === option.flags && description === option.description,
+      ),
     )
   return [...(first?.options.filter(isEverywhere).map(choiceOf) ?? []), help]
 }

@@ -13,10 +13,24 @@ export function powershellScript(all: Places): string {
 Register-ArgumentCompleter -Native -CommandName prospect -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)
   $words = @{
-${words.map(({ path, words }) => entry(path, words.map(({ name }) => name))).join('\n')}
+${words
+  .map(({ path, words }) =>
+    entry(
+      path,
+      words.map(({ name }) => name),
+    ),
+  )
+  .join('\n')}
   }
   $options = @{
-${options.map(({ path, options }) => entry(path, options.map(({ name }) => name))).join('\n')}
+${options
+  .map(({ path, options }) =>
+    entry(
+      path,
+      options.map(({ name }) => name),
+    ),
+  )
+  .join('\n')}
   }
   $values = @{
 ${known.join('\n')}

@@ -10,7 +10,9 @@ export function zshScript(all: Places): string {
   })
   const branch = ({ path }: { readonly path: string }, list: readonly Word[]) =>
     `      (${quoted(path)}) list+=(${described(list)}) ;;`
-  const options = places.filter((place) => place.options.length > 0).map((place) => branch(place, place.options))
+  const options = places
+    .filter((place) => place.options.length > 0)
+    .map((place) => branch(place, place.options))
   const words = places.filter((place) => place.words.length > 0).map((place) => branch(place, place.words))
   return `#compdef prospect
 # zsh completion for prospect. For every new shell, after compinit: source <(prospect completion zsh)
@@ -49,4 +51,6 @@ if [[ "\${funcstack[1]}" == _prospect ]]; then _prospect "$@"; else compdef _pro
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 const described = (words: readonly Word[]): string =>
-  words.map(({ name, summary }) => quoted(`${name.replaceAll(':', '\\:')}${summary && `:${summary}`}`)).join(' ')
+  words
+    .map(({ name, summary }) => quoted(`${name.replaceAll(':', '\\:')}${summary && `:${summary}`}`))
+    .join(' ')

@@ -13,7 +13,9 @@ const columns = {
 
 /** `prospect data export`: the records as an import takes them back. */
 export function exportCommand(shell: Shell): Command {
-  const command = shell.command('export', 'Print all records of a kind, oldest first').addArgument(kindArgument())
+  const command = shell
+    .command('export', 'Print all records of a kind, oldest first')
+    .addArgument(kindArgument())
   guide(
     command,
     [

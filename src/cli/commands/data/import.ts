@@ -6,13 +6,14 @@ import { parsePins } from '../../../batch/mapping.js'
 import type { ImportOptions } from '../../../catalogue/import.js'
 import { ImportError, type ImportReport } from '../../../catalogue/report.js'
 import type { Context, GlobalOptions } from '../../context.js'
-import { exits, Stop, UsageError } from '../../exit.js'
+import { Stop, UsageError } from '../../exit.js'
 import { repeated } from '../../flags.js'
 import { exitOfSignal, interruptible } from '../../interrupts.js'
 import { startProgress } from '../../progress.js'
 import type { Invocation, Shell } from '../../shell.js'
 import { grouped } from '../../terminal.js'
 import { guide } from '../guide.js'
+import { describeImport, rejectsTold, summary } from './import-report.js'
 import { kindArgument, kindOf } from './kind-argument.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
@@ -22,7 +23,7 @@ export function importCommand(shell: Shell): Command {
     .addArgument(kindArgument())
     .argument('<file>', 'the file, or - for stdin')
     .option('--map <field=column>', 'read this column as this field; repeat it for more', repeated)
-    .addOption(new Option('--from <format>', 'format of the file (default: recognised)').choices(['csv', 'ndjson']))
+    .addOption(new Option('--from <format>', 'csv | ndjson (default: recognised)').choices(['csv', 'ndjson']))
     .option('--encoding <name>', 'text encoding such as windows-1252 (default: UTF-8 or UTF-16, recognised)')
   guide(
     command,
@@ -56,8 +57,8 @@ async function importInto(shell: Shell, { args, options, globals }: Invocation):
     if (column !== field) context.notify(`Column "${column}" is read as ${field}.`, globals)
   }
   if (report.ignored.length > 0) context.notify(`Columns left aside: ${report.ignored.join(', ')}.`, globals)
-  await shell.print(shown(kind, report), globals, { layout: () => summary(kind, report) })
-  return told(context, report, globals)
+  await shell.print(describeImport(kind, report), globals, { layout: () => summary(kind, report) })
+  return rejectsTold(context, report, globals)
 }
 
 async function imported(
@@ -71,7 +72,10 @@ async function imported(
   const progress = await startProgress(context, globals, importText)
   const onProgress = (done: number) => progress.update({ rows: done, found: 0, credits: 0, total: undefined })
   try {
-    return await (await context.catalogue()).importFile(kind, until(signal, bytes), { ...settings, onProgress })
+    return await (await context.catalogue()).importFile(kind, until(signal, bytes), {
+      ...settings,
+      onProgress,
+    })
   } catch (error) {
     if (error instanceof ImportError && error.report) {
       const { added, updated } = error.report
@@ -91,7 +95,11 @@ async function* until(signal: AbortSignal, bytes: AsyncIterable<Uint8Array>): As
   for await (const chunk of bytes) {
     const exit = exitOfSignal(signal)
     if (exit !== undefined)
-      throw new Stop('The import was stopped.', exit, 'What was imported is kept; the same command does the rest.')
+      throw new Stop(
+        'The import was stopped.',
+        exit,
+        'What was imported is kept; the same command does the rest.',
+      )
     yield chunk
   }
 }
@@ -105,40 +113,10 @@ async function bytesOf({ streams }: Context, file: string): Promise<AsyncIterabl
     await handle.close()
     if (!isFolder) return createReadStream(path, { highWaterMark: 256 * 1024 })
   } catch (error) {
-    throw new UsageError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`, 'Check the path.')
+    throw new UsageError(
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`,
+      'Check the path.',
+    )
   }
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
-}
-
-const shown = (kind: string, { added, updated, companies, rejected, rejectedTotal, mapping, ignored }: ImportReport) => ({
-  kind,
-  added,
-  updated,
-  companies_added: companies,
-  rejected: rejectedTotal,
-  rejects: rejected,
-  mapping,
-  ignored,
-})
-
-function summary(kind: string, { added, updated, companies, rejectedTotal }: ImportReport): string {
-  const besides = companies > 0 && kind !== 'companies' ? [`${grouped(companies)} companies created beside them`] : []
-  const parts = [`${grouped(added)} ${kind} added`, `${grouped(updated)} updated`, ...besides]
-  return `${[...parts, `${grouped(rejectedTotal)} rejected`].join(', ')}\n`
-}
-
-const linesTold = 20
-
-/** Names the rejected lines on stderr; answers the exit code. */
-function told(context: Context, { rejected, rejectedTotal }: ImportReport, globals: GlobalOptions): number {
-  if (rejectedTotal === 0) return exits.ok
-  for (const { line, reason } of rejected.slice(0, linesTold)) context.notify(`Line ${line}: ${reason}`, globals)
-  const more = rejectedTotal - Math.min(linesTold, rejected.length)
-  const rest = more > 0 ? ` ${grouped(more)} more are not shown; --json lists up to 1,000.` : ''
-  throw new Stop(
-    `${grouped(rejectedTotal)} ${rejectedTotal === 1 ? 'line was' : 'lines were'} rejected.${rest}`,
-    exits.someFailed,
-    'Correct them and import the file again: what is there already is updated.',
-    'rows_rejected',
-  )
 }

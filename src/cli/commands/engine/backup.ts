@@ -40,7 +40,8 @@ function plannedCopies({ home, streams }: Context, engine: string, file: string,
   if (new Set(copies.map(({ to }) => to)).size < copies.length)
     throw new UsageError('Both copies have the same file name.', 'Give --catalogue another one.')
   for (const { of, from, to } of copies) {
-    if (!existsSync(from)) throw new UsageError(`There is no ${of} to back up yet.`, 'Create it with: prospect init')
+    if (!existsSync(from))
+      throw new UsageError(`There is no ${of} to back up yet.`, 'Create it with: prospect init')
     if (existsSync(to)) throw new UsageError(`${to} exists already.`, 'Choose another name for the backup.')
   }
   return copies

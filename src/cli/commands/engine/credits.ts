@@ -22,6 +22,10 @@ function setCredits(shell: Shell): Command {
   const command = shell
     .command('set', 'Set the balance, as an adjustment up or down')
     .argument('<credits>', 'the new balance', whole)
-  guide(command, ['engine credits set 0'], 'With 0 credits every priced call answers 402: try your script against it.')
+  guide(
+    command,
+    ['engine credits set 0'],
+    'With 0 credits every priced call answers 402: try your script against it.',
+  )
   return adminAction(shell, command, (admin, { args }) => admin.setCredits(Number(args[0])))
 }

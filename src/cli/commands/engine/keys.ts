@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import type { Admin } from '../../../engine/admin.js'
 import { hashKey } from '../../../engine/keys.js'
 import type { Key } from '../../../engine/ports.js'
-import type { Admin } from '../../../engine/admin.js'
 import type { Context } from '../../context.js'
 import { forgetKey, localOrigin, storedKey } from '../../credentials.js'
 import { UsageError } from '../../exit.js'
@@ -25,11 +25,18 @@ function createKey(shell: Shell): Command {
     .option('--expires <time>', 'day or time after which it is refused (UTC)', momentMs)
   guide(
     command,
-    ['engine keys create --member me@localhost', 'engine keys create --member me@localhost --scope accounts --expires 2030-01-01'],
+    [
+      'engine keys create --member me@localhost',
+      'engine keys create --member me@localhost --scope accounts --expires 2030-01-01',
+    ],
     'Keep the key: it cannot be shown again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
   )
   return adminAction(shell, command, async (admin, { options }) => {
-    const { member, scope, expires } = options as { member: string; scope?: readonly string[]; expires?: number }
+    const { member, scope, expires } = options as {
+      member: string
+      scope?: readonly string[]
+      expires?: number
+    }
     const scopes = scope?.flatMap((each) => each.split(',')).map((each) => each.trim())
     const now = (await admin.clock()).now
     if (expires !== undefined && expires <= now)
@@ -43,14 +50,25 @@ function createKey(shell: Shell): Command {
 }
 
 function listKeys(shell: Shell): Command {
-  const command = shell.command('list', 'List the keys by their first letters; the keys themselves are nowhere')
+  const command = shell.command(
+    'list',
+    'List the keys by their first letters; the keys themselves are nowhere',
+  )
   guide(command, ['engine keys list'], 'Take one back: prospect engine keys revoke ID')
   return adminAction(shell, command, async (admin) => (await admin.keys()).map(shown), {
     columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
   })
 }
 
-const shown = ({ id, hint, member, scopes, createdAt, expiresAt, revokedAt }: Key & { readonly member: string }) => ({
+const shown = ({
+  id,
+  hint,
+  member,
+  scopes,
+  createdAt,
+  expiresAt,
+  revokedAt,
+}: Key & { readonly member: string }) => ({
   id,
   hint,
   member,
@@ -68,7 +86,10 @@ function revokeKey(shell: Shell): Command {
   return adminAction(shell, command, async (admin, { args: [id = ''], globals }) => {
     await admin.revokeKey(id)
     if (await wasOwn(shell.context, admin, id))
-      shell.context.notify('That was the key of this machine: its next command makes itself a new one.', globals)
+      shell.context.notify(
+        'That was the key of this machine: its next command makes itself a new one.',
+        globals,
+      )
     return { id, revoked: true }
   })
 }

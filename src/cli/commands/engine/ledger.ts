@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import type { Admin } from '../../../engine/admin.js'
 import type { Movement } from '../../../engine/ports.js'
 import { exits, Stop } from '../../exit.js'
-import { type Invocation, type Shell } from '../../shell.js'
+import type { Invocation, Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { printRecords } from '../print-records.js'
 import { endMs, isoTime, momentMs } from '../time-values.js'
@@ -14,10 +14,20 @@ export function ledgerCommand(shell: Shell): Command {
     .command('ledger', 'Movements of credits, oldest first; with --by, the credits consumed')
     .option('--from <time>', 'from this day or time on (UTC, engine time)', momentMs)
     .option('--to <time>', 'to this day, included, or up to this time', endMs)
-    .addOption(new Option('--by <what>', 'sum what was consumed by').choices(['day', 'operation', 'member']))
+    .addOption(
+      new Option('--by <what>', 'sum what was consumed by day | operation | member').choices([
+        'day',
+        'operation',
+        'member',
+      ]),
+    )
   guide(
     command,
-    ['engine ledger', 'engine ledger --from 2026-01-01 --to 2026-01-31 --by operation', 'engine ledger -o movements.csv'],
+    [
+      'engine ledger',
+      'engine ledger --from 2026-01-01 --to 2026-01-31 --by operation',
+      'engine ledger -o movements.csv',
+    ],
     'Check that it adds up: prospect engine ledger verify',
   )
   shell.action(command, (invocation) => showLedger(shell, invocation))

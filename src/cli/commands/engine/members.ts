@@ -9,7 +9,9 @@ import { adminAction } from './admin-action.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
 export function membersCommand(shell: Shell): Command {
-  const members = asGroup(shell.command('members', 'Members of the workspace, their weekly limits and consent'))
+  const members = asGroup(
+    shell.command('members', 'Members of the workspace, their weekly limits and consent'),
+  )
   return members.addCommand(addMember(shell)).addCommand(setMember(shell)).addCommand(listMembers(shell))
 }
 
@@ -22,7 +24,11 @@ function addMember(shell: Shell): Command {
     .argument('<email>', 'e-mail address of the member')
     .option('--weekly-limit <credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole)
     .option(consent, 'the member has consented to look up personal e-mail addresses')
-  guide(command, ['engine members add ann@example.com --weekly-limit 100'], 'Next: prospect engine keys create --member EMAIL')
+  guide(
+    command,
+    ['engine members add ann@example.com --weekly-limit 100'],
+    'Next: prospect engine keys create --member EMAIL',
+  )
   return adminAction(shell, command, async (admin, { args: [email = ''], options }) => {
     const { weeklyLimit, consentPersonalEmail } = options as Partial<Change>
     return shown(

@@ -14,7 +14,11 @@ function setPlan(shell: Shell): Command {
   const command = shell
     .command('set', 'Set the plan. It grants no credits, and what was used of a quota stays used.')
     .argument('<name>', `one of ${Object.keys(plans).join(', ')}; another name has the limits of free`, plain)
-  guide(command, ['engine plan set free', 'engine plan set scale'], 'See what it allows: prospect engine status')
+  guide(
+    command,
+    ['engine plan set free', 'engine plan set scale'],
+    'See what it allows: prospect engine status',
+  )
   return adminAction(shell, command, async (admin, { args: [name = ''], globals }) => {
     const result = await admin.setPlan(name)
     if (!result.listed)

@@ -22,15 +22,24 @@ function setQuotas(shell: Shell): Command {
     .option('--daily-profiles <n>', 'people a day', whole)
     .option('--daily-companies <n>', 'companies a day', whole)
     .option('--monthly-companies <n>', 'companies a month', whole)
-  guide(command, ['engine quotas set --daily-profiles 10'], 'A ceiling holds until it is set again, whatever the plan.')
+  guide(
+    command,
+    ['engine quotas set --daily-profiles 10'],
+    'A ceiling holds until it is set again, whatever the plan.',
+  )
   return adminAction(
     shell,
     command,
     async (admin, { options }) => {
       const given = ceilings.filter((name) => options[name] !== undefined)
       if (given.length === 0)
-        throw new UsageError('No ceiling was given.', 'Add --daily-profiles, --daily-companies or --monthly-companies.')
-      return reported(await admin.setQuotas(Object.fromEntries(given.map((name) => [name, Number(options[name])]))))
+        throw new UsageError(
+          'No ceiling was given.',
+          'Add --daily-profiles, --daily-companies or --monthly-companies.',
+        )
+      return reported(
+        await admin.setQuotas(Object.fromEntries(given.map((name) => [name, Number(options[name])]))),
+      )
     },
     { layout: (body, look) => quotaTable(body as object, look) },
   )

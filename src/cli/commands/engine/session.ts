@@ -14,8 +14,8 @@ function setSession(shell: Shell): Command {
   const truth = (flags: string, text: string) => new Option(flags, text).choices(['true', 'false'])
   const command = shell
     .command('set', 'Say which sessions are valid')
-    .addOption(truth('--network <valid>', 'the session on the network'))
-    .addOption(truth('--premium <valid>', 'the session of the premium search tool'))
+    .addOption(truth('--network <valid>', 'true | false: the session on the network'))
+    .addOption(truth('--premium <valid>', 'true | false: the session of the premium search tool'))
   guide(
     command,
     ['engine session set --network false', 'engine session set --network true --premium true'],

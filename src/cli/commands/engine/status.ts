@@ -11,7 +11,10 @@ export function statusCommand(shell: Shell): Command {
   return adminAction(
     shell,
     command,
-    async (admin) => ({ ...(await admin.status()), catalogue: await (await shell.context.catalogue()).stats() }),
+    async (admin) => ({
+      ...(await admin.status()),
+      catalogue: await (await shell.context.catalogue()).stats(),
+    }),
     { layout: statusView },
   )
 }

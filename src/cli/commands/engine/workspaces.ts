@@ -12,7 +12,12 @@ export function workspacesCommand(shell: Shell): Command {
   return workspaces
 }
 
-const shown = ({ id, name, plan, createdAt }: Workspace) => ({ id, name, plan, created_at: isoTime(createdAt) })
+const shown = ({ id, name, plan, createdAt }: Workspace) => ({
+  id,
+  name,
+  plan,
+  created_at: isoTime(createdAt),
+})
 
 function listWorkspaces(shell: Shell): Command {
   const command = guide(shell.command('list', 'List the workspaces'), ['engine workspaces list'])
@@ -32,7 +37,9 @@ function createWorkspace(shell: Shell): Command {
     ['engine workspaces create Trial'],
     'Next: prospect engine workspaces use NAME, then prospect engine members add EMAIL',
   )
-  return adminAction(shell, command, async (admin, { args: [name = ''] }) => shown(await admin.createWorkspace(name)))
+  return adminAction(shell, command, async (admin, { args: [name = ''] }) =>
+    shown(await admin.createWorkspace(name)),
+  )
 }
 
 function useWorkspace(shell: Shell): Command {

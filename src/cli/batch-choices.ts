@@ -1,0 +1,49 @@
+import type { GlobalOptions, Streams } from './context.js'
+import { UsageError } from './exit.js'
+import { type Format, fieldsOf, fileOf, formatOf } from './output.js'
+import type { Invocation } from './shell.js'
+
+/** What the options of a batch command ask for. */
+export interface Choices {
+  /** Path of the input; `-` for stdin. */
+  readonly file: string
+  readonly map: readonly string[]
+  readonly mapOnly: boolean
+  readonly encoding: string | undefined
+  readonly delimiter: string | undefined
+  readonly excel: boolean
+  readonly raw: boolean
+  readonly failOn: 'any' | 'none'
+  readonly format: Exclude<Format, 'table' | 'ids'>
+  /** Result columns to write; all when absent. */
+  readonly fields: readonly string[] | undefined
+}
+
+/** Reads the options of a batch command; what does not go together is refused before anything is read. */
+export function choicesOf({ options, globals }: Invocation, streams: Streams): Choices {
+  if (options.dryRun)
+    throw new UsageError('--dry-run does not work with --csv yet.', 'Leave out --csv to see one request.')
+  if (options.idempotencyKey !== undefined)
+    throw new UsageError('--idempotency-key does not go with --csv: each paid row has a key of its own.')
+  const text = (name: string) => (typeof options[name] === 'string' ? options[name] : undefined)
+  return {
+    file: text('csv') ?? '',
+    map: (options.map as string[] | undefined) ?? [],
+    mapOnly: options.mapOnly === true,
+    encoding: text('encoding'),
+    delimiter: text('delimiter'),
+    excel: options.excel === true,
+    raw: options.rawCsv === true,
+    failOn: text('failOn') === 'none' ? 'none' : 'any',
+    format: options.mapOnly === true ? 'csv' : rowFormat(globals, streams),
+    fields: fieldsOf(globals),
+  }
+}
+
+/** Rows stream as CSV whatever the terminal: a table would need them all at once. */
+function rowFormat(globals: GlobalOptions, streams: Streams): Choices['format'] {
+  const isPlain = fileOf(globals) === undefined && !globals.format && !globals.json
+  const format = isPlain ? 'csv' : formatOf(globals, streams)
+  if (format !== 'table' && format !== 'ids') return format
+  throw new UsageError(`The format ${format} does not go with --csv.`, 'Use csv, tsv, ndjson or json.')
+}

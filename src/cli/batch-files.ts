@@ -1,0 +1,90 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import type { Shape } from '../api/shapes.js'
+import { type ResultColumn, resultColumns } from '../batch/columns.js'
+import { csvFormat, excel, type Format, jsonFormat, ndjsonFormat } from '../batch/format.js'
+import { createLayout, type Layout } from '../batch/layout.js'
+import { nearest } from '../batch/nearest.js'
+import { openTable, spool, type Table } from '../batch/read.js'
+import { fileSink, type Sink, streamSink } from '../batch/sink.js'
+import { createWriter, type Writer } from '../batch/write.js'
+import type { Choices } from './batch-choices.js'
+import type { Context, GlobalOptions } from './context.js'
+import { UsageError } from './exit.js'
+import { prepareHome } from './home.js'
+import { fileOf } from './output.js'
+
+/** Makes a folder for what a run needs beside its input and output; it is removed at the end. */
+export async function workFolder(context: Context): Promise<string> {
+  prepareHome(context.home)
+  const folder = join(dirname(context.home.state), 'runs', context.ids.uuid())
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  context.onClose(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Opens the input. A pipe can be read only once, so it is kept in the work folder to be checked first. */
+export async function openInput(context: Context, choices: Choices, folder: string): Promise<Table> {
+  const { encoding, delimiter, raw } = choices
+  const options = { encoding, delimiter, raw }
+  if (choices.file !== '-') return openTable(resolve(context.streams.cwd, choices.file), options)
+  const file = join(folder, 'stdin.csv')
+  await spool(context.streams.stdin, file)
+  return openTable(file, options)
+}
+
+/** Where the rows of a run go. */
+export interface Output {
+  readonly writer: Writer
+  /** Whether the reader of our stdout has left. */
+  isAbandoned(): boolean
+}
+
+/** Opens the output before anything is paid for. */
+export async function openOutput(
+  context: Context,
+  header: readonly string[],
+  shape: Shape,
+  choices: Choices,
+  globals: GlobalOptions,
+): Promise<Output> {
+  const layout = createLayout(header, chosenColumns(resultColumns(shape.output), choices.fields))
+  const file = fileOf(globals)
+  const { stdout, cwd } = context.streams
+  const sink = file === undefined ? streamSink(stdout) : await fileSink(resolve(cwd, file))
+  let abandoned = false
+  const watched: Sink = {
+    ...sink,
+    write: (text) =>
+      sink.write(text).catch((error) => {
+        abandoned = (error as { code?: unknown }).code === 'EPIPE'
+        throw error
+      }),
+  }
+  return { writer: createWriter(watched, rowFormat(layout, choices)), isAbandoned: () => abandoned }
+}
+
+/** The result columns that `--fields` names; an object's name stands for all its columns. */
+function chosenColumns(
+  columns: readonly ResultColumn[],
+  fields: readonly string[] | undefined,
+): ResultColumn[] {
+  if (!fields) return [...columns]
+  return fields.flatMap((field) => {
+    const chosen = columns.filter(({ name }) => name === field || name.startsWith(`${field}.`))
+    if (chosen.length > 0) return chosen
+    const names = columns.map(({ name }) => name)
+    const meant = nearest(field, names)
+    throw new UsageError(
+      `--fields names "${field}", which the result does not have.`,
+      meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,
+    )
+  })
+}
+
+function rowFormat(layout: Layout, { format, excel: forExcel, raw }: Choices): Format {
+  if (format === 'ndjson') return ndjsonFormat(layout)
+  if (format === 'json') return jsonFormat(layout)
+  const csv = { ...(forExcel ? excel : {}), raw }
+  return csvFormat(layout, format === 'tsv' ? { ...csv, delimiter: '\t' } : csv)
+}

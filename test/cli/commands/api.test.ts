@@ -1,0 +1,118 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from './run.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.json('init')
+})
+afterEach(() => here.remove())
+
+const api = (...words: string[]) => here.run(['api', ...words])
+
+describe('api', () => {
+  it('answers a path as any command does', async () => {
+    expect((await api('GET', '/credits')).json).toEqual(await here.json('credits'))
+    expect((await api('get', 'credits')).json).toEqual(await here.json('credits'))
+    expect((await api('GET', '/api/v2/credits')).json).toEqual(await here.json('credits'))
+  })
+
+  it('puts fields into the query of a GET', async () => {
+    const { json } = await api(
+      'GET',
+      '/credits_consumption',
+      '-f',
+      'start_date=2026-01-01',
+      '-f',
+      'end_date=2026-01-02',
+    )
+    expect(json).toMatchObject({ start_date: '2026-01-01', credits_consumed: 0 })
+  })
+
+  it('puts fields into the body of a POST', async () => {
+    const { code, json } = await api(
+      'POST',
+      '/accounts/single_enrich',
+      '-f',
+      'domain=none.example',
+      '-f',
+      'live="x"',
+    )
+    expect([code, json]).toEqual([7, { error: expect.stringContaining('live') }])
+  })
+
+  it('sends a file as it is, so that a server can refuse it', async () => {
+    writeFileSync(join(here.home, 'body.json'), '{"domain": ')
+    const { code, json } = await api('POST', '/accounts/single_enrich', '--input', 'body.json')
+    expect([code, json]).toEqual([7, { error: 'The request body is not valid JSON' }])
+  })
+
+  it('adds fields to the object of a file', async () => {
+    writeFileSync(join(here.home, 'body.json'), '{"live": "x"}')
+    const { code } = await api(
+      'POST',
+      '/accounts/single_enrich',
+      '--input',
+      'body.json',
+      '-f',
+      'domain=none.example',
+      '-f',
+      'live=1',
+    )
+    expect(code).toBe(7)
+  })
+
+  it('shows status and headers when asked', async () => {
+    const { stdout } = await api('GET', '/accounts/technologies', '--include')
+    const [head = '', body = ''] = stdout.split('\n\n')
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK\n/)
+    expect(head).toMatch(/\nratelimit-limit: 100\n/)
+    expect(JSON.parse(body)).toEqual({ technologies: [] })
+  })
+
+  it('knows the paths beside the API', async () => {
+    expect((await api('GET', '/health')).json).toMatchObject({ status: 'ok' })
+    expect((await api('GET', '/openapi.json')).json).toMatchObject({ openapi: '3.1.0' })
+  })
+
+  it.each([
+    [['GET', '/nothing'], 9],
+    [['DELETE', '/credits'], 7],
+    [['POST', '/accounts/single_enrich'], 7],
+    [['GET', '/credits_consumption'], 7],
+    [['POST', '/leads/single_enrich', '-f', 'network_url=https://www.network.example/in/x'], 10],
+  ])('ends %j with exit code %i', async (words, code) => {
+    const outcome = await api(...words)
+    expect(outcome.code).toBe(code)
+    expect(JSON.parse(outcome.stderr)).toMatchObject({ exit_code: code })
+    expect(outcome.json).toHaveProperty('error')
+  })
+
+  it('is refused with a wrong key', async () => {
+    const { code } = await here.run(['api', 'GET', '/credits'], { env: { PROSPECT_API_KEY: 'pk_wrong' } })
+    expect(code).toBe(3)
+  })
+
+  it('answers a rate limit at once with --max-wait 0', async () => {
+    await here.json('engine', 'plan', 'set', 'free')
+    const twice = [
+      await api('GET', '/searches', '--max-wait', '0'),
+      await api('GET', '/searches', '--max-wait', '0'),
+    ]
+    expect(twice.map(({ code }) => code)).toEqual([10, 8])
+  })
+
+  it.each([
+    [['GET']],
+    [['/credits', 'x']],
+    [['FETCH', '/credits']],
+    [['GET', 'https://other.example/credits']],
+    [['POST', '/lists', '-f', 'name']],
+    [['GET', '/credits', '--input', 'x.json']],
+    [['POST', '/lists', '--input', 'missing.json']],
+  ])('refuses %j before anything is sent', async (words) => {
+    expect((await api(...words)).code).toBe(2)
+  })
+})

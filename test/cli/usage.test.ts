@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, command, errorOf, folder, keyed, removed } from './command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+/** What is typed, and a part of what is said about it. */
+const wrong: readonly (readonly [string, string])[] = [
+  ['acounts', 'Did you mean: prospect accounts?'],
+  ['enrich', 'Did you mean: prospect accounts enrich or prospect leads enrich?'],
+  ['accounts enrch', 'Did you mean: prospect accounts enrich?'],
+  ['accounts zzz', 'It has: extract, search, enrich,'],
+  ['credits consumtion', 'Did you mean: prospect credits consumption?'],
+  ['accounts enrich --domian x', 'Did you mean --domain?'],
+  ['accounts enrich --domain', 'argument missing'],
+  ['accounts enrich acme.example', 'Too many arguments'],
+  ['accounts hiring --company-domain x --limit many', '--limit takes a whole number.'],
+  ['accounts hiring --company-domain x --limit 1.5', '--limit takes a whole number.'],
+  ['accounts search --preview --company-size 11-51', 'Did you mean 11-50?'],
+  ['intents stack --preview --stack-match both', '--stack-match does not take'],
+  ['lists create --name x --companies oops', '--companies takes JSON objects'],
+  ['lists get', 'Missing required argument'],
+  ['credits --format xml', 'Allowed choices are table, json'],
+  ['credits --timeout 0', 'Give a number above 0.'],
+  ['credits --max-wait -1', 'Give 0 or a number above.'],
+  ['credits --min ten', 'Give 0 or a number above.'],
+  ['credits --fields a,,b', '--fields has an empty name.'],
+  ['accounts enrich --input missing.json', '--input: missing.json cannot be read (ENOENT).'],
+  ['accounts enrich --input - --csv -', 'cannot both read stdin'],
+  ['accounts enrich --csv x.csv --dry-run', '--dry-run does not work with --csv yet.'],
+  ['accounts enrich --csv x.csv --idempotency-key k', 'each paid row has a key of its own'],
+  ['accounts enrich --csv nothing.csv', 'nothing.csv'],
+  ['credits --base-url https://api.example/api/v2', 'local engine only'],
+  ['credits --direct', '--direct is about a remote server'],
+  ['credits --profile nowhere', 'There is no profile named nowhere.'],
+  ['credits --api-key-stdin --api-key-file f', 'exclude each other'],
+  ['credits --api-key-file nofile', '--api-key-file'],
+]
+
+describe('a wrong command', () => {
+  it.each(wrong)('%s: exits 2 and says what to do', async (line, said) => {
+    const { PROSPECT_API_KEY: _, ...env } = keyed(home)
+    const ended = await command(line.split(' '), { env, caller: answering(), cwd: home })
+    expect(ended.stderr).toContain(said)
+    expect([ended.code, errorOf(ended).exit_code, ended.stdout]).toEqual([2, 2, ''])
+  })
+
+  it('tells a person in one line', async () => {
+    const { stderr, code } = await command(['acounts'], { terminal: true })
+    expect(stderr).toBe(
+      'prospect has no command "acounts". Did you mean: prospect accounts? See: prospect --help\n',
+    )
+    expect(code).toBe(2)
+  })
+
+  it('tells a program in one object', async () => {
+    expect(errorOf(await command(['acounts', '--json'], { terminal: true }))).toEqual({
+      error: 'prospect has no command "acounts".',
+      code: 'usage',
+      status: null,
+      exit_code: 2,
+      hint: 'Did you mean: prospect accounts? See: prospect --help',
+    })
+  })
+
+  it.each([
+    ['--input', 'not JSON'],
+    ['--input', '[1]'],
+    ['--input', 'null'],
+  ])('refuses %s with %s', async (option, stdin) => {
+    const ended = await command(['accounts', 'enrich', option, '-'], {
+      stdin,
+      env: keyed(home),
+      caller: answering(),
+    })
+    expect([ended.code, ended.stdout]).toEqual([2, ''])
+  })
+
+  it('never repeats what stood behind an unknown option', async () => {
+    const { stderr, code } = await command(['credits', '--apikey=SecretValue1'])
+    expect([code, stderr.includes('SecretValue1')]).toEqual([2, false])
+  })
+})
