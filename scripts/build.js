@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -33,15 +32,20 @@ await warmUp()
  * the module loader, and V8 can keep its compiled code. What is imported dynamically is still run only when
  * it is asked for.
  */
-function buildProgram() {
-  return build({
+async function buildProgram() {
+  const { outputFiles } = await build({
     ...shared,
     entryPoints: ['src/cli/main.ts'],
     outfile: join(dist, 'main.cjs'),
     format: 'cjs',
     external,
     define: { 'import.meta.url': '__url' },
+    write: false,
   })
+  // A script with kept code has lost how to import modules, so its loader does that for it.
+  const program = outputFiles[0].text.replace(/\bimport\("/g, '__import("')
+  await mkdir(dist, { recursive: true })
+  await writeFile(join(dist, 'main.cjs'), program)
 }
 
 /** The library, as modules. */

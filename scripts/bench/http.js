@@ -15,7 +15,7 @@ export async function http({ env, quick, catalogue }) {
   await askJson([binary, 'engine', 'credits', 'set', String(credits), '--json'], env)
   const { member } = await askJson([binary, 'init', '--json'], env)
   const { key } = await askJson([binary, 'engine', 'keys', 'create', '--member', member, '--json'], env)
-  const ours = await startServer([binary, 'serve', '--port', '0', '--json'], env)
+  const ours = await startServer([binary, 'serve', '--port', '0', '--json', '--quiet'], env)
   try {
     return [await compare(JSON.parse(ours.line).base_url, key, { quick, catalogue })]
   } finally {

@@ -31,11 +31,12 @@ export function prepareCompany(given: Given): PreparedCompany {
     throw new Unreadable('a company needs a domain, a network_id or a network_url')
   const uses = readUses(technologies, technology_details)
   if (domain !== undefined) account.domain = domain
-  if (account.name !== undefined) account.cleaned_name ??= cleanedName(account.name)
+  const name = account.name === undefined ? undefined : foldName(account.name)
+  if (account.name !== undefined) account.cleaned_name ??= cleanedName(account.name, name)
   if (account.headcount !== undefined) account.employee_range ??= sizeOf(account.headcount)
   return {
     account: uses ? { ...account, technologies: uses.map(({ slug }) => slug) } : account,
-    name: account.name === undefined ? undefined : foldName(account.name),
+    name,
     profiles,
     uses,
     history: headcount_history === undefined ? undefined : readHistory(headcount_history),

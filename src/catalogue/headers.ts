@@ -1,6 +1,7 @@
 import type { Kind } from './kind.js'
 
 /** Common spellings of column names by field, in English, French and German; case and separators do not matter. */
+// biome-ignore format: a table
 export const spellings: Readonly<Record<Kind, Readonly<Record<string, readonly string[]>>>> = {
   companies: {
     name: [

@@ -1,4 +1,4 @@
-import { type CommitPorts, commit } from './commit.js'
+import { type CommitPorts, commit, withLongLog } from './commit.js'
 import { countryCodes } from './country-codes.js'
 import type { Given, Kind } from './kind.js'
 import { type Prepared, preparers } from './preparers.js'
@@ -25,7 +25,8 @@ export async function importFile(
   options: ImportOptions,
   ports: CommitPorts,
 ): Promise<ImportReport> {
-  return await importRows(kind, await openRows(kind, bytes, options), ports, options.onProgress)
+  const rows = await openRows(kind, bytes, options)
+  return await withLongLog(ports.driver, () => importRows(kind, rows, ports, options.onProgress))
 }
 
 /** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
@@ -34,7 +35,8 @@ export async function importRecords(
   records: Iterable<Given> | AsyncIterable<Given>,
   ports: CommitPorts,
 ): Promise<ImportReport> {
-  return await importRows(kind, { mapping: {}, ignored: [], portions: numbered(records) }, ports)
+  const rows = { mapping: {}, ignored: [], portions: numbered(records) }
+  return await withLongLog(ports.driver, () => importRows(kind, rows, ports))
 }
 
 async function* numbered(records: Iterable<Given> | AsyncIterable<Given>): AsyncGenerator<Row[]> {

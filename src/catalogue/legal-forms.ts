@@ -10,14 +10,20 @@ export const trailingForms: ReadonlySet<string> = words(`
   ulc unlimited vof zao zrt haftungsbeschrankt anonim sirketi sti limitada ооо оао зао пао ао
 `)
 
-/** Forms of several words that end a name. */
-export const trailingPhrases: readonly string[] = [
-  'sp zoo',
-  'sa de cv',
-  's de rl de cv',
-  'joint stock company',
-  'a responsabilite limitee',
-]
+/** Forms of several words that end a name, by their last word; longest first. */
+export const trailingPhrases: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
+  ['zoo', [['sp', 'zoo']]],
+  [
+    'cv',
+    [
+      ['s', 'de', 'rl', 'de', 'cv'],
+      ['sa', 'de', 'cv'],
+      ['de', 'cv'],
+    ],
+  ],
+  ['company', [['joint', 'stock', 'company']]],
+  ['limitee', [['a', 'responsabilite', 'limitee']]],
+])
 
 /** Legal forms that may also begin a name; those that are words of well-known names are left out. */
 export const leadingForms: ReadonlySet<string> = words(`

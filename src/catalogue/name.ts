@@ -34,14 +34,12 @@ export function foldName(name: string): string {
   return withoutForms(folded)
 }
 
-/** A company's name without the legal forms at its end, otherwise as it is written. */
-export function cleanedName(name: string): string {
+/** A company's name without the legal forms at its end, otherwise as it is written. `folded` is the name folded. */
+export function cleanedName(name: string, folded = foldName(name)): string {
   const core = detached(name).trim()
-  const wanted = foldName(core)
-  if (foldText(core) === wanted) return core
   for (let end = core.length; end > 0; end = core.slice(0, end).search(/[\s,.(]+[^\s,.(]*$/)) {
     const rest = core.slice(0, end)
-    if (foldText(rest) === wanted) return rest.replace(/[\s,&.(–-]+$/u, '') || rest
+    if (foldText(rest) === folded) return rest.replace(/[\s,&.(–-]+$/u, '') || rest
   }
   return core
 }
@@ -49,11 +47,9 @@ export function cleanedName(name: string): string {
 function plainLetters(text: string): string {
   const lower = text.toLowerCase()
   if (ascii.test(lower)) return lower
-  return lower
-    .normalize('NFKD')
-    .replace(/[\u0300-\u036f]/g, '')
-    .replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] ?? letter)
-    .normalize('NFC')
+  const bare = lower.normalize('NFKD').replace(/[\u0300-\u036f]+/g, '')
+  if (ascii.test(bare)) return bare
+  return bare.replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] ?? letter).normalize('NFC')
 }
 
 const initials = /(?<![\p{L}\p{N}])\p{L}(?: \p{L})+(?![\p{L}\p{N}])/gu
@@ -76,15 +72,22 @@ function withoutForms(folded: string): string {
 }
 
 /** Drops one legal form from the end, with the `and` that bound it (`& Co. KG`). */
-function withoutLast(words: readonly string[]): string[] {
-  const last = words.at(-1) ?? ''
-  const phrase = trailingPhrases.find(
-    (text) => words.length > text.split(' ').length && ` ${words.join(' ')}`.endsWith(` ${text}`),
-  )
-  const drop = phrase ? phrase.split(' ').length : trailingForms.has(last) ? 1 : 0
-  if (drop === 0) return words as string[]
-  const rest = words.slice(0, words.length - drop)
+function withoutLast(words: string[]): string[] {
+  const drop = formLength(words)
+  if (drop === 0) return words
+  const rest = words.slice(0, -drop)
   return rest.length > 1 && rest.at(-1) === 'and' ? rest.slice(0, -1) : rest
+}
+
+/** How many words at the end are one legal form; the first word never is. */
+function formLength(words: readonly string[]): number {
+  const last = words.at(-1) ?? ''
+  const phrase = trailingPhrases
+    .get(last)
+    ?.find(
+      (form) => form.length < words.length && form.every((word, at) => word === words.at(at - form.length)),
+    )
+  return phrase?.length ?? (trailingForms.has(last) ? 1 : 0)
 }
 
 /** The name without the legal forms that are written together with it. */

@@ -17,6 +17,10 @@ export async function complain(context: Context, report: Report, options: Global
 export const isJson = (context: Context, options: GlobalOptions): boolean =>
   ['json', 'ndjson'].includes(formatOf(options, context.streams))
 
+/** The body of a refusal as it may be shown: a server that repeats the key in its error does not get it printed. */
+export const spoken = (context: Context, body: unknown): unknown =>
+  JSON.parse(context.redact(JSON.stringify(body ?? null)))
+
 const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
 
 /** What a command's end means: an exit code, told to the person where there is something to tell. */

@@ -46,8 +46,11 @@ export function createContext(streams: Streams, world: World = {}): Context {
   })
   const catalogue = once(async () => {
     prepareHome(home())
-    const { openCatalogue } = await import('../catalogue/open.js')
-    return closing(openCatalogue(home().catalogue))
+    const [{ openCatalogue }, { openSqlite }] = await Promise.all([
+      import('../catalogue/catalogue.js'),
+      import('../storage/sqlite.js'),
+    ])
+    return closing(openCatalogue(openSqlite(home().catalogue), { clock, ids }))
   })
   const ports = async (options: GlobalOptions): Promise<LocalPorts> => ({
     home: home(),

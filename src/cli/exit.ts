@@ -61,6 +61,9 @@ export function reportOf(error: unknown): Report | undefined {
     const row: { readonly exit: number; readonly hint: string } = errors[error.code]
     return report(error.message, error.code, error.status, row.exit, row.hint)
   }
+  // What a prompt throws when Ctrl-C answers it.
+  if (error instanceof Error && error.name === 'ExitPromptError')
+    return report('Stopped at the question; nothing was done.', null, null, exits.interrupted, '')
   if (isInterruption(error))
     return report('Stopped before the answer came.', 'timeout', null, exits.unreachable, 'Raise --timeout.')
   return isRefusal(error)

@@ -4,7 +4,7 @@ import { isOk } from '../api/caller.js'
 import { type Shape, shapeOf } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
 import { callOnce, exitOfRefusal, resolvesNothing } from './call.js'
-import { complain, isJson } from './complain.js'
+import { complain, isJson, spoken } from './complain.js'
 import { examples } from './examples.js'
 import { exits, reportOfAnswer, UsageError } from './exit.js'
 import { extraOf } from './extras.js'
@@ -148,7 +148,7 @@ async function refuse(
   { globals }: Invocation,
 ): Promise<number> {
   const { context } = shell
-  if (isJson(context, globals)) await shell.print(reply.body, { ...globals, output: '-' })
+  if (isJson(context, globals)) await shell.print(spoken(context, reply.body), { ...globals, output: '-' })
   const report = reportOfAnswer(reply.status, reply.body)
   return complain(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
 }

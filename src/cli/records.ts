@@ -89,11 +89,9 @@ function place(
   [head = '', ...rest]: readonly string[],
   value: unknown,
 ): void {
-  if (rest.length === 0) {
-    target[head] = value
-    return
-  }
-  const inner = isObject(target[head]) ? (target[head] as Record<string, unknown>) : {}
-  Object.defineProperty(target, head, { value: inner, enumerable: true, writable: true, configurable: true })
-  place(inner, rest, value)
+  const there = Object.hasOwn(target, head) ? target[head] : undefined
+  const next = rest.length === 0 ? value : isObject(there) ? there : {}
+  // Defined, not assigned: a field named `__proto__` is a field like any other.
+  Object.defineProperty(target, head, { value: next, enumerable: true, writable: true, configurable: true })
+  if (rest.length > 0) place(next as Record<string, unknown>, rest, value)
 }

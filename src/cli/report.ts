@@ -16,9 +16,10 @@ export async function tellReport(context: Context, report: Report, options: Glob
   const left = stopped.rows_left === null ? '' : ` ${grouped(stopped.rows_left)} rows are left.`
   const kept = partial === null ? '' : `The rows answered so far are in ${partial}.`
   const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
+  const hint = [kept, stopped.hint].filter((text) => text !== '').join(' ')
   await complain(
     context,
-    { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint: kept },
+    { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint },
     options,
   )
 }

@@ -38,10 +38,12 @@ export function memory(extra: object = {}): Writable & { text(): string } {
   return Object.assign(stream, { text: () => Buffer.concat(chunks).toString() }, extra)
 }
 
+const cursor = { cursorTo: () => true, moveCursor: () => true, clearLine: () => true }
+
 /** Runs a command in this process with streams of its own. */
 export async function command(argv: readonly string[], given: Given = {}): Promise<Ended> {
   const { env = {}, stdin = '', terminal = false, columns = 80, cwd = tmpdir(), signals, ...world } = given
-  const look = terminal ? { isTTY: true, columns } : {}
+  const look = terminal ? { isTTY: true, columns, ...cursor } : {}
   const stdout = memory(look)
   const stderr = memory(look)
   const streams: Streams = {

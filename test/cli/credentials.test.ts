@@ -127,12 +127,12 @@ describe('a secret', () => {
 
   it.each(lines)('is never printed: %s', async (line) => {
     const everything = ({ stdout, stderr }: Ended) => stdout + stderr
-    const refused = answering({
+    const refusing = answering({
       status: 500,
       body: { error: `upstream saw ${canary}` },
       headers: { 'x-echo': canary },
     })
-    for (const caller of [answering({ body: { id: 'x' } }), refused]) {
+    for (const caller of [answering({ body: { id: 'x' } }), refusing]) {
       const ended = await command(line.split(' '), { env: keyed(home), caller, cwd: home, terminal: true })
       expect(everything(ended)).not.toContain(canary)
     }

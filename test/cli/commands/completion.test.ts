@@ -43,6 +43,7 @@ describe('completion in bash', () => {
   it('completes options, the own and the common ones', () => {
     expect(offered('accounts', 'enrich', '--dom')).toEqual(['--domain'])
     expect(offered('accounts', 'enrich', '--form')).toEqual(['--format'])
+    expect(offered('data', 'import', 'people', 'x.csv', '--enc')).toEqual(['--encoding'])
     expect(offered('engine', 'ledger', '--b')).toEqual(expect.arrayContaining(['--by']))
     expect(offered('accounts', 'search', '--prev')).toEqual(['--preview'])
   })

@@ -68,6 +68,15 @@ describe('engine backup', () => {
 describe('engine restore', () => {
   beforeEach(() => here.json('engine', 'backup', 'copy.db'))
 
+  it('replaces a key of this machine that the backup does not know', async () => {
+    const [own] = await here.json<{ id: string }[]>('engine', 'keys', 'list')
+    await here.json('engine', 'keys', 'revoke', own?.id ?? '')
+    expect(await balance()).toBe(1_000)
+    const { stderr } = await here.run(['engine', 'restore', 'copy.db', '--yes'])
+    expect(stderr).toContain('key of this machine')
+    expect(await balance()).toBe(1_000)
+  })
+
   it('asks for --yes where nobody can answer', async () => {
     const { code, stderr } = await here.run(['engine', 'restore', 'copy.db'])
     expect(code).toBe(2)
@@ -101,6 +110,13 @@ describe('engine reset', () => {
   it('asks for --yes where nobody can answer', async () => {
     expect((await here.run(['engine', 'reset'])).code).toBe(2)
     expect(existsSync(file('engine.db'))).toBe(true)
+  })
+
+  it('asks a person, whose Enter alone keeps everything', async () => {
+    const enter = await here.run(['engine', 'reset'], { typed: [['Go on?', '\r']] })
+    expect([enter.code, existsSync(file('engine.db'))]).toEqual([2, true])
+    const yes = await here.run(['engine', 'reset'], { typed: [['Go on?', '\x1b[B\r']] })
+    expect([yes.code, existsSync(file('engine.db'))]).toEqual([0, false])
   })
 
   it('never deletes an engine in use', async () => {

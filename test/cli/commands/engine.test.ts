@@ -222,8 +222,9 @@ describe('engine ledger', () => {
     expect(stdout).toBe('seq,kind,amount\n1,top_up,1000\n')
   })
 
-  it.each(['ledger --by week', 'ledger --from tomorrow'])('refuses %s', async (line) =>
-    expect(await exitOf(line)).toBe(2),
+  it.each(['ledger --by week', 'ledger --from tomorrow', 'ledger --from 2026-03-02 --to 2026-03-01'])(
+    'refuses %s',
+    async (line) => expect(await exitOf(line)).toBe(2),
   )
 })
 

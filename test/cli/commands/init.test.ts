@@ -49,6 +49,22 @@ describe('init', () => {
     expect(stdout + stderr).not.toContain('pk_')
   })
 
+  it('asks a person for the names, and only when there is something to make', async () => {
+    const typed = [
+      ['Name of the workspace', 'Acme\r'],
+      ['Your e-mail address', 'ann@example.com\r'],
+    ] as const
+    const { json, code } = await here.run(['init', '--json'], { typed })
+    expect([code, json]).toMatchObject([0, { workspace: 'Acme', member: 'ann@example.com' }])
+    expect((await here.run(['init', '--json'], { typed: [] })).json).toMatchObject({ workspace: 'Acme' })
+  })
+
+  it('makes nothing when Ctrl-C answers', async () => {
+    const { code } = await here.run(['init'], { typed: [['Name of the workspace', '\x03']] })
+    expect(code).toBe(130)
+    expect((await here.run(['init', '--json'])).json).toMatchObject({ workspace: 'Local' })
+  })
+
   it.each([
     ['--email', 'nobody'],
     ['--workspace', ' '],

@@ -1,7 +1,6 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -98,23 +97,33 @@ describe('serve', () => {
 const program = join(import.meta.dirname, '..', '..', '..', 'bin', 'prospect.js')
 
 describe('serve as a process', () => {
-  it('answers, finishes what is in flight on SIGTERM, and exits 0', async () => {
-    const home = mkdtempSync(join(tmpdir(), 'prospect-'))
-    const env = { PATH: process.env.PATH, PROSPECT_HOME: home }
+  it('answers, keeps the engine from being deleted, and exits 0 on SIGTERM', async () => {
+    await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nAcme,acme.example\n' })
+    await here.json('init')
+    const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+    const env = { PATH: process.env.PATH, PROSPECT_HOME: here.home }
     const child = spawn(process.execPath, [program, 'serve', '--port', '0', '--json'], { env })
     try {
-      const died = once(child, 'exit').then(() => Promise.reject(new Error('it ended before it served')))
-      const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), died])) as [string]
-      died.catch(() => {})
-      const { base_url, pid } = JSON.parse(line) as { base_url: string; pid: number }
+      const { base_url, pid } = JSON.parse(await lineOf(child)) as { base_url: string; pid: number }
       expect(pid).toBe(child.pid)
-      const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
-      expect((await fetch(`${base_url}/accounts/single_enrich`, post)).status).toBe(401)
+      const answer = await fetch(`${base_url}/accounts/single_enrich`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': key },
+        body: '{"domain":"acme.example"}',
+      })
+      expect([answer.status, await answer.json()]).toMatchObject([200, { name: 'Acme' }])
+      expect((await here.run(['engine', 'reset', '--yes'])).code).toBe(2)
       child.kill('SIGTERM')
       expect(await once(child, 'exit')).toEqual([0, null])
+      expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 999 } })
     } finally {
       child.kill('SIGKILL')
-      rmSync(home, { recursive: true, force: true })
     }
   })
 })
+
+/** The first line a process prints; fails when it ends without one. */
+async function lineOf(child: ChildProcessWithoutNullStreams): Promise<string> {
+  for await (const line of createInterface(child.stdout)) return line
+  throw new Error('it ended before it served')
+}

@@ -33,11 +33,14 @@ export function placesOf(map: readonly Described[]): Places {
   const paths = new Set(['', ...map.flatMap(({ command }) => prefixes(command))])
   const everywhere = common(map)
   const shared = new Set(everywhere.map(({ name }) => name))
-  const places = [...paths].map((path) => {
+  const places = [...paths].flatMap((path) => {
     const rows = map.filter(({ command }) => command === path)
+    const options = choicesOf(rows).filter(({ name }) => !shared.has(name))
     const values = rows.flatMap((row) => row.arguments[0]?.values ?? [])
     const words = [...below(path, paths, map), ...values.map((name) => ({ name, summary: '' }))]
-    return { path, words, options: choicesOf(rows).filter(({ name }) => !shared.has(name)) }
+    // Behind the value of an argument the options are the same, and the words are not offered again.
+    const behind = values.map((value) => ({ path: `${path} ${value}`, words: [], options }))
+    return [{ path, words, options }, ...behind]
   })
   return { places, everywhere }
 }
@@ -70,7 +73,8 @@ function choicesOf(rows: readonly Described[]): Choice[] {
 const choiceOf = ({ name, flags, description, takes_value, values = [] }: DescribedOption): Choice => ({
   name,
   names: flags.match(/(?<![\w<-])--?[\w-]+/g) ?? [name],
-  summary: description,
+  // What stands in brackets at its end lists the values, which are offered by themselves.
+  summary: description.replace(/ \([^()]*\)$/, ''),
   takesValue: takes_value,
   values,
 })

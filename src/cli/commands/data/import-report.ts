@@ -29,7 +29,11 @@ export function summary(kind: string, { added, updated, companies, rejectedTotal
 const linesTold = 20
 
 /** Names the rejected lines on stderr; 0 when there are none, else the command stops with exit 11. */
-export function rejectsTold(context: Context, { rejected, rejectedTotal }: ImportReport, globals: GlobalOptions): number {
+export function rejectsTold(
+  context: Context,
+  { rejected, rejectedTotal }: ImportReport,
+  globals: GlobalOptions,
+): number {
   if (rejectedTotal === 0) return exits.ok
   for (const { line, reason } of rejected.slice(0, linesTold))
     context.notify(`Line ${line}: ${reason}`, globals)

@@ -1,15 +1,12 @@
 import type { Command } from 'commander'
-import type { Admin } from '../../../engine/admin.js'
-import { hashKey } from '../../../engine/keys.js'
 import type { Key } from '../../../engine/ports.js'
-import type { Context } from '../../context.js'
-import { forgetKey, localOrigin, storedKey } from '../../credentials.js'
 import { UsageError } from '../../exit.js'
 import { repeated } from '../../flags.js'
 import { asGroup, type Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { isoTime, momentMs } from '../time-values.js'
 import { adminAction } from './admin-action.js'
+import { forgetDeadKey } from './own-key.js'
 
 /** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
 export function keysCommand(shell: Shell): Command {
@@ -85,20 +82,7 @@ function revokeKey(shell: Shell): Command {
   guide(command, ['engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55'])
   return adminAction(shell, command, async (admin, { args: [id = ''], globals }) => {
     await admin.revokeKey(id)
-    if (await wasOwn(shell.context, admin, id))
-      shell.context.notify(
-        'That was the key of this machine: its next command makes itself a new one.',
-        globals,
-      )
+    await forgetDeadKey(shell.context, admin, globals)
     return { id, revoked: true }
   })
-}
-
-/** Forgets the key that this machine keeps for itself, when it is the one; answers whether it was. */
-async function wasOwn({ home, ids }: Context, admin: Admin, id: string): Promise<boolean> {
-  const { workspace } = await admin.status()
-  const own = storedKey(home, localOrigin(workspace.id))
-  const revoked = (await admin.keys()).find((key) => key.id === id)
-  if (own === undefined || revoked?.hash !== hashKey(own)) return false
-  return forgetKey(home, localOrigin(workspace.id), ids.uuid())
 }

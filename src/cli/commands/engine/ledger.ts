@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Admin } from '../../../engine/admin.js'
 import type { Movement } from '../../../engine/ports.js'
-import { exits, Stop } from '../../exit.js'
+import { exits, Stop, UsageError } from '../../exit.js'
 import type { Invocation, Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { printRecords } from '../print-records.js'
@@ -39,6 +39,8 @@ type By = 'day' | 'operation' | 'member'
 async function showLedger({ context, print }: Shell, { options, globals }: Invocation): Promise<number> {
   const { from, to, by } = options as { from?: number; to?: number; by?: By }
   const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+  if (from !== undefined && to !== undefined && from >= to)
+    throw new UsageError('--from is not before --to.', 'Swap them.')
   const admin = await ownersAdmin(context, globals)
   if (by) {
     await print(await consumed(admin, range, by), globals, { columns: [by, 'credits', 'movements'] })

@@ -6,6 +6,7 @@ import { prepareHome } from '../../home.js'
 import type { Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { confirmLoss } from './confirm-loss.js'
+import { forgetDeadKey } from './own-key.js'
 
 /** `prospect engine restore`: puts backups in the place of the databases. */
 export function restoreCommand(shell: Shell): Command {
@@ -32,6 +33,7 @@ export function restoreCommand(shell: Shell): Command {
       file: to,
       schema_version: restore(from, to, expected),
     }))
+    await forgetDeadKey(context, await context.admin({ ...globals, create: false }), globals)
     await shell.print(done, globals, { columns: ['database', 'file', 'schema_version'] })
     return 0
   })

@@ -29,7 +29,8 @@ export function statusView(body: unknown, look: Look): string {
     Plan: at('plan_listed') === false ? `${at('plan')} (not listed: limits of free)` : at('plan'),
     Credits: `${number('credits.enrichment')}${at('credits.held') ? `, ${number('credits.held')} held` : ''}`,
     'Next grant': at('next_allocation_at'),
-    Members: `${number('members')}, with ${number('keys')} valid keys`,
+    Members: at('members'),
+    'Valid keys': at('keys'),
     Sessions: `network ${valid(at('sessions.network'))}, premium ${valid(at('sessions.premium'))}`,
     Clock: `${at('clock.now')}${clockNote(at('clock.frozen'), Number(at('clock.offset_seconds')))}`,
     Catalogue: Object.entries((at('catalogue') ?? {}) as Row)

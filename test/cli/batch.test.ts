@@ -1,0 +1,193 @@
+import { EventEmitter } from 'node:events'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Caller, Input } from '../../src/api/caller.js'
+import { main } from '../../src/cli/main.js'
+import { command, type Ended, errorOf, folder, type Given, keyed, memory, removed } from './command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+/** A target that knows every domain but `nobody.example`, until so many companies were paid for. */
+function companies(credits = Number.POSITIVE_INFINITY): Caller & { readonly asked: Input[] } {
+  const asked: Input[] = []
+  let left = credits
+  return {
+    asked,
+    call: async (_, given) => {
+      const input = typeof given === 'function' ? await given() : given
+      asked.push(input)
+      if (left === 0) return refusal(402, { error: 'Insufficient credits', code: 'insufficient_credits' })
+      if (input.domain === 'nobody.example') return refusal(404, { error: 'No company found' })
+      left--
+      return { status: 200, body: { name: `=${input.domain}`, headcount: 7 }, headers: {}, credits: 1 }
+    },
+    close: async () => {},
+  }
+}
+
+const refusal = (status: number, body: unknown) => ({ status, body, headers: {}, credits: 0 })
+
+async function enrich(csv: string, argv: readonly string[] = [], given: Given = {}): Promise<Ended> {
+  await writeFile(join(home, 'in.csv'), csv)
+  const all = ['accounts', 'enrich', '--csv', 'in.csv', ...argv]
+  return command(all, { env: keyed(home), cwd: home, caller: companies(), ...given })
+}
+
+const read = (name: string) => readFile(join(home, name), 'utf8')
+
+describe('a batch', () => {
+  it('keeps rows, order and columns, and appends results and status', async () => {
+    const csv = 'Company Domain,note\na.example,1\nnobody.example,2\n,3\na.example,4\n'
+    const ended = await enrich(csv, ['-o', 'out.csv', '--fields', 'name,headcount'])
+    expect(await read('out.csv')).toBe(
+      [
+        'Company Domain,note,name,headcount,_status,_error,_credits,_source',
+        "a.example,1,'=a.example,7,found,,1,live",
+        'nobody.example,2,,,not_found,No company found,0,live',
+        ',3,,,invalid,"Provide at least one of: company_network_url, name, domain",0,',
+        "a.example,4,'=a.example,7,found,,0,duplicate",
+        '',
+      ].join('\n'),
+    )
+    expect([ended.code, ended.stdout]).toEqual([11, ''])
+  })
+
+  it('exits 0 with --fail-on none', async () => {
+    expect((await enrich('domain\na.example\n""\n', ['--fail-on', 'none'])).code).toBe(0)
+  })
+
+  it('says on stderr how the columns were understood, and what became of the rows', async () => {
+    const { stderr } = await enrich('Website,note\na.example,1\na.example,2\n', ['-o', 'out.csv'])
+    expect(stderr).toMatch(/^domain +<- +"Website"$/m)
+    expect(stderr).toContain('2 rows')
+    expect(stderr).toContain('1 of them duplicates, paid once; 1 credit.')
+    expect(stderr).toContain(`Written to ${join(home, 'out.csv')}`)
+  })
+
+  it('says nothing with --quiet', async () => {
+    expect((await enrich('domain\na.example\n', ['--quiet'])).stderr).toBe('')
+  })
+
+  it('streams CSV to stdout, even on a terminal', async () => {
+    const { stdout } = await enrich('domain\na.example\n', ['--fields', 'name', '--yes'], { terminal: true })
+    expect(stdout.split('\n')[1]).toBe("a.example,'=a.example,found,,1,live")
+  })
+
+  it('reads stdin', async () => {
+    const argv = ['accounts', 'enrich', '--csv', '-', '--fields', 'name', '--json']
+    const stdin = 'domain\na.example\n'
+    const { stdout } = await command(argv, { env: keyed(home), cwd: home, caller: companies(), stdin })
+    expect(JSON.parse(stdout)).toEqual([
+      {
+        domain: 'a.example',
+        name: '=a.example',
+        _status: 'found',
+        _error: null,
+        _credits: 1,
+        _source: 'live',
+      },
+    ])
+  })
+
+  it.each([
+    ['out.ndjson', /^\{"domain":"a.example"/],
+    ['out.json', /^\[\n\{"domain"/],
+    ['out.tsv', /^domain\tname\t_status/],
+  ])('writes %s in the format of its extension', async (name, start) => {
+    await enrich('domain\na.example\n', ['-o', name, '--fields', 'name'])
+    expect(await read(name)).toMatch(start)
+  })
+
+  it('writes for a spreadsheet with --excel', async () => {
+    await enrich('domain\na.example\n', ['-o', 'out.csv', '--excel', '--fields', 'name'])
+    expect(await read('out.csv')).toMatch(/^\ufeffdomain;name;_status/)
+  })
+
+  it('leaves cells alone with --raw-csv', async () => {
+    const { stdout } = await enrich('domain\na.example\n', ['--raw-csv', '--fields', 'name'])
+    expect(stdout).toContain('a.example,=a.example,found')
+  })
+
+  it('sends countries as codes, and what the options say in every row', async () => {
+    const caller = companies()
+    await enrich('domain,country\na.example,Germany\n', ['--no-live'], { caller })
+    expect(caller.asked).toEqual([{ domain: 'a.example', country: 'DE', live: false }])
+  })
+
+  it('obeys --map, and shows the mapping and stops with --map-only', async () => {
+    const caller = companies()
+    const csv = 'domain,real\nx,a.example\n'
+    const shown = await enrich(csv, ['--map', 'domain=real', '--map-only'], { caller })
+    expect(JSON.parse(shown.stdout).columns).toEqual([{ field: 'domain', column: 'real', at: 1, by: 'pin' }])
+    expect([shown.code, caller.asked]).toEqual([0, []])
+    await enrich(csv, ['--map', 'domain=real'], { caller })
+    expect(caller.asked).toEqual([{ domain: 'a.example' }])
+  })
+
+  it('stops when the credits are used up, keeps what was answered and names it', async () => {
+    const rows = Array.from({ length: 40 }, (_, at) => `c${at}.example\n`).join('')
+    const ended = await enrich(`domain\n${rows}`, ['-o', 'out.csv'], { caller: companies(10) })
+    expect(ended.code).toBe(4)
+    expect(ended.stderr).toContain('Stopped: Insufficient credits. 30 rows are left.')
+    expect(ended.stderr).toContain(`The rows answered so far are in ${join(home, 'out.csv.partial')}.`)
+    expect((await read('out.csv.partial')).match(/,found,/g)).toHaveLength(10)
+    await expect(stat(join(home, 'out.csv'))).rejects.toThrow()
+  })
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('ends in order on %s, with exit %i', async (name, exit) => {
+    const signals = new EventEmitter() as unknown as NodeJS.Process
+    const caller: Caller = {
+      ...companies(),
+      call: async () => {
+        signals.emit(name as 'SIGINT')
+        return { status: 200, body: { name: 'x' }, headers: {}, credits: 1 }
+      },
+    }
+    const rows = Array.from({ length: 5_000 }, (_, at) => `c${at}.example\n`).join('')
+    const ended = await enrich(`domain\n${rows}`, ['-o', 'out.csv'], { caller, signals })
+    expect([ended.code, ended.stderr.includes('The rows answered so far are in')]).toEqual([exit, true])
+    expect(await read('out.csv.partial')).toContain('_status')
+    expect(signals.listenerCount(name)).toBe(0)
+  })
+
+  it('stops quietly when the reader of its output leaves', async () => {
+    const stdout = new Writable({
+      write: (_chunk, _encoding, done) => done(Object.assign(new Error('closed'), { code: 'EPIPE' })),
+    })
+    const caller = companies()
+    const rows = Array.from({ length: 20_000 }, (_, at) => `c${at}.example\n`).join('')
+    await writeFile(join(home, 'in.csv'), `domain\n${rows}`)
+    const stderr = memory()
+    const streams = { stdin: Readable.from([]), stdout, stderr, env: keyed(home), cwd: home }
+    const code = await main(['accounts', 'enrich', '--csv', 'in.csv', '--quiet'], streams, { caller })
+    expect([code, stderr.text(), caller.asked.length < 20_000]).toEqual([0, '', true])
+  })
+
+  it('pays nothing when the file is not a table', async () => {
+    for (const csv of ['', 'domain\n"unclosed\n', 'a,b\n1,2\n']) {
+      const caller = companies()
+      const ended = await enrich(csv, [], { caller })
+      expect([csv, ended.code, caller.asked]).toEqual([csv, 2, []])
+    }
+  })
+
+  it('refuses fields that the result does not have, before anything is paid', async () => {
+    const caller = companies()
+    const ended = await enrich('domain\na.example\n', ['--fields', 'headcout'], { caller })
+    expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, 'Did you mean headcount?', []])
+  })
+
+  it('leaves nothing behind in the home', async () => {
+    await enrich('domain\na.example\n', ['-o', 'out.csv'])
+    expect(await readdir(join(home, 'runs'))).toEqual([])
+  })
+})

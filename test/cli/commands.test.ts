@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { operations } from '../../src/api/table.js'
+import { areas } from '../../src/cli/areas.js'
+import type { MappedCommand } from '../../src/cli/command-map.js'
+import { examples } from '../../src/cli/examples.js'
+import { answering, command, folder, keyed, removed } from './command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+/** Words of a line as a shell would take them: quotes hold words together. */
+const wordsOf = (line: string): string[] =>
+  [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+    ([, single, double, bare]) => single ?? double ?? bare ?? '',
+  )
+
+const map = async (): Promise<MappedCommand[]> =>
+  JSON.parse((await command(['commands', '--json'])).stdout) as MappedCommand[]
+
+describe('the command map', () => {
+  it('has every operation, with its price and its options', async () => {
+    const mapped = await map()
+    expect(mapped.flatMap(({ operation }) => operation ?? [])).toEqual(operations().map(({ id }) => id))
+    const enrich = mapped.find(({ operation }) => operation === 'accounts.enrich')
+    expect(enrich).toMatchObject({
+      command: 'accounts enrich',
+      method: 'POST',
+      path: '/accounts/single_enrich',
+      price: '1 credit per company found; nothing found costs nothing.',
+      idempotent: true,
+    })
+    expect(enrich?.options.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['--domain', '--no-live', '--csv', '--dry-run', '--format']),
+    )
+  })
+
+  it('names each command once', async () => {
+    const names = (await map()).map(({ command: words, flag }) => `${words} ${flag ?? ''}`)
+    expect(new Set(names).size).toBe(names.length)
+  })
+
+  it('never offers a key as an option', async () => {
+    const names = (await map()).flatMap(({ options }) => options.map(({ name }) => name))
+    expect(names).not.toContain('--api-key')
+  })
+
+  it('is a table for a person', async () => {
+    const { stdout } = await command(['commands'], { terminal: true })
+    expect(stdout).toMatch(/^command +flag +summary +price/)
+  })
+})
+
+describe('derived commands', () => {
+  it('have an area with a summary', () => {
+    const used = new Set(operations().map(({ command: words }) => words.split(' ')[0]))
+    expect([...used].sort()).toEqual(Object.keys(areas).sort())
+  })
+
+  it('have options that no two fields of theirs share', async () => {
+    for (const { command: words, options } of await map()) {
+      const names = options.map(({ name }) => name)
+      expect([words, names.length]).toEqual([words, new Set(names).size])
+    }
+  })
+
+  it.each(Object.entries(examples).flatMap(([id, lines]) => lines.map((line) => [id, line] as const)))(
+    '%s: its example means this operation: %s',
+    async (id, line) => {
+      const caller = answering({ body: { id: 'x', email: 'x@example.com', credits: { enrichment: 1_000 } } })
+      const input = JSON.stringify({ name: 'x' })
+      const argv = wordsOf(line).map((word) => (word.endsWith('.json') ? '-' : word))
+      const ended = await command(argv, { env: keyed(home), caller, stdin: input, cwd: home })
+      expect([ended.code, ended.stderr, caller.asked.map((asked) => asked.id)]).toEqual([0, '', [id]])
+    },
+  )
+})
