@@ -8,9 +8,15 @@ export function lockfileProblems() {
   const entries = Object.entries(packages).filter(([path]) => path !== '')
   const hosts = entries.filter(([, entry]) => /^[a-z+]+:/.test(entry.resolved ?? ''))
   const loose = entries.filter(([, entry]) => !entry.link && !entry.integrity)
+  const present = new Set(entries.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 13)))
+  const named = entries.flatMap(([, entry]) =>
+    Object.keys({ ...entry.dependencies, ...entry.optionalDependencies }),
+  )
+  const lost = [...new Set(named)].filter((name) => !present.has(name))
   return [
     ...hosts.map(([path, { resolved }]) => `package-lock.json: ${path} names a host: ${resolved}`),
     ...loose.map(([path]) => `package-lock.json: ${path} has no integrity`),
+    ...lost.map((name) => `package-lock.json: lacks ${name}, so that npm ci refuses it`),
     ...['dependencies', 'devDependencies']
       .filter((kind) => JSON.stringify(manifest[kind]) !== JSON.stringify(packages[''][kind]))
       .map((kind) => `package-lock.json: its ${kind} differ from package.json; run: npm install`),

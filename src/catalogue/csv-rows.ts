@@ -1,9 +1,9 @@
 import { CsvError, parse } from 'csv-parse'
 import { mapColumns } from './columns.js'
-import type { ImportOptions } from './import.js'
+import type { ImportOptions } from './import-options.js'
 import type { Kind } from './kind.js'
 import { ImportError } from './report.js'
-import { portion, type Row, type Rows } from './rows.js'
+import { portion, type Row, type Rows } from './row.js'
 
 /** Characters of one record; more means a quote that nobody closed. */
 const longestRecord = 1_048_576

@@ -1,22 +1,14 @@
 import { type CommitPorts, commit, withLongLog } from './commit.js'
 import { countryCodes } from './country-codes.js'
+import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { type Prepared, preparers } from './preparers.js'
 import { ImportError, type ImportReport, newTally, reject, type Tally } from './report.js'
-import { openRows, portion, type Row, type Rows } from './rows.js'
+import { portion, type Row, type Rows } from './row.js'
+import { openRows } from './rows.js'
 import { Unreadable } from './values.js'
 
-/** How a file is to be read. */
-export interface ImportOptions {
-  /** Field to column, before any header is guessed. */
-  readonly map?: Readonly<Record<string, string>>
-  /** Recognised from the first character unless given. */
-  readonly format?: 'csv' | 'ndjson'
-  /** Name of the text encoding, as in `windows-1252`; recognised (UTF-8 and UTF-16) unless given. */
-  readonly encoding?: string
-  /** Called after each commit with the records done so far. */
-  readonly onProgress?: (done: number) => void
-}
+export type { ImportOptions }
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(

@@ -1,8 +1,8 @@
 import { fieldOf } from './columns.js'
-import type { ImportOptions } from './import.js'
+import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { ImportError } from './report.js'
-import { portion, type Row, type Rows } from './rows.js'
+import { portion, type Row, type Rows } from './row.js'
 
 /** Characters of one record. */
 const longestRecord = 16 * 1_048_576

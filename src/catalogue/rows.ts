@@ -1,23 +1,9 @@
 import { csvRows } from './csv-rows.js'
 import { decode } from './decode.js'
-import type { ImportOptions } from './import.js'
+import type { ImportOptions } from './import-options.js'
 import { jsonRows } from './json-rows.js'
-import type { Given, Kind } from './kind.js'
-
-/** One record of a file, or why it cannot be taken. `line` is where it begins, counted from 1. */
-export type Row =
-  | { readonly line: number; readonly given: Given }
-  | { readonly line: number; readonly reason: string }
-
-/** The rows of a file, in portions, and how its columns were understood. */
-export interface Rows {
-  readonly mapping: Readonly<Record<string, string>>
-  readonly ignored: readonly string[]
-  readonly portions: AsyncIterable<readonly Row[]>
-}
-
-/** Rows that are handed on together. */
-export const portion = 2_000
+import type { Kind } from './kind.js'
+import type { Rows } from './row.js'
 
 /** Opens a CSV or NDJSON file given as bytes. */
 export async function openRows(

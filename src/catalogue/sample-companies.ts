@@ -1,6 +1,6 @@
+import type { Dice, SampleCompany } from './dice.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
-import type { Dice, SampleCompany } from './sample.js'
 import { coreCompanies } from './sample-core.js'
 import { type Place, places } from './sample-places.js'
 import { industries, nameBeginnings, nameEndings, technologies } from './sample-words.js'

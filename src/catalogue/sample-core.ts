@@ -1,4 +1,5 @@
 import type { Given } from './kind.js'
+import { placeOf } from './sample-places.js'
 
 type Core = readonly [
   name: string,
@@ -68,13 +69,13 @@ export function coreCompanies(): Given[] {
       industry_id: industryId,
       company_type: headcount > 3_000 ? 'Public' : 'Private',
       headcount,
-      headquarters: `${city}, ${country}`,
-      location: `${city}, ${country}`,
+      headquarters: `${city}, ${placeOf(country).name}`,
+      location: `${city}, ${placeOf(country).name}`,
       city,
       country,
       founded_year: founded,
       revenue: headcount * 150_000,
-      revenue_currency: country === 'US' ? 'USD' : country === 'GB' ? 'GBP' : 'EUR',
+      revenue_currency: placeOf(country).currency,
       network_id: String(900_001 + at),
       network_url: `https://www.network.example/company/${domain.replace('.example', '')}`,
       technologies,

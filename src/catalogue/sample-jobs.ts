@@ -1,6 +1,6 @@
+import type { Dice, SampleCompany } from './dice.js'
 import type { Given } from './kind.js'
-import type { Dice, SampleCompany } from './sample.js'
-import { places } from './sample-places.js'
+import { placeOf } from './sample-places.js'
 import { positions, technologies } from './sample-words.js'
 
 /** Open jobs of the companies made before: none at every third, a few at the others. */
@@ -16,11 +16,10 @@ function job(dice: Dice, company: SampleCompany, number: number): Given {
   const [title, french] = dice.pick(positions)
   const inFrench = company.country === 'FR' && dice.chance(0.5)
   const [, technology] = dice.pick(technologies)
-  const place = places.find(({ country }) => country === company.country)
   return {
     job_title: inFrench ? french : title,
     job_url: `https://jobs.${company.domain}/openings/${number}`,
-    job_location: [company.city, place?.name].filter(Boolean).join(', '),
+    job_location: `${company.city}, ${placeOf(company.country).name}`,
     country_code: company.country,
     employment_statuses: [dice.pick(['Full-time', 'Full-time', 'Part-time', 'Contract', 'Internship'])],
     date_posted: dice.daysAgo(dice.whole(0, 120)),
@@ -33,16 +32,16 @@ function job(dice: Dice, company: SampleCompany, number: number): Given {
 }
 
 const englishText = (dice: Dice, company: SampleCompany, title: string, technology: string): string =>
-  `${company.name} is looking for a ${title} in ${company.city}. You will work with ${technology} in a team of ` +
+  `${company.name} is hiring in ${company.city}: ${title}. You will work with ${technology} in a team of ` +
   `${dice.whole(3, 14)} people and report to the head of the department. We offer ${dice.whole(25, 32)} days of ` +
-  `leave, a training budget and ${dice.whole(1, 3)} days at home each week. You bring ${dice.whole(1, 8)} years of ` +
+  `leave, a training budget and ${dice.whole(2, 4)} days at home each week. You bring ${dice.whole(2, 8)} years of ` +
   'experience, write clearly and like to finish what you start. We read every application ourselves and answer ' +
   'within two weeks.'
 
 const frenchText = (dice: Dice, company: SampleCompany, title: string, technology: string): string =>
   `${company.name} recherche : ${title}, à ${company.city}. Vous travaillerez avec ${technology} dans une équipe de ` +
   `${dice.whole(3, 14)} personnes, rattachée à la direction. Nous offrons ${dice.whole(25, 32)} jours de congés, un ` +
-  `budget de formation et ${dice.whole(1, 3)} jours de télétravail par semaine. Vous avez ${dice.whole(1, 8)} ans ` +
+  `budget de formation et ${dice.whole(2, 4)} jours de télétravail par semaine. Vous avez ${dice.whole(2, 8)} ans ` +
   "d'expérience, vous écrivez avec soin et vous aimez mener un projet à son terme. Nous lisons chaque candidature " +
   'et répondons sous deux semaines.'
 

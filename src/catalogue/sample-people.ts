@@ -1,8 +1,8 @@
+import type { Dice, SampleCompany } from './dice.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
-import type { Dice, SampleCompany } from './sample.js'
 import { phoneIn } from './sample-companies.js'
-import { type Place, places } from './sample-places.js'
+import { type Place, placeOf } from './sample-places.js'
 import { positions } from './sample-words.js'
 
 /** People at the companies made before, more of them at larger ones; `profiles` remembers their urls. */
@@ -45,7 +45,7 @@ function drawn(dice: Dice, ladder: readonly number[]): number {
 }
 
 function invented(dice: Dice, number: number, company: SampleCompany, at: number): Given {
-  const place = places.find(({ country }) => country === company.country) ?? dice.pick(places)
+  const place = placeOf(company.country)
   const names = dice.of(place.language)
   const [first, last] = [names.person.firstName(), names.person.lastName()]
   const [title, french, role, seniority] = dice.pick(positions)

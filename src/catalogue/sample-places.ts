@@ -120,3 +120,19 @@ export const places: readonly Place[] = [
     phones: ['+141655501xx'],
   },
 ]
+
+const elsewhere: Readonly<Record<string, string>> = {
+  AU: 'Australia',
+  BE: 'Belgium',
+  FI: 'Finland',
+  JP: 'Japan',
+  MX: 'Mexico',
+  NO: 'Norway',
+}
+
+/** The place of a country; one outside the list has no numbers and no names of its own. */
+export function placeOf(country: string): Place {
+  const place = places.find((one) => one.country === country)
+  const name = elsewhere[country] ?? country
+  return place ?? { country, name, language: 'en', currency: 'EUR', cities: [], forms: [], phones: [] }
+}

@@ -1,4 +1,6 @@
 import { clockAdmin } from './admin/clock.js'
+import { creditAdmin } from './admin/credits.js'
+import { keyAdmin } from './admin/keys.js'
 import { memberAdmin } from './admin/members.js'
 import type { AdminPorts } from './admin/ports.js'
 import { reportAdmin } from './admin/report.js'
@@ -12,7 +14,9 @@ export type Admin = ReturnType<typeof createAdmin>
 /** Administration over a store. Every change holds for the next request of every process. */
 export const createAdmin = (ports: AdminPorts) => ({
   ...workspaceAdmin(ports),
+  ...creditAdmin(ports),
   ...memberAdmin(ports),
+  ...keyAdmin(ports),
   ...clockAdmin(ports),
   ...reportAdmin(ports),
 })

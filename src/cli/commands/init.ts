@@ -4,7 +4,7 @@ import { askText } from '../ask.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { localOrigin, storeKey } from '../credentials.js'
 import type { Invocation, Shell } from '../shell.js'
-import { loadSample } from './data/sample.js'
+import { addSample } from './data/sample.js'
 import { guide } from './guide.js'
 import { currentProfile } from './profile-settings.js'
 
@@ -49,7 +49,7 @@ async function init(shell: Shell, { options, globals }: Invocation): Promise<num
     storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
   if (!created)
     context.notify(`The workspace ${workspace.name} is there already; nothing was changed.`, globals)
-  if (options.sample === true) await loadSample(context, {}, globals)
+  if (options.sample === true) await addSample(context, {}, globals)
   const profile = currentProfile(context, globals).name
   await shell.print(
     { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile },

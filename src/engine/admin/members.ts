@@ -1,12 +1,10 @@
-import { areaOf, operations } from '../../api/table.js'
 import { forgetSpending, spentThisWeek } from '../allowance.js'
 import type { Member, Reads, Workspace } from '../ports.js'
-import { engineTime } from '../time.js'
 import { AdminError } from './error.js'
 import { type AdminPorts, current } from './ports.js'
-import { addKey, checkWhole } from './workspaces.js'
+import { checkWhole } from './whole.js'
 
-/** Members of the workspace and their keys. */
+/** Members of the workspace in use. */
 export function memberAdmin(ports: AdminPorts) {
   const { store, clock, ids } = ports
   return {
@@ -39,7 +37,7 @@ export function memberAdmin(ports: AdminPorts) {
     ): Promise<Member> =>
       store.transaction(async (tx) => {
         const { workspace } = await current(tx, clock)
-        const member = await need(tx, workspace, email)
+        const member = await memberOf(tx, workspace, email)
         if (typeof change.weeklyLimit === 'number') checkWhole(change.weeklyLimit, 'A weekly limit')
         await tx.changeMember(member.id, change)
         if (change.weeklyLimit !== undefined) await forgetSpending(tx, member)
@@ -53,37 +51,14 @@ export function memberAdmin(ports: AdminPorts) {
           members.push({ ...member, spentThisWeek: await spentThisWeek(reads, member, now) })
         return members
       }),
-    createKey: (input: { member: string; scopes?: readonly string[]; expiresAt?: number }) =>
-      store.transaction(async (tx) => {
-        const { workspace, now } = await current(tx, clock)
-        const member = await need(tx, workspace, input.member)
-        const scopes = input.scopes && input.scopes.length > 0 ? checkScopes(input.scopes) : null
-        const made = await addKey(tx, ports, member, { scopes, expiresAt: input.expiresAt ?? null }, now)
-        return { ...made, member: member.email }
-      }),
-    keys: () =>
-      store.read(async (reads) => {
-        const { workspace } = await current(reads, clock)
-        const emails = new Map((await reads.members(workspace.id)).map(({ id, email }) => [id, email]))
-        return (await reads.keys(workspace.id)).map((key) => ({
-          ...key,
-          member: emails.get(key.memberId) ?? '',
-        }))
-      }),
-    revokeKey: (id: string): Promise<void> =>
-      store.transaction(async (tx) => {
-        const { workspace } = await current(tx, clock)
-        const known = (await tx.keys(workspace.id)).some((key) => key.id === id && key.revokedAt === null)
-        if (!known) throw new AdminError(`There is no valid key ${id}; see: prospect engine keys list`)
-        await tx.revokeKey(id, engineTime(await tx.clock(), clock.now()))
-      }),
   }
 }
 
 const find = async (reads: Reads, workspace: Workspace, email: string) =>
   (await reads.members(workspace.id)).find((member) => member.email === email.toLowerCase())
 
-async function need(reads: Reads, workspace: Workspace, email: string): Promise<Member> {
+/** The member of an e-mail address. */
+export async function memberOf(reads: Reads, workspace: Workspace, email: string): Promise<Member> {
   const member = await find(reads, workspace, email)
   if (!member) throw new AdminError(`There is no member ${email}; add one with: prospect engine members add`)
   return member
@@ -93,12 +68,4 @@ function checkEmail(text: string): string {
   if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
     throw new AdminError(`"${text}" is not an e-mail address`)
   return text.toLowerCase()
-}
-
-function checkScopes(scopes: readonly string[]): readonly string[] {
-  const areas = new Set(operations().map(({ id }) => areaOf(id)))
-  const wrong = scopes.filter((scope) => !areas.has(scope))
-  if (wrong.length > 0)
-    throw new AdminError(`There is no area ${wrong.join(', ')}; areas are ${[...areas].join(', ')}`)
-  return [...new Set(scopes)]
 }

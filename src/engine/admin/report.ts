@@ -1,7 +1,7 @@
 import { isListedPlan } from '../../api/plans.js'
 import { grantDue, verifyLedger } from '../ledger.js'
 import type { Consumption, Movement } from '../ports.js'
-import { type QuotaName, quotaReport } from '../quotas.js'
+import { type QuotaName, type QuotaReport, quotaReport } from '../quotas.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, current } from './ports.js'
 
@@ -19,39 +19,7 @@ export function reportAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   const used = () => store.read((reads) => current(reads, clock))
   return {
-    status: async () => {
-      const { workspace, now } = await used()
-      await grantDue(store, workspace, now)
-      const time = await clockAdmin(ports).clock()
-      return await store.read(async (reads) => {
-        const { credits, held } = await reads.position(workspace.id)
-        const report = await quotaReport(reads, workspace, now)
-        const quotas = Object.entries(report).map(([name, { limit, used, remaining, resetsAt }]) => [
-          name,
-          { limit, used, remaining, resets_at: iso(resetsAt) },
-        ])
-        return {
-          workspace: { id: workspace.id, name: workspace.name },
-          plan: workspace.plan,
-          plan_listed: isListedPlan(workspace.plan),
-          credits: { enrichment: credits, held },
-          next_allocation_at: iso(workspace.nextAllocationAt),
-          quotas: Object.fromEntries(quotas) as Record<
-            QuotaName,
-            { limit: number; used: number; remaining: number; resets_at: string }
-          >,
-          members: (await reads.members(workspace.id)).length,
-          keys: (await reads.keys(workspace.id)).filter(({ revokedAt }) => revokedAt === null).length,
-          sessions: { network: workspace.networkSession, premium: workspace.premiumSession },
-          clock: {
-            now: iso(time.now),
-            frozen: time.frozen,
-            offset_seconds: Math.round(time.offsetMs / 1_000),
-          },
-          schema_version: await reads.schemaVersion(),
-        }
-      })
-    },
+    status: () => statusOf(ports),
     /** Movements of the workspace in use, oldest first. */
     ledger: async function* ({
       from = 0,
@@ -85,3 +53,41 @@ export function reportAdmin(ports: AdminPorts) {
     },
   }
 }
+
+async function statusOf(ports: AdminPorts) {
+  const { store, clock } = ports
+  const { workspace, now } = await store.read((reads) => current(reads, clock))
+  await grantDue(store, workspace, now)
+  const time = await clockAdmin(ports).clock()
+  return await store.read(async (reads) => {
+    const { credits, held } = await reads.position(workspace.id)
+    return {
+      workspace: { id: workspace.id, name: workspace.name },
+      plan: workspace.plan,
+      plan_listed: isListedPlan(workspace.plan),
+      credits: { enrichment: credits, held },
+      next_allocation_at: iso(workspace.nextAllocationAt),
+      quotas: printable(await quotaReport(reads, workspace, now)),
+      members: (await reads.members(workspace.id)).length,
+      keys: (await reads.keys(workspace.id)).filter(({ revokedAt }) => revokedAt === null).length,
+      sessions: { network: workspace.networkSession, premium: workspace.premiumSession },
+      clock: { now: iso(time.now), frozen: time.frozen, offset_seconds: Math.round(time.offsetMs / 1_000) },
+      schema_version: await reads.schemaVersion(),
+    }
+  })
+}
+
+interface PrintableQuota {
+  readonly limit: number
+  readonly used: number
+  readonly remaining: number
+  readonly resets_at: string
+}
+
+const printable = (report: QuotaReport): Readonly<Record<QuotaName, PrintableQuota>> =>
+  Object.fromEntries(
+    Object.entries(report).map(([name, { limit, used, remaining, resetsAt }]) => [
+      name,
+      { limit, used, remaining, resets_at: iso(resetsAt) },
+    ]),
+  ) as Record<QuotaName, PrintableQuota>

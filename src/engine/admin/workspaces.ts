@@ -1,11 +1,12 @@
 import { isListedPlan, newWorkspace } from '../../api/plans.js'
 import { hashKey, hintOf, makeKey } from '../keys.js'
-import { grantDue, move } from '../ledger.js'
+import { move } from '../ledger.js'
 import type { Member, Transaction, Workspace } from '../ports.js'
 import { type QuotaReport, quotaReport } from '../quotas.js'
 import { engineTime, nextRenewal } from '../time.js'
 import { AdminError } from './error.js'
 import { type AdminPorts, current } from './ports.js'
+import { checkWhole } from './whole.js'
 
 /** Ceilings to set; what is not named stays. */
 export interface Ceilings {
@@ -57,14 +58,6 @@ export function workspaceAdmin(ports: AdminPorts) {
       })
       return { network: networkSession, premium: premiumSession }
     },
-    addCredits: async (amount: number) => {
-      checkWhole(amount, 'An amount of credits', 1)
-      return await adjust(ports, 'top_up', () => amount)
-    },
-    setCredits: async (amount: number) => {
-      checkWhole(amount, 'A balance')
-      return await adjust(ports, 'adjustment', (credits) => amount - credits)
-    },
     workspaces: () =>
       store.read(async (reads) => {
         const used = await reads.workspace()
@@ -88,12 +81,6 @@ export function workspaceAdmin(ports: AdminPorts) {
         return workspace
       }),
   }
-}
-
-/** Refuses what is not a whole number of at least `least`. */
-export function checkWhole(value: number, what: string, least = 0): void {
-  if (!Number.isSafeInteger(value) || value < least || value > 1_000_000_000)
-    throw new AdminError(`${what} must be a whole number from ${least} to 1,000,000,000`)
 }
 
 async function checkFree(tx: Transaction, name: string): Promise<void> {
@@ -169,29 +156,4 @@ export async function addKey(
     revokedAt: null,
   })
   return { id, key }
-}
-
-async function adjust(
-  { store, clock }: AdminPorts,
-  kind: 'top_up' | 'adjustment',
-  difference: (credits: number) => number,
-): Promise<{ credits: number }> {
-  const { workspace, now } = await store.read((reads) => current(reads, clock))
-  await grantDue(store, workspace, now)
-  return await store
-    .transaction(async (tx) => {
-      const position = await tx.lockPosition(workspace.id)
-      const amount = difference(position.credits)
-      if (amount === 0) return { credits: position.credits }
-      const [debit, credit] = amount > 0 ? (['issued', 'credits'] as const) : (['credits', 'issued'] as const)
-      return await move(tx, {
-        workspaceId: workspace.id,
-        kind,
-        debit,
-        credit,
-        amount: Math.abs(amount),
-        at: now,
-      })
-    })
-    .then(({ credits }) => ({ credits }))
 }

@@ -1,9 +1,66 @@
 import type { Command } from 'commander'
 import type { Context, GlobalOptions } from '../../context.js'
-import type { Shell } from '../../shell.js'
+import { whole } from '../../flags.js'
+import type { Invocation, Shell } from '../../shell.js'
+import { grouped } from '../../terminal.js'
+import { guide } from '../guide.js'
 
+/** `prospect data sample`: an invented market to try everything on. */
 export function sampleCommand(shell: Shell): Command {
-  return shell.command('sample', 'x')
+  const command = shell
+    .command('sample', 'Load invented companies, people, jobs and posts')
+    .option('--companies <n>', 'how many companies, beside a few that are always there (default: 500)', whole)
+    .option('--people <n>', 'how many people (default: 5,000)', whole)
+    .option('--seed <n>', 'another number, another market (default: 1)', whole)
+  guide(
+    command,
+    ['data sample', 'data sample --companies 50 --people 50', 'data sample --seed 7'],
+    'The same numbers give the same data. Domains and phone numbers are reserved ones; nobody in it exists.\n' +
+      'Next: prospect accounts enrich --domain acme-robotics.example',
+  )
+  return shell.action(command, (invocation) => sample(shell, invocation))
 }
 
-export async function loadSample(_context: Context, _size: object, _globals: GlobalOptions): Promise<void> {}
+async function sample(shell: Shell, { options, globals }: Invocation): Promise<number> {
+  const { companies, people, seed } = options as Size
+  const size = {
+    ...(companies === undefined ? {} : { companies }),
+    ...(people === undefined ? {} : { people }),
+    ...(seed === undefined ? {} : { seed }),
+  }
+  await shell.print(await addSample(shell.context, size, globals), globals, { layout: summary })
+  return 0
+}
+
+/** How much of a sample, and which. */
+export interface Size {
+  readonly companies?: number
+  readonly people?: number
+  readonly seed?: number
+}
+
+/** What a sample brought: records of each kind. */
+export type Added = Readonly<Record<'companies' | 'people' | 'jobs' | 'posts', number>>
+
+const dayMs = 86_400_000
+
+/** Loads a sample into the catalogue; its dates lead up to today. */
+export async function addSample(context: Context, size: Size, globals: GlobalOptions): Promise<Added> {
+  const { loadSample } = await import('../../../catalogue/sample.js')
+  const catalogue = await context.catalogue()
+  context.notify('Loading sample data…', globals)
+  const now = Math.floor(context.clock.now() / dayMs) * dayMs
+  const reports = await loadSample(catalogue, { ...size, now })
+  const count = (kind: keyof Added) => reports[kind].added + reports[kind].updated
+  return {
+    companies: count('companies'),
+    people: count('people'),
+    jobs: count('jobs'),
+    posts: count('posts'),
+  }
+}
+
+const summary = (added: unknown): string =>
+  `Loaded ${Object.entries(added as Added)
+    .map(([kind, count]) => `${grouped(count)} ${kind}`)
+    .join(', ')}.\n`
