@@ -56,7 +56,8 @@ function ranked(kind: Kind, column: string): { field: string; rank: 'name' | 'sp
 /** Letters and digits alone: `E-Mail`, `e_mail` and `Email` are one. */
 const squeezed = (column: string): string => foldText(column).replaceAll(' ', '')
 
-function checkedField(kind: Kind, field: string): string {
+/** The field, if records of the kind have it. */
+export function checkedField(kind: Kind, field: string): string {
   if (field in fields[kind] || (kind === 'people' && field === 'phone')) return field
   throw new ImportError(`${kind} have no field '${field}'; they have ${Object.keys(fields[kind]).join(', ')}`)
 }

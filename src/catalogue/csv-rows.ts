@@ -3,7 +3,7 @@ import { mapColumns } from './columns.js'
 import type { ImportOptions } from './import-options.js'
 import type { Kind } from './kind.js'
 import { ImportError } from './report.js'
-import { portion, type Row, type Rows } from './row.js'
+import { inPortions, type Row, type Rows } from './row.js'
 
 /** Characters of one record; more means a quote that nobody closed. */
 const longestRecord = 1_048_576
@@ -21,16 +21,15 @@ export async function csvRows(
   texts: AsyncIterable<string>,
   { map }: ImportOptions,
 ): Promise<Rows> {
-  const delimiter = delimiterOf(head)
-  const records = parsed(texts, delimiter)
-  const header = await firstOf(records)
+  const batches = parsed(texts, delimiterOf(head))
+  const [header, ...first] = await firstOf(batches)
   if (!header) throw new ImportError('the file is empty')
   const columns = mapColumns(
     kind,
     header.cells.map((cell) => cell.trim()),
     map,
   )
-  return { ...columns, portions: rowsOf(records, columns.fields, header.cells.length) }
+  return { ...columns, portions: inPortions(rowsOf(first, batches, columns.fields)) }
 }
 
 /** The delimiter that the header has most of, outside quotes; a `sep=` line names it. */
@@ -45,7 +44,7 @@ export function delimiterOf(head: string): string {
   return counts.reduce((best, one) => (one.count > best.count ? one : best)).delimiter
 }
 
-async function* parsed(texts: AsyncIterable<string>, delimiter: string): AsyncGenerator<Parsed> {
+async function* parsed(texts: AsyncIterable<string>, delimiter: string): AsyncGenerator<readonly Parsed[]> {
   const found: Parsed[] = []
   const lines = lineCounter()
   const parser = parse({
@@ -66,14 +65,14 @@ async function* parsed(texts: AsyncIterable<string>, delimiter: string): AsyncGe
   try {
     for await (const text of texts) {
       await settled((done) => parser.write(text, done))
-      yield* found.splice(0)
+      yield found.splice(0)
     }
     await settled((done) => parser.end(done))
   } catch (error) {
-    yield* found.splice(0)
+    yield found.splice(0)
     throw error instanceof CsvError ? understood(error, lines.next()) : error
   }
-  yield* found.splice(0)
+  yield found.splice(0)
 }
 
 const settled = (work: (done: (error?: Error | null) => void) => unknown): Promise<void> =>
@@ -106,33 +105,28 @@ function understood(error: CsvError, line: number): ImportError {
   return new ImportError(`not valid CSV (${error.code})`, line)
 }
 
-async function firstOf(records: AsyncGenerator<Parsed>): Promise<Parsed | undefined> {
-  const { value, done } = await records.next()
-  return done ? undefined : value
+async function firstOf(batches: AsyncGenerator<readonly Parsed[]>): Promise<readonly Parsed[]> {
+  for (;;) {
+    const { value, done } = await batches.next()
+    if (done) return []
+    if (value.length > 0) return value
+  }
 }
 
 async function* rowsOf(
-  records: AsyncGenerator<Parsed>,
+  first: readonly Parsed[],
+  batches: AsyncIterable<readonly Parsed[]>,
   fields: readonly (string | undefined)[],
-  width: number,
 ): AsyncGenerator<Row[]> {
-  let rows: Row[] = []
-  for await (const record of records) {
-    const row = rowOf(record, fields, width)
-    if (row) rows.push(row)
-    if (rows.length < portion) continue
-    yield rows
-    rows = []
-  }
-  if (rows.length > 0) yield rows
+  const read = (records: readonly Parsed[]) =>
+    records.map((record) => rowOf(record, fields)).filter((row) => row !== undefined)
+  yield read(first)
+  for await (const records of batches) yield read(records)
 }
 
 /** A record as a row; nothing when all its cells are blank. */
-function rowOf(
-  { cells, line }: Parsed,
-  fields: readonly (string | undefined)[],
-  width: number,
-): Row | undefined {
+function rowOf({ cells, line }: Parsed, fields: readonly (string | undefined)[]): Row | undefined {
+  const width = fields.length
   if (cells.every((cell) => cell.trim() === '')) return undefined
   if (cells.slice(width).some((cell) => cell.trim() !== ''))
     return { line, reason: `has ${cells.length} cells, but the header has ${width}` }

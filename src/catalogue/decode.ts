@@ -41,9 +41,10 @@ function decoded(decoder: TextDecoder, bytes: Uint8Array, line: number, stream =
   try {
     return decoder.decode(bytes, { stream })
   } catch {
+    const readable = new TextDecoder(decoder.encoding).decode(bytes).split('\ufffd', 1)[0] ?? ''
     throw new ImportError(
       `the text from here on is not ${decoder.encoding.toUpperCase()}; save the file as UTF-8, or name its encoding`,
-      line,
+      line + countLines(readable),
     )
   }
 }

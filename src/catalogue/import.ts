@@ -4,11 +4,9 @@ import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { type Prepared, preparers } from './preparers.js'
 import { ImportError, type ImportReport, newTally, reject, type Tally } from './report.js'
-import { portion, type Row, type Rows } from './row.js'
+import { inPortions, type Row, type Rows } from './row.js'
 import { openRows } from './rows.js'
 import { Unreadable } from './values.js'
-
-export type { ImportOptions }
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
@@ -27,21 +25,13 @@ export async function importRecords(
   records: Iterable<Given> | AsyncIterable<Given>,
   ports: CommitPorts,
 ): Promise<ImportReport> {
-  const rows = { mapping: {}, ignored: [], portions: numbered(records) }
+  const rows = { mapping: {}, ignored: [], portions: inPortions(numbered(records)) }
   return await withLongLog(ports.driver, () => importRows(kind, rows, ports))
 }
 
 async function* numbered(records: Iterable<Given> | AsyncIterable<Given>): AsyncGenerator<Row[]> {
-  let rows: Row[] = []
   let line = 0
-  for await (const given of records) {
-    line += 1
-    rows.push({ line, given })
-    if (rows.length < portion) continue
-    yield rows
-    rows = []
-  }
-  if (rows.length > 0) yield rows
+  for await (const given of records) yield [{ line: ++line, given }]
 }
 
 async function importRows(

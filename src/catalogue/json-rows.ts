@@ -1,8 +1,8 @@
-import { fieldOf } from './columns.js'
+import { checkedField, fieldOf } from './columns.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { ImportError } from './report.js'
-import { portion, type Row, type Rows } from './row.js'
+import { inPortions, type Row, type Rows } from './row.js'
 
 /** Characters of one record. */
 const longestRecord = 16 * 1_048_576
@@ -12,30 +12,23 @@ export function jsonRows(
   kind: Kind,
   head: string,
   texts: AsyncIterable<string>,
-  { map }: ImportOptions,
+  { map = {} }: ImportOptions,
 ): Rows {
-  const values = /^\s*\[/.test(head) ? elements(texts) : lines(texts)
+  const pieces = /^\s*\[/.test(head) ? elements(texts) : lines(texts)
+  const keys = new Map(Object.entries(map).map(([field, key]) => [key, checkedField(kind, field)]))
+  const named = new Map<string, string | undefined>()
   const mapping: Record<string, string> = {}
   const ignored: string[] = []
-  const named = new Map<string, string | undefined>(
-    Object.entries(map ?? {}).map(([field, key]) => [key, field]),
-  )
   const nameOf = (key: string): string | undefined => {
-    if (!named.has(key)) named.set(key, fieldOf(kind, key))
-    const field = named.get(key)
+    if (named.has(key)) return named.get(key)
+    const guess = keys.has(key) ? undefined : fieldOf(kind, key)
+    const field = guess !== undefined && Object.hasOwn(map, guess) ? undefined : (keys.get(key) ?? guess)
     if (field === undefined) ignored.push(key)
     else mapping[field] ??= key
+    named.set(key, field)
     return field
   }
-  return { mapping, ignored, portions: rowsOf(values, remembered(nameOf)) }
-}
-
-function remembered(name: (key: string) => string | undefined): (key: string) => string | undefined {
-  const seen = new Map<string, string | undefined>()
-  return (key) => {
-    if (!seen.has(key)) seen.set(key, name(key))
-    return seen.get(key)
-  }
+  return { mapping, ignored, portions: inPortions(rowsOf(pieces, nameOf)) }
 }
 
 interface Piece {
@@ -44,18 +37,15 @@ interface Piece {
 }
 
 async function* rowsOf(
-  values: AsyncIterable<Piece>,
+  batches: AsyncIterable<readonly Piece[]>,
   nameOf: (key: string) => string | undefined,
 ): AsyncGenerator<Row[]> {
-  let rows: Row[] = []
-  for await (const { line, json } of values) {
-    const given = parsed(json)
-    rows.push(given ? { line, given: renamed(given, nameOf) } : { line, reason: 'is not a JSON object' })
-    if (rows.length < portion) continue
-    yield rows
-    rows = []
+  for await (const pieces of batches) {
+    yield pieces.map(({ line, json }) => {
+      const given = parsed(json)
+      return given ? { line, given: renamed(given, nameOf) } : { line, reason: 'is not a JSON object' }
+    })
   }
-  if (rows.length > 0) yield rows
 }
 
 function parsed(json: string): Given | undefined {
@@ -76,46 +66,63 @@ function renamed(given: Given, nameOf: (key: string) => string | undefined): Giv
   return record
 }
 
-async function* lines(texts: AsyncIterable<string>): AsyncGenerator<Piece> {
+async function* lines(texts: AsyncIterable<string>): AsyncGenerator<readonly Piece[]> {
   let rest = ''
   let line = 0
   for await (const text of texts) {
-    const pieces = (rest + text).split('\n')
-    rest = pieces.pop() ?? ''
-    if (rest.length > longestRecord) throw tooLong(line + 1)
-    for (const json of pieces) {
-      line += 1
-      if (json.trim() !== '') yield { line, json }
-    }
+    const whole = (rest + text).split('\n')
+    rest = whole.pop() ?? ''
+    if (rest.length > longestRecord) throw tooLong(line + whole.length + 1)
+    yield whole.map((json) => ({ line: ++line, json })).filter(({ json }) => json.trim() !== '')
   }
-  if (rest.trim() !== '') yield { line: line + 1, json: rest }
+  if (rest.trim() !== '') yield [{ line: line + 1, json: rest }]
 }
 
 /** The elements of one array, found by counting brackets outside strings. */
-async function* elements(texts: AsyncIterable<string>): AsyncGenerator<Piece> {
-  let [depth, line, start, inText, escaped] = [0, 1, 1, false, false]
-  let json = ''
+async function* elements(texts: AsyncIterable<string>): AsyncGenerator<readonly Piece[]> {
+  const scan = { depth: 0, line: 1, start: 1, inText: false, escaped: false, json: '' }
   for await (const text of texts) {
-    let from = 0
-    for (let at = 0; at < text.length; at++) {
-      const sign = text[at]
-      if (sign === '\n') line += 1
-      if (inText) {
-        inText = escaped || sign !== '"'
-        escaped = !escaped && sign === '\\'
-      } else if (sign === '"') inText = true
-      else if (sign === '{' || sign === '[') {
-        depth += 1
-        if (depth === 2) [from, start, json] = [at, line, '']
-      } else if (sign === '}' || sign === ']') {
-        depth -= 1
-        if (depth === 1) yield { line: start, json: json + text.slice(from, at + 1) }
-      }
-    }
-    if (depth > 1) json += text.slice(from)
-    if (json.length > longestRecord) throw tooLong(start)
+    yield completed(scan, text)
+    if (scan.json.length > longestRecord) throw tooLong(scan.start)
   }
-  if (depth > 0) throw new ImportError('the array ends here without its closing bracket', line)
+  if (scan.depth > 0) throw new ImportError('the array ends here without its closing bracket', scan.line)
+}
+
+/** Where a scan of an array stands: `json` is the beginning of an element that has not ended. */
+interface Scan {
+  depth: number
+  line: number
+  start: number
+  inText: boolean
+  escaped: boolean
+  json: string
+}
+
+/** Reads on; answers the elements that end in this text. */
+function completed(scan: Scan, text: string): Piece[] {
+  const pieces: Piece[] = []
+  let from = 0
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at]
+    if (sign === '\n') scan.line += 1
+    if (scan.inText) {
+      scan.inText = scan.escaped || sign !== '"'
+      scan.escaped = !scan.escaped && sign === '\\'
+    } else if (sign === '"') scan.inText = true
+    else if (sign === '{' || sign === '[') {
+      scan.depth += 1
+      if (scan.depth !== 2) continue
+      from = at
+      scan.start = scan.line
+    } else if (sign === '}' || sign === ']') {
+      scan.depth -= 1
+      if (scan.depth !== 1) continue
+      pieces.push({ line: scan.start, json: scan.json + text.slice(from, at + 1) })
+      scan.json = ''
+    }
+  }
+  if (scan.depth > 1) scan.json += text.slice(from)
+  return pieces
 }
 
 const tooLong = (line: number) => new ImportError('the record that begins here is longer than 16 MiB', line)

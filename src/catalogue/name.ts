@@ -31,7 +31,9 @@ export function foldText(text: string): string {
 export function foldName(name: string): string {
   const folded = foldText(detached(name))
   if (folded === '') return plainLetters(name).trim()
-  return withoutForms(folded)
+  const core = withoutForms(folded)
+  // Without the forms around it, one that is written together with the name may have come to its end.
+  return core === folded || ascii.test(core) ? core : foldName(core)
 }
 
 /** A company's name without the legal forms at its end, otherwise as it is written. `folded` is the name folded. */

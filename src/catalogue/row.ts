@@ -13,4 +13,21 @@ export interface Rows {
 }
 
 /** Rows that are handed on together. */
-export const portion = 2_000
+const portion = 2_000
+
+/** Gathers rows into portions; those before an error are handed on before it is. */
+export async function* inPortions(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+  let rows: Row[] = []
+  try {
+    for await (const batch of batches) {
+      for (const row of batch) rows.push(row)
+      if (rows.length < portion) continue
+      yield rows
+      rows = []
+    }
+  } catch (error) {
+    if (rows.length > 0) yield rows
+    throw error
+  }
+  if (rows.length > 0) yield rows
+}

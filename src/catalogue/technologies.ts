@@ -1,7 +1,6 @@
 import type { Technology } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import type { Given } from './kind.js'
-import { foldText } from './name.js'
 import { decimal, text, Unreadable, whole } from './values.js'
 import type { Writing } from './writing.js'
 
@@ -129,18 +128,18 @@ export async function findTechnologies(
   if (query.trim() === '') return all.slice(0, limit)
   if (wanted === '') return []
   return all
-    .map((technology) => ({ technology, rank: rankOf(technology, query, wanted) }))
+    .map((technology) => ({ technology, rank: rankOf(technology, wanted) }))
     .filter(({ rank }) => rank < 4)
     .sort((a, b) => a.rank - b.rank || a.technology.name.length - b.technology.name.length)
     .slice(0, limit)
     .map(({ technology }) => technology)
 }
 
-function rankOf({ slug, name }: Technology, query: string, wanted: string): number {
+function rankOf({ slug, name }: Technology, wanted: string): number {
   const keys = [squeezed(slug), squeezed(name)]
   if (keys.includes(wanted)) return 0
   if (keys.some((key) => key.startsWith(wanted))) return 1
-  if (` ${foldText(name)}`.includes(` ${foldText(query)}`)) return 2
+  if (name.split(/[\s./_-]+/).some((word) => squeezed(word).startsWith(wanted))) return 2
   return keys.some((key) => key.includes(wanted)) ? 3 : 4
 }
 

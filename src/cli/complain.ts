@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
 import type { Context, GlobalOptions } from './context.js'
-import { PipeClosed, type Report, reportOf, UsageError } from './exit.js'
+import { exits, PipeClosed, type Report, reportOf, UsageError } from './exit.js'
 import { write } from './io.js'
 import { formatOf } from './output.js'
 import { oneLine } from './terminal.js'
@@ -27,6 +27,8 @@ const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error)
 export async function outcomeOf(error: unknown, context: Context, options: GlobalOptions): Promise<number> {
   if (error instanceof PipeClosed) return 0
   if (error instanceof CommanderError && error.exitCode === 0) return 0
+  // Ctrl-C at a question.
+  if (error instanceof Error && error.name === 'ExitPromptError') return exits.interrupted
   const report = reportOf(error instanceof CommanderError ? usage(error) : error)
   return report ? complain(context, report, options) : bug(error, context, options)
 }

@@ -4,8 +4,10 @@ import type { Caller } from '../api/caller.js'
 import type { Clock, Ids } from '../engine/ports.js'
 import type { Context, GlobalOptions, Streams } from './context.js'
 import { givenKey } from './credentials.js'
-import { homeOf, prepareHome } from './home.js'
-import { type LocalPorts, localAdmin, localCaller, localKey } from './local.js'
+import { homeOf } from './home.js'
+import { createLocal } from './local.js'
+import { once } from './once.js'
+import { createRedaction } from './secrets.js'
 import { readSettings } from './settings.js'
 import { targetOf } from './target.js'
 import { oneLine } from './terminal.js'
@@ -26,90 +28,49 @@ const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal 
 /** Makes the context of one invocation. Nothing is opened, read or created until it is asked for. */
 export function createContext(streams: Streams, world: World = {}): Context {
   const { clock = realClock, ids = realIds, sleep = realSleep } = world
-  const secrets = new Set([streams.env.PROSPECT_API_KEY ?? ''])
-  const endings: (() => Promise<void> | void)[] = []
+  const { remember, redact } = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
+  const { onClose, close } = createEndings()
   const home = once(() => homeOf(streams))
   const settings = once(() => readSettings(home()))
-  const redact = (text: string) => redacted(text, secrets)
   const notify: Context['notify'] = (text, options) => {
     if (!options.quiet) streams.stderr.write(`${redact(oneLine(text))}\n`)
   }
-  const closing = async <T extends { close(): Promise<void> }>(opening: Promise<T>): Promise<T> => {
-    const opened = await opening
-    endings.push(() => opened.close())
-    return opened
-  }
-  const store = once(async () => {
-    prepareHome(home())
-    const { openStore } = await import('../storage/open.js')
-    return closing(openStore(home().engine))
-  })
-  const catalogue = once(async () => {
-    prepareHome(home())
-    const [{ openCatalogue }, { openSqlite }] = await Promise.all([
-      import('../catalogue/catalogue.js'),
-      import('../storage/sqlite.js'),
-    ])
-    return closing(openCatalogue(openSqlite(home().catalogue), { clock, ids }))
-  })
-  const ports = async (options: GlobalOptions): Promise<LocalPorts> => ({
-    home: home(),
-    store: await store(),
-    clock,
-    ids,
-    catalogue,
-    notify: (text) => notify(text, options),
-  })
-  const ownKey = once(async (options: GlobalOptions) => localKey(await ports(options)))
-  const caller = once(async (options: GlobalOptions) => world.caller ?? localCaller(await ports(options)))
+  const local = createLocal({ home, clock, ids, notify, onClose })
   const given = once((options: GlobalOptions) => givenKey(streams, options))
+  const checkTarget = (options: GlobalOptions) => void targetOf(options, streams.env, settings())
   return {
-    streams,
-    clock,
-    ids,
-    sleep,
-    notify,
-    redact,
-    catalogue,
-    settings,
+    ...{ streams, clock, ids, sleep, notify, redact, settings, onClose, close },
     get home() {
       return home()
     },
+    catalogue: local.catalogue,
     caller: async (options) => {
-      targetOf(options, streams.env, settings())
-      return caller(options)
+      checkTarget(options)
+      return world.caller ?? local.caller()
     },
     apiKey: async (options) => {
-      targetOf(options, streams.env, settings())
-      const key = (await given(options)) ?? (await ownKey(options))
-      secrets.add(key)
+      checkTarget(options)
+      const key = (await given(options)) ?? (await local.key(options))
+      remember(key)
       return key
     },
     admin: async (options = {}) => {
-      if (options.create !== false) await ownKey(options)
-      return localAdmin(await ports(options))
+      if (options.create !== false) await local.key(options)
+      return local.admin()
     },
-    onClose: (work) => {
-      endings.push(work)
-    },
+  }
+}
+
+/** Work for the end, last added first; a failure keeps none of the others from being done. */
+function createEndings(): Pick<Context, 'onClose' | 'close'> {
+  const endings: (() => Promise<void> | void)[] = []
+  return {
+    onClose: (work) => void endings.push(work),
     close: async () => {
-      for (let work = endings.pop(); work; work = endings.pop()) await work()
+      const failures: unknown[] = []
+      for (let work = endings.pop(); work; work = endings.pop())
+        await Promise.resolve(work()).catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
     },
   }
-}
-
-/** Does a piece of work when first asked and remembers its answer. */
-function once<A extends unknown[], T>(work: (...values: A) => T): (...values: A) => T {
-  let done: { readonly value: T } | undefined
-  return (...values) => {
-    done ??= { value: work(...values) }
-    return done.value
-  }
-}
-
-/** Hides what this command knows to be a key, and whatever has the form of one. */
-function redacted(text: string, secrets: ReadonlySet<string>): string {
-  let safe = text
-  for (const secret of secrets) if (secret.length >= 8) safe = safe.replaceAll(secret, '[key]')
-  return safe.replace(/\b(?:pk_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,})/g, '[key]')
 }

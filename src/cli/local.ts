@@ -2,55 +2,89 @@ import type { Caller } from '../api/caller.js'
 import type { Catalogue } from '../catalogue/catalogue.js'
 import type { Admin } from '../engine/admin.js'
 import type { Clock, Ids, Source, Store } from '../engine/ports.js'
-import type { Home } from './context.js'
+import type { Context, GlobalOptions, Home } from './context.js'
 import { localOrigin, storedKey, storeKey } from './credentials.js'
+import { prepareHome } from './home.js'
+import { once } from './once.js'
 import { grouped } from './terminal.js'
 
 /** What the local target is made of. */
 export interface LocalPorts {
-  readonly home: Home
-  readonly store: Store
+  readonly home: () => Home
   readonly clock: Clock
   readonly ids: Ids
-  /** Opened when a request first needs it. */
+  readonly notify: Context['notify']
+  readonly onClose: Context['onClose']
+}
+
+/** The local target: the engine over this machine's store and catalogue, each opened when first needed. */
+export interface Local {
+  caller(): Promise<Caller>
   catalogue(): Promise<Catalogue>
-  notify(text: string): void
+  admin(): Promise<Admin>
+  /**
+   * The key of this machine for the workspace in use. The first use creates workspace, member and key, and says
+   * so; where the key was lost, the owner of the machine gets a new one.
+   */
+  key(options: GlobalOptions): Promise<string>
 }
 
-/** The engine over the local store and catalogue. */
-export async function localCaller({ store, clock, ids, catalogue }: LocalPorts): Promise<Caller> {
-  const { createEngine } = await import('../engine/engine.js')
-  return createEngine({ store, source: lazySource(catalogue), clock, ids })
+/** Makes the local target; nothing is opened yet. */
+export function createLocal(ports: LocalPorts): Local {
+  const { clock, ids } = ports
+  const store = once(() => openStore(ports))
+  const catalogue = once(() => openCatalogue(ports))
+  const admin = once(async () => {
+    const { createAdmin } = await import('../engine/admin.js')
+    return createAdmin({ store: await store(), clock, ids })
+  })
+  return {
+    catalogue,
+    admin,
+    caller: once(async () => {
+      const { createEngine } = await import('../engine/engine.js')
+      return createEngine({ store: await store(), source: lazySource(catalogue), clock, ids })
+    }),
+    key: once(async (options) => {
+      const workspace = await (await store()).read((reads) => reads.workspace())
+      const known = workspace && storedKey(ports.home(), localOrigin(workspace.id))
+      return known ?? makeKey(ports, await admin(), options)
+    }),
+  }
 }
 
-/** The engine's administration. */
-export async function localAdmin({ store, clock, ids }: LocalPorts): Promise<Admin> {
-  const { createAdmin } = await import('../engine/admin.js')
-  return createAdmin({ store, clock, ids })
+async function openStore({ home, onClose }: LocalPorts): Promise<Store> {
+  prepareHome(home())
+  const { openStore: open } = await import('../storage/open.js')
+  const store = await open(home().engine)
+  onClose(() => store.close())
+  return store
 }
 
-/**
- * The key of this machine for the workspace in use. The first use creates workspace, member and key, and says so;
- * where the key was lost, the owner of the machine gets a new one.
- */
-export async function localKey(ports: LocalPorts): Promise<string> {
-  const workspace = await ports.store.read((reads) => reads.workspace())
-  const known = workspace && storedKey(ports.home, localOrigin(workspace.id))
-  return known ?? (await makeKey(ports))
+async function openCatalogue({ home, clock, ids, onClose }: LocalPorts): Promise<Catalogue> {
+  prepareHome(home())
+  const { openCatalogue: open } = await import('../catalogue/catalogue.js')
+  const { openSqlite } = await import('../storage/sqlite.js')
+  const catalogue = await open(openSqlite(home().catalogue), { clock, ids })
+  onClose(() => catalogue.close())
+  return catalogue
 }
 
-async function makeKey(ports: LocalPorts): Promise<string> {
-  const admin = await localAdmin(ports)
-  const made = await admin.init()
-  const { workspace, member, credits } = made
-  if (made.created)
-    ports.notify(
+async function makeKey(
+  { home, clock, ids, notify }: LocalPorts,
+  admin: Admin,
+  options: GlobalOptions,
+): Promise<string> {
+  const { workspace, member, credits, created, key: fresh } = await admin.init()
+  if (created)
+    notify(
       `Created the workspace ${workspace.name} on this machine: member ${member.email}, plan ${workspace.plan}, ` +
         `${grouped(credits)} credits. Sample companies: prospect data sample`,
+      options,
     )
   // Another process may have created the workspace a moment ago and be about to store its own key: both work.
-  const key = made.key ?? (await admin.createKey({ member: member.email })).key
-  storeKey(ports.home, localOrigin(workspace.id), key, ports.clock.now(), ports.ids.uuid())
+  const key = fresh ?? (await admin.createKey({ member: member.email })).key
+  storeKey(home(), localOrigin(workspace.id), key, clock.now(), ids.uuid())
   return key
 }
 

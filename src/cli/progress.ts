@@ -32,7 +32,9 @@ export async function startProgress(
   if (options.quiet) return silent
   const startedAt = context.clock.now()
   const text = (step: Step) => textOf(step, context.clock.now() - startedAt)
-  return context.streams.stderr.isTTY ? spinner(context, text) : lines(context, options, text)
+  const { isTTY, columns = 0 } = context.streams.stderr
+  // Some terminals do not know their width; a spinner cannot tell then how many lines it has to clear.
+  return isTTY && columns > 0 ? spinner(context, text) : lines(context, options, text)
 }
 
 async function spinner({ streams }: Context, text: (step: Step) => string): Promise<Progress> {

@@ -17,7 +17,7 @@ export function lookOf(stream: Stream, env: Streams['env'], color = true): Look 
   const colorful = isTerminal && color && !env.NO_COLOR && env.TERM !== 'dumb'
   const style = (on: number, off: number) => (text: string) =>
     colorful && text !== '' ? `\u001b[${on}m${text}\u001b[${off}m` : text
-  return { isTerminal, width: stream.columns ?? 80, bold: style(1, 22), dim: style(2, 22) }
+  return { isTerminal, width: stream.columns || 80, bold: style(1, 22), dim: style(2, 22) }
 }
 
 // Control characters, and the marks that turn the direction of text: what a terminal would obey instead of show.

@@ -1,0 +1,168 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../src/catalogue/catalogue.js'
+import type { ImportOptions } from '../../src/catalogue/import-options.js'
+import { ImportError } from '../../src/catalogue/report.js'
+import { bytesOf, exported, openEmpty } from './open.js'
+
+let catalogue: Catalogue
+beforeEach(async () => {
+  catalogue = await openEmpty()
+})
+afterEach(() => catalogue.close())
+
+const take = (text: string | Uint8Array, options?: ImportOptions) =>
+  catalogue.importFile('companies', bytesOf(text), options)
+const domains = async () => (await exported(catalogue, 'companies')).map(({ domain }) => domain)
+const names = async () => (await exported(catalogue, 'companies')).map(({ name }) => name)
+
+async function refusal(text: string | Uint8Array, options?: ImportOptions): Promise<ImportError> {
+  const error = await take(text, options).catch((thrown: unknown) => thrown)
+  if (!(error instanceof ImportError)) throw new Error(`no refusal, but ${JSON.stringify(error)}`)
+  return error
+}
+
+describe('files that are understood', () => {
+  it.each([',', ';', '\t', '|'])('takes "%s" between cells', async (delimiter) => {
+    const rows = [
+      ['Company Name', 'Website'],
+      ['Acmé', 'acme.example'],
+      ['Birch', 'birch.example'],
+    ]
+    await take(rows.map((cells) => cells.join(delimiter)).join('\n'))
+    expect(await names()).toEqual(['Acmé', 'Birch'])
+  })
+
+  it('takes the delimiter that a sep line names', async () => {
+    const report = await take('sep=;\nname;domain\nA, B and C;abc.example\n;\n,;x\n')
+    expect(await names()).toEqual(['A, B and C'])
+    expect(report.rejected.map(({ line }) => line)).toEqual([5])
+  })
+
+  it('is not misled by delimiters inside quotes', async () => {
+    await take('"Name; or, rather; title",domain\n"a;b",acme.example\n', {
+      map: { name: 'Name; or, rather; title' },
+    })
+    expect(await names()).toEqual(['a;b'])
+  })
+
+  it.each<[string, Buffer]>([
+    ['UTF-8 with a byte order mark', Buffer.from('\ufeffname,domain\nAcmé 🏭,acme.example\n')],
+    ['UTF-16, little end first', Buffer.from('\ufeffname,domain\nAcmé 🏭,acme.example\n', 'utf16le')],
+    ['UTF-16, big end first', Buffer.from('\ufeffname,domain\nAcmé 🏭,acme.example\n', 'utf16le').swap16()],
+    ['UTF-16 without a mark', Buffer.from('name,domain\nAcmé 🏭,acme.example\n', 'utf16le')],
+  ])('takes %s', async (_, bytes) => {
+    await take(bytes)
+    expect(await names()).toEqual(['Acmé 🏭'])
+  })
+
+  it('takes an encoding that is named', async () => {
+    await take(Buffer.from('name,domain\nAcm\xe9,acme.example\n', 'latin1'), { encoding: 'windows-1252' })
+    expect(await names()).toEqual(['Acmé'])
+  })
+
+  it.each(['\n', '\r\n', '\r'])('takes lines that end in %j', async (end) => {
+    const report = await take(['name,domain', '"two', 'lines",acme.example', 'no domain,', ''].join(end))
+    expect(await names()).toEqual([`two${end}lines`])
+    expect(report.rejected.map(({ line }) => line)).toEqual([4])
+  })
+
+  it('passes over blank lines and rows of blank cells', async () => {
+    const report = await take('name,domain\n\nAcme,acme.example\n,\n  ,  \nBirch,birch.example')
+    expect(report).toMatchObject({ added: 2, rejectedTotal: 0 })
+  })
+
+  it('takes quotes in the middle of a cell as they are', async () => {
+    await take('name,domain\n5" Pipes "Best" Ltd,acme.example\n')
+    expect(await names()).toEqual(['5" Pipes "Best" Ltd'])
+  })
+
+  it('takes one JSON object per line', async () => {
+    const report = await take(
+      '{"name":"Acme","domain":"acme.example"}\n\nnot json\n[1]\n{"name":"Birch","website":"birch.example"}',
+    )
+    expect(await domains()).toEqual(['acme.example', 'birch.example'])
+    expect(report.rejected).toEqual([
+      { line: 3, reason: 'is not a JSON object' },
+      { line: 4, reason: 'is not a JSON object' },
+    ])
+  })
+
+  it('takes one array of JSON objects', async () => {
+    const companies = [
+      { name: 'A "quoted" \\ ]}', domain: 'acme.example' },
+      { name: 'Birch', domain: 'birch.example', technologies: ['go'] },
+      { name: 'x' },
+    ]
+    const report = await take(JSON.stringify(companies, null, 2))
+    expect(await names()).toEqual(['A "quoted" \\ ]}', 'Birch'])
+    expect(report.rejected.map(({ line }) => line)).toEqual([13])
+  })
+
+  it('says which column is read as what, and which are left aside', async () => {
+    const report = await take('Société;Site Web;Pays;Owner\nAcme;acme.example;France;Marie')
+    expect(report.mapping).toEqual({ name: 'Société', website: 'Site Web', country: 'Pays' })
+    expect(report.ignored).toEqual(['Owner'])
+    expect((await exported(catalogue, 'companies'))[0]).toMatchObject({
+      country: 'FR',
+      domain: 'acme.example',
+    })
+  })
+
+  it('prefers a field called by its name to a spelling of it', async () => {
+    const report = await take('Website domain,Domain,Company\na.example,b.example,Acme')
+    expect(report.mapping).toEqual({ domain: 'Domain', name: 'Company' })
+    expect(await domains()).toEqual(['b.example'])
+  })
+
+  it('reads columns as it is told', async () => {
+    await take('Domain,Real domain,Title\nwrong.example,right.example,Acme', {
+      map: { domain: 'Real domain', name: 'title' },
+    })
+    expect(await exported(catalogue, 'companies')).toMatchObject([{ domain: 'right.example', name: 'Acme' }])
+  })
+
+  it('reads keys of JSON as it is told', async () => {
+    await take('{"domain":"wrong.example","site":"right.example"}', { map: { domain: 'site' } })
+    expect(await domains()).toEqual(['right.example'])
+  })
+})
+
+describe('files that are refused', () => {
+  it('names the line on which a quote is opened and never closed', async () => {
+    const error = await refusal(
+      'name,domain\r\n"two\r\nlines",acme.example\r\nBirch,birch.example\r\n"Cedar,cedar.example\r\nDelta,delta.example\r\n',
+    )
+    expect(error.line).toBe(5)
+    expect(error.message).toContain('quote')
+  })
+
+  it('keeps what stood before the mistake, and says how much', async () => {
+    const error = await refusal('name,domain\nAcme,acme.example\n"Birch,birch.example\n')
+    expect(error.report).toMatchObject({ added: 1, updated: 0 })
+    expect(await domains()).toEqual(['acme.example'])
+  })
+
+  it('gives up a cell without end before it fills the memory', async () => {
+    const error = await refusal(`name,domain\nAcme,acme.example\n"${'x'.repeat(2_000_000)}`)
+    expect(error.line).toBe(3)
+  })
+
+  it('names the line from which the text is not what it should be', async () => {
+    const error = await refusal(
+      Buffer.concat([Buffer.from('name,domain\nAcme,acme.example\nCaf'), Buffer.from([0xe9, 0x2c])]),
+    )
+    expect(error.message).toContain('UTF-8')
+    expect(error.line).toBe(3)
+  })
+
+  it.each<[string, string, ImportOptions, string]>([
+    ['an empty file', '', {}, 'empty'],
+    ['a header that identifies nothing', 'Owner,Notes\nMarie,x', {}, 'domain'],
+    ['a field that there is not', 'a,b\n', { map: { domian: 'a' } }, 'domian'],
+    ['a column that there is not', 'a,b\n', { map: { domain: 'c' } }, "'c'"],
+    ['an unknown encoding', 'a,b\n', { encoding: 'klingon' }, 'klingon'],
+    ['an array that does not end', '[{"domain":"acme.example"},', {}, 'bracket'],
+  ])('refuses %s', async (_, text, options, word) => {
+    expect((await refusal(text, options)).message).toContain(word)
+  })
+})

@@ -1,0 +1,241 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../src/catalogue/catalogue.js'
+import type { Given } from '../../src/catalogue/kind.js'
+import { bytesOf, exported, openWith } from './open.js'
+
+const profile = (name: string) => `https://www.network.example/in/${name}`
+
+let catalogue: Catalogue
+beforeEach(async () => {
+  catalogue = await openWith([
+    {
+      name: 'Acme Robotics GmbH',
+      domain: 'acme.example',
+      network_url: 'https://network.example/company/acme',
+    },
+    { name: 'Birch', network_url: 'https://network.example/company/birch' },
+  ])
+})
+afterEach(() => catalogue.close())
+const people = () => exported(catalogue, 'people')
+
+describe('people that are imported', () => {
+  const take = (...given: Given[]) => catalogue.importRecords('people', given)
+
+  it('are the same by profile url, else by e-mail, else by name with company', async () => {
+    await take({
+      network_profile_url: profile('jane'),
+      full_name: 'Jane Doe',
+      company_domain: 'acme.example',
+    })
+    await take({ network_profile_url: `${profile('JANE')}/?x=1`, title: 'CTO' })
+    await take({ email: 'JOHN@acme.example', first_name: 'John', last_name: 'Roe' })
+    await take({ email: 'john@acme.example', title: 'CFO' })
+    await take({ full_name: 'Zoé Lune', company_domain: 'acme.example' })
+    expect(
+      await take({ full_name: 'ZOE LUNE', company_domain: 'www.acme.example', title: 'CEO' }),
+    ).toMatchObject({ updated: 1 })
+    expect(await people()).toMatchObject([
+      { full_name: 'Jane Doe', title: 'CTO' },
+      { full_name: 'John Roe', title: 'CFO', email: 'john@acme.example', email_status: 'valid' },
+      { full_name: 'ZOE LUNE', title: 'CEO' },
+    ])
+  })
+
+  it('are others when a stronger key differs', async () => {
+    await take({
+      network_profile_url: profile('jane'),
+      full_name: 'Jane Doe',
+      company_domain: 'acme.example',
+      email: 'jane@acme.example',
+    })
+    await take({
+      network_profile_url: profile('jane-2'),
+      full_name: 'Jane Doe',
+      company_domain: 'acme.example',
+      email: 'jane@acme.example',
+    })
+    await take({ full_name: 'Jane Doe', company_domain: 'acme.example', email: 'jane.doe@acme.example' })
+    expect(await people()).toHaveLength(3)
+    const { rejected } = await take({ full_name: 'Jane Doe', company_domain: 'acme.example', title: 'CTO' })
+    expect(rejected).toEqual([{ line: 1, reason: expect.stringContaining('several people') }])
+  })
+
+  it('are known by the id in a premium url, and get an id where they have none', async () => {
+    await take({
+      premium_profile_url: 'https://network.example/sales/lead/ACwAAAxYz,NAME_SEARCH,q',
+      full_name: 'A B',
+    })
+    await take({ network_id: 'ACwAAAxYz', title: 'CTO' }, { email: 'x@acme.example' })
+    expect(await people()).toMatchObject([
+      { network_id: 'ACwAAAxYz', title: 'CTO' },
+      { network_id: expect.stringMatching(/^ACoAA[\w-]{20,}$/), email: 'x@acme.example' },
+    ])
+  })
+
+  it.each<[string, Given]>([
+    ['domain', { company_domain: 'https://www.acme.example/team' }],
+    ['profile url', { company_network_url: 'https://fr.network.example/company/ACME/' }],
+    ['name', { company_name: 'Acme Robotics' }],
+    ['position', { current_position: { title: 'CTO', company_name: 'ACME ROBOTICS GMBH' } }],
+  ])('are at the company they name by its %s', async (_, company) => {
+    await take({ email: 'jane@acme.example', ...company })
+    expect(await people()).toMatchObject([{ company_domain: 'acme.example' }])
+    expect((await catalogue.stats()).companies).toBe(2)
+  })
+
+  it('bring a company that nobody has yet, when its domain or profile says which', async () => {
+    const report = await take(
+      { email: 'a@ghost.example', company_domain: 'ghost.example', company_name: 'Ghost Ltd' },
+      { email: 'b@ghost.example', company_domain: 'ghost.example' },
+      { email: 'c@vague.example', company_name: 'Vague' },
+    )
+    expect(report).toMatchObject({ added: 3, companies: 1 })
+    expect(await catalogue.company({ domain: 'ghost.example' })).toMatchObject({ name: 'Ghost Ltd' })
+    expect(await catalogue.company({ name: 'Vague' })).toBeUndefined()
+    expect((await people())[2]).toMatchObject({ company_name: 'Vague' })
+  })
+
+  it('have phones in E.164, also from national numbers', async () => {
+    await take(
+      { email: 'a@acme.example', phone: '06 39 98 12 34', country: 'France' },
+      { email: 'b@acme.example', phone: '+44 (0)7700 900-321; 0044 7700 900322' },
+      { email: 'c@acme.example', phones: ['(617) 555-0142'], country: 'US', messenger: 'yes' },
+    )
+    expect((await people()).map(({ phones }) => phones)).toEqual([
+      ['+33639981234'],
+      ['+447700900321', '+447700900322'],
+      ['+16175550142'],
+    ])
+  })
+
+  it.each<[string, Given, string]>([
+    ['a name without a company', { full_name: 'Jane Doe' }, 'a person needs'],
+    ['an address that is none', { email: 'jane' }, 'email: '],
+    ['a number of no country', { email: 'j@acme.example', phone: '12 34 56' }, 'phone'],
+    [
+      'a status that there is not',
+      { email: 'j@acme.example', email_status: 'good' },
+      'email_status: must be',
+    ],
+    [
+      'the profile of a company',
+      { network_profile_url: 'https://network.example/company/acme' },
+      'network_profile_url: ',
+    ],
+    [
+      'a company profile that is none',
+      { email: 'j@acme.example', company_network_url: 'https://x.example/y' },
+      'network_url: ',
+    ],
+  ])('are rejected with %s', async (_, person, reason) => {
+    const report = await take(person)
+    expect(report.rejected).toEqual([{ line: 1, reason: expect.stringContaining(reason) }])
+    expect(await people()).toEqual([])
+  })
+
+  it('come from a file with headers of its own', async () => {
+    const file =
+      'Prénom;Nom;Poste;Société;Site web;Courriel;Téléphone;Pays\nThéo;Marchand;Juriste;Acme;acme.example;theo@acme.example;06 39 98 12 34;France\n'
+    const report = await catalogue.importFile('people', bytesOf(file))
+    expect(report).toMatchObject({ added: 1, ignored: [] })
+    expect(await people()).toMatchObject([
+      {
+        full_name: 'Théo Marchand',
+        title: 'Juriste',
+        company_domain: 'acme.example',
+        email: 'theo@acme.example',
+        country: 'FR',
+        phones: ['+33639981234'],
+      },
+    ])
+  })
+})
+
+describe('jobs that are imported', () => {
+  const take = (...given: Given[]) => catalogue.importRecords('jobs', given)
+
+  it('are the same by url, else by company, title, location and date', async () => {
+    const job = {
+      job_title: 'Welder',
+      company_domain: 'acme.example',
+      job_location: 'Lyon',
+      date_posted: '2026-03-01',
+    }
+    await take(
+      { ...job, job_url: 'https://jobs.acme.example/1' },
+      { ...job, job_url: 'https://jobs.acme.example/2' },
+      job,
+    )
+    await take({ ...job, job_url: 'https://jobs.acme.example/1', description: 'new' })
+    expect(await take({ ...job, job_title: 'WELDER', description: 'other' })).toMatchObject({ updated: 1 })
+    expect((await exported(catalogue, 'jobs')).map(({ description }) => description)).toEqual([
+      'new',
+      undefined,
+      'other',
+    ])
+  })
+
+  it('say whose they are as a hiring job does', async () => {
+    await take({
+      job_title: 'Welder',
+      company: { name: 'Birch', domain: null, network_url: 'https://network.example/company/birch' },
+    })
+    expect(await exported(catalogue, 'jobs')).toMatchObject([
+      { company_network_url: 'https://network.example/company/birch' },
+    ])
+  })
+
+  it.each<[string, Given, string]>([
+    ['no title', { company_domain: 'acme.example' }, 'job_title'],
+    ['no company', { job_title: 'Welder' }, 'company_domain'],
+    ['a company that nobody knows', { job_title: 'Welder', company_name: 'Ghost' }, "'Ghost'"],
+    [
+      'a date that is none',
+      { job_title: 'Welder', company_domain: 'acme.example', date_posted: 'yesterday' },
+      'date_posted',
+    ],
+  ])('are rejected with %s', async (_, job, reason) => {
+    expect((await take(job)).rejected).toEqual([{ line: 1, reason: expect.stringContaining(reason) }])
+  })
+})
+
+describe('posts that are imported', () => {
+  const take = (...given: Given[]) => catalogue.importRecords('posts', given)
+  const post = {
+    post_url: 'https://www.network.example/posts/1/',
+    author_profile_url: profile('jane'),
+    text: 'Hello',
+    published_at: '2026-03-01T09:00:00Z',
+  }
+
+  it('are the same by url, and gather their engagers', async () => {
+    await take({ ...post, engagers: [{ network_profile_url: profile('a'), engagement: 'reaction' }] })
+    await take({
+      post_url: 'HTTPS://NETWORK.example/posts/1?x=1',
+      engagers: [
+        { network_profile_url: profile('A'), engagement: 'reactions' },
+        { network_profile_url: profile('b'), engagement: 'comment' },
+      ],
+    })
+    const posts = await exported(catalogue, 'posts')
+    expect(posts).toHaveLength(1)
+    expect(posts[0]).toMatchObject({
+      text: 'Hello',
+      engagers: [{ engagement: 'reaction' }, { engagement: 'comment' }],
+    })
+  })
+
+  it.each<[string, Given, string]>([
+    ['no url', { text: 'Hello' }, 'post_url'],
+    ['an engager that is nobody', { ...post, engagers: [{ network_profile_url: 'x' }] }, 'profile url'],
+    [
+      'an engagement that there is not',
+      { ...post, engagers: [{ network_profile_url: profile('a'), engagement: 'shrug' }] },
+      'engagement',
+    ],
+  ])('are rejected with %s', async (_, given, reason) => {
+    expect((await take(given)).rejected).toEqual([{ line: 1, reason: expect.stringContaining(reason) }])
+    expect(await exported(catalogue, 'posts')).toEqual([])
+  })
+})

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
+import type { Given, Kind } from '../../src/catalogue/kind.js'
+import type { Clock, Ids } from '../../src/engine/ports.js'
+import type { Driver } from '../../src/storage/driver.js'
+import { openSqlite } from '../../src/storage/sqlite.js'
+
+/** A clock that stands still. */
+export const stillClock: Clock = { now: () => Date.parse('2026-03-10T12:00:00Z') }
+
+/** Ids that are the same in every run. */
+export function countedIds(): Ids {
+  let count = 0
+  const digest = () => createHash('sha256').update(String(count++)).digest()
+  return {
+    uuid: () =>
+      digest()
+        .toString('hex')
+        .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5'),
+    bytes: (size) => new Uint8Array(digest().subarray(0, size)),
+  }
+}
+
+/** An empty catalogue in memory. */
+export const openEmpty = (driver: Driver = openSqlite(':memory:'), clock = stillClock): Promise<Catalogue> =>
+  openCatalogue(driver, { clock, ids: countedIds() })
+
+/** A catalogue in memory with these companies. */
+export async function openWith(companies: readonly Given[]): Promise<Catalogue> {
+  const catalogue = await openEmpty()
+  const { rejected } = await catalogue.importRecords('companies', companies)
+  if (rejected.length > 0) throw new Error(JSON.stringify(rejected))
+  return catalogue
+}
+
+/** Text as a stream of bytes, in pieces of a size that cuts through characters. */
+export async function* bytesOf(text: string | Uint8Array, size = 7): AsyncGenerator<Uint8Array> {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+/** All records of a kind. */
+export async function exported(catalogue: Catalogue, kind: Kind): Promise<Given[]> {
+  const records: Given[] = []
+  for await (const record of catalogue.exportRecords(kind)) records.push(record)
+  return records
+}

@@ -1,0 +1,93 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parse } from 'csv-parse/sync'
+import { execa } from 'execa'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+
+const bin = fileURLToPath(new URL('../../bin/prospect.js', import.meta.url))
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-cli-processes-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const prospect = (...args: string[]) =>
+  execa(process.execPath, [bin, ...args], {
+    cwd: folder,
+    env: { PROSPECT_HOME: join(folder, 'home') },
+    reject: false,
+    stdin: 'ignore',
+  })
+
+const json = async (...args: string[]) => JSON.parse((await prospect(...args, '--json')).stdout)
+
+/** Writes a CSV of domains; the same domain in two spellings where `twice`. */
+function writeDomains(name: string, from: number, to: number, twice = false): void {
+  const lines = ['Company;Website']
+  for (let at = from; at < to; at++) {
+    lines.push(`Company ${at};company-${at}.example`)
+    if (twice) lines.push(`COMPANY ${at};https://www.Company-${at}.example/about`)
+  }
+  writeFileSync(join(folder, name), `${lines.join('\n')}\n`)
+}
+
+const rows = (name: string): Record<string, string>[] =>
+  parse(readFileSync(join(folder, name)), { columns: true, bom: true })
+
+const sum = (list: readonly Record<string, string>[]) =>
+  list.reduce((total, row) => total + Number(row._credits), 0)
+
+describe('several processes with one home', () => {
+  it('four batches with too few credits pay for exactly what they found, and keep it', async () => {
+    writeDomains('catalogue.csv', 0, 4_800)
+    await prospect('data', 'import', 'companies', 'catalogue.csv')
+    await prospect('engine', 'credits', 'set', '1000')
+    const names = [0, 1, 2, 3].map((at) => `part-${at}`)
+    names.forEach((name, at) => {
+      // Each could spend all there is, so that none of them can end well.
+      writeDomains(`${name}.csv`, at * 1_200, at * 1_200 + 1_200, true)
+    })
+    const runs = await Promise.all(
+      names.map((name) => prospect('accounts', 'enrich', '--csv', `${name}.csv`, '-o', `${name}.out.csv`)),
+    )
+    expect(runs.map(({ exitCode }) => exitCode)).toEqual([4, 4, 4, 4])
+    const written = names.flatMap((name) => rows(`${name}.out.csv.partial`))
+    for (const name of names) {
+      expect(existsSync(join(folder, `${name}.out.csv`))).toBe(false)
+      expect(statSync(join(folder, `${name}.out.csv.partial`)).mode & 0o777).toBe(0o600)
+    }
+    expect(written.every(({ _status }) => _status === 'found')).toBe(true)
+    expect(sum(written)).toBe(1_000)
+    expect(new Set(written.map(({ domain }) => domain)).size).toBe(1_000)
+    expect((await json('credits')).credits.enrichment).toBe(0)
+    expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
+  })
+
+  it('eight first commands at once make one workspace, and each of them works', async () => {
+    const runs = await Promise.all(Array.from({ length: 8 }, () => prospect('credits', '--json')))
+    expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: 8 }, () => 0))
+    for (const { stdout } of runs) expect(JSON.parse(stdout).credits.enrichment).toBe(1_000)
+    expect(await json('engine', 'workspaces', 'list')).toHaveLength(1)
+  })
+})
+
+describe('a batch that is killed', () => {
+  it('has paid for what the ledger says, and leaves nothing under the final name', async () => {
+    writeDomains('catalogue.csv', 0, 2_000)
+    await prospect('data', 'import', 'companies', 'catalogue.csv')
+    await prospect('engine', 'credits', 'set', '5000')
+    const running = prospect('accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv')
+    while (!existsSync(join(folder, 'out.csv.partial')))
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    running.kill('SIGKILL')
+    await running
+    expect(existsSync(join(folder, 'out.csv'))).toBe(false)
+    expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
+    const again = await prospect('accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv')
+    expect(again.exitCode).toBe(0)
+    expect(sum(rows('out.csv'))).toBe(2_000)
+  })
+})
