@@ -6,12 +6,12 @@ import { Script } from 'node:vm'
 
 /** Loads the built program, with the code that V8 compiled for it when it was built if this V8 takes it. */
 export function load(folder) {
-  const filename = join(folder, 'main.cjs')
-  const source = `(function(exports,require,module,__import,__url){${readFileSync(filename, 'utf8')}\n})`
-  const script = new Script(source, { filename, cachedData: compiled(folder) })
+  const file = join(folder, 'main.cjs')
+  const source = `(function(exports,require,module,__import,__url){${readFileSync(file, 'utf8')}\n})`
+  const script = new Script(source, { filename: 'main.cjs', cachedData: compiled(folder) })
   const module = { exports: {} }
   const run = script.runInThisContext()
-  run(module.exports, createRequire(filename), module, (name) => import(name), pathToFileURL(filename).href)
+  run(module.exports, createRequire(file), module, (name) => import(name), pathToFileURL(file).href)
   return { main: module.exports.main, script }
 }
 

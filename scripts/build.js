@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -8,9 +8,14 @@ import { load } from '../bin/load.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
+/** Built beside and moved into place whole, so that nobody runs half a program. */
+const fresh = join(root, `dist-${process.pid}.partial`)
 
 /** Packages that few commands need, or that are not JavaScript alone: loaded from node_modules when they are used. */
 const external = ['better-sqlite3', 'conf', 'ora', '@inquirer/prompts', 'undici']
+
+/** Packages that a user does not have, and that few commands need: each is a file of its own. */
+const vendored = { '@faker-js/faker': 'faker.js' }
 
 const shared = {
   absWorkingDir: root,
@@ -23,9 +28,14 @@ const shared = {
   logLevel: 'warning',
 }
 
-await rm(dist, { recursive: true, force: true })
-await Promise.all([buildProgram(), buildLibrary()])
-await warmUp()
+try {
+  await Promise.all([buildProgram(), buildLibrary(), ...Object.entries(vendored).map(buildPackage)])
+  await warmUp()
+  await rm(dist, { recursive: true, force: true })
+  await rename(fresh, dist)
+} finally {
+  await rm(fresh, { recursive: true, force: true })
+}
 
 /**
  * The command line as one file. Start-up decides its form: a CommonJS script is loaded without the detours of
@@ -36,16 +46,21 @@ async function buildProgram() {
   const { outputFiles } = await build({
     ...shared,
     entryPoints: ['src/cli/main.ts'],
-    outfile: join(dist, 'main.cjs'),
     format: 'cjs',
-    external,
+    external: [...external, ...Object.keys(vendored)],
     define: { 'import.meta.url': '__url' },
     write: false,
   })
   // A script with kept code has lost how to import modules, so its loader does that for it.
-  const program = outputFiles[0].text.replace(/\bimport\("/g, '__import("')
-  await mkdir(dist, { recursive: true })
-  await writeFile(join(dist, 'main.cjs'), program)
+  const program = outputFiles[0].text.replace(
+    /\bimport\("([^"]+)"\)/g,
+    (_, name) => `__import("${vendored[name] ? `../dist/${vendored[name]}` : name}")`,
+  )
+  await writeFile(join(fresh, 'main.cjs'), program)
+}
+
+function buildPackage([name, file]) {
+  return build({ ...shared, entryPoints: [name], outfile: join(fresh, file), format: 'esm' })
 }
 
 /** The library, as modules. */
@@ -53,7 +68,7 @@ function buildLibrary() {
   return build({
     ...shared,
     entryPoints: ['src/index.ts'],
-    outdir: dist,
+    outdir: fresh,
     format: 'esm',
     splitting: true,
     chunkNames: 'library/[hash]',
@@ -65,7 +80,7 @@ function buildLibrary() {
 async function warmUp() {
   const home = await mkdtemp(join(tmpdir(), 'prospect-build-'))
   try {
-    const { main, script } = load(dist)
+    const { main, script } = load(fresh)
     const quiet = () => new PassThrough().resume()
     const run = (...argv) =>
       main(argv, {
@@ -78,7 +93,7 @@ async function warmUp() {
     await run('credits')
     await run('accounts', 'enrich', '--domain', 'example.com')
     await run('--help')
-    await writeFile(join(dist, 'main.cache'), script.createCachedData())
+    await writeFile(join(fresh, 'main.cache'), script.createCachedData())
   } finally {
     await rm(home, { recursive: true, force: true })
   }

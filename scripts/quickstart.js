@@ -7,7 +7,8 @@ import { binary, root, run } from './run.js'
 const home = '.quickstart'
 const input = 'docs/examples/companies.csv'
 const output = `${home}/enriched.csv`
-const shownRows = 12
+const shownRows = 30
+const found = ['name', 'industry', 'headcount', '_status', '_credits', '_source']
 
 /** Exit code of a batch that finished although some rows were invalid or failed. */
 const someRowsFailed = 11
@@ -34,23 +35,20 @@ async function prospect(words, expected = [0]) {
 async function showResult() {
   const [{ parse }, { default: Table }] = await Promise.all([import('csv-parse/sync'), import('cli-table3')])
   const rows = parse(readFileSync(root + output), { columns: true, bom: true })
-  const asked = Object.keys(parse(readFileSync(root + input), { to: 1, columns: true, bom: true })[0] ?? {})
-  const found = ['name', 'domain', 'industry', 'headcount', '_status', '_credits']
-  const columns = [
-    ...asked.slice(0, 2),
-    ...found.filter((name) => name in (rows[0] ?? {}) && !asked.includes(name)),
-  ]
-  const table = new Table({ head: columns, style: { head: [], border: [] } })
+  const all = Object.keys(rows[0] ?? {})
+  // The output begins with the columns of the input.
+  const columns = [...new Set([...all.slice(0, 2), ...found.filter((name) => all.includes(name))])]
+  const table = new Table({ head: columns, style: { head: [], border: [], compact: true } })
   for (const row of rows.slice(0, shownRows)) table.push(columns.map((name) => clip(row[name] ?? '')))
   say(table.toString())
   say(
-    `${Math.min(shownRows, rows.length)} of ${rows.length} rows and ${columns.length} of ${Object.keys(rows[0] ?? {}).length} columns; all of it: ${output}`,
+    `${Math.min(shownRows, rows.length)} of ${rows.length} rows and ${columns.length} of ${all.length} columns; all of it: ${output}`,
   )
 }
 
 const clip = (text) => {
   const line = text.replace(/\s+/g, ' ')
-  return line.length > 28 ? `${line.slice(0, 27)}…` : line
+  return line.length > 22 ? `${line.slice(0, 21)}…` : line
 }
 
 function tellWhatNext() {
@@ -58,7 +56,7 @@ function tellWhatNext() {
   say(`export PROSPECT_HOME="${root}${home}"`)
   say(`alias prospect="node ${root}${relative(root, binary)}"`)
   say('')
-  say('prospect accounts enrich --domain <a domain of the table above>   # one company')
+  say('prospect accounts enrich --domain acme-robotics.example          # one company')
   say('prospect accounts enrich --domain nobody.example ; echo $?        # nothing found: exit 9, no charge')
   say('prospect engine credits set 0                                     # then enrich again: exit 4')
   say('prospect serve                                                    # the same API over HTTP')

@@ -58,28 +58,23 @@ const isKnown = ({ id, slug, fields, name, employer }: PreparedPerson): boolean 
   fields.email !== undefined ||
   (name !== '' && Object.values(employer).some((value) => value !== undefined))
 
-type Names = Pick<PersonFields, 'first_name' | 'last_name' | 'full_name'>
-
-function namesOf({ first_name, last_name, full_name }: Names): Names {
-  const parts = [first_name, last_name].filter((part) => part !== undefined)
-  if (full_name === undefined) return parts.length === 0 ? {} : { full_name: parts.join(' ') }
-  const [first, last, ...more] = full_name.split(/\s+/)
-  return parts.length === 0 && more.length === 0 && first && last
-    ? { first_name: first, last_name: last }
-    : {}
+/** Makes the full name from its parts, or the parts from a full name of two words. */
+function nameWhole(fields: PersonFields): void {
+  const parts = [fields.first_name, fields.last_name].filter((part) => part !== undefined)
+  if (parts.length > 0) {
+    fields.full_name ??= parts.join(' ')
+    return
+  }
+  const [first, last, ...more] = fields.full_name?.split(/\s+/) ?? []
+  if (first === undefined || last === undefined || more.length > 0) return
+  fields.first_name = first
+  fields.last_name = last
 }
 
-/** A position says its title and when it began; the company it names is the person's. */
-function heldSince(fields: PersonFields, position: Given): PersonFields {
-  const title = fields.title ?? text(position.title)
-  const since = fields.started_at ?? text(position.started_at)
-  return { ...(title === undefined ? {} : { title }), ...(since === undefined ? {} : { started_at: since }) }
-}
-
-function phonesOf({ phones, country }: PersonFields, { phone }: Given): PersonFields {
+function phonesOf({ phones, country }: PersonFields, { phone }: Given): string[] | undefined {
   const all = [...(phones ?? []), ...(text(phone)?.split(';') ?? [])]
   const numbers = all.map((number) => phoneOf(number, country)).filter((number) => number !== undefined)
-  return numbers.length === 0 && !phones ? {} : { phones: [...new Set(numbers)] }
+  return numbers.length === 0 && !phones ? undefined : [...new Set(numbers)]
 }
 
 function personAt(

@@ -146,9 +146,10 @@ export const labelled =
   (value) => {
     const words = text(value)
     if (words === undefined) return undefined
-    return (
-      labels[words] ?? Object.values(labels).find((label) => foldText(label) === foldText(words)) ?? words
-    )
+    const known = Object.values(labels)
+    if (known.includes(words)) return words
+    const folded = foldText(words)
+    return labels[words] ?? known.find((label) => foldText(label) === folded) ?? words
   }
 
 /** At most the first 60 characters, for a message. */

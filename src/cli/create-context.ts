@@ -69,7 +69,9 @@ function createEndings(): Pick<Context, 'onClose' | 'close'> {
     close: async () => {
       const failures: unknown[] = []
       for (let work = endings.pop(); work; work = endings.pop())
-        await Promise.resolve(work()).catch((error: unknown) => failures.push(error))
+        await Promise.resolve()
+          .then(work)
+          .catch((error: unknown) => failures.push(error))
       if (failures.length > 0) throw failures[0]
     },
   }

@@ -18,16 +18,11 @@ export function write(stream: NodeJS.WritableStream, text: string): Promise<void
 }
 
 /** Keeps a reader that leaves early (`| head`) from becoming an uncaught error; writes still learn of it. */
-export function toleratePipes(streams: Streams): () => void {
-  const ignore = (error: Error) => {
-    if (!isClosedPipe(error)) throw error
-  }
-  streams.stdout.on('error', ignore)
-  streams.stderr.on('error', ignore)
-  return () => {
-    streams.stdout.off('error', ignore)
-    streams.stderr.off('error', ignore)
-  }
+export function toleratePipes({ stdout, stderr }: Streams): void {
+  for (const stream of [stdout, stderr])
+    stream.on('error', (error: Error) => {
+      if (!isClosedPipe(error)) throw error
+    })
 }
 
 const isClosedPipe = (error: Error): boolean =>

@@ -9,7 +9,7 @@ import { version } from './version.js'
 
 /** Runs one command: arguments without the program's own name, the outside world, and the exit code back. */
 export async function main(argv: readonly string[], streams: Streams, world: World = {}): Promise<number> {
-  const restore = toleratePipes(streams)
+  toleratePipes(streams)
   const context = createContext(streams, world)
   const options = peekGlobals(argv)
   try {
@@ -25,6 +25,5 @@ export async function main(argv: readonly string[], streams: Streams, world: Wor
     return await outcomeOf(error, context, options)
   } finally {
     await context.close()
-    restore()
   }
 }

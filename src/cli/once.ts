@@ -1,4 +1,4 @@
-/** Does a piece of work when first asked and remembers its answer; a failure is not remembered. */
+/** Does a piece of work when first asked and remembers its answer. */
 export function once<A extends unknown[], T>(work: (...values: A) => T): (...values: A) => T {
   let done: { readonly value: T } | undefined
   return (...values) => {

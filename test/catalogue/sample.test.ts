@@ -86,10 +86,9 @@ describe('a catalogue with the sample', () => {
 
   it('knows most companies of the example file, by whatever they are called there', async () => {
     const found: string[] = []
-    const report = await (await openEmpty()).importFile(
-      'companies',
-      createReadStream(new URL('companies.csv', examples)),
-    )
+    const empty = await openEmpty()
+    const report = await empty.importFile('companies', createReadStream(new URL('companies.csv', examples)))
+    await empty.close()
     expect(report.mapping).toEqual({ name: 'Company Name', website: 'Website', country: 'Country' })
     const rows: [string, { domain?: string; name?: string; country?: string }][] = [
       ['a url with a path', { domain: 'https://www.Acme-Robotics.example/about?ref=fair' }],

@@ -169,3 +169,18 @@ describe('output', () => {
     expect([person.stderr, program.stderr]).toEqual(['Charged 1 credit.\n', ''])
   })
 })
+
+describe('credits --min', () => {
+  const credits = (enrichment: number, argv: string) => asked(argv, { credits: { enrichment } })
+
+  it('exits 0 when the balance is enough', async () => {
+    const ended = await credits(500, 'credits --min 500')
+    expect([ended.code, ended.stderr]).toEqual([0, ''])
+  })
+
+  it('exits 13 when it is below, and still prints it', async () => {
+    const ended = await credits(499, 'credits --min 500')
+    expect([ended.code, JSON.parse(ended.stdout)]).toEqual([13, { credits: { enrichment: 499 } }])
+    expect(errorOf(ended)).toMatchObject({ code: 'below_minimum', exit_code: 13 })
+  })
+})

@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process'
+import { cp, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { command, folder, removed } from './command.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+let copy = ''
+beforeEach(async () => {
+  copy = await folder()
+  await cp(join(root, 'bin'), join(copy, 'bin'), { recursive: true })
+  await cp(join(root, 'package.json'), join(copy, 'package.json'))
+})
+afterEach(() => removed(copy))
+
+const run = (...argv: string[]) =>
+  spawnSync(process.execPath, [join(copy, 'bin', 'prospect.js'), ...argv], { encoding: 'utf8' })
+
+describe('bin/prospect.js', () => {
+  it.each(['--version', '-V'])('answers %s from package.json, before anything is loaded', async (flag) => {
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+    const { status, stdout, stderr } = run(flag)
+    expect([status, stdout, stderr]).toEqual([0, `${version}\n`, ''])
+    expect((await command([flag])).stdout).toBe(`${version}\n`)
+  })
+
+  it('says in one sentence that it is not built yet', () => {
+    const { status, stdout, stderr } = run('credits')
+    expect([status, stdout, stderr]).toEqual([1, '', 'prospect is not built yet. Run: npm run build\n'])
+  })
+})
