@@ -1,8 +1,8 @@
 import { functions, seniorities } from '../api/ids.js'
 import type { Connection, Value } from '../storage/driver.js'
 import { type Employer, employerKey } from './employer.js'
-import { foldName } from './name.js'
-import type { PersonFields, PreparedPerson } from './person.js'
+import { foldName, foldText } from './name.js'
+import { fullName, type PersonFields, type PreparedPerson } from './person.js'
 import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
@@ -30,12 +30,13 @@ export async function writePerson(writing: Writing, prepared: PreparedPerson): P
     id: before?.id ?? prepared.fields.id ?? writing.ids.uuid(),
     network_id: prepared.id ?? before?.network_id ?? newNetworkId(writing),
   }
+  if (after.first_name !== undefined && after.last_name !== undefined) after.full_name ??= fullName(after)
   const key = existing?.key ?? (await writing.nextKey('people'))
   const row = {
     key,
     company,
     slug: prepared.slug ?? existing?.slug ?? null,
-    name: prepared.name,
+    name: foldText(fullName(after)),
     person: after,
   }
   await writeRow(writing.connection, row, existing, before)
@@ -115,7 +116,7 @@ const insert = `INSERT INTO people
   (company, network_id, slug, email, personal_email, name, country, seniority, function, record, key)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const update = `UPDATE people SET company = ?, network_id = ?, slug = ?, email = ?, personal_email = ?,
-  name = coalesce(nullif(?, ''), name), country = ?, seniority = ?, function = ?, record = ? WHERE key = ?`
+  name = ?, country = ?, seniority = ?, function = ?, record = ? WHERE key = ?`
 
 async function writeRow(
   connection: Connection,

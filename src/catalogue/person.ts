@@ -31,12 +31,13 @@ export function preparePerson(given: Given): PreparedPerson {
     company_network_id: company_network_id ?? text(position.company_network_id),
     company_name: company_name ?? text(position.company_name),
   }
-  const fields: PersonFields = {
-    ...own,
-    ...namesOf(own),
-    ...heldSince(own, position),
-    ...phonesOf(own, given),
-  }
+  const fields: PersonFields = own
+  nameWhole(fields)
+  const [title, since] = [text(position.title), text(position.started_at)]
+  if (title !== undefined) fields.title ??= title
+  if (since !== undefined) fields.started_at ??= since
+  const phones = phonesOf(fields, given)
+  if (phones) fields.phones = phones
   if (fields.email !== undefined) fields.email_status ??= 'valid'
   if (fields.personal_email !== undefined) fields.personal_email_status ??= 'valid'
   const profiles = [personAt('network_profile_url', fields), personAt('premium_profile_url', fields)]
@@ -45,7 +46,7 @@ export function preparePerson(given: Given): PreparedPerson {
     employer,
     id: fields.network_id ?? profiles.find((profile) => profile?.id !== undefined)?.id,
     slug: profiles.find((profile) => profile?.slug !== undefined)?.slug,
-    name: foldText(fields.full_name ?? ''),
+    name: foldText(fullName(fields)),
   }
   if (!isKnown(prepared))
     throw new Unreadable('a person needs a network_profile_url, an email, or a name with a company')
@@ -58,15 +59,17 @@ const isKnown = ({ id, slug, fields, name, employer }: PreparedPerson): boolean 
   fields.email !== undefined ||
   (name !== '' && Object.values(employer).some((value) => value !== undefined))
 
-/** Makes the full name from its parts, or the parts from a full name of two words. */
+/** A person's full name, or as much as is known of it. */
+export const fullName = ({ full_name, first_name, last_name }: PersonFields): string =>
+  full_name ?? [first_name, last_name].filter((part) => part !== undefined).join(' ')
+
+/** Makes the full name from both its parts, or the parts from a full name of two words. */
 function nameWhole(fields: PersonFields): void {
-  const parts = [fields.first_name, fields.last_name].filter((part) => part !== undefined)
-  if (parts.length > 0) {
-    fields.full_name ??= parts.join(' ')
-    return
-  }
-  const [first, last, ...more] = fields.full_name?.split(/\s+/) ?? []
-  if (first === undefined || last === undefined || more.length > 0) return
+  const { first_name, last_name, full_name } = fields
+  if (first_name !== undefined && last_name !== undefined) fields.full_name ??= `${first_name} ${last_name}`
+  const [first, last, ...more] = full_name?.split(/\s+/) ?? []
+  if (first_name !== undefined || last_name !== undefined || more.length > 0) return
+  if (first === undefined || last === undefined) return
   fields.first_name = first
   fields.last_name = last
 }

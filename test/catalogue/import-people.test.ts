@@ -61,6 +61,21 @@ describe('people that are imported', () => {
     expect(rejected).toEqual([{ line: 1, reason: expect.stringContaining('several people') }])
   })
 
+  it('keep their full name when only a part of it is given', async () => {
+    await take(
+      { email: 'jo@acme.example', first_name: 'Jo' },
+      { email: 'al@acme.example', full_name: 'Al Roe' },
+    )
+    await take(
+      { email: 'jo@acme.example', last_name: 'Doe' },
+      { email: 'al@acme.example', first_name: 'Alan' },
+    )
+    expect(await people()).toMatchObject([
+      { first_name: 'Jo', last_name: 'Doe', full_name: 'Jo Doe' },
+      { first_name: 'Alan', last_name: 'Roe', full_name: 'Al Roe' },
+    ])
+  })
+
   it('are known by the id in a premium url, and get an id where they have none', async () => {
     await take({
       premium_profile_url: 'https://network.example/sales/lead/ACwAAAxYz,NAME_SEARCH,q',

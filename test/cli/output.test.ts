@@ -120,6 +120,24 @@ describe('output', () => {
     expect([ended.code, caller.asked]).toEqual([10, []])
   })
 
+  it.each([
+    ['accounts enrich --domain x --fields nmae', 'Did you mean name?'],
+    ['lists list --fields id,stauts', 'Did you mean status?'],
+  ])('asks nothing when a field is unknown: %s', async (argv, hint) => {
+    const caller = answering({ body: account })
+    const ended = await asked(argv, account, { caller })
+    expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, hint, []])
+  })
+
+  it('takes any field where the keys of a reply are not known beforehand', async () => {
+    const body = { Sales: { current_headcount: 3 } }
+    const { stdout } = await asked(
+      'accounts headcount --company-domain x --fields Sales.current_headcount',
+      body,
+    )
+    expect(JSON.parse(stdout)).toEqual(body)
+  })
+
   it('leaves no file behind when the answer is a refusal', async () => {
     const caller = answering({ status: 404, body: { error: 'No company found' } })
     const ended = await asked('accounts enrich --domain x -o out.json', {}, { caller })

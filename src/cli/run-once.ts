@@ -1,0 +1,111 @@
+import type { Input, Reply } from '../api/caller.js'
+import { isOk } from '../api/caller.js'
+import type { Shape } from '../api/shapes.js'
+import type { Operation } from '../api/table.js'
+import { callOnce, exitOfRefusal, resolvesNothing } from './call.js'
+import { complain, isJson, spoken } from './complain.js'
+import type { Context } from './context.js'
+import { exits, reportOfAnswer, UsageError } from './exit.js'
+import { extraOf } from './extras.js'
+import { credited } from './facts.js'
+import { type Field, inputOf } from './fields.js'
+import { readInput } from './io.js'
+import { checkFields } from './known-fields.js'
+import { fieldsOf, fileOf, printTo, type View } from './output.js'
+import { dryRun, pathParameters } from './request.js'
+import type { Invocation, Shell } from './shell.js'
+import { openSink } from './sink.js'
+
+/** The fields of a request: `--input` first, then what the options and arguments say. */
+export async function gather(
+  { streams }: Context,
+  operation: Operation,
+  shape: Shape,
+  fields: readonly Field[],
+  { args, options }: Invocation,
+): Promise<Input> {
+  const file = typeof options.input === 'string' ? options.input : undefined
+  if (file === '-' && options.csv === '-')
+    throw new UsageError('--input - and --csv - cannot both read stdin.')
+  const base = file === undefined ? {} : await readInput(streams, file)
+  const inPath = Object.fromEntries(pathParameters(operation).map((name, at) => [name, args[at]]))
+  return { ...base, ...inputOf(shape.input, fields, options), ...inPath }
+}
+
+/** Sends one request, prints what came back and answers the exit code; with `--dry-run` it only shows the request. */
+export async function runOnce(
+  shell: Shell,
+  operation: Operation,
+  shape: Shape,
+  input: Input,
+  invocation: Invocation,
+): Promise<number> {
+  const { globals, options } = invocation
+  if (options.dryRun === true) {
+    // Defaults of the schema count: an omitted limit can be a price of its own.
+    const parsed = shape.input.safeParse(input)
+    const { price } = dryRun(operation, parsed.success ? parsed.data : input)
+    await shell.print({ ...dryRun(operation, input), price }, globals)
+    return exits.ok
+  }
+  checkFields(shape.output, fieldsOf(globals))
+  const reply = await answered(shell.context, operation, input, invocation)
+  if (!isOk(reply)) return refuse(shell, operation, reply, invocation)
+  return judge(shell.context, operation, reply, invocation)
+}
+
+/** Asks, and prints a success; its place is opened first, so that no paid answer finds its door shut. */
+async function answered(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  { globals, options }: Invocation,
+): Promise<Reply> {
+  const sink = await openSink(context, fileOf(globals))
+  try {
+    const idempotencyKey = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
+    const caller = await context.caller(globals)
+    const reply = await callOnce(context, caller, operation, input, { ...globals, idempotencyKey })
+    if (isOk(reply)) await printTo(sink, context, reply.body, globals, viewOf(operation))
+    else await sink.discard()
+    return reply
+  } catch (error) {
+    await sink.discard()
+    throw error
+  }
+}
+
+function viewOf(operation: Operation): View {
+  const { layout } = extraOf(operation.id)
+  return { columns: operation.columns, ...(layout ? { layout } : {}) }
+}
+
+/** A failed answer: its body where the output is JSON, and what it means on stderr. */
+async function refuse(
+  shell: Shell,
+  operation: Operation,
+  reply: Reply,
+  { globals }: Invocation,
+): Promise<number> {
+  const { context } = shell
+  if (isJson(context, globals)) await shell.print(spoken(context, reply.body), { ...globals, output: '-' })
+  const report = reportOfAnswer(reply.status, reply.body)
+  return complain(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
+}
+
+/** What a success means beside its body. */
+async function judge(
+  context: Context,
+  operation: Operation,
+  reply: Reply,
+  { globals, options }: Invocation,
+): Promise<number> {
+  if (resolvesNothing(operation, reply)) {
+    const said = { error: 'Nothing was found.', code: null, hint: 'Nothing was charged.' }
+    return complain(context, { ...said, status: reply.status, exit_code: exits.notFound }, globals)
+  }
+  if (reply.credits > 0 && context.streams.stdout.isTTY)
+    context.notify(`Charged ${credited(reply.credits)}.`, globals)
+  extraOf(operation.id).judge?.(reply, options)
+  return exits.ok
+}
