@@ -37,7 +37,10 @@ export function readScenario(text: string): Scenario {
   for (const line of lines) {
     if (/^(given|command|expect)$/.test(line.text)) blocks.push({ word: line.text, lines: [] })
     else if (line.text.startsWith('  ')) blocks.at(-1)?.lines.push(line)
+    else if (line.text !== '' && blocks.length > 0)
+      throw new Error(`line ${line.number}: what is "${line.text}"?`)
   }
+  if (!blocks.some(({ word }) => word === 'command')) throw new Error('a scenario needs a command')
   return { title: lines[0]?.text ?? '', steps: blocks.flatMap(stepsOf) }
 }
 

@@ -4,7 +4,7 @@ import { coerceField } from '../../api/coerce.js'
 import { validate } from '../../api/invalid.js'
 import type { Shape } from '../../api/shapes.js'
 import type { Operation } from '../../api/table.js'
-import { checkTable } from '../../batch/check.js'
+import { type Check, checkTable } from '../../batch/check.js'
 import { describeMapping, type Mapping, mapColumns, parsePins, rowInput } from '../../batch/mapping.js'
 import type { Table } from '../../batch/read.js'
 import { exitCodeOf } from '../../batch/report.js'
@@ -54,9 +54,10 @@ export async function batch(
   const mapping = mappingOf(job, table)
   if (choices.mapOnly) return showMapping(job, mapping)
   for (const line of describeMapping(mapping)) context.notify(line, globals)
-  const rows = await checked(job, table)
-  if (!(await agreed(job, rows))) return exits.ok
-  return interruptible(context.streams, (signal) => runAll(job, table, mapping, rows, signal))
+  const lookup = lookupOf(job, mapping)
+  const check = await checked(job, table, lookup)
+  if (!(await agreed(job, check.rows))) return exits.ok
+  return interruptible(context.streams, (signal) => runAll(job, table, lookup, check, signal))
 }
 
 function mappingOf({ operation, shape, constants, choices }: Job, table: Table): Mapping {
@@ -74,15 +75,28 @@ async function showMapping({ shell, globals }: Job, mapping: Mapping): Promise<n
   return exits.ok
 }
 
-/** Reads the whole file before the first paid call; answers how many rows it has. */
-async function checked({ shell, globals }: Job, table: Table): Promise<number> {
-  const { rows, ragged, firstRagged } = await checkTable(table)
+/** What a row asks for. */
+interface Lookup {
+  readonly input: (cells: readonly string[]) => Input
+  /** Equal for inputs that are the same paid lookup. */
+  readonly identity: (input: Input) => string | undefined
+}
+
+const lookupOf = ({ operation, shape, constants }: Job, mapping: Mapping): Lookup => ({
+  input: rowInput(mapping, constants, convertOf(shape)),
+  identity: identityOf(operation),
+})
+
+/** Reads the whole file before the first paid call, and learns which answers will be needed again. */
+async function checked({ shell, globals }: Job, table: Table, { input, identity }: Lookup): Promise<Check> {
+  const check = await checkTable(table, (cells) => identity(input(cells)))
+  const { ragged, firstRagged } = check
   if (ragged > 0)
     shell.context.notify(
       `${grouped(ragged)} rows have more or fewer cells than the header; the first is on line ${firstRagged}.`,
       globals,
     )
-  return rows
+  return check
 }
 
 /** On a terminal, what may be spent is agreed on first. */
@@ -95,23 +109,23 @@ async function agreed({ shell, operation, globals }: Job, rows: number): Promise
 async function runAll(
   job: Job,
   table: Table,
-  mapping: Mapping,
-  rows: number,
+  lookup: Lookup,
+  { rows, repeats }: Check,
   signal: AbortSignal,
 ): Promise<number> {
-  const { shell, operation, shape, constants, globals, choices, folder } = job
+  const { shell, operation, shape, globals, choices, folder } = job
   const { context } = shell
   const output = await openOutput(context, table.header, shape, choices, globals)
   const journal = await createScratch(openSqlite(join(folder, 'scratch.db'), { durable: false }), {
     expected: rows,
+    repeats,
   })
   context.onClose(() => journal.close())
   const progress = await startProgress(context, globals)
   const report = await run({
     table,
-    input: rowInput(mapping, constants, convertOf(shape)),
+    ...lookup,
     validate: (input) => void validate(operation.id, shape, input),
-    identity: identityOf(operation),
     operation: operation.id,
     caller: await context.caller(globals),
     callOptions: { apiKey: await context.apiKey(globals) },
