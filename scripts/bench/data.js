@@ -16,13 +16,39 @@ export const domainOf = (number) => `company-${number}.example`
 
 const nameOf = (number) => `${pick(first, number)} ${pick(second, number >> 3)} ${number}`
 
-const header =
-  'name,domain,website,description,industry,company_type,headcount,city,country,founded_year,revenue,revenue_currency,network_id,network_url,technologies'
+const header = [
+  ...[
+    'name',
+    'domain',
+    'website',
+    'description',
+    'industry',
+    'industry_id',
+    'company_type',
+    'employee_range',
+  ],
+  ...[
+    'headcount',
+    'headquarters',
+    'location',
+    'city',
+    'country',
+    'founded_year',
+    'revenue',
+    'revenue_currency',
+  ],
+  ...['phone', 'network_id', 'network_url', 'company_profile_picture', 'technologies'],
+].join(',')
 
+/** A company with every field filled, as a bought or grown catalogue has them. */
 const companyRow = (number) => {
   const domain = domainOf(number)
+  const name = nameOf(number)
   const place = number % cities.length
-  return `${nameOf(number)},${domain},https://www.${domain}/,"${nameOf(number)} makes things, and repairs them.",${pick(industries, number)},P,${(number % 9000) + 1},${cities[place]},${countries[place]},${1950 + (number % 70)},${number % 500},EUR,${1_000_000 + number},https://network.example/company/${1_000_000 + number},nodejs;postgresql\n`
+  const industry = number % industries.length
+  const description = `${name} designs, builds and repairs what its customers in ${cities[place]} need. Founded by two engineers, it is still owned by the people who work there, and ships to a dozen countries.`
+  const id = 1_000_000 + number
+  return `${name},${domain},https://www.${domain}/,"${description}",${industries[industry]},${4 + industry},P,51-200,${(number % 150) + 51},"${cities[place]}, ${countries[place]}","${cities[place]}, ${countries[place]}",${cities[place]},${countries[place]},${1950 + (number % 70)},${(number % 500) * 1_000_000},EUR,+1202555${String(number % 10_000).padStart(4, '0')},${id},https://www.network.example/company/${id},https://media.network.example/${id}/logo.png,nodejs;postgresql;react;kubernetes\n`
 }
 
 /** Writes a catalogue of so many companies, as `data import companies` takes it. */

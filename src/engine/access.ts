@@ -27,7 +27,7 @@ export function createAccess(
   return async (apiKey) => {
     if (apiKey === undefined) return await refuse()
     const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
-    const principal = hash && (await store.read((reads) => reads.principal(hash)))
+    const principal = hash && (await store.readShared(hash, (reads) => reads.principal(hash)))
     if (!principal || !isValid(principal, waiting.clock.now())) return await refuse()
     // Only keys that were accepted are remembered, so that guesses cannot crowd them out.
     if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)

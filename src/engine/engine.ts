@@ -1,8 +1,9 @@
 import type { Caller } from '../api/caller.js'
-import { operation } from '../api/table.js'
+import { type Shape, shapeOf } from '../api/shapes.js'
+import { type OperationId, operation } from '../api/table.js'
 import { createAccess } from './access.js'
 import { answer } from './pipeline.js'
-import type { Clock, Ids, Source, Store } from './ports.js'
+import type { Awaitable, Clock, Ids, Source, Store } from './ports.js'
 
 /** What an engine is made of. */
 export interface EnginePorts {
@@ -26,10 +27,22 @@ export function createEngine({ store, source, clock, ids, sleep = pause, topUpUr
     ids,
     realNow: () => clock.now(),
     access: createAccess(store, { clock, sleep }),
+    shapes: loadedOnce(),
     topUpUrl: (origin: string | undefined) => topUpUrl ?? `${origin ?? 'http://127.0.0.1:4010'}/top-up`,
   }
   return {
     call: (id, input, options = {}) => answer(ports, operation(id), input, options),
     close: () => store.close(),
   }
+}
+
+/** Schemas of operations; a promise only the first time. */
+function loadedOnce(): (id: OperationId) => Awaitable<Shape> {
+  const loaded = new Map<OperationId, Shape>()
+  const load = async (id: OperationId) => {
+    const shape = await shapeOf(id)
+    loaded.set(id, shape)
+    return shape
+  }
+  return (id) => loaded.get(id) ?? load(id)
 }

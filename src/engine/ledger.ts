@@ -39,22 +39,34 @@ export function after(position: Position, move: Pick<Move, 'debit' | 'credit' | 
   }
 }
 
+/** The movement that a step makes of the last balances. */
+const movementOf = (step: Move, balance: Position): Movement => {
+  const position = after(balance, step)
+  return {
+    workspaceId: step.workspaceId,
+    seq: position.seq,
+    kind: step.kind,
+    debit: step.debit,
+    credit: step.credit,
+    amount: step.amount,
+    credits: position.credits,
+    held: position.held,
+    spent: position.spent,
+    memberId: step.memberId ?? null,
+    operation: step.operation ?? null,
+    reference: step.reference ?? null,
+    createdAt: step.at,
+  }
+}
+
 /**
  * Adds a movement behind the last one, which is looked up unless the caller has locked it already. The caller
  * has seen to it that the balances allow it.
  */
-export async function move(tx: Transaction, step: Move, last?: Position): Promise<Position> {
-  const { at, memberId, operation, reference, ...rest } = step
-  const position = after(last ?? (await tx.lockPosition(step.workspaceId)), step)
-  await tx.append({
-    ...rest,
-    ...position,
-    memberId: memberId ?? null,
-    operation: operation ?? null,
-    reference: reference ?? null,
-    createdAt: at,
-  })
-  return position
+export async function move(tx: Transaction, step: Move, balance?: Position): Promise<Position> {
+  const movement = movementOf(step, balance ?? (await tx.lockPosition(step.workspaceId)))
+  await tx.append(movement)
+  return movement
 }
 
 /** Who pays for what. */
@@ -64,37 +76,47 @@ export interface Bill {
   readonly operation: string
   readonly credits: number
   readonly topUpUrl: string
-  readonly reference?: string
 }
 
-/** Refuses with 402 when the balance is too low, else with 403 when the weekly allowance is. */
-export async function checkAffordable(
+/** What a member can pay with: the balance of the workspace, and what is left of the member's week. */
+export interface Means {
+  readonly credits: number
+  readonly allowance: number
+}
+
+/** The means of a member at a moment. */
+export async function meansOf(
   reads: Reads,
-  bill: Bill,
+  workspace: Workspace,
+  member: Member,
   now: number,
-  balance?: Position,
-): Promise<void> {
-  const { credits } = balance ?? (await reads.position(bill.workspace.id))
+): Promise<Means> {
+  const { credits } = await reads.position(workspace.id)
+  return { credits, allowance: await allowanceLeft(reads, member, now) }
+}
+
+/** Refuses a bill with 402 when the balance is too low, else with 403 when the weekly allowance is. */
+export function checkMeans(bill: Bill, { credits, allowance }: Means): void {
   if (credits < bill.credits)
     throw new ApiError('insufficient_credits', {
       need: bill.credits,
       have: credits,
       top_up_url: bill.topUpUrl,
     })
-  if (bill.member.weeklyLimit !== null && (await allowanceLeft(reads, bill.member, now)) < bill.credits)
-    throw new ApiError('workspace_limit_exceeded')
+  if (allowance < bill.credits) throw new ApiError('workspace_limit_exceeded')
 }
 
 /** Charges a bill, or refuses it: balance and allowance never go below zero, whoever else is charging. */
 export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
-  const { workspace, member, operation, credits, reference } = bill
-  if (credits === 0) return
+  const { workspace, member, operation, credits: amount } = bill
   const balance = await tx.lockPosition(workspace.id)
-  await checkAffordable(tx, bill, now, balance)
-  if (member.weeklyLimit !== null) await countSpending(tx, member, credits, now)
-  const step = { kind: 'charge', debit: 'credits', credit: 'spent', amount: credits, at: now } as const
+  const isLimited = member.weeklyLimit !== null
+  const allowance = isLimited ? await allowanceLeft(tx, member, now) : Number.POSITIVE_INFINITY
+  checkMeans(bill, { credits: balance.credits, allowance })
+  if (isLimited) await countSpending(tx, member, amount, now)
   const who = { workspaceId: workspace.id, memberId: member.id, operation }
-  await move(tx, { ...step, ...who, ...(reference === undefined ? {} : { reference }) }, balance)
+  const step = { ...who, kind: 'charge', debit: 'credits', credit: 'spent', amount, at: now } as const
+  await tx.append(movementOf(step, balance))
 }
 
 /** Grants the monthly credits of every renewal that has passed; answers whether there was one. */

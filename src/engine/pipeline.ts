@@ -2,24 +2,25 @@ import type { CallOptions, Input, Reply } from '../api/caller.js'
 import { coerceInput } from '../api/coerce.js'
 import { ApiError, errorBody } from '../api/errors.js'
 import { validate } from '../api/invalid.js'
-import { type Shape, shapeOf } from '../api/shapes.js'
-import type { Operation } from '../api/table.js'
+import type { Shape } from '../api/shapes.js'
+import type { Operation, OperationId } from '../api/table.js'
 import { checkScope } from './access.js'
 import { handlerOf } from './handlers.js'
 import { type Claim, type ClaimPorts, claimKey, fingerprintOf, idempotencyKey } from './idempotency.js'
-import { type Bill, charge, checkAffordable, grantDue } from './ledger.js'
-import type { Principal, Source, Store } from './ports.js'
+import { type Bill, charge, checkMeans, grantDue, meansOf } from './ledger.js'
+import type { Awaitable, Principal, Source, Store } from './ports.js'
 import { costOf, creditsNeeded } from './price.js'
 import { checkQuota } from './quotas.js'
-import { countRequest } from './rates.js'
+import { countRequest, isLimited } from './rates.js'
 import { checkSession } from './sessions.js'
-import { engineTime } from './time.js'
+import { engineTime, periodStart } from './time.js'
 
 /** What the pipeline works with. */
 export interface PipelinePorts extends ClaimPorts {
   readonly store: Store
   readonly source: Source
   readonly access: (apiKey: string | undefined) => Promise<Principal>
+  readonly shapes: (id: OperationId) => Awaitable<Shape>
   readonly topUpUrl: (origin: string | undefined) => string
 }
 
@@ -34,6 +35,7 @@ interface Request {
 }
 
 type Fields = Input | (() => Promise<Input>)
+type Headers = Readonly<Record<string, string>>
 
 /**
  * Takes one request through the checks in the order of `docs/rules.md`: key, body, rates, fields, scope,
@@ -45,17 +47,19 @@ export async function answer(
   fields: Fields,
   options: CallOptions,
 ): Promise<Reply> {
-  let headers: Readonly<Record<string, string>> = {}
+  let headers: Headers = {}
   try {
     const principal = await ports.access(options.apiKey)
     const now = engineTime(principal.clock, ports.realNow())
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
     const given = typeof fields === 'function' ? await fields() : fields
-    headers = await countRequest(ports.store, operation, principal, given.live, now)
-    const input = check(operation, await shapeOf(operation.id), given, principal)
+    if (isLimited(operation)) headers = await countRequest(ports.store, operation, principal, given.live, now)
+    const input = check(operation, await ports.shapes(operation.id), given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
-    const reply = await once(ports, request, given, options.idempotencyKey)
-    return { ...reply, headers: { ...headers, ...reply.headers } }
+    const key = operation.idempotent ? idempotencyKey(options.idempotencyKey) : undefined
+    return key === undefined
+      ? await work(ports, request, headers)
+      : await once(ports, request, given, key, headers)
   } catch (error) {
     return refusal(error, operation, headers)
   }
@@ -81,33 +85,35 @@ function check(
   return input
 }
 
-type Answer = Omit<Reply, 'headers'> & { headers?: Reply['headers'] }
-
-/** With a key on an operation that takes one: the stored reply, or the work under a claim. */
+/** With an idempotency key: the reply it has, or the work under a claim. */
 async function once(
   ports: PipelinePorts,
   request: Request,
   given: Input,
-  header: string | undefined,
-): Promise<Answer> {
+  key: string,
+  headers: Headers,
+): Promise<Reply> {
   const { operation, principal, now } = request
-  const key = operation.idempotent ? idempotencyKey(header) : undefined
-  if (key === undefined) return await work(ports, request)
   const fingerprint = fingerprintOf(operation, given)
   const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
-  if ('claim' in claimed) return await underClaim(ports, request, claimed.claim)
+  if ('claim' in claimed) return await underClaim(ports, request, headers, claimed.claim)
   const { status, body } = claimed.replay
   return {
     status: status ?? operation.ok,
     body: JSON.parse(body ?? 'null'),
-    headers: { 'idempotent-replayed': 'true' },
+    headers: { ...headers, 'idempotent-replayed': 'true' },
     credits: 0,
   }
 }
 
-async function underClaim(ports: PipelinePorts, request: Request, claim: Claim): Promise<Answer> {
+async function underClaim(
+  ports: PipelinePorts,
+  request: Request,
+  headers: Headers,
+  claim: Claim,
+): Promise<Reply> {
   try {
-    return await work(ports, request, claim)
+    return await work(ports, request, headers, claim)
   } catch (error) {
     await claim.drop()
     throw error
@@ -115,23 +121,23 @@ async function underClaim(ports: PipelinePorts, request: Request, claim: Claim):
 }
 
 /** What can be paid is checked, the work done, and what it found charged, in this order. */
-async function work(ports: PipelinePorts, request: Request, claim?: Claim): Promise<Answer> {
-  await checkLimits(ports.store, request)
-  const { operation } = request
+async function work(ports: PipelinePorts, request: Request, headers: Headers, claim?: Claim): Promise<Reply> {
+  const { operation, principal, now } = request
+  const { source, store } = ports
+  await checkLimits(store, request)
   const handler = handlerOf(operation.id)
   if (!handler) throw new ApiError('not_implemented')
   try {
-    const { principal, now } = request
-    const { source, store } = ports
     const found = await handler({ input: request.input as never, principal, now, source, store })
     const credits = costOf(operation, found.used ?? {})
-    await settle(ports.store, request, credits, operation.ok, found.output, claim)
-    return { status: operation.ok, body: found.output, credits }
+    if (credits > 0 || claim) await settle(store, request, credits, operation.ok, found.output, claim)
+    return { status: operation.ok, body: found.output, headers, credits }
   } catch (error) {
+    // That nothing was found is an answer too: free, and kept under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     const body = errorBody(error, operation)
-    await settle(ports.store, request, 0, error.status, body, claim)
-    return { status: error.status, body, credits: 0 }
+    if (claim) await settle(store, request, 0, error.status, body, claim)
+    return { status: error.status, body, headers, credits: 0 }
   }
 }
 
@@ -145,17 +151,18 @@ const billOf = (request: Request, credits: number): Bill => ({
 
 async function checkLimits(store: Store, request: Request): Promise<void> {
   const { operation, principal, now, input } = request
-  const credits = creditsNeeded(operation, input)
+  const { workspace, member } = principal
   const { quota } = operation
-  if (credits === 0 && !quota) return
-  await store.read(async (reads) => {
-    if (quota) await checkQuota(reads, principal.workspace, quota, now)
-    if (credits > 0) await checkAffordable(reads, billOf(request, credits), now)
-  })
+  if (quota) await store.read((reads) => checkQuota(reads, workspace, quota, now))
+  const credits = creditsNeeded(operation, input)
+  if (credits === 0) return
+  const name = `means ${member.id} ${periodStart('week', now)}`
+  const means = await store.readShared(name, (reads) => meansOf(reads, workspace, member, now))
+  checkMeans(billOf(request, credits), means)
 }
 
 /** Charge and stored reply in one transaction. */
-async function settle(
+function settle(
   store: Store,
   request: Request,
   credits: number,
@@ -163,9 +170,8 @@ async function settle(
   body: unknown,
   claim: Claim | undefined,
 ): Promise<void> {
-  if (credits === 0 && !claim) return
-  await store.transaction(async (tx) => {
-    await charge(tx, billOf(request, credits), request.now)
+  return store.transaction(async (tx) => {
+    if (credits > 0) await charge(tx, billOf(request, credits), request.now)
     await claim?.keep(tx, status, body)
   })
 }

@@ -191,6 +191,8 @@ export interface Transaction extends Reads {
 /** The engine's state. Several processes may have the same one open. */
 export interface Store {
   read<T>(work: (reads: Reads) => Awaitable<T>): Promise<T>
+  /** Like `read`; requests that ask for the same name at the same time share the answer. */
+  readShared<T>(name: string, work: (reads: Reads) => Awaitable<T>): Promise<T>
   /** Runs `work` alone; what it did is durable when the promise resolves, and undone when it rejects. */
   transaction<T>(work: (tx: Transaction) => Awaitable<T>): Promise<T>
   close(): Promise<void>

@@ -18,6 +18,12 @@ interface Counted extends Window, Counter {
 
 const windowMsOf = { second: 1_000, minute: 60_000 } as const
 
+/** Whether requests of an operation are ever counted. */
+export function isLimited({ rate }: Operation): boolean {
+  const rates = 'live' in rate ? [rate.live, rate.database] : [rate]
+  return rates.some(({ plan, own }) => plan || own !== undefined)
+}
+
 /** The windows that a request must fit in; none for an exempt operation. */
 export function windowsOf(operation: Operation, plan: string, live: unknown): Window[] {
   const rate = rateOf(operation, live)

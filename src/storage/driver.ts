@@ -3,6 +3,10 @@ export type Value = string | number | null | Uint8Array
 
 type Awaitable<T> = T | Promise<T>
 
+/** What comes of an answer, at once where it is there at once: an awaited turn costs more than a statement. */
+export const whenAnswered = <T, R>(answer: Awaitable<T>, then: (value: T) => R): Awaitable<R> =>
+  answer instanceof Promise ? answer.then(then) : then(answer)
+
 /** Runs statements. SQL has `?` places and is the subset that SQLite and PostgreSQL share. */
 export interface Connection {
   get<T>(sql: string, ...values: Value[]): Awaitable<T | undefined>
@@ -11,20 +15,6 @@ export interface Connection {
   run(sql: string, ...values: Value[]): Awaitable<number>
   /** Several statements without places. */
   exec(sql: string): Awaitable<void>
-  /** What was answered from this snapshot already; only where nothing can be written. */
-  readonly answered?: Map<string, unknown> | undefined
-}
-
-/** Asks once per snapshot: works that read together share the answer. */
-export function oncePerSnapshot<T>(
-  connection: Connection,
-  name: string,
-  ask: () => Awaitable<T>,
-): Awaitable<T> {
-  const { answered } = connection
-  if (!answered) return ask()
-  if (!answered.has(name)) answered.set(name, ask())
-  return answered.get(name) as Awaitable<T>
 }
 
 /**
@@ -35,6 +25,8 @@ export function oncePerSnapshot<T>(
 export interface Driver {
   readonly dialect: 'sqlite' | 'postgres'
   read<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
+  /** Like `read`; works of one name that wait at the same time are one, and have the same answer. */
+  readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
   transaction<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
   close(): Promise<void>
 }

@@ -32,6 +32,8 @@ const groupSize = 1_024
 export class Lane {
   readonly #track: Track
   #waiting: Job[] = []
+  /** Promises of the named works that are waiting. */
+  readonly #shared = new Map<string, Promise<unknown>>()
   #running = false
   #idle: (() => void)[] = []
 
@@ -45,6 +47,15 @@ export class Lane {
       this.#waiting.push({ work, resolve: resolve as (value: never) => void, reject })
       this.#start()
     })
+  }
+
+  /** Queues a work unless one of the same name is waiting, whose answer then serves both. */
+  share<T>(name: string, work: (connection: Connection) => T | Promise<T>): Promise<T> {
+    const waiting = this.#shared.get(name)
+    if (waiting) return waiting as Promise<T>
+    const promise = this.run(work)
+    this.#shared.set(name, promise)
+    return promise
   }
 
   /** Resolves when nothing is waiting or running. */
@@ -61,6 +72,7 @@ export class Lane {
 
   async #flush(): Promise<void> {
     const jobs = this.#waiting.splice(0, groupSize)
+    this.#shared.clear()
     await this.#group(jobs)
     this.#running = false
     if (this.#waiting.length > 0) this.#start()

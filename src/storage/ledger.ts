@@ -1,5 +1,5 @@
 import type { Consumption, Movement, Position, Reads, Transaction } from '../engine/ports.js'
-import { type Connection, oncePerSnapshot } from './driver.js'
+import { type Connection, whenAnswered } from './driver.js'
 import { fromRow, insertOf, movementColumns, type Row, selectList } from './rows.js'
 
 const positionSql = `
@@ -20,14 +20,13 @@ const groupings = {
 
 const start: Position = { seq: 0, credits: 0, held: 0, spent: 0 }
 
-const positionOf = async (connection: Connection, workspaceId: string): Promise<Position> =>
-  (await connection.get<Position>(positionSql, workspaceId)) ?? start
+const positionOf = (connection: Connection, workspaceId: string) =>
+  whenAnswered(connection.get<Position>(positionSql, workspaceId), (found) => found ?? start)
 
 /** Questions about credits. */
 export function ledgerReads(connection: Connection) {
   return {
-    position: (workspaceId) =>
-      oncePerSnapshot(connection, `position ${workspaceId}`, () => positionOf(connection, workspaceId)),
+    position: (workspaceId) => positionOf(connection, workspaceId),
     movements: async (workspaceId, afterSeq, limit) =>
       (await connection.all<Row>(movementsSql, workspaceId, afterSeq, limit)).map((row) =>
         fromRow<Movement>(movementColumns, row),
@@ -65,8 +64,7 @@ export function ledgerWrites(connection: Connection) {
   return {
     // A SQLite transaction that writes has the database to itself; PostgreSQL locks the workspace's row here.
     lockPosition: (workspaceId) => positionOf(connection, workspaceId),
-    append: async (movement) => {
-      await connection.run(movementInsert.sql, ...movementInsert.values(movement))
-    },
+    append: (movement) =>
+      whenAnswered(connection.run(movementInsert.sql, ...movementInsert.values(movement)), () => {}),
   } satisfies Partial<Transaction>
 }

@@ -1,5 +1,5 @@
 import type { Key, Member, Principal, Reads, StoredClock, Transaction, Workspace } from '../engine/ports.js'
-import { type Connection, oncePerSnapshot } from './driver.js'
+import type { Connection } from './driver.js'
 import {
   changeOf,
   fromRow,
@@ -34,11 +34,10 @@ export function memberReads(connection: Connection) {
   const all = async <T>(sql: string, read: (row: Row) => T, ...values: string[]): Promise<T[]> =>
     (await connection.all<Row>(sql, ...values)).map(read)
   return {
-    principal: (hash) =>
-      oncePerSnapshot(connection, `principal ${hash}`, async () => {
-        const row = await connection.get<Row>(principalSql, hash)
-        return row && principalOf(row)
-      }),
+    principal: async (hash) => {
+      const row = await connection.get<Row>(principalSql, hash)
+      return row && principalOf(row)
+    },
     clock: async () =>
       clockOf((await connection.get<Row>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {}),
     workspace: async (id) => {

@@ -24,6 +24,7 @@ export function storeOver(driver: Driver): Store {
   const writes = keptPer((connection) => ({ ...readsOver(connection), ...writesOver(connection) }))
   return {
     read: (work) => driver.read((connection) => work(reads(connection))),
+    readShared: (name, work) => driver.readShared(name, (connection) => work(reads(connection))),
     transaction: (work) => driver.transaction((connection) => work(writes(connection))),
     close: () => driver.close(),
   }

@@ -30,6 +30,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
   return {
     dialect: 'sqlite',
     read: (work) => reads.run(work),
+    readShared: (name, work) => reads.share(name, work),
     transaction: (work) => writes.run(work),
     close: async () => {
       await Promise.all([writes.drained(), reads.drained()])
@@ -100,33 +101,22 @@ function track(database: Lazy, begin: string): Track {
   let dirty = false
   const { prepare, statements } = keptStatements(database)
   const connection: Connection = {
-    get: <T>(sql: string, ...values: Value[]) => prepare(sql).get(...values) as T | undefined,
-    all: <T>(sql: string, ...values: Value[]) => prepare(sql).all(...values) as T[],
+    get: <T>(sql: string, ...values: Value[]) => spoken(() => prepare(sql).get(...values) as T | undefined),
+    all: <T>(sql: string, ...values: Value[]) => spoken(() => prepare(sql).all(...values) as T[]),
     run: (sql, ...values) => {
       dirty = true
-      return prepare(sql).run(...values).changes
+      return spoken(() => prepare(sql).run(...values).changes)
     },
     exec: (sql) => {
       dirty = true
       statements.clear()
-      database().exec(sql)
+      spoken(() => database().exec(sql))
     },
   }
-  const guarded = translated(connection)
-  const answered = begin === 'BEGIN' ? new Map<string, unknown>() : undefined
   return {
-    connection: answered ? { ...guarded, answered } : guarded,
-    begin: () => {
-      answered?.clear()
-      return patiently(() => prepare(begin).run())
-    },
-    commit: () => {
-      try {
-        prepare('COMMIT').run()
-      } catch (error) {
-        throw understood(error)
-      }
-    },
+    connection,
+    begin: () => patiently(() => prepare(begin).run()),
+    commit: () => void spoken(() => prepare('COMMIT').run()),
     rollback: () => {
       if (database().inTransaction) prepare('ROLLBACK').run()
     },
@@ -150,22 +140,12 @@ function keptStatements(database: Lazy) {
   return { prepare, statements }
 }
 
-/** The same connection with SQLite's errors in our own words. */
-function translated(connection: Connection): Connection {
-  const guard =
-    <A extends unknown[], R>(run: (...values: A) => R) =>
-    (...values: A): R => {
-      try {
-        return run(...values)
-      } catch (error) {
-        throw understood(error)
-      }
-    }
-  return {
-    get: guard(connection.get) as Connection['get'],
-    all: guard(connection.all) as Connection['all'],
-    run: guard(connection.run),
-    exec: guard(connection.exec),
+/** Does something with SQLite; its errors come in our own words. */
+function spoken<T>(act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    throw understood(error)
   }
 }
 

@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+
+/** A JSON Schema of the document, as far as a generator looks at it. */
+export interface Schema {
+  readonly type?: string
+  readonly format?: string
+  readonly pattern?: string
+  readonly enum?: readonly unknown[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minItems?: number
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+}
+
+/** Texts as people send them; which of them a field takes, its schema says. */
+const plausible = [
+  ...['known.example', 'known-b.example', 'nobody.example', 'https://www.known.example/about?x=1'],
+  ...[
+    'https://network.example/company/acme',
+    'https://network.example/in/ada?trk=x',
+    'http://127.0.0.1:9/in',
+  ],
+  ...['https://network.example/sales/search/people?query=(keywords:ada)', 'https://hooks.example/prospect'],
+  ...['Acme Robotics', 'Köln · 株式会社', 'VP "Sales" AND (Lyon OR Paris)', '*', 'ada@known.example'],
+  ...['FR', 'de', 'EUR', '25', '220', '105015875', 'react', '+33612345678', '2026-03-01', '2026-03-10'],
+]
+
+const isA: Readonly<Record<string, RegExp>> = {
+  uri: /^https?:/,
+  email: /^\S+@\S+$/,
+  date: /^\d{4}-/,
+}
+
+/** What a schema describes, as plain requests hold it. */
+export function plain(schema: Schema): fc.Arbitrary<unknown> {
+  if (schema.enum) return fc.constantFrom(...schema.enum)
+  if (schema.properties) return fields(schema, plain)
+  const { minimum = -50, maximum = minimum + 150, items = {}, minItems = 0 } = schema
+  if (schema.type === 'boolean') return fc.boolean()
+  if (schema.type === 'integer') return fc.integer({ min: minimum, max: maximum })
+  if (schema.type === 'number') return fc.double({ min: minimum, max: maximum, noNaN: true })
+  if (schema.type === 'array') return fc.array(plain(items), { minLength: minItems, maxLength: minItems + 2 })
+  if (schema.type === 'object') return fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true })
+  const pattern = new RegExp(schema.pattern ?? '', 'u')
+  return fc.constantFrom(
+    ...plausible.filter((text) => pattern.test(text) && (isA[schema.format ?? '']?.test(text) ?? true)),
+  )
+}
+
+const nested = (levels: number): unknown => {
+  let value: unknown = 'deep'
+  for (let level = 0; level < levels; level++) value = level % 2 ? [value] : { a: value }
+  return value
+}
+
+/** What no field should take, or only one that takes anything. */
+export const hostile: fc.Arbitrary<unknown> = fc.oneof(
+  fc.constantFrom<unknown>(
+    ...[null, '', '  ', '\0', 'a\0b', '\ud800', 'x\udfff', '\u202e', '__proto__', 'constructor', 'true', '7'],
+    ...['x'.repeat(501), 'é'.repeat(6_000), "'; DROP TABLE movements; --", '${7*7}', '../../etc/passwd'],
+    ...[0, -1, 0.5, -0, 2 ** 53, 1e308, -1e308, true, false, [], {}, [[]], [null], ['\0'], [{}]],
+    ...[nested(19), nested(21), nested(60), Array(1_001).fill('x'), { constructor: { prototype: { a: 1 } } }],
+    ...[{ toString: 1, valueOf: 1, toJSON: 1 }, { length: 3 }, 'https://', 'https://a b/', 'http://[::1'],
+    ...[
+      'https://u:p@hooks.example/',
+      'https://hooks.example/#x',
+      'javascript:alert(1)',
+      'file:///etc/passwd',
+    ],
+    ...['2026-02-30', '0000-00-00', 'ZZ', 'USSR', '+1', '@', 'a@b', '.', 'xn--', '。', '1'.repeat(400)],
+  ),
+  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.jsonValue({ maxDepth: 3 }),
+)
+
+/** The fields of an object: mostly what they should be, required ones mostly there. */
+function fields(schema: Schema, of: (schema: Schema) => fc.Arbitrary<unknown>): fc.Arbitrary<object> {
+  const known = Object.entries(schema.properties ?? {})
+  return fc.record(Object.fromEntries(known.map(([name, field]) => [name, of(field)])), {
+    requiredKeys: [...(schema.required ?? [])],
+    noNullPrototype: true,
+  })
+}
+
+const mostlyPlain = (schema: Schema): fc.Arbitrary<unknown> =>
+  fc.oneof({ arbitrary: plain(schema), weight: 30 }, { arbitrary: hostile, weight: 1 })
+const hardlyPlain = (schema: Schema): fc.Arbitrary<unknown> =>
+  fc.oneof({ arbitrary: plain(schema), weight: 3 }, { arbitrary: hostile, weight: 1 })
+
+/** Fields that only a server may set, other spellings, and names that belong to every object. */
+const extras = fc.dictionary(
+  fc.constantFrom(
+    ...['id', 'status', 'balance', 'credits', 'workspace', 'workspace_id', 'member', 'price', 'polluted'],
+    ...['linkedin_url', 'network_profile_url', 'first_name', 'constructor', 'toString', 'hasOwnProperty', ''],
+  ),
+  fc.oneof(hostile, fc.constantFrom('known.example', 'https://network.example/in/ada')),
+  { maxKeys: 3, noNullPrototype: true },
+)
+
+/** Field values for an operation: valid, nearly so, and hostile ones. */
+export const inputs = (schema: Schema): fc.Arbitrary<Record<string, unknown>> =>
+  fc.oneof(
+    { arbitrary: fields(schema, plain), weight: 3 },
+    { arbitrary: fields({ ...schema, required: schema.required ?? [] }, mostlyPlain), weight: 3 },
+    { arbitrary: fields({ ...schema, required: [] }, hardlyPlain), weight: 2 },
+    {
+      arbitrary: fc.tuple(fields(schema, plain), extras).map(([own, more]) => ({ ...more, ...own })),
+      weight: 2,
+    },
+  ) as fc.Arbitrary<Record<string, unknown>>
+
+/** What is done to a body on its way: mostly nothing. */
+export const damages: fc.Arbitrary<(body: string) => string> = fc.oneof(
+  { arbitrary: fc.constant((body: string) => body), weight: 30 },
+  {
+    arbitrary: fc.constantFrom<(body: string) => string>(
+      (body) => body.slice(0, -1),
+      (body) => `[${body}]`,
+      (body) => `{"__proto__":{"polluted":true},${body.slice(1)}`,
+      (body) => `{"custom":{"__proto__":{"polluted":true}},${body.slice(1)}`,
+      (body) => body.replace(/}$/, ',"limit":1e400}'),
+      (body) => body.replace(/}$/, `,"custom":${'['.repeat(100_000)}`),
+      (body) => `${body}${body}`,
+      (body) => `\ufeff${body}`,
+      () => '',
+      () => 'null',
+    ),
+    weight: 1,
+  },
+)
+
+/** A path parameter as it stands in a path, encoded. */
+export const pathValues: fc.Arbitrary<string> = fc.oneof(
+  fc.uuid(),
+  fc.constantFrom(
+    ...['x', '%00', '%ff', '%20', '%2f', 'a%2Fb', '%', '%ED%A0%80', '0', 'null', '__proto__', '1%27--'],
+    ...['x'.repeat(3_000), '7F6F2D0E-5D0C-4D8E-9B0A-2F6F3F0F1A11', '%F0%9F%A4%96', '{id}', ':id', '*'],
+  ),
+)
