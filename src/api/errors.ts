@@ -65,7 +65,11 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ErrorCode, details: Details = {}, headers: Readonly<Record<string, string>> = {}) {
+    // A refusal is an answer and not a fault: nobody needs its stack, and recording one costs more than the rest.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(errors[code].text.replace(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? '')))
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'ApiError'
     this.code = code
     this.status = errors[code].status
@@ -98,7 +102,7 @@ export function failureOf(status: number, body: unknown): Failure {
   const code = typeof fields.code === 'string' ? fields.code : undefined
   const row = findRow(status, code, text ?? '')
   return {
-    text: text ?? row?.text ?? `The server answered ${status}`,
+    text: text ?? (row && !row.text.includes('{') ? row.text : `The server answered ${status}`),
     ...(code === undefined ? {} : { code }),
     exit: row?.exit ?? (status >= 500 ? 10 : 7),
     hint: row?.hint ?? '',
@@ -107,10 +111,21 @@ export function failureOf(status: number, body: unknown): Failure {
 
 function findRow(status: number, code: string | undefined, text: string): ErrorRow | undefined {
   const rows = Object.values(errors).filter((row: ErrorRow) => row.status === status) as ErrorRow[]
+  const known = rows.find((row) => code !== undefined && row.code === code)
+  // Other servers may leave the code out; a status of one row alone means that row all the same.
+  if (known || rows.length === 1) return known ?? rows[0]
+  const plain = rows.filter((row) => !row.code)
   return (
-    rows.find((row) => code !== undefined && row.code === code) ??
-    rows.find((row) => !row.code && row.text === text) ??
-    rows.find((row) => !row.code && row.text.startsWith('{')) ??
-    rows.find((row) => !row.code)
+    plain.find((row) => says(text, row.text)) ?? plain.find((row) => row.text.startsWith('{')) ?? plain[0]
+  )
+}
+
+/** Whether a text was made from a template that has words of its own. */
+function says(text: string, template: string): boolean {
+  const words = template.split(/\{\w+\}/)
+  const [head = '', tail = ''] = [words[0], words.at(-1)]
+  if (words.length === 1) return text === template
+  return (
+    head !== '' && text.length >= head.length + tail.length && text.startsWith(head) && text.endsWith(tail)
   )
 }

@@ -19,7 +19,7 @@ export function described<S extends z.ZodType>(schema: S, description: string, m
 
 /** What a refused field means: the row of the error table that answers it. */
 export interface Refusal {
-  readonly error: 'bad_request' | 'invalid' | 'missing_keys'
+  readonly error: 'bad_request' | 'invalid' | 'missing_keys' | 'not_found'
 }
 
 const wrongKind = (error: string) => ({ error, params: { error: 'bad_request' } satisfies Refusal })
@@ -39,8 +39,12 @@ export const text = (description: string, max: number = bounds.text): z.ZodStrin
 export const keyword = (): z.ZodString =>
   text('Words, "phrases", AND, OR, NOT and parentheses', bounds.keyword)
 
-/** The id of a resource in a path; one that is no uuid is simply not found. */
-export const pathId = (description: string): z.ZodString => text(description, bounds.url)
+const isIdLike = (id: string): boolean => /\S/.test(id) && id.length <= 200 && !unclean.test(id)
+const notFound = { error: 'Not found', params: { error: 'not_found' } satisfies Refusal }
+
+/** The id of a resource in a path; text that can be no id is simply not found, as is one of nothing. */
+export const pathId = (description: string): z.ZodString =>
+  described(string(z.refine<string>(isIdLike, notFound)), description)
 
 /** An id or a slug: no white space and no comma. */
 export const id = (description: string): z.ZodString =>

@@ -49,9 +49,9 @@ const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
     .filter(([name, field]) => field._zod.optin === undefined && (valueAt(fields, [name]) ?? null) === null)
     .map(([name]) => name)
 
-/** What is missing is told before what is malformed, and 400 before 422. */
+/** What is missing is told before what is malformed, 400 before 422, and both before what is not there. */
 const severest = (rows: readonly Row[]): Row =>
-  (['missing_keys', 'bad_request'] as const).find((row) => rows.includes(row)) ?? 'invalid'
+  (['missing_keys', 'bad_request', 'invalid'] as const).find((row) => rows.includes(row)) ?? 'not_found'
 
 const rowOf = (issue: z.core.$ZodIssue): Row =>
   issue.code === 'custom' ? ((issue.params?.error as Row | undefined) ?? 'invalid') : 'invalid'

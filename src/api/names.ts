@@ -31,7 +31,7 @@ const deepest = 32
 type Pairs = ReadonlyMap<string, string>
 
 /** Names inside with their names on the wire. */
-export const pairsOf = (names: WireNames): Pairs =>
+const pairsOf = (names: WireNames): Pairs =>
   new Map([
     ...networkFields.map((name) => [name, name.replace('network', names.network)] as const),
     ...premiumFields.map((name) => [name, name.replace('premium', names.premium)] as const),

@@ -69,5 +69,11 @@ export function rateOf(facts: Facts, live?: unknown): Rate {
   return live === false ? facts.rate.database : facts.rate.live
 }
 
+/** Whether requests are ever counted by a limit. */
+export function isLimited({ rate }: Pick<Facts, 'rate'>): boolean {
+  const rates = 'live' in rate ? [rate.live, rate.database] : [rate]
+  return rates.some(({ plan, own }) => plan || own !== undefined)
+}
+
 /** Whether a call can ever spend credits. */
 export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).length > 0

@@ -171,7 +171,7 @@ export const jobRecord = () =>
   })
 
 /** Kinds of phone numbers. */
-export const phoneTypes = [
+const phoneTypes = [
   'mobile',
   'fixed_or_mobile',
   'fixed_line',

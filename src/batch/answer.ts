@@ -46,7 +46,8 @@ export function judge(reply: Reply, resolved: (body: unknown) => boolean, nowMs:
 export function holdsSomething(value: unknown): boolean {
   if (value === null || value === undefined || value === '') return false
   if (typeof value !== 'object') return true
-  return Object.values(value).some(holdsSomething)
+  for (const name in value) if (holdsSomething((value as Record<string, unknown>)[name])) return true
+  return false
 }
 
 function answered(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {

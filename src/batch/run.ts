@@ -8,7 +8,7 @@ import type { OutputRow } from './layout.js'
 import { Queue } from './queue.js'
 import { type Report, Tally } from './report.js'
 
-const defaultConcurrency = 1_024
+const defaultConcurrency = 512
 const largestGroup = 256
 
 /**

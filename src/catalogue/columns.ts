@@ -58,7 +58,7 @@ const squeezed = (column: string): string => foldText(column).replaceAll(' ', ''
 
 /** The field, if records of the kind have it. */
 export function checkedField(kind: Kind, field: string): string {
-  if (field in fields[kind] || (kind === 'people' && field === 'phone')) return field
+  if (Object.hasOwn(fields[kind], field) || (kind === 'people' && field === 'phone')) return field
   throw new ImportError(`${kind} have no field '${field}'; they have ${Object.keys(fields[kind]).join(', ')}`)
 }
 

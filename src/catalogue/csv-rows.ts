@@ -33,7 +33,7 @@ export async function csvRows(
 }
 
 /** The delimiter that the header has most of, outside quotes; a `sep=` line names it. */
-export function delimiterOf(head: string): string {
+function delimiterOf(head: string): string {
   const named = /^sep=(.)\r?\n/i.exec(head)?.[1]
   if (named !== undefined) return named
   const header = /^\s*((?:"(?:[^"]|"")*"|[^"\r\n])*)/.exec(head)?.[1]?.replace(/"(?:[^"]|"")*"/g, '') ?? ''

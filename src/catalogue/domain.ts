@@ -5,6 +5,10 @@ import { freeMailboxes } from './mailboxes.js'
 /** Top-level domains under which every name of two labels is a registrable one. */
 const flat = 'com|net|org|example|dev|app|eu|de|ch|tech|cloud|info|online|shop|site|xyz'
 const plain = new RegExp(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat})$`)
+/** A plain domain as most files write it: with or without scheme, `www` and a path. */
+const common = new RegExp(
+  `^(?:https?://)?(?:www\\.)?([a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat}))(?:[/?#]|$)`,
+)
 const valid =
   /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{2,59})$/
 
@@ -16,7 +20,9 @@ const load = createRequire(import.meta.url)
  * holds none, and for an e-mail address at a provider of free mailboxes.
  */
 export function domainOf(text: string): string | undefined {
-  if (plain.test(text)) return text
+  const usual = common.exec(text)?.[1]
+  // `www.com` is a domain of its own.
+  if (usual !== undefined && !usual.startsWith('www.')) return usual
   const { host, mailbox } = hostOf(text)
   if (!host || !valid.test(host)) return undefined
   const domain = plain.test(host) ? host : registrable(host)

@@ -80,7 +80,7 @@ async function* lines(texts: AsyncIterable<string>): AsyncGenerator<readonly Pie
 
 /** The elements of one array, found by counting brackets outside strings. */
 async function* elements(texts: AsyncIterable<string>): AsyncGenerator<readonly Piece[]> {
-  const scan = { depth: 0, line: 1, start: 1, inText: false, escaped: false, json: '' }
+  const scan = { depth: 0, line: 1, start: 1, inText: false, escaped: false, inScalar: false, json: '' }
   for await (const text of texts) {
     yield completed(scan, text)
     if (scan.json.length > longestRecord) throw tooLong(scan.start)
@@ -95,6 +95,8 @@ interface Scan {
   start: number
   inText: boolean
   escaped: boolean
+  /** Within an element that is neither object nor array. */
+  inScalar: boolean
   json: string
 }
 
@@ -105,6 +107,7 @@ function completed(scan: Scan, text: string): Piece[] {
   for (let at = 0; at < text.length; at++) {
     const sign = text[at]
     if (sign === '\n') scan.line += 1
+    if (scan.depth === 1 && beginsScalar(scan, sign)) pieces.push({ line: scan.line, json: '' })
     if (scan.inText) {
       scan.inText = scan.escaped || sign !== '"'
       scan.escaped = !scan.escaped && sign === '\\'
@@ -123,6 +126,13 @@ function completed(scan: Scan, text: string): Piece[] {
   }
   if (scan.depth > 1) scan.json += text.slice(from)
   return pieces
+}
+
+/** Whether an element begins that is no record; it is told, not passed over. */
+function beginsScalar(scan: Scan, sign = ''): boolean {
+  const inside = scan.inScalar
+  scan.inScalar = scan.inText || !/[\s,[\]{}]/.test(sign)
+  return scan.inScalar && !inside
 }
 
 const tooLong = (line: number) => new ImportError('the record that begins here is longer than 16 MiB', line)

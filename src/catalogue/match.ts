@@ -52,7 +52,7 @@ export async function matchCompany(
   }
   if (wanted.domain !== undefined) {
     const company = await connection.get<Candidate>(byDomain, wanted.domain)
-    if (company) return wanted.profile && hasProfile(company) ? undefined : company
+    if (company) return wanted.profile && hasOther(company, wanted.profile) ? undefined : company
   }
   return wanted.name === undefined ? undefined : only(await companiesNamed(connection, wanted, wanted.name))
 }
@@ -98,7 +98,9 @@ function narrowed(candidates: readonly Candidate[], wanted: Wanted): readonly Ca
   }, candidates)
 }
 
-const hasProfile = (company: Candidate): boolean => company.slug !== null || company.network_id !== null
+/** Whether a company has a profile that is not this one. A name in a url and an id of the network do not compare. */
+const hasOther = (company: Candidate, { id }: Profile): boolean =>
+  (id === undefined ? company.slug : company.network_id) !== null
 
 const only = (companies: readonly Candidate[]): Candidate | undefined =>
   companies.length === 1 ? companies[0] : undefined

@@ -12,6 +12,7 @@ export type StoredPerson = PersonFields & Employer & { id: string; network_id: s
 interface PersonRow {
   readonly key: number
   readonly company: number | null
+  readonly network_id: string
   readonly slug: string | null
   readonly email: string | null
   readonly record: string
@@ -59,7 +60,10 @@ function given(employer: Employer, before: Employer | undefined): Employer {
 /** An id in the form of the network's own. */
 const newNetworkId = ({ ids }: Writing): string => `ACoAA${Buffer.from(ids.bytes(18)).toString('base64url')}`
 
-const columns = 'SELECT key, company, slug, email, record FROM people WHERE'
+/** Whether an id was made here: the network's own are longer. */
+const isMade = (id: string): boolean => /^ACoAA[\w-]{24}$/.test(id)
+
+const columns = 'SELECT key, company, network_id, slug, email, record FROM people WHERE'
 
 /**
  * The person that a given one is. One found by a weaker key must have no stronger one of its own beside the one
@@ -67,36 +71,31 @@ const columns = 'SELECT key, company, slug, email, record FROM people WHERE'
  */
 async function existingPerson(
   connection: Connection,
-  { id, slug, fields: { email }, name, employer }: PreparedPerson,
+  prepared: PreparedPerson,
   company: number | undefined,
 ): Promise<PersonRow | undefined> {
-  const hasProfile = id !== undefined || slug !== undefined
-  if (id !== undefined) {
-    const person = await connection.get<PersonRow>(`${columns} network_id = ?`, id)
-    if (person) return person
-  }
-  if (slug !== undefined) {
-    const person = await connection.get<PersonRow>(`${columns} slug = ?`, slug)
-    if (person) return person
-  }
-  if (email !== undefined) {
-    const person = await connection.get<PersonRow>(
-      `${columns} email = ? AND (? = 0 OR slug IS NULL)`,
-      email,
-      hasProfile ? 1 : 0,
-    )
-    if (person) return person
-  }
-  if (name === '') return undefined
-  const named = await connection.all<PersonRow>(`${columns} company IS ? AND name = ?`, company ?? null, name)
-  const same = named
-    .filter(
-      (person) => !(hasProfile && person.slug !== null) && !(email !== undefined && person.email !== null),
-    )
+  const { id, slug, name, employer } = prepared
+  const { email } = prepared.fields
+  const all = (where: string, ...values: Value[]) =>
+    connection.all<PersonRow>(`${columns} ${where}`, ...values)
+  const byId = id === undefined ? undefined : (await all('network_id = ?', id))[0]
+  const known = byId ?? (slug === undefined ? undefined : (await all('slug = ?', slug))[0])
+  if (known) return known
+  const mailed = email === undefined ? [] : await all('email = ?', email)
+  const owner = mailed.find((person) => !hasOtherProfile(person, prepared))
+  if (owner || name === '') return owner
+  const same = (await all('company IS ? AND name = ?', company ?? null, name))
+    .filter((person) => !hasOtherProfile(person, prepared) && (email === undefined || person.email === null))
     .filter((person) => company !== undefined || namesCompany(person, employer))
-  if (same.length > 1 && !hasProfile && email === undefined)
+  if (same.length > 1 && id === undefined && slug === undefined && email === undefined)
     throw new Unreadable('several people of this name are at this company: give a profile url or an email')
   return same.length === 1 ? same[0] : undefined
+}
+
+/** Whether a person who was not found by the profile given has one already. */
+function hasOtherProfile(person: PersonRow, { id, slug }: PreparedPerson): boolean {
+  if (id === undefined && slug === undefined) return false
+  return person.slug !== null || (id !== undefined && !isMade(person.network_id))
 }
 
 function namesCompany({ record }: PersonRow, { company_name }: Employer): boolean {

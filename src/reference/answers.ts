@@ -1,8 +1,7 @@
 import { ApiError, type Details, type ErrorCode, errorBody, errors } from '../api/errors.js'
-import { isPriced } from '../api/operation.js'
+import { isLimited, isPriced } from '../api/operation.js'
 import type { Operation } from '../api/table.js'
 import type { Schema } from './schemas.js'
-import { isLimited } from './words.js'
 
 const titles: Readonly<Record<number, string>> = {
   400: 'BadRequest',

@@ -1,10 +1,10 @@
 import { aliasesOf } from '../api/aliases.js'
-import { isPriced } from '../api/operation.js'
+import { isLimited, isPriced } from '../api/operation.js'
 import { type Shape, shapeOf } from '../api/shapes.js'
 import { areaOf, type Operation, type OperationId, operations } from '../api/table.js'
 import { errorResponses, errorSchemas, errorsOf, headers, headersNamed, rateHeaders } from './answers.js'
 import { jsonSchema, type Schema, type Schemas, schemas } from './schemas.js'
-import { isLimited, priceWords, quotaWords, rateWords } from './words.js'
+import { priceWords, quotaWords, rateWords } from './words.js'
 
 /** What a document is made for. */
 export interface OpenapiOptions {

@@ -22,9 +22,3 @@ function oneRate({ plan, own }: Rate): string {
   const parts = [...(own ? [`${own[0]} per ${own[1]}`] : []), ...(plan ? ['plan'] : [])]
   return parts.length === 0 ? 'none' : parts.join(' and ')
 }
-
-/** Whether an operation is ever counted by a request limit. */
-export function isLimited({ rate }: Operation): boolean {
-  const rates = 'live' in rate ? [rate.live, rate.database] : [rate]
-  return rates.some(({ plan, own }) => plan || own !== undefined)
-}

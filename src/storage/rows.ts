@@ -95,7 +95,11 @@ export function toValue(value: unknown, kind: Column<unknown>['kind']): string |
 /** `INSERT` of one whole record, and the values in its order. */
 export function insertOf<T>(table: string, columns: readonly Column<T>[]) {
   const sql = `INSERT INTO ${table} (${selectList(columns)}) VALUES (${columns.map(() => '?').join(', ')})`
-  const values = (record: T) => columns.map(({ property, kind }) => toValue(record[property], kind))
+  const properties = columns.map(({ property }) => property)
+  const plain = columns.every(({ kind }) => kind === undefined)
+  const values = plain
+    ? (record: T) => properties.map((property) => record[property] as string | number | null)
+    : (record: T) => columns.map(({ property, kind }) => toValue(record[property], kind))
   return { sql, values }
 }
 

@@ -123,7 +123,15 @@ describe('hostile requests', () => {
     expect(answer).toBe(depth === 20 ? 'accepted' : '422 custom must not be nested deeper than 20 levels')
   })
 
-  it('whatever is sent, the answer is an input or a refusal of 400 or 422', async () => {
+  it.each(['', ' ', 'a\0b', '\ud800', 'x'.repeat(201)])(
+    'a path id that can be none is not found: %j',
+    async (id) => {
+      expect(await refusalOf('lists.get', { id })).toBe('404 Not found')
+      expect(await refusalOf('searches.get', { id, per_page: 0 })).toMatch(/^422 per_page /)
+    },
+  )
+
+  it('whatever is sent, the answer is an input or a refusal of 400, 404 or 422', async () => {
     const shapes = await Promise.all(operations().map(async ({ id }) => [id, await shapeOf(id)] as const))
     fc.assert(
       fc.property(fc.constantFrom(...shapes), fc.infiniteStream(fc.jsonValue()), ([id, shape], values) => {
@@ -134,7 +142,7 @@ describe('hostile requests', () => {
           validate(id, shape, input)
         } catch (error) {
           expect(error).toBeInstanceOf(ApiError)
-          expect([400, 422]).toContain((error as ApiError).status)
+          expect([400, 404, 422]).toContain((error as ApiError).status)
           expect((error as ApiError).message.length).toBeLessThan(5_000)
         }
       }),

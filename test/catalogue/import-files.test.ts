@@ -98,6 +98,12 @@ describe('files that are understood', () => {
     expect(report.rejected.map(({ line }) => line)).toEqual([13])
   })
 
+  it('tells what in an array is no object, instead of passing over it', async () => {
+    const report = await take('[\n1, "a, [\\" b",\n{"domain":"acme.example"},\nnull, [2],\n true]')
+    expect(await domains()).toEqual(['acme.example'])
+    expect(report.rejected.map(({ line }) => line)).toEqual([2, 2, 4, 4, 5])
+  })
+
   it('says which column is read as what, and which are left aside', async () => {
     const report = await take('Société;Site Web;Pays;Owner\nAcme;acme.example;France;Marie')
     expect(report.mapping).toEqual({ name: 'Société', website: 'Site Web', country: 'Pays' })
@@ -159,6 +165,7 @@ describe('files that are refused', () => {
     ['an empty file', '', {}, 'empty'],
     ['a header that identifies nothing', 'Owner,Notes\nMarie,x', {}, 'domain'],
     ['a field that there is not', 'a,b\n', { map: { domian: 'a' } }, 'domian'],
+    ['a field that only every object has', 'a,b\n', { map: { constructor: 'a' } }, 'constructor'],
     ['a column that there is not', 'a,b\n', { map: { domain: 'c' } }, "'c'"],
     ['an unknown encoding', 'a,b\n', { encoding: 'klingon' }, 'klingon'],
     ['an array that does not end', '[{"domain":"acme.example"},', {}, 'bracket'],

@@ -61,6 +61,23 @@ describe('people that are imported', () => {
     expect(rejected).toEqual([{ line: 1, reason: expect.stringContaining('several people') }])
   })
 
+  it('are others when their ids on the network differ, whatever else they share', async () => {
+    const shared = { full_name: 'John Smith', company_domain: 'acme.example', email: 'info@acme.example' }
+    await take({ ...shared, network_id: 'ACwAAAAAAAEB-one' })
+    await take({ ...shared, network_id: 'ACwAAAAAAAEB-two' })
+    await take({ network_id: 'ACwAAAAAAAEB-two', title: 'CTO' })
+    expect((await people()).map(({ network_id, title }) => [network_id, title])).toEqual([
+      ['ACwAAAAAAAEB-one', undefined],
+      ['ACwAAAAAAAEB-two', 'CTO'],
+    ])
+  })
+
+  it('take an id on the network in place of one that was made here', async () => {
+    await take({ full_name: 'John Smith', company_domain: 'acme.example', email: 'john@acme.example' })
+    await take({ email: 'john@acme.example', network_id: 'ACwAAAAAAAEB-one' })
+    expect((await people()).map(({ network_id }) => network_id)).toEqual(['ACwAAAAAAAEB-one'])
+  })
+
   it('keep their full name when only a part of it is given', async () => {
     await take(
       { email: 'jo@acme.example', first_name: 'Jo' },

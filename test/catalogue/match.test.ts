@@ -78,6 +78,16 @@ describe('which company is meant', () => {
       undefined,
     ],
     [
+      'a domain whose company has a profile that does not compare',
+      { url: at('999'), domain: 'group-fr.example' },
+      'group-fr',
+    ],
+    [
+      'not a domain whose company has another id on the network',
+      { url: 'https://network.example/sales/company/999', domain: 'acme.example' },
+      undefined,
+    ],
+    [
       'nor by name, once the domain is another company',
       { url: at('ghost'), domain: 'acme.example', name: 'Birch' },
       undefined,
