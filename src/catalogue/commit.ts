@@ -17,7 +17,8 @@ const transactionMs = 80
 
 // Pages of an index are written again and again; copying them to the database less often is half the time.
 const pagesBetweenCheckpoints = 16_000
-const usualPages = 1_000
+/** As the driver sets it. */
+const usualPages = 4_000
 
 /** Lets the log grow while `work` writes much. */
 export async function withLongLog<T>(driver: Driver, work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import type { GlobalOptions, Streams } from './context.js'
 import { UsageError } from './exit.js'
-import { type Format, fieldsOf, fileOf, formatOf } from './output.js'
+import { type Format, fieldsOf, fileOf, formatOf, isFormatKnown } from './output.js'
 import type { Invocation } from './shell.js'
 
 /** What the options of a batch command ask for. */
@@ -42,7 +42,8 @@ export function choicesOf({ options, globals }: Invocation, streams: Streams): C
 
 /** Rows stream as CSV whatever the terminal: a table would need them all at once. */
 function rowFormat(globals: GlobalOptions, streams: Streams): Choices['format'] {
-  const isPlain = fileOf(globals) === undefined && !globals.format && !globals.json
+  const file = fileOf(globals)
+  const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))
   const format = isPlain ? 'csv' : formatOf(globals, streams)
   if (format !== 'table' && format !== 'ids') return format
   throw new UsageError(`The format ${format} does not go with --csv.`, 'Use csv, tsv, ndjson or json.')

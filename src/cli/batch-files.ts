@@ -1,5 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Shape } from '../api/shapes.js'
 import { type ResultColumn, resultColumns } from '../batch/columns.js'
 import { csvFormat, excel, type Format, jsonFormat, ndjsonFormat } from '../batch/format.js'
@@ -11,17 +10,8 @@ import { createWriter, type Writer } from '../batch/write.js'
 import type { Choices } from './batch-choices.js'
 import type { Context, GlobalOptions } from './context.js'
 import { UsageError } from './exit.js'
-import { prepareHome } from './home.js'
+import { keepPartial } from './keep-partial.js'
 import { fileOf } from './output.js'
-
-/** Makes a folder for what a run needs beside its input and output; it is removed at the end. */
-export async function workFolder(context: Context): Promise<string> {
-  prepareHome(context.home)
-  const folder = join(dirname(context.home.state), 'runs', context.ids.uuid())
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  context.onClose(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** Opens the input. A pipe can be read only once, so it is kept in the work folder to be checked first. */
 export async function openInput(context: Context, choices: Choices, folder: string): Promise<Table> {
@@ -51,6 +41,7 @@ export async function openOutput(
   const layout = createLayout(header, chosenColumns(resultColumns(shape.output), choices.fields))
   const file = fileOf(globals)
   const { stdout, cwd } = context.streams
+  if (file !== undefined) await keepPartial(context, file, globals)
   const sink = file === undefined ? streamSink(stdout) : await fileSink(resolve(cwd, file))
   let abandoned = false
   const watched: Sink = {

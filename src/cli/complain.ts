@@ -36,12 +36,25 @@ export async function outcomeOf(error: unknown, context: Context, options: Globa
 /** What commander found wrong, in our words; what was typed after `=` could be a secret and is left out. */
 function usage(error: CommanderError): UsageError {
   const [first = '', suggestion = ''] = error.message.replace(/^error: /, '').split('\n')
-  const text = first.replace(/'(--?[^'=]+)=[^']*'/g, "'$1'").replace(/'/g, '"')
+  const text = reworded(first)
+    .replace(/'(--?[^'=]+)=[^']*'/g, "'$1'")
+    .replace(/'/g, '"')
   const meant = suggestion.replace(/^\(|\)$/g, '')
   return new UsageError(
     `${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.'),
     `${meant} Add --help to see what it takes.`.trim(),
   )
+}
+
+/** Commander's sentences about values, as the rest of the program would say them. */
+function reworded(text: string): string {
+  return text
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "$1 does not take '$2'.")
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "<$2> does not take '$1'.")
+    .replace('Allowed choices are ', 'It takes: ')
+    .replace(/^required option '(.*)' not specified/, '$1 is required')
+    .replace(/^missing required argument '(.*)'/, '<$1> is missing')
+    .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs its value')
 }
 
 async function bug(error: unknown, context: Context, options: GlobalOptions): Promise<number> {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { GlobalOptions, Home, Streams } from './context.js'
 import { exits, Stop, UsageError } from './exit.js'
-import { prepareHome } from './home.js'
+import { checkSecret, prepareHome } from './home.js'
 import { readStdin, readText } from './io.js'
 import { readPrivate, writePrivate } from './private-file.js'
 
@@ -38,6 +38,7 @@ export async function givenKey(streams: Streams, options: GlobalOptions): Promis
   if (options.apiKeyStdin) return clean(await readStdin(streams, 64 * 1024), 'stdin')
   if (options.apiKeyFile) {
     const path = resolve(streams.cwd, options.apiKeyFile)
+    checkSecret(path)
     return clean(await readText(streams, path, '--api-key-file'), options.apiKeyFile)
   }
   return streams.env.PROSPECT_API_KEY ? clean(streams.env.PROSPECT_API_KEY, 'PROSPECT_API_KEY') : undefined

@@ -66,9 +66,9 @@ export function reportOf(error: unknown): Report | undefined {
     return report('Stopped at the question; nothing was done.', null, null, exits.interrupted, '')
   if (isInterruption(error))
     return report('Stopped before the answer came.', 'timeout', null, exits.unreachable, 'Raise --timeout.')
-  return isRefusal(error)
-    ? report(error.message, 'usage', null, error.exit ?? exits.usage, error.hint ?? '')
-    : undefined
+  if (!isRefusal(error)) return undefined
+  const exit = isMisplaced(error) ? exits.usage : (error.exit ?? exits.usage)
+  return report(error.message, exit === exits.usage ? 'usage' : 'output', null, exit, error.hint ?? '')
 }
 
 /** What a failed answer of the API means. */
@@ -97,6 +97,10 @@ const refusals: readonly string[] = ['AdminError', 'InputError', 'MappingError',
 
 const isRefusal = (error: unknown): error is Refusal =>
   error instanceof Error && (typeof (error as Refusal).exit === 'number' || refusals.includes(error.name))
+
+/** An output that no disk could have taken: its folder is missing, or its name is a folder's. */
+const isMisplaced = (error: Error & { readonly code?: unknown }): boolean =>
+  error.name === 'OutputError' && ['EISDIR', 'ENOENT', 'ENOTDIR'].includes(String(error.code))
 
 const isInterruption = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')

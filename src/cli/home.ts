@@ -1,6 +1,7 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { systemCode, systemReason } from '../batch/errors.js'
 import type { Home, Streams } from './context.js'
 import { exits, Stop } from './exit.js'
 
@@ -67,9 +68,29 @@ function privateFolder(folder: string): void {
   else refuse(`${folder} can be read or changed by other users.`, `Run: chmod 700 ${quoted(folder)}`)
 }
 
+// Not with `recursive`: where the system denies that a folder exists (/proc), that never ends.
 function create(folder: string): Stats {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const above = dirname(folder)
+  if (above !== folder && !statsOf(above)) create(above)
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST')
+      refuse(
+        `${folder} cannot be created: ${systemReason(error)}.`,
+        'Set PROSPECT_HOME to a folder you may write to.',
+      )
+  }
   return lstatSync(folder)
+}
+
+/** Refuses a file that holds a secret and can be read by others; a pipe holds nothing. */
+export function checkSecret(file: string): void {
+  const stats = statSync(file, { throwIfNoEntry: false })
+  if (!stats?.isFile()) return
+  checkOwner(file, stats)
+  if (isWide(stats))
+    refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoted(file)}`)
 }
 
 /** Refuses a file that is a symbolic link, belongs to someone else or can be read by others; none is fine. */
@@ -78,6 +99,7 @@ export function checkFile(file: string): void {
   if (!stats) return
   if (stats.isSymbolicLink())
     refuse(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoted(file)}`)
+  if (stats.isDirectory()) refuse(`${file} is a folder; a file is needed.`, 'Name a file in it.')
   checkOwner(file, stats)
   if (isWide(stats))
     refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoted(file)}`)
@@ -93,7 +115,14 @@ function checkOwner(path: string, stats: Stats): void {
 const isWide = (stats: Stats): boolean => process.platform !== 'win32' && (stats.mode & 0o077) !== 0
 
 function statsOf(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    return refuse(
+      `${path} cannot be used: ${systemReason(error)}.`,
+      'Set PROSPECT_HOME to a folder of your own.',
+    )
+  }
 }
 
 const quoted = (path: string): string =>

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Input } from '../api/caller.js'
+import { systemReason } from '../batch/errors.js'
 import type { Streams } from './context.js'
 import { PipeClosed, UsageError } from './exit.js'
 
@@ -47,7 +48,7 @@ export async function readText(streams: Streams, path: string, what: string): Pr
   try {
     return await readFile(resolve(streams.cwd, path), 'utf8')
   } catch (error) {
-    throw new UsageError(`${what}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
+    throw new UsageError(`${what}: ${path} cannot be read: ${systemReason(error)}.`)
   }
 }
 

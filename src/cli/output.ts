@@ -30,9 +30,14 @@ export function formatOf(options: GlobalOptions, streams: Streams): Format {
   if (options.format) return options.format
   if (options.json) return 'json'
   const file = fileOf(options)
-  if (file !== undefined) return extensions[/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? ''] ?? 'json'
+  if (file !== undefined) return (isFormatKnown(file) && extensions[extensionOf(file)]) || 'json'
   return streams.stdout.isTTY ? 'table' : 'json'
 }
+
+const extensionOf = (file: string): string => /\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? ''
+
+/** Whether the extension of a file names a format. */
+export const isFormatKnown = (file: string): boolean => Object.hasOwn(extensions, extensionOf(file))
 
 /** The file of `-o`; nothing for stdout. */
 export const fileOf = (options: GlobalOptions): string | undefined =>
@@ -53,7 +58,7 @@ export async function print(
   options: GlobalOptions,
   view: View = {},
 ): Promise<void> {
-  await printTo(await openSink(context, fileOf(options)), context, body, options, view)
+  await printTo(await openSink(context, fileOf(options), options), context, body, options, view)
 }
 
 /** Prints a result to a sink that was opened before the work began, so that no paid answer finds its door shut. */

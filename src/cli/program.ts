@@ -9,10 +9,10 @@ import { checkWord } from './words.js'
 
 const start = `
 Start here (no account, no network):
-  $ prospect data sample                             sample companies on this machine
-  $ prospect accounts enrich --domain acme.example   enrich one company
+  $ prospect data sample     sample companies on this machine
+  $ prospect accounts enrich --domain acme-robotics.example
   $ prospect accounts enrich --csv companies.csv -o enriched.csv
-  $ prospect credits                                 what is left
+  $ prospect credits         what is left
 
 Every command explains itself: prospect accounts enrich --help`
 

@@ -65,7 +65,9 @@ function lines(context: Context, options: GlobalOptions, text: (step: Step) => s
 export function progressText({ rows, found, credits, total }: Step, elapsedMs: number): string {
   const perSecond = elapsedMs > 0 ? (rows * 1_000) / elapsedMs : 0
   const parts = [
-    total === undefined ? `${grouped(rows)} rows` : `${grouped(rows)} of ${grouped(total)} rows`,
+    total === undefined
+      ? `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
+      : `${grouped(rows)} of ${grouped(total)} rows`,
     `${grouped(found)} found`,
     credited(credits),
     `${grouped(Math.round(perSecond))} rows/s`,

@@ -13,8 +13,9 @@ export async function tellReport(context: Context, report: Report, options: Glob
     if (output !== null) context.notify(`Written to ${output}`, options)
     return
   }
-  const left = stopped.rows_left === null ? '' : ` ${grouped(stopped.rows_left)} rows are left.`
-  const kept = partial === null ? '' : `The rows answered so far are in ${partial}.`
+  const left = stopped.rows_left === null ? '' : ` ${leftOf(stopped.rows_left)}`
+  const isTold = partial === null || report.rows === 0 || stopped.reason.includes(partial)
+  const kept = isTold ? '' : `The rows answered so far are in ${partial}.`
   const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
   const hint = [kept, stopped.hint].filter((text) => text !== '').join(' ')
   await complain(
@@ -24,6 +25,13 @@ export async function tellReport(context: Context, report: Report, options: Glob
   )
 }
 
+/** A number of rows in words. */
+export const rowed = (rows: number): string => `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
+
+const leftOf = (rows: number): string => `${rowed(rows)} ${rows === 1 ? 'is' : 'are'} left.`
+
+const took = (seconds: number): string => (seconds < 1 ? 'less than a second' : duration(seconds))
+
 /** The counts of a report in one line; what did not occur is left out. */
 export function counts(report: Report): string {
   const parts = [
@@ -32,10 +40,10 @@ export function counts(report: Report): string {
     [report.invalid, 'invalid'],
     [report.failed, 'failed'],
     [report.skipped, 'skipped'],
-    [report.duplicates, 'of them duplicates, paid once'],
+    [report.duplicates, `of them ${report.duplicates === 1 ? 'a duplicate' : 'duplicates'}, paid once`],
   ] as const
   const counted = parts
     .filter(([count], at) => count > 0 || at === 0)
     .map(([count, what]) => `${grouped(count)} ${what}`)
-  return `${grouped(report.rows)} rows in ${duration(report.seconds)}: ${counted.join(', ')}; ${credited(report.credits)}.`
+  return `${rowed(report.rows)} in ${took(report.seconds)}: ${counted.join(', ')}; ${credited(report.credits)}.`
 }

@@ -3,7 +3,7 @@ import { isOk } from '../api/caller.js'
 import type { Shape } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
 import { callOnce, exitOfRefusal, resolvesNothing } from './call.js'
-import { complain, isJson, spoken } from './complain.js'
+import { complain, isJson } from './complain.js'
 import type { Context } from './context.js'
 import { exits, reportOfAnswer, UsageError } from './exit.js'
 import { extraOf } from './extras.js'
@@ -12,6 +12,7 @@ import { type Field, inputOf } from './fields.js'
 import { readInput } from './io.js'
 import { checkFields } from './known-fields.js'
 import { fieldsOf, fileOf, printTo, type View } from './output.js'
+import { printRefusal } from './refusal.js'
 import { dryRun, pathParameters } from './request.js'
 import type { Invocation, Shell } from './shell.js'
 import { openSink } from './sink.js'
@@ -61,7 +62,7 @@ async function answered(
   input: Input,
   { globals, options }: Invocation,
 ): Promise<Reply> {
-  const sink = await openSink(context, fileOf(globals))
+  const sink = await openSink(context, fileOf(globals), globals)
   try {
     const idempotencyKey = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
     const caller = await context.caller(globals)
@@ -88,7 +89,7 @@ async function refuse(
   { globals }: Invocation,
 ): Promise<number> {
   const { context } = shell
-  if (isJson(context, globals)) await shell.print(spoken(context, reply.body), { ...globals, output: '-' })
+  if (isJson(context, globals)) await printRefusal(shell, reply.body, globals)
   const report = reportOfAnswer(reply.status, reply.body)
   return complain(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
 }

@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { fileSink } from '../batch/sink.js'
-import type { Context } from './context.js'
+import type { Context, GlobalOptions } from './context.js'
 import { write } from './io.js'
+import { keepPartial } from './keep-partial.js'
 
 /** Where a result goes. */
 export interface Sink {
@@ -17,13 +18,18 @@ export interface Sink {
  * Opens stdout, or a file: it is written as `FILE.partial`, 0600 from birth, and takes its name when it is
  * complete, so that nobody ever sees half a result under the final name.
  */
-export async function openSink(context: Context, file: string | undefined): Promise<Sink> {
+export async function openSink(
+  context: Context,
+  file: string | undefined,
+  options: GlobalOptions,
+): Promise<Sink> {
   if (file === undefined)
     return {
       write: (text) => write(context.streams.stdout, text),
       finish: async () => {},
       discard: async () => {},
     }
+  await keepPartial(context, file, options)
   const sink = await fileSink(resolve(context.streams.cwd, file))
   return {
     write: sink.write,

@@ -6,6 +6,7 @@ import type { Context, GlobalOptions } from '../context.js'
 import { exits, reportOfAnswer, UsageError } from '../exit.js'
 import { repeated } from '../flags.js'
 import { readInput, readText, write } from '../io.js'
+import { printRefusal } from '../refusal.js'
 import type { Invocation, Shell } from '../shell.js'
 import { neutral } from '../terminal.js'
 import { guide } from './guide.js'
@@ -51,7 +52,7 @@ async function callRaw(shell: Shell, invocation: Invocation): Promise<number> {
   if (options.include === true) await write(context.streams.stdout, head(response))
   const isOk = response.status >= 200 && response.status < 300
   if (isOk) await shell.print(body, globals)
-  else if (isJson(context, globals)) await shell.print(body, { ...globals, output: '-' })
+  else if (isJson(context, globals)) await printRefusal(shell, body, globals)
   return isOk ? exits.ok : complain(context, reportOfAnswer(response.status, body), globals)
 }
 

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Input } from '../../api/caller.js'
 import { coerceField } from '../../api/coerce.js'
 import { validate } from '../../api/invalid.js'
@@ -11,17 +10,18 @@ import { exitCodeOf } from '../../batch/report.js'
 import { run } from '../../batch/run.js'
 import { createScratch } from '../../batch/scratch.js'
 import { countryOf } from '../../catalogue/country.js'
-import { openSqlite } from '../../storage/sqlite.js'
+import type { Driver } from '../../storage/driver.js'
 import { confirm } from '../ask.js'
 import { type Choices, choicesOf } from '../batch-choices.js'
-import { openInput, openOutput, workFolder } from '../batch-files.js'
+import { openInput, openOutput } from '../batch-files.js'
 import type { GlobalOptions } from '../context.js'
 import { exits } from '../exit.js'
 import { credited } from '../facts.js'
 import { exitOfSignal, interruptible } from '../interrupts.js'
 import { startProgress } from '../progress.js'
-import { tellReport } from '../report.js'
+import { rowed, tellReport } from '../report.js'
 import { identityOf } from '../row-identity.js'
+import { openRunFolder } from '../run-folder.js'
 import type { Invocation, Shell } from '../shell.js'
 import { grouped } from '../terminal.js'
 
@@ -33,8 +33,8 @@ interface Job {
   readonly constants: Input
   readonly choices: Choices
   readonly globals: GlobalOptions
-  /** Folder for what the run needs beside its files. */
-  readonly folder: string
+  /** For what the run has to remember. */
+  readonly database: Driver
 }
 
 /** Runs a lookup for each row of a CSV file; answers the exit code. */
@@ -48,9 +48,9 @@ export async function batch(
   const { context } = shell
   const { globals } = invocation
   const choices = choicesOf(invocation, context.streams)
-  const folder = await workFolder(context)
-  const table = await openInput(context, choices, folder)
-  const job: Job = { shell, operation, shape, constants, choices, globals, folder }
+  const { path, database } = await openRunFolder(context)
+  const table = await openInput(context, choices, path)
+  const job: Job = { shell, operation, shape, constants, choices, globals, database }
   const mapping = mappingOf(job, table)
   if (choices.mapOnly) return showMapping(job, mapping)
   for (const line of describeMapping(mapping)) context.notify(line, globals)
@@ -93,7 +93,9 @@ async function checked({ shell, globals }: Job, table: Table, { input, identity 
   const { ragged, firstRagged } = check
   if (ragged > 0)
     shell.context.notify(
-      `${grouped(ragged)} rows have more or fewer cells than the header; the first is on line ${firstRagged}.`,
+      ragged === 1
+        ? `The row on line ${firstRagged} has more or fewer cells than the header.`
+        : `${grouped(ragged)} rows have more or fewer cells than the header; the first is on line ${firstRagged}.`,
       globals,
     )
   return check
@@ -103,7 +105,7 @@ async function checked({ shell, globals }: Job, table: Table, { input, identity 
 async function agreed({ shell, operation, globals }: Job, rows: number): Promise<boolean> {
   const price = Math.max(0, ...Object.values(operation.price))
   if (price === 0 || rows === 0) return true
-  return confirm(shell.context, `${grouped(rows)} rows, at most ${credited(rows * price)}. Start?`, globals)
+  return confirm(shell.context, `${rowed(rows)}, at most ${credited(rows * price)}. Start?`, globals)
 }
 
 async function runAll(
@@ -113,14 +115,10 @@ async function runAll(
   { rows, repeats }: Check,
   signal: AbortSignal,
 ): Promise<number> {
-  const { shell, operation, shape, globals, choices, folder } = job
+  const { shell, operation, shape, globals, choices, database } = job
   const { context } = shell
   const output = await openOutput(context, table.header, shape, choices, globals)
-  const journal = await createScratch(openSqlite(join(folder, 'scratch.db'), { durable: false }), {
-    expected: rows,
-    repeats,
-  })
-  context.onClose(() => journal.close())
+  const journal = await createScratch(database, { expected: rows, repeats })
   const progress = await startProgress(context, globals)
   const report = await run({
     table,

@@ -22,7 +22,7 @@ export async function printRecords(
 ): Promise<void> {
   const format = formatOf(options, context.streams)
   if (format === 'table') return printTable(context, records, options, columns)
-  const sink = await openSink(context, fileOf(options))
+  const sink = await openSink(context, fileOf(options), options)
   try {
     await writers[format](sink, records, options, context)
     await sink.finish()

@@ -18,11 +18,24 @@ export const describeImport = (
   ignored,
 })
 
+const one: Readonly<Record<string, string>> = {
+  companies: 'company',
+  people: 'person',
+  jobs: 'job',
+  posts: 'post',
+}
+
 /** The report of an import in one line. */
 export function summary(kind: string, { added, updated, companies, rejectedTotal }: ImportReport): string {
   const besides =
-    companies > 0 && kind !== 'companies' ? [`${grouped(companies)} companies created beside them`] : []
-  const parts = [`${grouped(added)} ${kind} added`, `${grouped(updated)} updated`, ...besides]
+    companies > 0 && kind !== 'companies'
+      ? [`${grouped(companies)} ${companies === 1 ? 'company' : 'companies'} created beside them`]
+      : []
+  const parts = [
+    `${grouped(added)} ${added === 1 ? (one[kind] ?? kind) : kind} added`,
+    `${grouped(updated)} updated`,
+    ...besides,
+  ]
   return `${[...parts, `${grouped(rejectedTotal)} rejected`].join(', ')}\n`
 }
 

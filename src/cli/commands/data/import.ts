@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
+import { systemReason } from '../../../batch/errors.js'
 import { parsePins } from '../../../batch/mapping.js'
 import type { ImportOptions } from '../../../catalogue/import-options.js'
 import { ImportError, type ImportReport } from '../../../catalogue/report.js'
@@ -113,10 +114,7 @@ async function bytesOf({ streams }: Context, file: string): Promise<AsyncIterabl
     await handle.close()
     if (!isFolder) return createReadStream(path, { highWaterMark: 256 * 1024 })
   } catch (error) {
-    throw new UsageError(
-      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}).`,
-      'Check the path.',
-    )
+    throw new UsageError(`${file} cannot be read: ${systemReason(error)}.`, 'Check the path.')
   }
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }

@@ -22,7 +22,7 @@ function setPlan(shell: Shell): Command {
   return adminAction(shell, command, async (admin, { args: [name = ''], globals }) => {
     const result = await admin.setPlan(name)
     if (!result.listed)
-      shell.context.notify(`The plan ${name} is not listed: it has the limits of the plan free.`, globals)
+      shell.context.notify(`The plan ${name} is not listed: it has the limits of the plan Free.`, globals)
     return result
   })
 }
