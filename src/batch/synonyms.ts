@@ -97,8 +97,8 @@ const companies: FieldSynonyms = {
   company_network_id: {
     sure: 'company id, company linkedin id, linkedin company id, linkedin id, network id, organization id',
   },
-  name: { sure: `name, ${companyName.sure}', likely: 'nom, nombre, nome` },
-  company_name: { sure: `name, ${companyName.sure}', likely: 'nom, nombre, nome` },
+  name: { sure: `name, ${companyName.sure}`, likely: 'nom, nombre, nome' },
+  company_name: { sure: `name, ${companyName.sure}`, likely: 'nom, nombre, nome' },
   domain,
   company_domain: domain,
   country,

@@ -4,7 +4,9 @@ import type { Operation } from '../api/table.js'
 import type { Ids, Store, StoredReply, Transaction } from './ports.js'
 
 /** How long a stored reply is kept, in engine time. */
-export const keptMs = 72 * 3_600_000
+const keptMs = 72 * 3_600_000
+/** Replies that a claim may delete because their time is over; more than it adds, so that none stay. */
+const dropsPerClaim = 10
 /** How long a claim lives without a sign of life, and how often the sign is given; real time. */
 const leaseMs = 30_000
 const heartbeatMs = 10_000
@@ -62,6 +64,7 @@ export async function claimKey(
   const token = ids.uuid()
   const mine = { fingerprint, token, createdAt: now, status: null, body: null }
   const replay = await store.transaction(async (tx) => {
+    await tx.dropReplies(now - keptMs, dropsPerClaim)
     const found = await tx.reply(workspaceId, key)
     const claim = { ...mine, leaseUntil: realNow() + leaseMs }
     if (!found && (await tx.claim(workspaceId, key, claim))) return undefined
@@ -76,7 +79,7 @@ export async function claimKey(
 const inProgress = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
 
 const isFree = (found: StoredReply, realNow: number, now: number): boolean =>
-  now - found.createdAt >= keptMs || (found.status === null && found.leaseUntil <= realNow)
+  found.status === null ? found.leaseUntil <= realNow : now - found.createdAt >= keptMs
 
 function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
   if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')

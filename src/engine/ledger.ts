@@ -108,8 +108,9 @@ export function checkMeans(bill: Bill, { credits, allowance }: Means): void {
 
 /** Charges a bill, or refuses it: balance and allowance never go below zero, whoever else is charging. */
 export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
-  const { workspace, member, operation, credits: amount } = bill
+  const { workspace, operation, credits: amount } = bill
   const balance = await tx.lockPosition(workspace.id)
+  const member = { ...bill.member, weeklyLimit: await tx.weeklyLimit(bill.member.id) }
   const isLimited = member.weeklyLimit !== null
   const allowance = isLimited ? await allowanceLeft(tx, member, now) : Number.POSITIVE_INFINITY
   checkMeans(bill, { credits: balance.credits, allowance })

@@ -172,6 +172,8 @@ export interface Transaction extends Reads {
   /** Keeps others from changing this workspace's balances until the transaction ends; answers the position. */
   lockPosition(workspaceId: string): Awaitable<Position>
   append(movement: Movement): Awaitable<void>
+  /** A member's weekly limit as it is now, which is not always what it was when the request began. */
+  weeklyLimit(memberId: string): Awaitable<number | null>
   /** The counter, kept from others until the transaction ends. */
   lockCounter(owner: string, name: string): Awaitable<Counter | undefined>
   setCounter(owner: string, name: string, counter: Counter): Awaitable<void>
@@ -184,8 +186,8 @@ export interface Transaction extends Reads {
   keepReply(workspaceId: string, key: string, token: string, status: number, body: string): Awaitable<boolean>
   renewClaim(workspaceId: string, key: string, token: string, leaseUntil: number): Awaitable<boolean>
   dropClaim(workspaceId: string, key: string, token: string): Awaitable<void>
-  /** Forgets replies created before a moment of engine time. */
-  dropReplies(before: number): Awaitable<number>
+  /** Forgets the oldest replies created at or before a moment of engine time, at most `limit`; no running claim. */
+  dropReplies(before: number, limit: number): Awaitable<number>
 }
 
 /** The engine's state. Several processes may have the same one open. */

@@ -5,7 +5,7 @@ import type { Operation } from '../api/table.js'
 import type { Counter, Principal, Store } from './ports.js'
 
 /** A fixed window of requests of one user, opened by its first request. */
-export interface Window {
+interface Window {
   readonly name: string
   readonly limit: number
   readonly windowMs: number
@@ -18,14 +18,8 @@ interface Counted extends Window, Counter {
 
 const windowMsOf = { second: 1_000, minute: 60_000 } as const
 
-/** Whether requests of an operation are ever counted. */
-export function isLimited({ rate }: Operation): boolean {
-  const rates = 'live' in rate ? [rate.live, rate.database] : [rate]
-  return rates.some(({ plan, own }) => plan || own !== undefined)
-}
-
 /** The windows that a request must fit in; none for an exempt operation. */
-export function windowsOf(operation: Operation, plan: string, live: unknown): Window[] {
+function windowsOf(operation: Operation, plan: string, live: unknown): Window[] {
   const rate = rateOf(operation, live)
   const windows: Window[] = []
   if (rate.plan)
@@ -49,7 +43,7 @@ const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Wi
  * The window as a request at `now` finds it. One that has ended is empty; one that began in the future (the
  * clock went back) counts as begun now, with its count kept.
  */
-export function currentWindow(window: Window, counter: Counter | undefined, now: number): Counted {
+function currentWindow(window: Window, counter: Counter | undefined, now: number): Counted {
   const ended = !counter || now >= counter.startedAt + window.windowMs
   const startedAt = ended || counter.startedAt > now ? now : counter.startedAt
   return { ...window, startedAt, count: ended ? 0 : counter.count, resetAt: startedAt + window.windowMs }

@@ -28,7 +28,7 @@ export function periodEnd(period: Period, at: number): number {
 }
 
 /** Day of the month on which a workspace renews: that of its creation, 28 at most. */
-export const renewalDay = (createdAt: number): number => Math.min(new Date(createdAt).getUTCDate(), 28)
+const renewalDay = (createdAt: number): number => Math.min(new Date(createdAt).getUTCDate(), 28)
 
 /** The first renewal (00:00 UTC of the renewal day) after a moment. */
 export function nextRenewal(createdAt: number, after: number): number {

@@ -1,5 +1,5 @@
 import type { Key, Member, Principal, Reads, StoredClock, Transaction, Workspace } from '../engine/ports.js'
-import type { Connection } from './driver.js'
+import { type Connection, whenAnswered } from './driver.js'
 import {
   changeOf,
   fromRow,
@@ -19,6 +19,8 @@ JOIN members m ON m.id = k.member_id
 JOIN workspaces w ON w.id = m.workspace_id
 JOIN clock ON clock.id = 1
 WHERE k.hash = ?`
+
+const limitSql = 'SELECT weekly_limit AS weeklyLimit FROM members WHERE id = ?'
 
 const workspaceInsert = insertOf('workspaces', workspaceColumns)
 const memberInsert = insertOf('members', memberColumns)
@@ -102,6 +104,11 @@ export function memberWrites(connection: Connection) {
       if (changed)
         await connection.run(`UPDATE members SET ${changed.set} WHERE id = ?`, ...changed.values, id)
     },
+    weeklyLimit: (id) =>
+      whenAnswered(
+        connection.get<{ weeklyLimit: number | null }>(limitSql, id),
+        (found) => found?.weeklyLimit ?? null,
+      ),
     addKey: async (key) => {
       await connection.run(keyInsert.sql, ...keyInsert.values(key))
     },

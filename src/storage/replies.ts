@@ -14,6 +14,10 @@ const keepSql = `
 UPDATE replies SET status = ?, body = ? WHERE workspace_id = ? AND key = ? AND token = ? AND status IS NULL`
 const renewSql = `
 UPDATE replies SET lease_until = ? WHERE workspace_id = ? AND key = ? AND token = ? AND status IS NULL`
+const dropOldSql = `
+DELETE FROM replies WHERE (workspace_id, key) IN (
+  SELECT workspace_id, key FROM replies WHERE created_at <= ? AND status IS NOT NULL ORDER BY created_at LIMIT ?
+)`
 const dropSql = 'DELETE FROM replies WHERE workspace_id = ? AND key = ? AND token = ? AND status IS NULL'
 
 /** Questions about idempotency keys. */
@@ -43,6 +47,6 @@ export function replyWrites(connection: Connection) {
     dropClaim: async (workspaceId, key, token) => {
       await connection.run(dropSql, workspaceId, key, token)
     },
-    dropReplies: (before) => connection.run('DELETE FROM replies WHERE created_at < ?', before),
+    dropReplies: (before, limit) => connection.run(dropOldSql, before, limit),
   } satisfies Partial<Transaction>
 }

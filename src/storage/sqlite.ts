@@ -102,13 +102,15 @@ function lazily(open: () => Database.Database): Lazy {
 function track(database: Lazy, begin: string): Track {
   let dirty = false
   const { prepare, statements } = keptStatements(database)
+  const noted = (sql: string): Database.Statement => {
+    const statement = prepare(sql)
+    if (!statement.readonly) dirty = true
+    return statement
+  }
   const connection: Connection = {
-    get: <T>(sql: string, ...values: Value[]) => spoken(() => prepare(sql).get(...values) as T | undefined),
-    all: <T>(sql: string, ...values: Value[]) => spoken(() => prepare(sql).all(...values) as T[]),
-    run: (sql, ...values) => {
-      dirty = true
-      return spoken(() => prepare(sql).run(...values).changes)
-    },
+    get: <T>(sql: string, ...values: Value[]) => spoken(() => noted(sql).get(...values) as T | undefined),
+    all: <T>(sql: string, ...values: Value[]) => spoken(() => noted(sql).all(...values) as T[]),
+    run: (sql, ...values) => spoken(() => noted(sql).run(...values).changes),
     exec: (sql) => {
       dirty = true
       statements.clear()

@@ -66,7 +66,7 @@ describe('a batch', () => {
     const { stderr } = await enrich('Website,note\na.example,1\na.example,2\n', ['-o', 'out.csv'])
     expect(stderr).toMatch(/^domain +<- +"Website"$/m)
     expect(stderr).toContain('2 rows')
-    expect(stderr).toContain('1 of them duplicates, paid once; 1 credit.')
+    expect(stderr).toContain('1 of them a duplicate, paid once; 1 credit.')
     expect(stderr).toContain(`Written to ${join(home, 'out.csv')}`)
   })
 
@@ -184,6 +184,38 @@ describe('a batch', () => {
     const caller = companies()
     const ended = await enrich('domain\na.example\n', ['--fields', 'headcout'], { caller })
     expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, 'Did you mean headcount?', []])
+  })
+
+  it('speaks of one row as one', async () => {
+    const { stderr } = await enrich('domain\na.example\n')
+    expect(stderr).toMatch(/^1 row in .*: 1 found; 1 credit\.$/m)
+  })
+
+  it('writes CSV where the extension says nothing', async () => {
+    await enrich('domain\na.example\n', ['-o', 'enriched', '--fields', 'name'])
+    expect(await read('enriched')).toMatch(/^domain,name,_status/)
+  })
+
+  it('keeps the rows that earlier runs left behind, and says where', async () => {
+    await writeFile(join(home, 'out.csv.partial'), 'first')
+    const first = await enrich('domain\na.example\n', ['-o', 'out.csv'])
+    await writeFile(join(home, 'out.csv.partial'), 'second')
+    const second = await enrich('domain\na.example\n', ['-o', 'out.csv'])
+    expect([await read('out.csv.partial.1'), await read('out.csv.partial.2')]).toEqual(['first', 'second'])
+    expect(first.stderr).toMatch(/^An earlier run left rows .* kept as .*out\.csv\.partial\.1$/m)
+    expect(second.stderr).toContain('out.csv.partial.2')
+    expect(await read('out.csv')).toContain('found')
+  })
+
+  it('keeps no partial file that is empty', async () => {
+    await writeFile(join(home, 'out.csv.partial'), '')
+    await enrich('domain\na.example\n', ['-o', 'out.csv'])
+    expect((await readdir(home)).filter((name) => name.includes('partial'))).toEqual([])
+  })
+
+  it('does not name a partial file without rows', async () => {
+    const ended = await enrich('domain\na.example\n', ['-o', 'out.csv'], { caller: companies(0) })
+    expect([ended.code, ended.stderr.includes('answered so far')]).toEqual([4, false])
   })
 
   it('leaves nothing behind in the home', async () => {

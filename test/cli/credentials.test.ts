@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { forgetKey, storedKey, storeKey } from '../../src/cli/credentials.js'
@@ -43,6 +43,15 @@ describe('an API key', () => {
   it('comes from a file before the environment', async () => {
     await writeFile(join(home, 'key'), 'from-file\n', { mode: 0o600 })
     expect(await sent(['--api-key-file', 'key'], { PROSPECT_API_KEY: 'from-env' })).toBe('from-file')
+  })
+
+  it('is not taken from a file that others can read', async () => {
+    const file = join(home, 'key')
+    await writeFile(file, 'from-file\n')
+    await chmod(file, 0o644)
+    const caller = answering()
+    const ended = await command(['credits', '--api-key-file', file], { env: { PROSPECT_HOME: home }, caller })
+    expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, `Run: chmod 600 ${file}`, []])
   })
 
   it('comes from stdin before the environment', async () => {

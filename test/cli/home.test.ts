@@ -89,6 +89,33 @@ describe('the home of prospect', () => {
     expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
   })
 
+  it('creates the folders above itself', async () => {
+    home = join(root, 'a', 'b')
+    expect((await credits()).code).toBe(0)
+    expect((await modes(home))['']).toBe('700')
+  })
+
+  it.each(['a file', 'below a file'])('refuses to be %s', async (where) => {
+    await writeFile(join(root, 'file'), '')
+    home = where === 'a file' ? join(root, 'file') : join(root, 'file', 'home')
+    const refused = await credits()
+    expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
+  })
+
+  it.runIf(process.platform === 'linux')('says where no folder can be created', async () => {
+    home = '/proc/prospect-home'
+    const refused = await credits()
+    expect([refused.code, errorOf(refused).error]).toEqual([
+      2,
+      '/proc/prospect-home cannot be created: no such file or folder (ENOENT).',
+    ])
+  })
+
+  it('never tells to change the mode of a folder that stands for a database', async () => {
+    const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root }
+    expect(errorOf(await command(['credits'], { env })).error).toBe(`${root} is a folder; a file is needed.`)
+  })
+
   it('quotes paths in the command that mends them', async () => {
     home = join(root, "it's here")
     await mkdir(home, { mode: 0o700 })

@@ -117,7 +117,7 @@ describe('output', () => {
   it('asks nothing when the file cannot be written', async () => {
     const caller = answering({ body: account })
     const ended = await asked('accounts enrich --domain x -o no/such/out.json', account, { caller })
-    expect([ended.code, caller.asked]).toEqual([10, []])
+    expect([ended.code, errorOf(ended).code, caller.asked]).toEqual([2, 'usage', []])
   })
 
   it.each([

@@ -57,6 +57,20 @@ describe('a refusal', () => {
     expect(errorOf(ended).hint).toContain('Buy credits')
   })
 
+  it('has its whole body on stdout, whatever --fields names', async () => {
+    const ended = await ask(
+      { status: 404, body: { error: 'No company found' } },
+      {},
+      'accounts enrich --domain x --fields name',
+    )
+    expect(JSON.parse(ended.stdout)).toEqual({ error: 'No company found' })
+  })
+
+  it.each(['credits', 'api GET /credits'])('never repeats the key on stdout: %s', async (argv) => {
+    const ended = await ask({ status: 400, body: { error: `no such key ${canary}` } }, {}, argv)
+    expect(JSON.parse(ended.stdout)).toEqual({ error: 'no such key [key]' })
+  })
+
   it('is one line for a person, and stdout stays empty', async () => {
     const ended = await ask({ status: 404, body: { error: 'No company found' } }, { terminal: true })
     expect(ended.stdout).toBe('')

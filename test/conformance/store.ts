@@ -200,8 +200,9 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         expect(await tx.keepReply('w1', 'k', 'u', 200, '{}')).toBe(true)
         await tx.dropClaim('w1', 'k', 'u')
         expect(await tx.reply('w1', 'k')).toMatchObject({ status: 200, body: '{}' })
-        expect(await tx.dropReplies(5)).toBe(0)
-        expect(await tx.dropReplies(6)).toBe(1)
+        expect(await tx.dropReplies(4, 10)).toBe(0)
+        expect(await tx.dropReplies(5, 0)).toBe(0)
+        expect(await tx.dropReplies(5, 10)).toBe(1)
       })
     })
 

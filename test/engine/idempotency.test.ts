@@ -37,6 +37,15 @@ describe('P09: one effect, same answer', () => {
     expect(await bench.balance()).toBe(998)
   })
 
+  it('deletes replies whose time is over', async () => {
+    const bench = await openBench()
+    for (const key of ['one', 'two', 'three']) await enrich(bench, known, key)
+    bench.clock.advance(72 * 3_600_000)
+    await enrich(bench, known, 'four')
+    for (const key of ['one', 'two', 'three'])
+      expect(await bench.store.read((reads) => reads.reply(bench.workspaceId, key))).toBeUndefined()
+  })
+
   it('takes a key bare or as a quoted string, and refuses what is none', async () => {
     const bench = await openBench()
     await enrich(bench, known, 'key')
@@ -169,6 +178,22 @@ describe('P12: crash-safe claim', () => {
     bench.clock.advance(30_000)
     expect(await enrich(bench, known, 'key')).toMatchObject({ status: 200, credits: 1 })
     expect(await bench.balance()).toBe(999)
+  })
+
+  it('keeps a running claim however far the engine clock leaps', async () => {
+    const bench = await openBench()
+    let release = () => {}
+    bench.source.before = () =>
+      new Promise<void>((resolve) => {
+        release = resolve
+      })
+    const slow = enrich(bench, known, 'key')
+    while (bench.source.asked === 0) await new Promise(setImmediate)
+    await bench.admin.advanceClock(73 * 3_600_000)
+    expect((await enrich(bench, known, 'key')).status).toBe(409)
+    release()
+    expect((await slow).status).toBe(200)
+    expect(bench.source.asked).toBe(1)
   })
 
   it('withholds the answer of whoever lost the claim meanwhile', async () => {

@@ -131,6 +131,26 @@ describe('weekly limit', () => {
     expect([await enrich(bench), await enrich(bench)]).toEqual([200, 403])
   })
 
+  it('holds for a request that was under way when it was set', async () => {
+    const bench = await openBench()
+    await enrich(bench)
+    let release = () => {}
+    const asked = bench.source.asked
+    bench.source.before = () =>
+      new Promise<void>((resolve) => {
+        release = resolve
+      })
+    const slow = enrich(bench)
+    while (bench.source.asked === asked) await new Promise(setImmediate)
+    bench.source.before = () => {}
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 2 })
+    expect(await enrich(bench)).toBe(200)
+    release()
+    expect([await slow, await enrich(bench)]).toEqual([403, 403])
+    const [member] = await bench.admin.members()
+    expect(member?.spentThisWeek).toBe(2)
+  })
+
   it('is not lifted by buying credits', async () => {
     const bench = await openBench()
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 0 })

@@ -51,6 +51,15 @@ describe('works that share a commit', () => {
     expect(await numbers()).toEqual([1, 3])
   })
 
+  it('are undone too when they wrote with a statement that answers rows', async () => {
+    const failing = driver.transaction(async (connection) => {
+      await connection.get('INSERT INTO numbers VALUES (1) RETURNING n')
+      throw new Error('changed its mind')
+    })
+    await Promise.allSettled([failing, insert(2)])
+    expect(await numbers()).toEqual([2])
+  })
+
   it('run one after the other, whatever they await', async () => {
     const seen: string[] = []
     const slowly = (name: string) =>

@@ -48,7 +48,7 @@ async function init(shell: Shell, { options, globals }: Invocation): Promise<num
   if (key !== undefined)
     storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
   if (!created)
-    context.notify(`The workspace ${workspace.name} is there already; it was not changed.`, globals)
+    context.notify(`The workspace ${workspace.name} is there already; nothing was changed in it.`, globals)
   if (options.sample === true) await addSample(context, {}, globals)
   const profile = currentProfile(context, globals).name
   await shell.print(

@@ -56,10 +56,11 @@ export function reportAdmin(ports: AdminPorts) {
 
 async function statusOf(ports: AdminPorts) {
   const { store, clock } = ports
-  const { workspace, now } = await store.read((reads) => current(reads, clock))
-  await grantDue(store, workspace, now)
+  const found = await store.read((reads) => current(reads, clock))
+  await grantDue(store, found.workspace, found.now)
   const time = await clockAdmin(ports).clock()
   return await store.read(async (reads) => {
+    const { workspace, now } = await current(reads, clock)
     const { credits, held } = await reads.position(workspace.id)
     return {
       workspace: { id: workspace.id, name: workspace.name },

@@ -47,7 +47,7 @@ describe('engine plan', () => {
   it('takes an unlisted name and says what it means', async () => {
     const { json, stderr } = await here.run(['engine', 'plan', 'set', 'Gold', '--json'])
     expect(json).toEqual({ plan: 'Gold', listed: false })
-    expect(stderr).toContain('limits of the plan free')
+    expect(stderr).toContain('limits of the plan Free')
   })
 })
 
