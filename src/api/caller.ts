@@ -13,7 +13,12 @@ export interface CallOptions {
   readonly origin?: string | undefined
 }
 
-/** An answer: refusals are answers too. Only a lost connection or a programming mistake throws. */
+/** The answer to a call never came: refused, cut off or timed out. Whether the work was done is not known. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost'
+}
+
+/** An answer: refusals are answers too. Only `ConnectionLost` or a programming mistake is thrown. */
 export interface Reply {
   readonly status: number
   readonly body: unknown

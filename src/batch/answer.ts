@@ -1,6 +1,9 @@
 import type { Reply } from '../api/caller.js'
 import { isOk } from '../api/caller.js'
 import { type Failure, failureOf } from '../api/errors.js'
+import { resolvesNothing, saysNothingFound } from '../api/found.js'
+import { retryAfterMs } from '../api/retry-after.js'
+import type { Operation } from '../api/table.js'
 
 /** What became of a row. */
 export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
@@ -28,26 +31,18 @@ export type Verdict =
 const stopping = new Set([3, 4, 5, 6])
 
 /** Decides what a reply means; `nowMs` is real time, for `Retry-After` given as a date. */
-export function judge(reply: Reply, resolved: (body: unknown) => boolean, nowMs: number): Verdict {
+export function judge(reply: Reply, operation: Operation, nowMs: number): Verdict {
   if (isOk(reply)) {
-    const found = resolved(reply.body)
+    const found = !resolvesNothing(operation, reply.body)
     return answered(found ? 'found' : 'not_found', null, reply, found)
   }
   const failure = failureOf(reply.status, reply.body)
   if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
   if (stopping.has(failure.exit)) return { kind: 'stop', failure }
-  if (reply.status === 404 || (reply.status === 400 && saysNotFound(failure.text)))
+  if (reply.status === 404 || (reply.status === 400 && saysNothingFound(failure.text)))
     return answered('not_found', failure.text, reply, false)
   const invalid = reply.status === 400 || reply.status === 422
   return answered(invalid ? 'invalid' : 'failed', failure.text, reply, false)
-}
-
-/** Whether a reply holds anything at all: some value that is not null, empty, or an empty list. */
-export function holdsSomething(value: unknown): boolean {
-  if (value === null || value === undefined || value === '') return false
-  if (typeof value !== 'object') return true
-  for (const name in value) if (holdsSomething((value as Record<string, unknown>)[name])) return true
-  return false
 }
 
 function answered(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {
@@ -57,21 +52,11 @@ function answered(status: Status, error: string | null, reply: Reply, withBody: 
   }
 }
 
-const saysNotFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)
-
 function pause({ headers }: Reply, nowMs: number): Verdict {
   const limit = Number(headers['ratelimit-limit'])
   return {
     kind: 'wait',
-    ms: millisOf(headers['retry-after'], nowMs) ?? millisOf(headers['ratelimit-reset'], nowMs) ?? 1_000,
+    ms: retryAfterMs(headers['retry-after'] ?? headers['ratelimit-reset'], nowMs) ?? 1_000,
     atOnce: limit >= 1 ? limit : undefined,
   }
-}
-
-/** Seconds, or an HTTP date. */
-function millisOf(value: string | undefined, nowMs: number): number | undefined {
-  if (value === undefined || value.trim() === '') return undefined
-  const seconds = Number(value)
-  const ms = Number.isNaN(seconds) ? Date.parse(value) - nowMs : seconds * 1_000
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }

@@ -18,8 +18,6 @@ export interface Batch {
   readonly operation: OperationId
   readonly caller: Caller
   readonly callOptions?: CallOptions
-  /** Whether the body of a success holds what was asked for; by default, anything at all. */
-  readonly resolved?: (body: unknown) => boolean
   readonly journal: Journal
   readonly writer: Writer
   readonly time: Time

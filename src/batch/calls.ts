@@ -1,8 +1,9 @@
+import { ConnectionLost } from '../api/caller.js'
+import { type Operation, operation } from '../api/table.js'
 import type { Answer } from './answer.js'
-import { holdsSomething, judge } from './answer.js'
+import { judge } from './answer.js'
 import type { Batch } from './batch.js'
 import type { Ending } from './ending.js'
-import { systemReason } from './errors.js'
 import { Gate } from './gate.js'
 import type { Slot } from './group.js'
 
@@ -12,7 +13,7 @@ export class Calls {
   readonly #ending: Ending
   readonly #gate: Gate
   readonly #answered: (slot: Slot, answer: Answer) => void
-  readonly #resolved: (body: unknown) => boolean
+  readonly #operation: Operation
   #atOnce: number
   #underWay = 0
   #wake: () => void = () => {}
@@ -23,7 +24,7 @@ export class Calls {
     this.#ending = ending
     this.#answered = answered
     this.#gate = new Gate(batch.time, ending.signal)
-    this.#resolved = batch.resolved ?? holdsSomething
+    this.#operation = operation(batch.operation)
     ending.signal.addEventListener('abort', () => this.#wake(), { once: true })
   }
 
@@ -57,14 +58,14 @@ export class Calls {
 
   /** The answer to a row, or nothing when the run ends before there is one. */
   async #ask(slot: Slot, key: string | undefined): Promise<Answer | undefined> {
-    const { caller, operation, callOptions, time } = this.#batch
+    const { caller, callOptions, time } = this.#batch
     const options = key === undefined ? callOptions : { ...callOptions, idempotencyKey: key }
     for (;;) {
       if (this.#gate.opens) await this.#gate.opens
       if (this.#ending.signal.aborted) return undefined
-      const reply = await caller.call(operation, slot.input, options).catch(lostCall)
+      const reply = await caller.call(this.#operation.id, slot.input, options).catch(lostCall)
       if (reply instanceof LostCall) return callOptions?.signal?.aborted ? undefined : reply.answer
-      const verdict = judge(reply, this.#resolved, time.now())
+      const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer') return verdict.answer
       if (verdict.kind === 'stop') {
         this.#ending.refuse(verdict.failure, slot.ordinal)
@@ -81,14 +82,12 @@ export class Calls {
 class LostCall {
   readonly answer: Answer
 
-  constructor(error: unknown) {
-    this.answer = {
-      status: 'failed',
-      error: `No answer: ${systemReason(error)}`,
-      body: undefined,
-      credits: 0,
-    }
+  constructor({ message }: ConnectionLost) {
+    this.answer = { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
   }
 }
 
-const lostCall = (error: unknown): LostCall => new LostCall(error)
+function lostCall(error: unknown): LostCall {
+  if (error instanceof ConnectionLost) return new LostCall(error)
+  throw error
+}

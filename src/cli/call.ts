@@ -1,4 +1,6 @@
 import type { Caller, CallOptions, Input, Reply } from '../api/caller.js'
+import { saysNothingFound } from '../api/found.js'
+import { retryAfterMs } from '../api/retry-after.js'
 import type { Operation } from '../api/table.js'
 import type { Context, GlobalOptions } from './context.js'
 import { reportOfAnswer } from './exit.js'
@@ -56,40 +58,15 @@ async function asked(
   return reply
 }
 
-/** Seconds of `Retry-After`, given as a number or as a date; nothing when the answer has none. */
-export function secondsToWait(reply: Pick<Reply, 'headers'>, now: number): number | undefined {
-  const value = reply.headers['retry-after']
-  if (value === undefined) return undefined
-  if (/^\d+$/.test(value.trim())) return Math.max(1, Number(value))
-  const at = Date.parse(value)
-  return Number.isNaN(at) ? undefined : Math.max(1, Math.ceil((at - now) / 1_000))
+/** Whole seconds of `Retry-After`, at least one; nothing when the answer has none. */
+export function secondsToWait({ headers }: Pick<Reply, 'headers'>, now: number): number | undefined {
+  const ms = retryAfterMs(headers['retry-after'], now)
+  return ms === undefined ? undefined : Math.max(1, Math.ceil(ms / 1_000))
 }
-
-/** Whether a lookup resolved nothing although the status is a success: exit 9, nothing was charged. */
-export function resolvesNothing(operation: Operation, reply: Reply): boolean {
-  const body = reply.body as Readonly<Record<string, unknown>> | null
-  if (operation.id === 'contacts.enrich_sync') return isBlank(body, ['email', 'personal_email', 'phone'])
-  if (operation.needs !== 'unit' || operation.batch?.found !== undefined) return false
-  return isBlank(body, [
-    'id',
-    'name',
-    'full_name',
-    'domain',
-    'network_id',
-    'network_url',
-    'network_profile_url',
-  ])
-}
-
-const isBlank = (body: Readonly<Record<string, unknown>> | null, names: readonly string[]): boolean =>
-  names.every((name) => {
-    const value = body?.[name] ?? null
-    return value === null || value === '' || (Array.isArray(value) && value.length === 0)
-  })
 
 /** Exit code of an answer that is no success; a lookup's 400 that says "not found" is a 404 of other servers. */
 export function exitOfRefusal(operation: Operation, reply: Reply): number {
   const report = reportOfAnswer(reply.status, reply.body)
   const isLookup = operation.needs === 'unit'
-  return isLookup && reply.status === 400 && /not found/i.test(report.error) ? 9 : report.exit_code
+  return isLookup && reply.status === 400 && saysNothingFound(report.error) ? 9 : report.exit_code
 }

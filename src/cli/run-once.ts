@@ -1,8 +1,9 @@
 import type { Input, Reply } from '../api/caller.js'
 import { isOk } from '../api/caller.js'
+import { resolvesNothing } from '../api/found.js'
 import type { Shape } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
-import { callOnce, exitOfRefusal, resolvesNothing } from './call.js'
+import { callOnce, exitOfRefusal } from './call.js'
 import { complain, isJson } from './complain.js'
 import type { Context } from './context.js'
 import { exits, reportOfAnswer, UsageError } from './exit.js'
@@ -101,7 +102,7 @@ async function judge(
   reply: Reply,
   { globals, options }: Invocation,
 ): Promise<number> {
-  if (resolvesNothing(operation, reply)) {
+  if (resolvesNothing(operation, reply.body)) {
     const said = { error: 'Nothing was found.', code: null, hint: 'Nothing was charged.' }
     return complain(context, { ...said, status: reply.status, exit_code: exits.notFound }, globals)
   }

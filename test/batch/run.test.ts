@@ -2,6 +2,7 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Input } from '../../src/api/caller.js'
+import { ConnectionLost } from '../../src/api/caller.js'
 import { ApiError } from '../../src/api/errors.js'
 import type { Batch } from '../../src/batch/batch.js'
 import { CsvError, OutputError } from '../../src/batch/errors.js'
@@ -102,13 +103,19 @@ describe('rows', () => {
     ],
     [
       'a lost connection',
-      () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' })),
-      { _status: 'failed' },
+      () => Promise.reject(new ConnectionLost('the connection was cut')),
+      { _status: 'failed', _error: 'No answer: the connection was cut' },
     ],
   ])('say what became of them: %s', async (_, answer, expected) => {
     const { rows, sink } = await runDomains(['a'], answer)
     expect(rows).toEqual([expect.objectContaining(expected)])
     expect(sink.ended()).toBe('finished')
+  })
+
+  test('a mistake of the program is not taken for a lost connection', async () => {
+    await expect(
+      runDomains(['a'], () => Promise.reject(new TypeError('x is not a function'))),
+    ).rejects.toThrow('x is not a function')
   })
 
   test('that are ragged or invalid are not sent', async () => {
