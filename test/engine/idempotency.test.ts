@@ -80,13 +80,9 @@ describe('P10: concurrent duplicates', () => {
 
   it('answers 409 with Retry-After while the first is still running', async () => {
     const bench = await openBench()
-    let release = () => {}
-    bench.source.before = () =>
-      new Promise<void>((resolve) => {
-        release = resolve
-      })
+    const held = bench.source.hold()
     const first = enrich(bench, known, 'key')
-    while (bench.source.asked === 0) await new Promise(setImmediate)
+    const release = await held
     const second = await enrich(bench, known, 'key')
     expect(second).toMatchObject({ status: 409, headers: { 'retry-after': '1' } })
     expect(second.body).toMatchObject({ code: 'idempotency_in_progress' })
@@ -170,10 +166,9 @@ describe('P11: misuse is refused, never crossed', () => {
 describe('P12: crash-safe claim', () => {
   it('frees the claim of a process that died after its lease', async () => {
     const bench = await openBench()
-    bench.source.before = () => new Promise<void>(() => {})
+    const held = bench.source.hold()
     void enrich(bench, known, 'key')
-    while (bench.source.asked === 0) await new Promise(setImmediate)
-    bench.source.before = () => {}
+    await held
     expect((await enrich(bench, known, 'key')).status).toBe(409)
     bench.clock.advance(30_000)
     expect(await enrich(bench, known, 'key')).toMatchObject({ status: 200, credits: 1 })
@@ -182,13 +177,9 @@ describe('P12: crash-safe claim', () => {
 
   it('keeps a running claim however far the engine clock leaps', async () => {
     const bench = await openBench()
-    let release = () => {}
-    bench.source.before = () =>
-      new Promise<void>((resolve) => {
-        release = resolve
-      })
+    const held = bench.source.hold()
     const slow = enrich(bench, known, 'key')
-    while (bench.source.asked === 0) await new Promise(setImmediate)
+    const release = await held
     await bench.admin.advanceClock(73 * 3_600_000)
     expect((await enrich(bench, known, 'key')).status).toBe(409)
     release()
@@ -198,15 +189,10 @@ describe('P12: crash-safe claim', () => {
 
   it('withholds the answer of whoever lost the claim meanwhile', async () => {
     const bench = await openBench()
-    let release = () => {}
-    bench.source.before = () =>
-      new Promise<void>((resolve) => {
-        release = resolve
-      })
+    const held = bench.source.hold()
     const slow = enrich(bench, known, 'key')
-    while (bench.source.asked === 0) await new Promise(setImmediate)
+    const release = await held
     bench.clock.advance(30_000)
-    bench.source.before = () => {}
     expect((await enrich(bench, known, 'key')).status).toBe(200)
     release()
     expect(await slow).toMatchObject({ status: 409, credits: 0 })

@@ -134,15 +134,9 @@ describe('weekly limit', () => {
   it('holds for a request that was under way when it was set', async () => {
     const bench = await openBench()
     await enrich(bench)
-    let release = () => {}
-    const asked = bench.source.asked
-    bench.source.before = () =>
-      new Promise<void>((resolve) => {
-        release = resolve
-      })
+    const held = bench.source.hold()
     const slow = enrich(bench)
-    while (bench.source.asked === asked) await new Promise(setImmediate)
-    bench.source.before = () => {}
+    const release = await held
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 2 })
     expect(await enrich(bench)).toBe(200)
     release()

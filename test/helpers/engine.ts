@@ -78,6 +78,16 @@ export class TestSource implements Source {
   /** Called before each answer; may wait, throw or do harm. */
   before: (query: CompanyQuery) => Promise<void> | void = () => {}
 
+  /** Holds the next question back, and only that; answers, once it waits, the function that lets it go on. */
+  hold(): Promise<() => void> {
+    return new Promise((waits) => {
+      this.before = () => {
+        this.before = () => {}
+        return new Promise<void>((release) => waits(release))
+      }
+    })
+  }
+
   async company(query: CompanyQuery): Promise<Account | undefined> {
     this.asked++
     await this.before(query)
