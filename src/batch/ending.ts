@@ -1,5 +1,6 @@
 import { ApiError, type Failure, failureOf } from '../api/errors.js'
-import { CsvError, OutputError } from './errors.js'
+import { CsvError } from '../csv/csv-error.js'
+import { OutputError } from './errors.js'
 
 interface Cause {
   readonly reason: string

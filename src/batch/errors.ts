@@ -1,16 +1,3 @@
-/** An input file that cannot be read as a table; `line` counts from 1 as an editor does. */
-export class CsvError extends Error {
-  /** Exit code of a command that ends with it. */
-  readonly exit = 2
-  readonly line: number | undefined
-
-  constructor(sentence: string, line?: number) {
-    super(line === undefined ? sentence : `Line ${line}: ${sentence}`)
-    this.name = 'CsvError'
-    this.line = line
-  }
-}
-
 /** Columns that cannot be matched to the fields of an operation. */
 export class MappingError extends Error {
   /** Exit code of a command that ends with it. */

@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
-import { defuse } from './cells.js'
+import { defuse } from '../csv/formulas.js'
 import type { Layout, OutputRow } from './layout.js'
 
 /** How rows become text. */

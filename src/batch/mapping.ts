@@ -1,5 +1,6 @@
 import type { Input } from '../api/caller.js'
 import type { Identity } from '../api/operation.js'
+import { normaliseName } from '../csv/column-name.js'
 import { MappingError } from './errors.js'
 import { nearest } from './nearest.js'
 import { identifying, synonyms } from './synonyms.js'
@@ -36,18 +37,6 @@ export interface Mapping {
   readonly unused: readonly string[]
   /** Sentences about choices that the user may want to change. */
   readonly notes: readonly string[]
-}
-
-/** A column name without case, accents, spaces and punctuation: `Company Name`, `company_name` and `companyName` are one. */
-export function normaliseName(name: string): string {
-  return name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/ß/g, 'ss')
-    .replace(/œ/g, 'oe')
-    .replace(/æ/g, 'ae')
-    .replace(/ø/g, 'o')
-    .replace(/[^\p{L}\p{N}]/gu, '')
 }
 
 /** Reads `field=Column` pairs of `--map`. */
@@ -88,12 +77,17 @@ export function mapColumns(request: MappingRequest): Mapping {
   }
 }
 
+/** Columns named one by one; of a wide file the others are counted. */
+const columnsNamed = 12
+
 /** A mapping in lines for a person to read. */
 export function describeMapping(mapping: Mapping): string[] {
   const width = Math.max(0, ...mapping.columns.map(({ field }) => field.length))
   const lines = mapping.columns.map(({ field, column }) => `${field.padEnd(width)}  <-  "${column}"`)
   const unused = mapping.unused.filter((name) => name !== '')
-  if (unused.length > 0) lines.push(`kept, not sent: ${unused.map((name) => `"${name}"`).join(', ')}`)
+  const named = unused.slice(0, columnsNamed).map((name) => `"${name}"`)
+  const more = unused.length > named.length ? ` and ${unused.length - named.length} more` : ''
+  if (named.length > 0) lines.push(`kept, not sent: ${named.join(', ')}${more}`)
   return [...lines, ...mapping.notes]
 }
 

@@ -1,21 +1,18 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { undefuse } from './cells.js'
-import { detectDialect } from './delimiter.js'
-import { decode, detectEncoding, type Encoding } from './encoding.js'
-import { CsvError, systemReason } from './errors.js'
-import { parseRows, type Row } from './parse.js'
+import { CsvError } from '../csv/csv-error.js'
+import { detectDialect } from '../csv/delimiter.js'
+import { detectEncoding, sampleOf } from '../csv/encoding.js'
+import type { Row } from '../csv/parse.js'
+import { type RowOptions, readRows } from '../csv/read.js'
+import { systemReason } from './errors.js'
 
 /** How a file is read where it cannot be, or should not be, recognised by itself. */
-export interface ReadOptions {
+export interface ReadOptions extends RowOptions {
   /** A label that TextDecoder knows, such as `windows-1252`. */
   readonly encoding?: string | undefined
   readonly delimiter?: string | undefined
-  /** Leaves cells as they are in the file, also those that were made safe for spreadsheets. */
-  readonly raw?: boolean | undefined
-  /** Longest row in bytes. */
-  readonly limit?: number | undefined
 }
 
 /** A CSV file that has been recognised; its rows can be read several times. */
@@ -37,23 +34,18 @@ const sampleBytes = 65_536
 export async function openTable(path: string, options: ReadOptions = {}): Promise<Table> {
   const { head, bytes } = await readHead(path)
   const encoding = detectEncoding(head, options.encoding)
-  const dialect = detectDialect(await sampleText(head, encoding))
-  const delimiter = options.delimiter ?? dialect.delimiter
-  const rows = () =>
-    parseRows(after(Buffer.byteLength(dialect.preamble), decode(fileChunks(path, encoding.mark), encoding)), {
-      delimiter,
-      firstLine: dialect.preamble === '' ? 1 : 2,
-      ...(options.limit === undefined ? {} : { limit: options.limit }),
-    })
-  const header = await headerOf(path, rows(), options.raw === true)
+  const { delimiter, preamble } = detectDialect(sampleOf(head, encoding))
+  const dialect = { delimiter: options.delimiter ?? delimiter, preamble }
+  const rows = () => readRows(fileChunks(path), encoding, dialect, options)
+  const header = await headerOf(path, rows())
   return {
     path,
     header: header.cells,
     headerLine: header.line,
     encoding: encoding.label,
-    delimiter,
+    delimiter: dialect.delimiter,
     bytes,
-    rows: () => withoutHeader(rows(), options.raw === true),
+    rows: () => withoutHeader(rows()),
   }
 }
 
@@ -81,20 +73,11 @@ async function readHead(path: string): Promise<{ head: Buffer; bytes: number }> 
   }
 }
 
-async function* fileChunks(path: string, start: number): AsyncGenerator<Buffer> {
+async function* fileChunks(path: string): AsyncGenerator<Buffer> {
   try {
-    yield* createReadStream(path, { start }) as AsyncIterable<Buffer>
+    yield* createReadStream(path) as AsyncIterable<Buffer>
   } catch (error) {
     throw unreadable(path, error)
-  }
-}
-
-/** Leaves out the first bytes of a text. */
-async function* after(bytes: number, texts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let left = bytes
-  for await (const text of texts) {
-    yield text.subarray(left)
-    left = Math.max(0, left - text.length)
   }
 }
 
@@ -103,14 +86,9 @@ function unreadable(path: string, error: unknown): unknown {
   return new CsvError(`${path} cannot be read: ${systemReason(error)}.`)
 }
 
-async function sampleText(head: Buffer, encoding: Encoding): Promise<string> {
-  return new TextDecoder(encoding.label).decode(head.subarray(encoding.mark), { stream: true })
-}
-
-async function headerOf(path: string, batches: AsyncGenerator<Row[]>, raw: boolean): Promise<Row> {
-  for await (const [row] of batches) {
-    if (!row) continue
-    const header = raw ? row : restored(row)
+async function headerOf(path: string, batches: AsyncGenerator<Row[]>): Promise<Row> {
+  for await (const [header] of batches) {
+    if (!header) continue
     checkHeader(header)
     return header
   }
@@ -132,17 +110,11 @@ function checkHeader({ cells, line }: Row): void {
   })
 }
 
-async function* withoutHeader(batches: AsyncGenerator<Row[]>, raw: boolean): AsyncGenerator<readonly Row[]> {
+async function* withoutHeader(batches: AsyncGenerator<Row[]>): AsyncGenerator<readonly Row[]> {
   let seen = false
   for await (const batch of batches) {
     const rows = seen ? batch : batch.slice(1)
     seen ||= batch.length > 0
-    if (rows.length > 0) yield raw ? rows : rows.map(restored)
+    if (rows.length > 0) yield rows
   }
-}
-
-function restored(row: Row): Row {
-  return row.cells.some((cell) => cell.startsWith("'"))
-    ? { line: row.line, cells: row.cells.map(undefuse) }
-    : row
 }

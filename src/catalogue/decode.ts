@@ -43,7 +43,7 @@ function decoded(decoder: TextDecoder, bytes: Uint8Array, line: number, stream =
   } catch {
     const readable = new TextDecoder(decoder.encoding).decode(bytes).split('\ufffd', 1)[0] ?? ''
     throw new ImportError(
-      `the text from here on is not ${decoder.encoding.toUpperCase()}; save the file as UTF-8, or name its encoding`,
+      `the text from here on is not ${decoder.encoding.toUpperCase()}; save the file as UTF-8, or name its encoding with --encoding`,
       line + countLines(readable),
     )
   }

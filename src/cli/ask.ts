@@ -13,16 +13,28 @@ export async function confirm(context: Context, message: string, options: Global
   return prompt({ message, default: true }, promptStreams(context))
 }
 
-/** Asks for a line of text on stderr; nothing when there is no person to ask. */
+/** Asks for a line of text on stderr, again while `check` throws; nothing when there is no person to ask. */
 export async function askText(
   context: Context,
   message: string,
   options: GlobalOptions,
   preset?: string,
+  check: (answer: string) => unknown = () => {},
 ): Promise<string | undefined> {
   if (!canAsk(context, options)) return undefined
   const { input } = await import('@inquirer/prompts')
-  return input({ message, ...(preset === undefined ? {} : { default: preset }) }, promptStreams(context))
+  const validate = (answer: string): true | string => {
+    try {
+      check(answer)
+      return true
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  return input(
+    { message, validate, ...(preset === undefined ? {} : { default: preset }) },
+    promptStreams(context),
+  )
 }
 
 /** Asks for one of some values on stderr; nothing when there is no person to ask. */

@@ -1,6 +1,7 @@
 import type { GlobalOptions, Streams } from './context.js'
 import { UsageError } from './exit.js'
 import { type Format, fieldsOf, fileOf, formatOf, isFormatKnown } from './output.js'
+import { checkOutputName } from './output-name.js'
 import type { Invocation } from './shell.js'
 
 /** What the options of a batch command ask for. */
@@ -43,6 +44,7 @@ export function choicesOf({ options, globals }: Invocation, streams: Streams): C
 /** Rows stream as CSV whatever the terminal: a table would need them all at once. */
 function rowFormat(globals: GlobalOptions, streams: Streams): Choices['format'] {
   const file = fileOf(globals)
+  if (file !== undefined) checkOutputName(file)
   const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))
   const format = isPlain ? 'csv' : formatOf(globals, streams)
   if (format !== 'table' && format !== 'ids') return format

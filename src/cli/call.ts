@@ -36,8 +36,13 @@ export async function callOnce(
   }
 }
 
+/** A timer of Node takes no more, about 24 days. */
+const longestTimeoutMs = 2_147_483_647
+
 const deadline = (seconds: number | undefined): { signal?: AbortSignal } =>
-  seconds === undefined ? {} : { signal: AbortSignal.timeout(seconds * 1_000) }
+  seconds === undefined
+    ? {}
+    : { signal: AbortSignal.timeout(Math.min(longestTimeoutMs, Math.ceil(seconds * 1_000))) }
 
 async function asked(
   context: Context,

@@ -49,6 +49,7 @@ function usage(error: CommanderError): UsageError {
 /** Commander's sentences about values, as the rest of the program would say them. */
 function reworded(text: string): string {
   return text
+    .replace(/^unknown option '(--[^'=]+)=.*'$/s, "unknown option '$1', or one that takes no value")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "$1 does not take '$2'.")
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "<$2> does not take '$1'.")
     .replace('Allowed choices are ', 'It takes: ')

@@ -1,5 +1,6 @@
 import { stringify } from 'csv-stringify/sync'
-import { cellOf, defuse } from '../batch/cells.js'
+import { cellOf } from '../batch/cells.js'
+import { defuse } from '../csv/formulas.js'
 import { flattened, namesOf, type Row, valueAt } from './records.js'
 
 const delimiters = { csv: ',', tsv: '\t' } as const

@@ -1,7 +1,7 @@
 import type { Context, GlobalOptions, Streams } from './context.js'
 import { UsageError } from './exit.js'
 import type { formats } from './flags.js'
-import { idOf, type Listing, picked, recordsIn } from './records.js'
+import { columnsOf, idOf, type Listing, namesOf, picked, recordsIn } from './records.js'
 import { openSink, type Sink } from './sink.js'
 import { type Look, lookOf, neutral } from './terminal.js'
 
@@ -101,7 +101,8 @@ export async function render(
     return listing.rows.map((row) => `${json(fields ? picked(row, fields) : row)}\n`).join('')
   if (format === 'table')
     return (await import('./table.js')).table(body, listing, { fields, columns: view.columns }, look)
-  const text = await (await import('./delimited.js')).delimited(listing.rows, fields, format)
+  const columns = fields && columnsOf(fields, namesOf(listing.rows))
+  const text = await (await import('./delimited.js')).delimited(listing.rows, columns, format)
   return look.isTerminal ? neutral(text) : text
 }
 

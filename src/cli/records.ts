@@ -57,6 +57,14 @@ export function namesOf(rows: readonly Row[]): string[] {
   return [...new Set(rows.flatMap((row) => Object.keys(flattened(row))))]
 }
 
+/** The columns that some fields mean: an object's name stands for all that is in it. */
+export function columnsOf(fields: readonly string[], names: readonly string[]): string[] {
+  return fields.flatMap((field) => {
+    const inner = names.filter((name) => name.startsWith(`${field}.`))
+    return inner.length === 0 ? [field] : inner
+  })
+}
+
 /** What identifies a record, for `--format ids`; nothing when it has no such field. */
 export function idOf(record: Row): string | undefined {
   const inner = isObject(record.message) ? record.message : record

@@ -14,8 +14,8 @@ export async function tellReport(context: Context, report: Report, options: Glob
     return
   }
   const left = stopped.rows_left === null ? '' : ` ${leftOf(stopped.rows_left)}`
-  const isTold = partial === null || report.rows === 0 || stopped.reason.includes(partial)
-  const kept = isTold ? '' : `The rows answered so far are in ${partial}.`
+  const isTold = partial === null || stopped.reason.includes(partial)
+  const kept = isTold ? '' : keptText(report.rows, partial)
   const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
   const hint = [kept, stopped.hint].filter((text) => text !== '').join(' ')
   await complain(
@@ -27,6 +27,11 @@ export async function tellReport(context: Context, report: Report, options: Glob
 
 /** A number of rows in words. */
 export const rowed = (rows: number): string => `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
+
+const keptText = (rows: number, partial: string): string =>
+  rows === 0
+    ? `Nothing was answered yet: ${partial} is empty.`
+    : `The rows answered so far are in ${partial}.`
 
 const leftOf = (rows: number): string => `${rowed(rows)} ${rows === 1 ? 'is' : 'are'} left.`
 

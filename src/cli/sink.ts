@@ -4,6 +4,7 @@ import { fileSink } from '../batch/sink.js'
 import type { Context, GlobalOptions } from './context.js'
 import { write } from './io.js'
 import { keepPartial } from './keep-partial.js'
+import { checkOutputName } from './output-name.js'
 
 /** Where a result goes. */
 export interface Sink {
@@ -29,6 +30,7 @@ export async function openSink(
       finish: async () => {},
       discard: async () => {},
     }
+  checkOutputName(file)
   await keepPartial(context, file, options)
   const sink = await fileSink(resolve(context.streams.cwd, file))
   return {

@@ -15,6 +15,11 @@ export interface Connection {
   run(sql: string, ...values: Value[]): Awaitable<number>
   /** Several statements without places. */
   exec(sql: string): Awaitable<void>
+  /**
+   * What is known of the data, for as long as nobody else can change it: empty again when a transaction begins, and
+   * when one is undone. Works that share a commit share it.
+   */
+  readonly known: Map<string, unknown>
 }
 
 /**

@@ -63,8 +63,12 @@ const dayOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
 export function ledgerWrites(connection: Connection) {
   return {
     // A SQLite transaction that writes has the database to itself; PostgreSQL locks the workspace's row here.
-    lockPosition: (workspaceId) => positionOf(connection, workspaceId),
+    lockPosition: (workspaceId) =>
+      (connection.known.get(`position ${workspaceId}`) as Position | undefined) ??
+      positionOf(connection, workspaceId),
     append: (movement) =>
-      whenAnswered(connection.run(movementInsert.sql, ...movementInsert.values(movement)), () => {}),
+      whenAnswered(connection.run(movementInsert.sql, ...movementInsert.values(movement)), () => {
+        connection.known.set(`position ${movement.workspaceId}`, movement)
+      }),
   } satisfies Partial<Transaction>
 }

@@ -20,6 +20,7 @@ JOIN workspaces w ON w.id = m.workspace_id
 JOIN clock ON clock.id = 1
 WHERE k.hash = ?`
 
+const limitOf = (memberId: string) => `weekly limit ${memberId}`
 const limitSql = 'SELECT weekly_limit AS weeklyLimit FROM members WHERE id = ?'
 
 const workspaceInsert = insertOf('workspaces', workspaceColumns)
@@ -100,15 +101,19 @@ export function memberWrites(connection: Connection) {
       await connection.run(memberInsert.sql, ...memberInsert.values(member))
     },
     changeMember: async (id, change) => {
+      connection.known.delete(limitOf(id))
       const changed = changeOf(memberColumns, change)
       if (changed)
         await connection.run(`UPDATE members SET ${changed.set} WHERE id = ?`, ...changed.values, id)
     },
-    weeklyLimit: (id) =>
-      whenAnswered(
-        connection.get<{ weeklyLimit: number | null }>(limitSql, id),
-        (found) => found?.weeklyLimit ?? null,
-      ),
+    weeklyLimit: (id) => {
+      const known = connection.known.get(limitOf(id)) as number | null | undefined
+      if (known !== undefined) return known
+      return whenAnswered(connection.get<{ weeklyLimit: number | null }>(limitSql, id), (found) => {
+        connection.known.set(limitOf(id), found?.weeklyLimit ?? null)
+        return found?.weeklyLimit ?? null
+      })
+    },
     addKey: async (key) => {
       await connection.run(keyInsert.sql, ...keyInsert.values(key))
     },

@@ -107,7 +107,9 @@ function track(database: Lazy, begin: string): Track {
     if (!statement.readonly) dirty = true
     return statement
   }
+  const known = new Map<string, unknown>()
   const connection: Connection = {
+    known,
     get: <T>(sql: string, ...values: Value[]) => spoken(() => noted(sql).get(...values) as T | undefined),
     all: <T>(sql: string, ...values: Value[]) => spoken(() => noted(sql).all(...values) as T[]),
     run: (sql, ...values) => spoken(() => noted(sql).run(...values).changes),
@@ -119,7 +121,10 @@ function track(database: Lazy, begin: string): Track {
   }
   return {
     connection,
-    begin: () => patiently(() => prepare(begin).run()),
+    begin: () => {
+      known.clear()
+      return patiently(() => prepare(begin).run())
+    },
     commit: () => void spoken(() => prepare('COMMIT').run()),
     rollback: () => {
       if (database().inTransaction) prepare('ROLLBACK').run()

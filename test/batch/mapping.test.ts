@@ -140,6 +140,13 @@ describe('choices', () => {
       expect.stringContaining('"Homepage" could be domain too'),
     ])
   })
+
+  test('counts the columns of a wide file that it does not name', () => {
+    const columns = [{ field: 'domain', column: 'Domain', at: 0, by: 'name' as const }]
+    const unused = Array.from({ length: 300 }, (_, at) => `c${at}`)
+    const [, kept = ''] = describeMapping({ columns, unused, notes: [] })
+    expect(kept).toMatch(/^kept, not sent: "c0", .*"c11" and 288 more$/)
+  })
 })
 
 describe('refusals', () => {

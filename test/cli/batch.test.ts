@@ -213,9 +213,10 @@ describe('a batch', () => {
     expect((await readdir(home)).filter((name) => name.includes('partial'))).toEqual([])
   })
 
-  it('does not name a partial file without rows', async () => {
+  it('says that a partial file has no rows', async () => {
     const ended = await enrich('domain\na.example\n', ['-o', 'out.csv'], { caller: companies(0) })
-    expect([ended.code, ended.stderr.includes('answered so far')]).toEqual([4, false])
+    expect([ended.code, await read('out.csv.partial')]).toEqual([4, ''])
+    expect(ended.stderr).toContain(`Nothing was answered yet: ${join(home, 'out.csv.partial')} is empty.`)
   })
 
   it('leaves nothing behind in the home', async () => {

@@ -70,6 +70,13 @@ describe('output', () => {
     )
   })
 
+  it('is CSV with dotted columns for an object that --fields names whole', async () => {
+    const body = { credits: { enrichment: 1, daily_profile_scraping: 2 } }
+    expect(await shown('credits --format csv --fields credits', body)).toBe(
+      'credits.enrichment,credits.daily_profile_scraping\n1,2\n',
+    )
+  })
+
   it('is TSV with dotted columns for what is nested', async () => {
     const leads = { search: { id: 's' }, leads: [{ lead: { full_name: 'Ann' }, company: { name: 'Acme' } }] }
     expect(await shown('searches get s --format tsv', leads)).toBe(
@@ -113,6 +120,16 @@ describe('output', () => {
     }
     expect((await stat(join(home, 'out.json'))).mode & 0o777).toBe(0o600)
   })
+
+  it.each(['accounts enrich --domain x -o out.xlsx', 'accounts enrich --csv in.csv -o out.XLS'])(
+    'refuses the name of a workbook before anything is asked: %s',
+    async (line) => {
+      const caller = answering({ body: account })
+      const ended = await asked(line, account, { caller })
+      expect([ended.code, caller.asked]).toEqual([2, []])
+      expect(errorOf(ended).hint).toContain('.csv')
+    },
+  )
 
   it('asks nothing when the file cannot be written', async () => {
     const caller = answering({ body: account })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { flattened, idOf, namesOf, picked, recordsIn, valueAt } from '../../src/cli/records.js'
+import { columnsOf, flattened, idOf, namesOf, picked, recordsIn, valueAt } from '../../src/cli/records.js'
 
 describe('records in a body', () => {
   it('are the body when it is a list', () => {
@@ -32,6 +32,10 @@ describe('records in a body', () => {
 
 describe('a record', () => {
   const record = { id: 'x', company: { name: 'Acme', size: { from: 1 } }, tags: ['a'], none: {} }
+
+  it('has a column for each part of an object that is named whole', () => {
+    expect(columnsOf(['a', 'b', 'c'], ['a.x', 'a.y', 'b', 'ab'])).toEqual(['a.x', 'a.y', 'b', 'c'])
+  })
 
   it('is flattened to dotted names; lists and empty objects stay', () => {
     const flat = { id: 'x', 'company.name': 'Acme', 'company.size.from': 1, tags: ['a'], none: {} }

@@ -160,6 +160,10 @@ describe('an unexpected error', () => {
     expect(ended.stderr).not.toContain(canary)
   })
 
+  it.each(['0.0001', '1.0005', '99999999'])('is none for want of a round --timeout: %s', async (seconds) => {
+    expect((await ask({ body: {} }, {}, `account --timeout ${seconds}`)).code).toBe(0)
+  })
+
   it('is a timeout when the call was given up', async () => {
     const caller: Given['caller'] = {
       call: async (_, __, options) => {

@@ -26,6 +26,7 @@ const wrong: readonly (readonly [string, string])[] = [
   ['credits --format xml', '--format does not take \\"xml\\". It takes: table, json'],
   ['credits --timeout 0', 'Give a number above 0.'],
   ['credits --max-wait -1', 'Give 0 or a number above.'],
+  ['accounts enrich --live=maybe', 'Unknown option \\"--live\\", or one that takes no value.'],
   ['credits --min ten', 'Give 0 or a number above.'],
   ['engine credits add -5', '<credits> does not take \\"-5\\". Give 0 or a number above.'],
   ['engine keys create', '--member <email> is required.'],

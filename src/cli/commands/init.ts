@@ -67,9 +67,12 @@ async function choices(
 ): Promise<Choices> {
   const given = options as Choices
   const isAsking = !globals.yes && (await admin.workspaces()).length === 0
-  const ask = (question: string, preset: string) => askText(context, question, globals, preset)
-  const workspace = given.workspace ?? (isAsking ? await ask('Name of the workspace', 'Local') : undefined)
-  const email = given.email ?? (isAsking ? await ask('Your e-mail address', 'me@localhost') : undefined)
+  const ask = (question: string, preset: string, check: (text: string) => string) =>
+    askText(context, question, globals, preset, check)
+  const workspace =
+    given.workspace ?? (isAsking ? await ask('Name of the workspace', 'Local', workspaceName) : undefined)
+  const email =
+    given.email ?? (isAsking ? await ask('Your e-mail address', 'me@localhost', address) : undefined)
   return {
     ...(workspace === undefined ? {} : { workspace: workspaceName(workspace) }),
     ...(email === undefined ? {} : { email: address(email) }),

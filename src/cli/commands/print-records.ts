@@ -1,7 +1,7 @@
 import type { Context, GlobalOptions } from '../context.js'
 import { delimited } from '../delimited.js'
 import { type Format, fieldsOf, fileOf, formatOf, print, render } from '../output.js'
-import { flattened, picked, type Row } from '../records.js'
+import { columnsOf, flattened, picked, type Row } from '../records.js'
 import type { Sink } from '../sink.js'
 import { openSink } from '../sink.js'
 import { grouped, lookOf, neutral } from '../terminal.js'
@@ -84,7 +84,9 @@ function writeRendered(format: 'ndjson' | 'ids'): Write {
 // The columns are those of all records, which may differ: they are read twice rather than kept.
 function writeDelimited(format: 'csv' | 'tsv'): Write {
   return async (sink, records, options) => {
-    const names = fieldsOf(options) ?? (await namesIn(records()))
+    const fields = fieldsOf(options)
+    const all = await namesIn(records())
+    const names = fields ? columnsOf(fields, all) : all
     const header = delimited([], names, format)
     await sink.write(header)
     for await (const rows of chunks(records()))

@@ -45,6 +45,12 @@ describe('records printed as they come', () => {
     )
   })
 
+  it('have a column in CSV for each part of an object that --fields names whole', async () => {
+    const rows = [{ id: 1, place: null }, ...numbered(600), { id: 2, place: { city: 'Lyon' } }]
+    const named = (await printed(rows, { format: 'csv', fields: 'place,id' })).trimEnd().split('\n')
+    expect([named[0], named.at(-1)]).toEqual(['place.city,id', 'Lyon,2'])
+  })
+
   it.each([0, 1, 500, 501, 1_200])('are all there when there are %i', async (count) => {
     const rows = numbered(count)
     expect(JSON.parse(await printed(rows, { format: 'json' }))).toEqual(rows)

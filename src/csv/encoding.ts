@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { CsvError } from './errors.js'
+import { CsvError } from './csv-error.js'
 import { Lines } from './lines.js'
+import { skip } from './skip.js'
 
 /** How the bytes of a file become text. */
 export interface Encoding {
@@ -48,10 +49,21 @@ function decoderFor(label: string) {
   }
 }
 
-/** Turns the bytes of a file, without its mark, into UTF-8, and refuses what is not text, with its line. */
-export async function* decode(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
+/** The beginning of a text, without its mark, from the first bytes of its file. */
+export const sampleOf = (head: Uint8Array, { label, mark }: Encoding): string =>
+  new TextDecoder(label).decode(head.subarray(mark), { stream: true })
+
+/**
+ * Turns the bytes of a file into UTF-8 without its mark, in pieces of whole characters, and refuses what is not
+ * text, with its line.
+ */
+export async function* decode(
+  chunks: AsyncIterable<Buffer>,
+  { label, mark }: Encoding,
+): AsyncGenerator<Buffer> {
   const lines = new Lines()
-  const texts = encoding.label === 'utf-8' ? checked(chunks, lines) : converted(chunks, encoding.label, lines)
+  const bytes = skip(mark, chunks)
+  const texts = label === 'utf-8' ? checked(bytes, lines) : converted(bytes, label, lines)
   for await (const text of texts) {
     const nul = text.indexOf(0)
     if (nul >= 0) {

@@ -1,5 +1,5 @@
 import { Parser } from 'csv-parse'
-import { CsvError } from './errors.js'
+import { CsvError } from './csv-error.js'
 
 /** One row of a table: its cells, and the line it begins on. */
 export interface Row {
@@ -10,23 +10,36 @@ export interface Row {
 /** Longest row in bytes; a quote that is never closed would else swallow the file into memory. */
 export const rowLimit = 1_048_576
 
-/** Splits UTF-8 text into rows, as many at a time as one piece of text completes. */
+/** How a text is split into rows. */
+export interface ParseOptions {
+  readonly delimiter: string
+  /** Line of the file that the text begins on. */
+  readonly firstLine: number
+  /** Takes a quote within an unquoted cell as it is. */
+  readonly looseQuotes?: boolean | undefined
+  /** Longest row in bytes. */
+  readonly limit?: number | undefined
+}
+
+/** Splits UTF-8 text into rows, as many at a time as one piece of text completes; those before an error come before it. */
 export async function* parseRows(
   texts: AsyncIterable<Buffer>,
-  options: { readonly delimiter: string; readonly firstLine: number; readonly limit?: number },
+  options: ParseOptions,
 ): AsyncGenerator<Row[]> {
-  const limit = options.limit ?? rowLimit
-  const parser = new RowParser(options.delimiter, options.firstLine, limit)
-  const until = (step: (done: (error?: Error | null) => void) => void) =>
-    new Promise<void>((resolve, reject) => {
-      step((error) => (error ? reject(understood(error, parser.nextLine, limit)) : resolve()))
+  const { limit = rowLimit } = options
+  const parser = new RowParser(options, limit)
+  const failureOf = (step: (done: (error?: Error | null) => void) => void) =>
+    new Promise<unknown>((resolve) => {
+      step((error) => resolve(error ? understood(error, parser.nextLine, limit) : undefined))
     })
   for await (const text of texts) {
-    await until((done) => parser.write(text, done))
+    const failure = await failureOf((done) => parser.write(text, done))
     yield parser.takeRows()
+    if (failure) throw failure
   }
-  await until((done) => parser.end(done))
+  const failure = await failureOf((done) => parser.end(done))
   yield parser.takeRows()
+  if (failure) throw failure
 }
 
 /** Takes rows where the parser hands them out: several times faster than reading them from a stream one by one. */
@@ -38,12 +51,13 @@ class RowParser extends Parser {
   /** The parser counts a CRLF within quotes as two lines. */
   #surplus: number
 
-  constructor(delimiter: string, firstLine: number, limit: number) {
+  constructor({ delimiter, firstLine, looseQuotes = false }: ParseOptions, limit: number) {
     super({
       delimiter,
       record_delimiter: ['\r\n', '\n', '\r'],
       skip_empty_lines: true,
       relax_column_count: true,
+      relax_quotes: looseQuotes,
       max_record_size: limit,
     })
     this.#surplus = 1 - firstLine

@@ -1,0 +1,28 @@
+const phone = /^\+[1-9]\d{1,14}$/
+const number = /^[+-]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:e[+-]?\d+)?$/i
+const triggers = new Set(['=', '+', '-', '@', '\t', '\r', '\n', '\0'])
+
+const apostrophe = 39
+/** No trigger has a higher code than `@`. */
+const highestTrigger = 64
+
+/**
+ * Whether a spreadsheet could take a cell for a formula. Apostrophes before it do not matter: a cell that already
+ * has one gets another, so that taking one away always gives back what was there.
+ */
+function isFormula(cell: string): boolean {
+  const code = cell.charCodeAt(0)
+  if (!(code <= highestTrigger)) return false
+  let at = 0
+  while (cell.charCodeAt(at) === apostrophe) at++
+  if (!triggers.has(cell.charAt(at))) return false
+  const core = cell.slice(at)
+  return !phone.test(core) && !number.test(core)
+}
+
+/** Makes a cell safe to open in a spreadsheet: a possible formula gets an apostrophe, phones and numbers do not. */
+export const defuse = (cell: string): string => (isFormula(cell) ? `'${cell}` : cell)
+
+/** The cell as it was before `defuse`. */
+export const undefuse = (cell: string): string =>
+  cell.charCodeAt(0) === apostrophe && isFormula(cell) ? cell.slice(1) : cell
