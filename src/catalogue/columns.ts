@@ -1,7 +1,7 @@
+import { normaliseName } from '../csv/column-name.js'
 import { fields } from './fields.js'
 import { needed, spellings } from './headers.js'
 import type { Kind } from './kind.js'
-import { foldText } from './name.js'
 import { ImportError } from './report.js'
 
 /** Which column is which field. */
@@ -43,18 +43,15 @@ export function mapColumns(
 export const fieldOf = (kind: Kind, column: string): string | undefined => ranked(kind, column)?.field
 
 function ranked(kind: Kind, column: string): { field: string; rank: 'name' | 'spelling' } | undefined {
-  const wanted = squeezed(column)
+  const wanted = normaliseName(column)
   const names = [...Object.keys(fields[kind]), ...(kind === 'people' ? ['phone'] : [])]
-  const field = names.find((name) => squeezed(name) === wanted)
+  const field = names.find((name) => normaliseName(name) === wanted)
   if (field !== undefined) return { field, rank: 'name' }
   const spelt = Object.entries(spellings[kind]).find(([, words]) =>
-    words.some((word) => squeezed(word) === wanted),
+    words.some((word) => normaliseName(word) === wanted),
   )
   return spelt && { field: spelt[0], rank: 'spelling' }
 }
-
-/** Letters and digits alone: `E-Mail`, `e_mail` and `Email` are one. */
-const squeezed = (column: string): string => foldText(column).replaceAll(' ', '')
 
 /** The field, if records of the kind have it. */
 export function checkedField(kind: Kind, field: string): string {
@@ -64,7 +61,7 @@ export function checkedField(kind: Kind, field: string): string {
 
 function columnAt(header: readonly string[], column: string): number {
   const exact = header.indexOf(column)
-  const at = exact >= 0 ? exact : header.findIndex((name) => squeezed(name) === squeezed(column))
+  const at = exact >= 0 ? exact : header.findIndex((name) => normaliseName(name) === normaliseName(column))
   if (at < 0) throw new ImportError(`no column is called '${column}'; there are ${header.join(', ')}`, 1)
   return at
 }

@@ -3,7 +3,7 @@ import { countryCodes } from './country-codes.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { type Prepared, preparers } from './preparers.js'
-import { ImportError, type ImportReport, newTally, reject, type Tally } from './report.js'
+import { ImportError, type ImportReport, importErrorOf, newTally, reject, type Tally } from './report.js'
 import { inPortions, type Row, type Rows } from './row.js'
 import { openRows } from './rows.js'
 import { Unreadable } from './values.js'
@@ -15,7 +15,9 @@ export async function importFile(
   options: ImportOptions,
   ports: CommitPorts,
 ): Promise<ImportReport> {
-  const rows = await openRows(kind, bytes, options)
+  const rows = await openRows(kind, bytes, options).catch((error) => {
+    throw importErrorOf(error)
+  })
   return await withLongLog(ports.driver, () => importRows(kind, rows, ports, options.onProgress))
 }
 
@@ -54,8 +56,9 @@ async function importRows(
       onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
     }
   } catch (error) {
-    if (error instanceof ImportError) error.report = report()
-    throw error
+    const told = importErrorOf(error)
+    if (told instanceof ImportError) told.report = report()
+    throw told
   }
   return report()
 }

@@ -1,3 +1,5 @@
+import { CsvError } from '../csv/csv-error.js'
+
 /** A line that was not taken, and why. */
 export interface Rejected {
   /** Line in the file where the record begins, counted from 1; for records without a file, their number. */
@@ -53,3 +55,7 @@ export class ImportError extends Error {
     this.line = line
   }
 }
+
+/** What went wrong, as an ImportError where the text or the table of a file could not be read. */
+export const importErrorOf = (error: unknown): unknown =>
+  error instanceof CsvError ? new ImportError(error.sentence, error.line) : error

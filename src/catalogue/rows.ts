@@ -1,5 +1,7 @@
+import { detectDialect } from '../csv/delimiter.js'
+import { decode, detectEncoding, sampleOf } from '../csv/encoding.js'
+import { readRows } from '../csv/read.js'
 import { csvRows } from './csv-rows.js'
-import { decode } from './decode.js'
 import type { ImportOptions } from './import-options.js'
 import { jsonRows } from './json-rows.js'
 import type { Kind } from './kind.js'
@@ -11,23 +13,42 @@ export async function openRows(
   bytes: AsyncIterable<Uint8Array>,
   options: ImportOptions,
 ): Promise<Rows> {
-  const { head, rest } = await peek(decode(bytes, options.encoding))
-  const format = options.format ?? (/^\s*[{[]/.test(head) ? 'ndjson' : 'csv')
-  return format === 'csv' ? csvRows(kind, head, rest, options) : jsonRows(kind, head, rest, options)
+  const { head, chunks } = await peek(bytes)
+  const encoding = detectEncoding(head, options.encoding)
+  const sample = sampleOf(head, encoding)
+  const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
+  if (format === 'ndjson') return jsonRows(kind, sample, textsOf(decode(chunks, encoding)), options)
+  return csvRows(kind, readRows(chunks, encoding, detectDialect(sample), { looseQuotes: true }), options)
 }
 
-/** Reads enough of a text to tell what it is; `rest` begins with it again. */
-async function peek(texts: AsyncGenerator<string>): Promise<{ head: string; rest: AsyncIterable<string> }> {
-  let head = ''
-  while (head.length < 65_536) {
-    const next = await texts.next()
-    if (next.done) break
-    head += next.value
+/** As much of a file as tells what it is. */
+const sampleBytes = 65_536
+
+/** Reads the beginning of a file; `chunks` begin with it again. */
+async function peek(
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<{ head: Buffer; chunks: AsyncIterable<Buffer> }> {
+  const chunks = buffers(bytes)
+  const first: Buffer[] = []
+  for (let read = 0; read < sampleBytes; ) {
+    const { value, done } = await chunks.next()
+    if (done) break
+    first.push(value)
+    read += value.length
   }
-  return { head, rest: joined(head, texts) }
+  const head = Buffer.concat(first)
+  return { head, chunks: joined(head, chunks) }
 }
 
-async function* joined(head: string, texts: AsyncIterable<string>): AsyncGenerator<string> {
+async function* buffers(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
+  for await (const { buffer, byteOffset, length } of bytes) yield Buffer.from(buffer, byteOffset, length)
+}
+
+async function* joined(head: Buffer, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield head
-  yield* texts
+  yield* chunks
+}
+
+async function* textsOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  for await (const piece of pieces) yield piece.toString()
 }

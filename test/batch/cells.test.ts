@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { cellOf, defuse, undefuse } from '../../src/batch/cells.js'
+import { cellOf } from '../../src/batch/cells.js'
 import { resultColumns } from '../../src/batch/columns.js'
 import { csvFormat, excel, jsonFormat, ndjsonFormat } from '../../src/batch/format.js'
 import { createLayout, type OutputRow } from '../../src/batch/layout.js'
-import { parseRows } from '../../src/batch/parse.js'
+import { undefuse } from '../../src/csv/formulas.js'
+import { parseRows } from '../../src/csv/parse.js'
 
 const found = (body: unknown, cells: readonly string[] = ['a']): OutputRow => ({
   cells,
@@ -37,52 +38,6 @@ const hostile = fc
 const isNumber = (text: string) => /^[+-]?[\d.,]+(e[+-]?\d+)?$/i.test(text)
 
 describe('safe cells', () => {
-  test.each([
-    '=1+1',
-    '+A1',
-    '-A1',
-    '@SUM(A1)',
-    '\tx',
-    '\rx',
-    '\nx',
-    '\0x',
-    '-',
-    '+',
-    "'=1",
-    '+1 555',
-    '-1-2',
-  ])('%j gets an apostrophe', (cell) => {
-    expect(defuse(cell)).toBe(`'${cell}`)
-  })
-
-  test.each([
-    '+33612345678',
-    '-5',
-    '+3.5',
-    '-1,234.50',
-    '-.5',
-    '1e-3',
-    '',
-    'a=b',
-    "'quoted'",
-    "'+33612345678",
-    'x',
-    '日',
-  ])('%j is left alone', (cell) => {
-    expect(defuse(cell)).toBe(cell)
-    expect(undefuse(cell)).toBe(cell)
-  })
-
-  test('what was made safe is read back as it was', () => {
-    fc.assert(
-      fc.property(
-        fc.oneof(hostile, fc.string({ unit: 'binary' })),
-        (cell) => undefuse(defuse(cell)) === cell,
-      ),
-      { numRuns: 5_000 },
-    )
-  })
-
   test('no cell of an output begins a formula, whatever the reply or the input holds', async () => {
     const layout = createLayout(['in'], [{ name: 'out', path: ['out'] }])
     const seen = await fc.assert(
