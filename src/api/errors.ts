@@ -10,6 +10,8 @@ interface ErrorRow {
   readonly hint: string
   /** The `code` on the wire, where the specification or a decision gives one. */
   readonly code?: string
+  /** Every further request of a batch would meet it too. */
+  readonly stops?: true
   /** One of the operation's own errors, which take the operation's body shape. */
   readonly own?: true
 }
@@ -22,10 +24,10 @@ export const errors = {
   malformed_json: { status: 400, text: 'The request body is not valid JSON', exit: 7, own: true, hint: 'Send a JSON object.' },
   invalid_cursor: { status: 400, text: 'Invalid pagination cursor', exit: 7, own: true, hint: 'Pass next_cursor back unchanged, or start again without a cursor.' },
   invalid_idempotency_key: { status: 400, text: 'Idempotency-Key must be 1 to 255 visible ASCII characters', exit: 7, own: true, hint: 'Use a uuid.' },
-  invalid_api_key: { status: 401, text: 'Invalid API key', exit: 3, hint: 'Give a valid key in PROSPECT_API_KEY or with --api-key-file; prospect credits checks it.' },
-  insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', hint: 'Buy credits at the top-up address (on the local engine: prospect engine credits add N) and run it again.' },
-  workspace_limit_exceeded: { status: 403, text: 'Workspace weekly credit limit exceeded', exit: 5, code: 'workspace_limit_exceeded', hint: 'Buying credits does not lift it: wait until Monday 00:00 UTC or ask an admin to raise the limit.' },
-  forbidden: { status: 403, text: 'This API key has no access to this endpoint', exit: 3, hint: 'Use a key whose scopes include this area.' },
+  invalid_api_key: { status: 401, text: 'Invalid API key', exit: 3, stops: true, hint: 'Give a valid key in PROSPECT_API_KEY or with --api-key-file; prospect credits checks it.' },
+  insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', stops: true, hint: 'Buy credits at the top-up address (on the local engine: prospect engine credits add N) and run it again.' },
+  workspace_limit_exceeded: { status: 403, text: 'Workspace weekly credit limit exceeded', exit: 5, code: 'workspace_limit_exceeded', stops: true, hint: 'Buying credits does not lift it: wait until Monday 00:00 UTC or ask an admin to raise the limit.' },
+  forbidden: { status: 403, text: 'This API key has no access to this endpoint', exit: 3, stops: true, hint: 'Use a key whose scopes include this area.' },
   forbidden_host: { status: 403, text: 'This host name is not served here', exit: 3, hint: 'Use the address the server printed, or start it with --allow-host NAME.' },
   forbidden_origin: { status: 403, text: 'Requests from browsers are not served here', exit: 3, hint: 'Call the API from a program, not from a page.' },
   not_found: { status: 404, text: 'Not found', exit: 9, own: true, hint: 'Check the id.' },
@@ -39,16 +41,16 @@ export const errors = {
   unsupported_media_type: { status: 415, text: 'Content-Type must be application/json', exit: 7, hint: 'Send JSON.' },
   unsupported_encoding: { status: 415, text: 'Compressed request bodies are not accepted', exit: 7, hint: 'Send the body without Content-Encoding.' },
   invalid: { status: 422, text: '{reason}', exit: 7, own: true, hint: 'Correct the field.' },
-  plan_limit_reached: { status: 422, text: "Can't proceed with the request. Plan limit reached.", exit: 6, own: true, hint: 'Wait for the reset (daily at 00:00 UTC, monthly on the 1st): prospect credits shows what is left.' },
-  network_session_required: { status: 422, text: 'A valid network session is required, or use live: false', exit: 7, own: true, hint: 'Reconnect the session, or add --no-live.' },
+  plan_limit_reached: { status: 422, text: "Can't proceed with the request. Plan limit reached.", exit: 6, own: true, stops: true, hint: 'Wait for the reset (daily at 00:00 UTC, monthly on the 1st): prospect credits shows what is left.' },
+  network_session_required: { status: 422, text: 'A valid network session is required, or use live: false', exit: 7, own: true, stops: true, hint: 'Reconnect the session, or add --no-live.' },
   rate_limited: { status: 429, text: 'Rate limit exceeded. Please wait before retrying.', exit: 8, hint: 'Wait for the time in Retry-After, or raise --max-wait.' },
-  network_rate_limited: { status: 429, text: 'Rate limited by the network. Please wait a few hours before retrying.', exit: 8, hint: 'Wait a few hours.' },
+  network_rate_limited: { status: 429, text: 'Rate limited by the network. Please wait a few hours before retrying.', exit: 8, stops: true, hint: 'Wait a few hours.' },
   headers_too_large: { status: 431, text: 'The request headers are too large', exit: 7, hint: 'Send fewer or shorter headers.' },
   internal: { status: 500, text: 'Internal server error', exit: 10, hint: 'Try again; if it stays, report it.' },
-  not_implemented: { status: 501, text: 'Not implemented', exit: 10, hint: 'The local engine has no handler for this operation yet; a remote server may.' },
+  not_implemented: { status: 501, text: 'Not implemented', exit: 10, stops: true, hint: 'The local engine has no handler for this operation yet; a remote server may.' },
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
-  storage_failed: { status: 503, text: 'The database could not be written: {reason}', exit: 10, hint: 'Check free space and permissions; nothing was charged.' },
+  storage_failed: { status: 503, text: 'The database could not be written: {reason}', exit: 10, stops: true, hint: 'Check free space and permissions; nothing was charged.' },
 } as const satisfies Record<string, ErrorRow>
 
 /** The name of an error in the table. */
@@ -93,6 +95,8 @@ export interface Failure {
   readonly code?: string
   readonly exit: number
   readonly hint: string
+  /** Whether every further request would meet it too. */
+  readonly stops: boolean
 }
 
 /** Reads the failure out of a status and body of any server of this kind. */
@@ -106,6 +110,7 @@ export function failureOf(status: number, body: unknown): Failure {
     ...(code === undefined ? {} : { code }),
     exit: row?.exit ?? (status >= 500 ? 10 : 7),
     hint: row?.hint ?? '',
+    stops: row?.stops ?? false,
   }
 }
 

@@ -55,11 +55,14 @@ export const notTogether = (key: string, ...others: string[]) =>
       : undefined
   })
 
+/** A text is a date here; one that is none is told of by its own field. */
+const isNoDate = (end: unknown): boolean => typeof end === 'string' && Number.isNaN(Date.parse(end))
+
 /** The ends of a range, the smaller one first: 422. */
 export const inOrder = (from: string, to: string) =>
   rule((fields) => {
     const [low, high] = [fields[from], fields[to]]
-    const comparable = isGiven(low) && typeof low === typeof high
+    const comparable = isGiven(low) && typeof low === typeof high && ![low, high].some(isNoDate)
     const ordered = !comparable || (low as number | string) <= (high as number | string)
     return ordered
       ? undefined

@@ -27,9 +27,6 @@ export type Verdict =
   | { readonly kind: 'wait'; readonly ms: number; readonly atOnce: number | undefined }
   | { readonly kind: 'stop'; readonly failure: Failure }
 
-/** Exit codes of refusals that every further row would meet too: key, credits, weekly limit, plan limit. */
-const stopping = new Set([3, 4, 5, 6])
-
 /** Decides what a reply means; `nowMs` is real time, for `Retry-After` given as a date. */
 export function judge(reply: Reply, operation: Operation, nowMs: number): Verdict {
   if (isOk(reply)) {
@@ -37,8 +34,8 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): Verdic
     return answered(found ? 'found' : 'not_found', null, reply, found)
   }
   const failure = failureOf(reply.status, reply.body)
+  if (failure.stops) return { kind: 'stop', failure }
   if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
-  if (stopping.has(failure.exit)) return { kind: 'stop', failure }
   if (reply.status === 404 || (reply.status === 400 && saysNothingFound(failure.text)))
     return answered('not_found', failure.text, reply, false)
   const invalid = reply.status === 400 || reply.status === 422

@@ -1,6 +1,6 @@
 import type { Input } from '../api/caller.js'
-import type { Answer, Source } from './answer.js'
 import type { Row } from '../csv/parse.js'
+import type { Answer, Source } from './answer.js'
 
 /** What a row ends with: an answer, and how this row came by it. */
 export interface Outcome {

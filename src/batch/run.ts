@@ -121,7 +121,7 @@ class Runner {
     const { table, input, validate, identity } = this.#batch
     const { cells, line } = slot.row
     if (cells.length !== table.header.length)
-      return `Line ${line} has ${cells.length} fields, the header has ${table.header.length}`
+      return `Line ${line} has ${cells.length === 1 ? '1 cell' : `${cells.length} cells`}; the header has ${table.header.length}`
     try {
       slot.input = input(cells)
       validate?.(slot.input)

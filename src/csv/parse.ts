@@ -22,10 +22,7 @@ export interface ParseOptions {
 }
 
 /** Splits UTF-8 text into rows, as many at a time as one piece of text completes; those before an error come before it. */
-export async function* parseRows(
-  texts: AsyncIterable<Buffer>,
-  options: ParseOptions,
-): AsyncGenerator<Row[]> {
+export async function* parseRows(texts: AsyncIterable<Buffer>, options: ParseOptions): AsyncGenerator<Row[]> {
   const { limit = rowLimit } = options
   const parser = new RowParser(options, limit)
   const failureOf = (step: (done: (error?: Error | null) => void) => void) =>

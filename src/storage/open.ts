@@ -1,7 +1,7 @@
-import { ApiError } from '../api/errors.js'
 import type { Reads, Store, Transaction } from '../engine/ports.js'
 import { counterReads, counterWrites } from './counters.js'
 import type { Connection, Driver } from './driver.js'
+import { DatabaseFileError } from './exclusive.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
 import { memberReads, memberWrites } from './members.js'
 import { migrate, versionOf } from './migrate.js'
@@ -12,7 +12,10 @@ import { openSqlite } from './sqlite.js'
 /** Opens the engine's store at a path or `:memory:`, bringing its schema up to date. */
 export async function openStore(location: string): Promise<Store> {
   if (/^postgres(ql)?:/.test(location))
-    throw new ApiError('storage_failed', { reason: 'PostgreSQL is not supported yet; give a file path' })
+    throw new DatabaseFileError(
+      'The engine keeps its state in a SQLite file; a PostgreSQL address cannot be used yet.',
+      'Give a path, or leave PROSPECT_DATABASE_URL empty.',
+    )
   const driver = openSqlite(location)
   await migrate(driver, migrations)
   return storeOver(driver)

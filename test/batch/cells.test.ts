@@ -7,6 +7,7 @@ import { csvFormat, excel, jsonFormat, ndjsonFormat } from '../../src/batch/form
 import { createLayout, type OutputRow } from '../../src/batch/layout.js'
 import { undefuse } from '../../src/csv/formulas.js'
 import { parseRows } from '../../src/csv/parse.js'
+import { hostile } from '../csv/hostile.js'
 
 const found = (body: unknown, cells: readonly string[] = ['a']): OutputRow => ({
   cells,
@@ -27,14 +28,6 @@ async function parse(text: string, delimiter = ','): Promise<(readonly string[])
   return cells
 }
 
-const trigger = fc.constantFrom('=', '+', '-', '@', '\t', '\r', '\n', '\0')
-const hostile = fc
-  .tuple(
-    fc.constantFrom('', "'", "''"),
-    trigger,
-    fc.array(fc.constantFrom('=', '"', ',', ';', '\n', '1', 'A', "'", '+'), { maxLength: 8 }),
-  )
-  .map(([quotes, first, rest]) => quotes + first + rest.join(''))
 const isNumber = (text: string) => /^[+-]?[\d.,]+(e[+-]?\d+)?$/i.test(text)
 
 describe('safe cells', () => {

@@ -4,7 +4,6 @@ import {
   describeMapping,
   type MappingRequest,
   mapColumns,
-  normaliseName,
   parsePins,
   rowInput,
 } from '../../src/batch/mapping.js'
@@ -31,13 +30,6 @@ function refusal(work: () => unknown): string {
 }
 
 describe('names', () => {
-  test.each(['Company Name', 'company_name', 'companyName', ' COMPANY-NAME ', 'Còmpany.Náme'])(
-    '%j is company name',
-    (name) => {
-      expect(normaliseName(name)).toBe('companyname')
-    },
-  )
-
   test.each([
     ['domain', 'Domain'],
     ['domain', 'Website'],

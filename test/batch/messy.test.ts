@@ -31,7 +31,7 @@ const enriched = [
   "Bar,info@bar.example,FR,'=SUM(A1),found,bar.example,Industry of bar.example,,1,live",
   ',,,,invalid,,,Missing required keys: domain,0,',
   'Foo,foo.example,DE,again,found,foo.example,Industry of foo.example,,0,duplicate',
-  'Baz,too,many,cells,invalid,,,"Line 8 has 6 fields, the header has 5",0,',
+  'Baz,too,many,cells,invalid,,,Line 8 has 6 cells; the header has 5,0,',
   'Bar SA,bar.example,FR,+33612345678,found,bar.example,Industry of bar.example,,0,duplicate',
   '',
 ].join('\n')

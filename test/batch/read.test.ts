@@ -19,7 +19,12 @@ async function readAll(content: string | Uint8Array, options?: ReadOptions) {
 describe('a table', () => {
   test('has its header apart from its rows', async () => {
     const { table, rows } = await readAll('\ufeffsep=;\n\nname;site\n\nA;b\n')
-    expect(table).toMatchObject({ header: ['name', 'site'], headerLine: 3, encoding: 'utf-8', delimiter: ';' })
+    expect(table).toMatchObject({
+      header: ['name', 'site'],
+      headerLine: 3,
+      encoding: 'utf-8',
+      delimiter: ';',
+    })
     expect(rows).toEqual([{ line: 5, cells: ['A', 'b'] }])
   })
 

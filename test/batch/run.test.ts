@@ -5,10 +5,11 @@ import type { Input } from '../../src/api/caller.js'
 import { ConnectionLost } from '../../src/api/caller.js'
 import { ApiError } from '../../src/api/errors.js'
 import type { Batch } from '../../src/batch/batch.js'
-import { CsvError, OutputError } from '../../src/batch/errors.js'
+import { OutputError } from '../../src/batch/errors.js'
 import type { Journal } from '../../src/batch/journal.js'
 import { exitCodeOf, type Progress } from '../../src/batch/report.js'
 import { run } from '../../src/batch/run.js'
+import { CsvError } from '../../src/csv/csv-error.js'
 import { company, companyBatch, fakeCaller, fakeTime, memorySink, reply } from './fakes.js'
 import { testFolder } from './folder.js'
 
@@ -128,9 +129,9 @@ describe('rows', () => {
     const report = await run(await companyBatch(file, fake.caller, sink, { validate }))
     expect(rowsOf(sink.text()).map((row) => [row._status, row._error, row._credits, row._source])).toEqual([
       ['found', '', '1', 'live'],
-      ['invalid', 'Line 3 has 1 fields, the header has 2', '0', ''],
+      ['invalid', 'Line 3 has 1 cell; the header has 2', '0', ''],
       ['invalid', 'country XX is unknown', '0', ''],
-      ['invalid', 'Line 6 has 3 fields, the header has 2', '0', ''],
+      ['invalid', 'Line 6 has 3 cells; the header has 2', '0', ''],
     ])
     expect(fake.domains()).toEqual(['a'])
     expect(report).toMatchObject({ rows: 4, found: 1, invalid: 3, credits: 1 })
@@ -296,6 +297,10 @@ describe('refusals that every row would meet', () => {
     [403, { error: 'This API key has no access to this endpoint' }, 3],
     [422, { error: "Can't proceed with the request. Plan limit reached." }, 6],
     [422, { error: 422, message: "Can't proceed with the request. Plan limit reached." }, 6],
+    [422, { error: 'A valid network session is required, or use live: false' }, 7],
+    [429, { error: 'Rate limited by the network. Please wait a few hours before retrying.' }, 8],
+    [501, { error: 'Not implemented' }, 10],
+    [503, { error: 'The database could not be written: the disk is full' }, 10],
   ]
 
   test.each(refusals)('%i stops the run: %j, exit %i', async (status, body, exit) => {

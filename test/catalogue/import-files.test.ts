@@ -76,6 +76,11 @@ describe('files that are understood', () => {
     expect(await names()).toEqual(['5" Pipes "Best" Ltd'])
   })
 
+  it('takes cells that were made safe for spreadsheets as they were', async () => {
+    await take("name,domain\n'=Acme,acme.example\n'Birch',birch.example\n")
+    expect(await names()).toEqual(['=Acme', "'Birch'"])
+  })
+
   it('takes one JSON object per line', async () => {
     const report = await take(
       '{"name":"Acme","domain":"acme.example"}\n\nnot json\n[1]\n{"name":"Birch","website":"birch.example"}',

@@ -1,15 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { defuse, undefuse } from '../../src/csv/formulas.js'
-
-const trigger = fc.constantFrom('=', '+', '-', '@', '\t', '\r', '\n', '\0')
-const hostile = fc
-  .tuple(
-    fc.constantFrom('', "'", "''"),
-    trigger,
-    fc.array(fc.constantFrom('=', '"', ',', ';', '\n', '1', 'A', "'", '+'), { maxLength: 8 }),
-  )
-  .map(([quotes, first, rest]) => quotes + first + rest.join(''))
+import { hostile } from './hostile.js'
 
 describe('safe cells', () => {
   test.each([

@@ -222,4 +222,3 @@ describe('what is no table is refused with its line', () => {
     expect(error.line).toBe(200_002)
   })
 })
-

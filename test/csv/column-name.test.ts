@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { normaliseName } from '../../src/csv/column-name.js'
+
+test.each(['Company Name', 'company_name', 'companyName', ' COMPANY-NAME ', 'Còmpany.Náme'])(
+  '%j is company name',
+  (name) => {
+    expect(normaliseName(name)).toBe('companyname')
+  },
+)
+
+test.each([
+  ["Chiffre d'affaires", 'chiffredaffaires'],
+  ['# Employees', 'employees'],
+  ['Straße', 'strasse'],
+  ['Œuvre', 'oeuvre'],
+  ['会社', '会社'],
+  [' - ', ''],
+])('%j is %j', (name, plain) => {
+  expect(normaliseName(name)).toBe(plain)
+})
