@@ -8,7 +8,7 @@ export interface Row {
 }
 
 /** Longest row in bytes; a quote that is never closed would else swallow the file into memory. */
-export const rowLimit = 1_048_576
+const rowLimit = 1_048_576
 
 /** How a text is split into rows. */
 export interface ParseOptions {
