@@ -20,10 +20,14 @@ export async function spentThisWeek(reads: Reads, member: Member, now: number): 
   )
 }
 
-/** Credits a member may still spend this week; infinite without a limit. */
-export async function allowanceLeft(reads: Reads, member: Member, now: number): Promise<number> {
-  if (member.weeklyLimit === null) return Number.POSITIVE_INFINITY
-  return Math.max(0, member.weeklyLimit - (await spentThisWeek(reads, member, now)))
+/** Credits a member may still spend this week under a weekly limit. */
+export async function allowanceLeft(
+  reads: Reads,
+  member: Member,
+  weeklyLimit: number,
+  now: number,
+): Promise<number> {
+  return Math.max(0, weeklyLimit - (await spentThisWeek(reads, member, now)))
 }
 
 /** Counts credits against the week of a member who has a weekly limit. */

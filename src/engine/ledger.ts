@@ -84,6 +84,8 @@ export interface Means {
   readonly allowance: number
 }
 
+const unlimited = Number.POSITIVE_INFINITY
+
 /** The means of a member at a moment. */
 export async function meansOf(
   reads: Reads,
@@ -92,7 +94,8 @@ export async function meansOf(
   now: number,
 ): Promise<Means> {
   const { credits } = await reads.position(workspace.id)
-  return { credits, allowance: await allowanceLeft(reads, member, now) }
+  const limit = member.weeklyLimit
+  return { credits, allowance: limit === null ? unlimited : await allowanceLeft(reads, member, limit, now) }
 }
 
 /** Refuses a bill with 402 when the balance is too low, else with 403 when the weekly allowance is. */
@@ -108,13 +111,12 @@ export function checkMeans(bill: Bill, { credits, allowance }: Means): void {
 
 /** Charges a bill, or refuses it: balance and allowance never go below zero, whoever else is charging. */
 export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
-  const { workspace, operation, credits: amount } = bill
+  const { workspace, member, operation, credits: amount } = bill
   const balance = await tx.lockPosition(workspace.id)
-  const member = { ...bill.member, weeklyLimit: await tx.weeklyLimit(bill.member.id) }
-  const isLimited = member.weeklyLimit !== null
-  const allowance = isLimited ? await allowanceLeft(tx, member, now) : Number.POSITIVE_INFINITY
+  const limit = await tx.weeklyLimit(member.id)
+  const allowance = limit === null ? unlimited : await allowanceLeft(tx, member, limit, now)
   checkMeans(bill, { credits: balance.credits, allowance })
-  if (isLimited) await countSpending(tx, member, amount, now)
+  if (limit !== null) await countSpending(tx, member, amount, now)
   const who = { workspaceId: workspace.id, memberId: member.id, operation }
   const step = { ...who, kind: 'charge', debit: 'credits', credit: 'spent', amount, at: now } as const
   await tx.append(movementOf(step, balance))

@@ -157,7 +157,7 @@ async function checkLimits(store: Store, request: Request): Promise<void> {
   if (quota) await store.read((reads) => checkQuota(reads, workspace, quota, now))
   const credits = creditsNeeded(operation, input)
   if (credits === 0) return
-  const name = `means ${member.id} ${periodStart('week', now)}`
+  const name = `means ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
   const means = await store.readShared(name, (reads) => meansOf(reads, workspace, member, now))
   checkMeans(billOf(request, credits), means)
 }

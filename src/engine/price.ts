@@ -7,7 +7,7 @@ export type Used = Partial<Readonly<Record<Unit, number>>>
 /** Credits for units found. */
 export function costOf(operation: Operation, used: Used): number {
   let credits = 0
-  for (const [unit, count] of Object.entries(used)) credits += (operation.price[unit as Unit] ?? 0) * count
+  for (const unit in used) credits += (operation.price[unit as Unit] ?? 0) * (used[unit as Unit] ?? 0)
   return credits
 }
 
@@ -26,7 +26,11 @@ export function mostCredits(operation: Operation, fields: Fields): number | null
   return typeof fields.limit === 'number' ? fields.limit * unitPrice(operation) : null
 }
 
-const unitPrice = (operation: Operation): number => Math.max(0, ...Object.values(operation.price))
+function unitPrice({ price }: Operation): number {
+  let most = 0
+  for (const unit in price) most = Math.max(most, price[unit as Unit] ?? 0)
+  return most
+}
 const size = (value: unknown): number => (Array.isArray(value) ? value.length : 1)
 
 function typesPrice(operation: Operation, types: unknown): number {

@@ -22,6 +22,8 @@ export interface Track {
 
 /** Works that share one commit at most. */
 const groupSize = 1_024
+/** Turns of the event loop that a commit waits for more works at most. */
+const mostTurns = 8
 
 /**
  * Runs works on one connection one after the other, so that nothing ever runs between another work's BEGIN and
@@ -66,8 +68,16 @@ export class Lane {
   #start(): void {
     if (this.#running) return
     this.#running = true
-    // Whatever else this turn of the event loop brings joins the same commit.
-    setImmediate(() => void this.#flush())
+    this.#gather(0, 0)
+  }
+
+  /** Whatever the next turns of the event loop bring joins the same commit, as long as each brings something. */
+  #gather(turn: number, before: number): void {
+    setImmediate(() => {
+      const { length } = this.#waiting
+      if (length > before && length < groupSize && turn < mostTurns) this.#gather(turn + 1, length)
+      else void this.#flush()
+    })
   }
 
   async #flush(): Promise<void> {
