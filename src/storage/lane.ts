@@ -22,8 +22,6 @@ export interface Track {
 
 /** Works that share one commit at most. */
 const groupSize = 1_024
-/** Turns of the event loop that a commit waits for more works at most. */
-const mostTurns = 8
 
 /**
  * Runs works on one connection one after the other, so that nothing ever runs between another work's BEGIN and
@@ -33,14 +31,20 @@ const mostTurns = 8
  */
 export class Lane {
   readonly #track: Track
+  readonly #turns: number
   #waiting: Job[] = []
   /** Promises of the named works that are waiting. */
   readonly #shared = new Map<string, Promise<unknown>>()
   #running = false
   #idle: (() => void)[] = []
 
-  constructor(track: Track) {
+  /**
+   * `turns` of the event loop are waited for more works before a group runs. An idle loop turns in microseconds; under
+   * load, a few turns bring the requests that are in earlier stages, and with them fewer and larger commits.
+   */
+  constructor(track: Track, turns = 1) {
     this.#track = track
+    this.#turns = turns
   }
 
   /** Queues a work. It may be run more than once, so it must change nothing outside the connection. */
@@ -68,14 +72,13 @@ export class Lane {
   #start(): void {
     if (this.#running) return
     this.#running = true
-    this.#gather(0, 0)
+    this.#gather(this.#turns)
   }
 
-  /** Whatever the next turns of the event loop bring joins the same commit, as long as each brings something. */
-  #gather(turn: number, before: number): void {
+  /** Whatever the next turns of the event loop bring joins the group. */
+  #gather(turns: number): void {
     setImmediate(() => {
-      const { length } = this.#waiting
-      if (length > before && length < groupSize && turn < mostTurns) this.#gather(turn + 1, length)
+      if (turns > 1 && this.#waiting.length < groupSize) this.#gather(turns - 1)
       else void this.#flush()
     })
   }
