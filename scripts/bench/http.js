@@ -9,6 +9,7 @@ import { askJson, median } from './measure.js'
 
 const bareServer = fileURLToPath(new URL('bare-server.js', import.meta.url))
 const credits = 100_000_000
+const connections = 128
 
 /** Requests per second of a paid lookup with every rule on, against a bare server that gives the same answer. */
 export async function http({ env, quick, catalogue }) {
@@ -46,7 +47,7 @@ async function compare(base, key, { quick, catalogue }) {
   await checkCharges(base, headers, answered)
   const [measured, baseline] = [median(rates.ours), median(rates.bare)]
   return {
-    what: '`POST /accounts/single_enrich`, 64 connections, every rule on, each charge durable',
+    what: `\`POST /accounts/single_enrich\`, ${connections} connections, every rule on, each charge durable`,
     measured: `${Math.round(measured)} requests/s`,
     baseline: `bare \`node:http\`: ${Math.round(baseline)} requests/s`,
     ratio: measured / baseline,
@@ -56,7 +57,7 @@ async function compare(base, key, { quick, catalogue }) {
 
 async function shoot(url, { headers, bodies, seconds }) {
   const requests = bodies.map((body) => ({ method: 'POST', headers, body }))
-  const result = await autocannon({ url, connections: 64, duration: seconds, requests })
+  const result = await autocannon({ url, connections, duration: seconds, requests })
   const refused = result.non2xx + result.errors + result.timeouts
   if (refused > 0) throw new Error(`${refused} requests to ${url} failed`)
   return { rate: result['2xx'] / result.duration, count: result['2xx'] }
@@ -66,7 +67,7 @@ async function shoot(url, { headers, bodies, seconds }) {
 async function checkCharges(base, headers, answered) {
   const reply = await (await fetch(`${base}/credits`, { headers })).json()
   const charged = credits - reply.credits.enrichment
-  if (charged < answered || charged > answered + 64 * 5)
+  if (charged < answered || charged > answered + connections * 5)
     throw new Error(`${answered} answers, but ${charged} charges`)
 }
 

@@ -195,7 +195,10 @@ export interface Store {
   read<T>(work: (reads: Reads) => Awaitable<T>): Promise<T>
   /** Like `read`; requests that ask for the same name at the same time share the answer. */
   readShared<T>(name: string, work: (reads: Reads) => Awaitable<T>): Promise<T>
-  /** Runs `work` alone; what it did is durable when the promise resolves, and undone when it rejects. */
+  /**
+   * Runs `work` alone; what it did is durable when the promise resolves, and undone when it rejects. It asks `tx` and
+   * never the store, which would wait for it.
+   */
   transaction<T>(work: (tx: Transaction) => Awaitable<T>): Promise<T>
   close(): Promise<void>
 }

@@ -20,6 +20,17 @@ export interface Track {
   clearDirty(): void
 }
 
+/** Lets one group at a time use a connection that several lanes share. */
+export class Turn {
+  #last: Promise<void> = Promise.resolve()
+
+  /** Runs a group when those before it have ended; a group never rejects. */
+  take(group: () => Promise<void>): Promise<void> {
+    this.#last = this.#last.then(group)
+    return this.#last
+  }
+}
+
 /** Works that share one commit at most. */
 const groupSize = 1_024
 
@@ -31,6 +42,7 @@ const groupSize = 1_024
  */
 export class Lane {
   readonly #track: Track
+  readonly #turn: Turn
   readonly #turns: number
   #waiting: Job[] = []
   /** Promises of the named works that are waiting. */
@@ -42,8 +54,9 @@ export class Lane {
    * `turns` of the event loop are waited for more works before a group runs. An idle loop turns in microseconds; under
    * load, a few turns bring the requests that are in earlier stages, and with them fewer and larger commits.
    */
-  constructor(track: Track, turns = 1) {
+  constructor(track: Track, turn: Turn, turns = 1) {
     this.#track = track
+    this.#turn = turn
     this.#turns = turns
   }
 
@@ -86,7 +99,7 @@ export class Lane {
   async #flush(): Promise<void> {
     const jobs = this.#waiting.splice(0, groupSize)
     this.#shared.clear()
-    await this.#group(jobs)
+    await this.#turn.take(() => this.#group(jobs))
     this.#running = false
     if (this.#waiting.length > 0) this.#start()
     else for (const resolve of this.#idle.splice(0)) resolve()

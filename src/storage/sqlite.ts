@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { ApiError } from '../api/errors.js'
 import type { Connection, Driver, Value } from './driver.js'
-import { Lane, type Track } from './lane.js'
+import { Lane, type Track, Turn } from './lane.js'
 
 /** How a SQLite file is opened. */
 export interface SqliteOptions {
@@ -20,15 +20,15 @@ const patienceMs = 30_000
 
 /**
  * Opens a SQLite database in WAL mode for several processes at once; the file is created readable by its owner
- * only. Reads have a connection of their own, so they never see what is not committed.
+ * only. Reads and transactions take turns on one connection, whose page cache no commit of this process empties.
+ * A work that waited for another work of the same database would wait for itself.
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
-  const memory = path === ':memory:'
-  if (!memory) createPrivately(path)
-  const writer = lazily(() => connect(path, options))
-  const reader = memory ? writer : lazily(() => connect(path, options))
-  const writes = new Lane(track(writer, 'BEGIN IMMEDIATE'), turnsPerCommit)
-  const reads = memory ? writes : new Lane(track(reader, 'BEGIN'))
+  if (path !== ':memory:') createPrivately(path)
+  const database = lazily(() => connect(path, options))
+  const turn = new Turn()
+  const writes = new Lane(track(database, 'BEGIN IMMEDIATE'), turn, turnsPerCommit)
+  const reads = new Lane(track(database, 'BEGIN'), turn)
   return {
     dialect: 'sqlite',
     read: (work) => reads.run(work),
@@ -36,7 +36,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
     transaction: (work) => writes.run(work),
     close: async () => {
       await Promise.all([writes.drained(), reads.drained()])
-      for (const connection of [reader, writer]) connection.close()
+      database.close()
     },
   }
 }

@@ -73,13 +73,20 @@ describe('works that share a commit', () => {
   })
 
   it('are invisible to reads until they are committed', async () => {
-    let during: number[] = []
-    await driver.transaction(async (connection) => {
+    let release = () => {}
+    const writing = driver.transaction(async (connection) => {
       await connection.run('INSERT INTO numbers VALUES (7)')
-      during = await numbers()
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+      throw new Error('changed its mind')
     })
-    expect(during).toEqual([])
-    expect(await numbers()).toEqual([7])
+    const undone = expect(writing).rejects.toThrow('changed its mind')
+    for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)
+    const reading = numbers()
+    release()
+    await undone
+    expect(await reading).toEqual([])
   })
 
   it('go on after a failure', async () => {
