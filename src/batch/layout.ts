@@ -15,7 +15,7 @@ export interface OutputRow {
 }
 
 /** Columns that every output has; input columns of these names are overwritten. */
-export const statusColumns = ['_status', '_error', '_credits', '_source'] as const
+const statusColumns = ['_status', '_error', '_credits', '_source'] as const
 
 type StatusColumn = (typeof statusColumns)[number]
 

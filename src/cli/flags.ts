@@ -82,7 +82,7 @@ function refuseKey(): never {
 }
 
 /** A number above zero. */
-export function positive(text: string): number {
+function positive(text: string): number {
   const value = Number(text)
   if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
     throw new InvalidArgumentError('Give a number above 0.')
@@ -90,7 +90,7 @@ export function positive(text: string): number {
 }
 
 /** A number, zero included. */
-export function notNegative(text: string): number {
+function notNegative(text: string): number {
   const value = Number(text)
   if (text.trim() === '' || !Number.isFinite(value) || value < 0)
     throw new InvalidArgumentError('Give 0 or a number above.')

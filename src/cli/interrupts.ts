@@ -2,7 +2,7 @@ import type { Streams } from './context.js'
 import { exits } from './exit.js'
 
 /** What ended long work from outside, and the exit code that says so. */
-export const signalExits = { SIGINT: exits.interrupted, SIGTERM: exits.terminated } as const
+const signalExits = { SIGINT: exits.interrupted, SIGTERM: exits.terminated } as const
 
 type Signal = keyof typeof signalExits
 

@@ -68,7 +68,7 @@ const stub = (name: string, summary = ''): Command => new Command(name).descript
 const rowsOf = (words: string): Operation[] => operations().filter(({ command }) => command === words)
 
 /** The names of an area's commands, in the order of the table. */
-export const commandsOf = (area: string): string[] => [
+const commandsOf = (area: string): string[] => [
   ...new Set(
     operations().flatMap(({ command }) =>
       command.startsWith(`${area} `) ? [command.slice(area.length + 1)] : [],

@@ -3,7 +3,7 @@ import { UsageError } from './exit.js'
 import { readPrivate } from './private-file.js'
 
 /** Schema of `config.json`, for writing; reading checks only what it needs. */
-export const settingsSchema = {
+const settingsSchema = {
   profile: { type: 'string', minLength: 1 },
   profiles: {
     type: 'object',

@@ -62,12 +62,7 @@ export async function quotaReport(reads: Reads, workspace: Workspace, now: numbe
 }
 
 /** Units that a quota still allows: the least of its periods. */
-export async function quotaLeft(
-  reads: Reads,
-  workspace: Workspace,
-  quota: Quota,
-  now: number,
-): Promise<number> {
+async function quotaLeft(reads: Reads, workspace: Workspace, quota: Quota, now: number): Promise<number> {
   const report = await quotaReport(reads, workspace, now)
   const left = names.filter((name) => rules[name].quota === quota).map((name) => report[name].remaining)
   return Math.min(...left)

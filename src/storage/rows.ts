@@ -85,7 +85,7 @@ function read(value: string | number | null, kind: Column<unknown>['kind']): unk
 }
 
 /** The value of a property as the database takes it. */
-export function toValue(value: unknown, kind: Column<unknown>['kind']): string | number | null {
+function toValue(value: unknown, kind: Column<unknown>['kind']): string | number | null {
   if (value === null || value === undefined) return null
   if (kind === 'boolean') return value ? 1 : 0
   if (kind === 'list') return JSON.stringify(value)

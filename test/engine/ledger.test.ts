@@ -4,7 +4,6 @@ import { isPriced } from '../../src/api/operation.js'
 import { operations } from '../../src/api/table.js'
 import { createAdmin } from '../../src/engine/admin.js'
 import { charge, move, verifyLedger } from '../../src/engine/ledger.js'
-import { pending } from '../../src/engine/pending.js'
 import type { LedgerAccount, MovementKind, Store } from '../../src/engine/ports.js'
 import { migrate } from '../../src/storage/migrate.js'
 import { migrations } from '../../src/storage/migrations.js'
@@ -358,15 +357,4 @@ describe('monthly credits', () => {
     await bench.call('credits.show', {})
     expect(await bench.balance()).toBe(6_100)
   })
-})
-
-it('has a handler for every operation that is not pending', () => {
-  const live = operations().filter(({ id }) => !(pending as readonly string[]).includes(id))
-  expect(live.map(({ id }) => id)).toEqual([
-    'accounts.enrich',
-    'accounts.technologies',
-    'credits.show',
-    'credits.consumption',
-    'account.show',
-  ])
 })
