@@ -1,14 +1,21 @@
 import { ApiError } from '../api/errors.js'
-import type { Clock, Ids, Source } from '../engine/ports.js'
-import type { Driver } from '../storage/driver.js'
+import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports.js'
+import type { Connection, Driver } from '../storage/driver.js'
 import { migrate } from '../storage/migrate.js'
 import { accountOf } from './account.js'
+import { countProfiles } from './count-profiles.js'
+import { headcountOf } from './evolution.js'
 import { exportRecords } from './export.js'
+import { jobsOf } from './hiring.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
-import { matchCompany } from './match.js'
+import { type Candidate, matchCompany } from './match.js'
+import { reachableNumbers } from './messenger.js'
+import { matchEmail, matchPerson } from './person-match.js'
+import { personOf } from './person-record.js'
 import type { ImportReport } from './report.js'
 import { migrations } from './schema.js'
+import { stackOf } from './stack.js'
 import { countAll, type Stats } from './stats.js'
 import { findTechnologies } from './technologies.js'
 
@@ -40,12 +47,34 @@ export async function openCatalogue(
     throw new ApiError('storage_failed', { reason: 'the catalogue is kept in SQLite' })
   await migrate(driver, migrations)
   const ports = { driver, clock, ids }
+  const ofCompany = <T>(
+    query: CompanyQuery,
+    ask: (connection: Connection, company: Candidate) => Awaitable<T>,
+  ): Promise<T | undefined> =>
+    driver.read(async (connection) => {
+      const company = await matchCompany(connection, query)
+      return company && ask(connection, company)
+    })
   return {
-    company: (query) =>
+    company: (query) => ofCompany(query, (_, { record }) => accountOf(record)),
+    stack: (query) => ofCompany(query, stackOf),
+    headcount: (query, departments) =>
+      ofCompany(query, (connection, company) => headcountOf(connection, company, departments)),
+    countProfiles: (query, filters) =>
+      ofCompany(query, (connection, company) => countProfiles(connection, company, filters)),
+    jobs: (query, filters, limit, now) =>
+      ofCompany(query, (connection, company) => jobsOf(connection, company, filters, limit, now)),
+    person: (query) =>
       driver.read(async (connection) => {
-        const company = await matchCompany(connection, query)
-        return company && accountOf(company.record)
+        const person = await matchPerson(connection, query)
+        return person && personOf(person)
       }),
+    personByEmail: (email) =>
+      driver.read(async (connection) => {
+        const person = await matchEmail(connection, email)
+        return person && personOf(person)
+      }),
+    reachable: (numbers) => driver.read((connection) => reachableNumbers(connection, numbers)),
     technologies: (query, limit) => driver.read((connection) => findTechnologies(connection, query, limit)),
     // Reading files is loaded with the first file.
     importFile: async (kind, bytes, options = {}) =>

@@ -17,7 +17,8 @@ export interface Candidate {
 
 /** A query with its identifiers as they are compared; those that say nothing are missing. */
 interface Wanted {
-  readonly profile: Profile | undefined
+  /** The network's id, then the profile url. */
+  readonly profiles: readonly Profile[]
   readonly domain: string | undefined
   readonly name: string | undefined
   readonly country: string | undefined
@@ -36,7 +37,7 @@ const byName = `${columns} name = ? AND (? IS NULL OR country IS NULL OR country
 
 /**
  * The company that is meant, or nothing: rather nothing than the wrong one. The strongest identifier decides
- * (profile url, then domain, then name with country); a weaker one chooses among its candidates and never
+ * (network id, profile url, then domain, then name with country); a weaker one chooses among its candidates and never
  * overrules it. Where a stronger one is unknown here, a weaker one finds only a company that has no value of
  * its own for it.
  */
@@ -45,14 +46,16 @@ export async function matchCompany(
   query: CompanyQuery,
 ): Promise<Candidate | undefined> {
   const wanted = wantedOf(query)
-  if (wanted.profile) {
-    const candidates = await companiesAt(connection, wanted.profile)
+  for (const [at, profile] of wanted.profiles.entries()) {
+    const candidates = await companiesAt(connection, profile)
     if (candidates.length === mostAtProfile) return undefined
-    if (candidates.length > 0) return only(narrowed(candidates, wanted))
+    const stronger = wanted.profiles.slice(0, at)
+    const left = candidates.filter((company) => !hasOther(company, stronger))
+    if (candidates.length > 0) return only(narrowed(left, wanted))
   }
   if (wanted.domain !== undefined) {
     const company = await connection.get<Candidate>(byDomain, wanted.domain)
-    if (company) return wanted.profile && hasOther(company, wanted.profile) ? undefined : company
+    if (company) return hasOther(company, wanted.profiles) ? undefined : company
   }
   return wanted.name === undefined ? undefined : only(await companiesNamed(connection, wanted, wanted.name))
 }
@@ -64,13 +67,13 @@ export async function companiesAt(connection: Connection, { id, slug }: Profile)
 }
 
 async function companiesNamed(connection: Connection, wanted: Wanted, name: string): Promise<Candidate[]> {
-  const { profile, domain, country = null } = wanted
+  const { profiles, domain, country = null } = wanted
   return await connection.all<Candidate>(
     byName,
     name,
     country,
     country,
-    profile ? 1 : 0,
+    profiles.length > 0 ? 1 : 0,
     domain === undefined ? 0 : 1,
   )
 }
@@ -78,7 +81,10 @@ async function companiesNamed(connection: Connection, wanted: Wanted, name: stri
 function wantedOf(query: CompanyQuery): Wanted {
   const profile = query.url ? profileOf(query.url) : undefined
   return {
-    profile: profile?.kind === 'company' ? profile : undefined,
+    profiles: [
+      ...(query.networkId ? [{ kind: 'company', id: query.networkId } as const] : []),
+      ...(profile?.kind === 'company' ? [profile] : []),
+    ],
     domain: query.domain ? domainOf(query.domain) : undefined,
     name: (query.name && foldName(query.name)) || undefined,
     country: query.country?.trim().toUpperCase() || undefined,
@@ -98,9 +104,12 @@ function narrowed(candidates: readonly Candidate[], wanted: Wanted): readonly Ca
   }, candidates)
 }
 
-/** Whether a company has a profile that is not this one. A name in a url and an id of the network do not compare. */
-const hasOther = (company: Candidate, { id }: Profile): boolean =>
-  (id === undefined ? company.slug : company.network_id) !== null
+/**
+ * Whether a company has a profile that is none of these, which did not find it. A name in a url and an id of the
+ * network do not compare.
+ */
+const hasOther = (company: Candidate, profiles: readonly Profile[]): boolean =>
+  profiles.some(({ id }) => (id === undefined ? company.slug : company.network_id) !== null)
 
 const only = (companies: readonly Candidate[]): Candidate | undefined =>
   companies.length === 1 ? companies[0] : undefined

@@ -61,7 +61,7 @@ function given(employer: Employer, before: Employer | undefined): Employer {
 const newNetworkId = ({ ids }: Writing): string => `ACoAA${Buffer.from(ids.bytes(18)).toString('base64url')}`
 
 /** Whether an id was made here: the network's own are longer. */
-const isMade = (id: string): boolean => /^ACoAA[\w-]{24}$/.test(id)
+export const isMade = (id: string): boolean => /^ACoAA[\w-]{24}$/.test(id)
 
 const columns = 'SELECT key, company, network_id, slug, email, record FROM people WHERE'
 

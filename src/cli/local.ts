@@ -92,6 +92,13 @@ async function makeKey(
 function lazySource(catalogue: () => Promise<Catalogue>): Source {
   return {
     company: async (query) => (await catalogue()).company(query),
+    person: async (query) => (await catalogue()).person(query),
+    personByEmail: async (email) => (await catalogue()).personByEmail(email),
+    reachable: async (numbers) => (await catalogue()).reachable(numbers),
     technologies: async (query, limit) => (await catalogue()).technologies(query, limit),
+    stack: async (query) => (await catalogue()).stack(query),
+    headcount: async (query, departments) => (await catalogue()).headcount(query, departments),
+    countProfiles: async (query, filters) => (await catalogue()).countProfiles(query, filters),
+    jobs: async (query, filters, limit, now) => (await catalogue()).jobs(query, filters, limit, now),
   }
 }

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import { shapeOf } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
 import { addBatchOptions } from './batch-options.js'
+import { hasPages } from './every-page.js'
 import { examples } from './examples.js'
 import { extraOf } from './extras.js'
 import { limitsText, priceText } from './facts.js'
@@ -28,6 +29,8 @@ export async function operationCommand(
   const own = [...flagOptions(operation, siblings), ...requestOptions(operation)]
   for (const option of [...fieldOptions(fields), ...own, ...(extraOf(operation.id).options?.() ?? [])])
     command.addOption(option)
+  if (hasPages(shape))
+    command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
   if (operation.batch) addBatchOptions(command)
   command.addHelpText('after', () => helpAfter(operation))
   return shell.action(command, async (invocation) => {

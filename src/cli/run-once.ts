@@ -6,6 +6,7 @@ import type { Operation } from '../api/table.js'
 import { callOnce, exitOfRefusal } from './call.js'
 import { complain, isJson } from './complain.js'
 import type { Context } from './context.js'
+import { everyPage } from './every-page.js'
 import { exits, reportOfAnswer, UsageError } from './exit.js'
 import { extraOf } from './extras.js'
 import { credited } from './facts.js'
@@ -67,7 +68,9 @@ async function answered(
   try {
     const idempotencyKey = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
     const caller = await context.caller(globals)
-    const reply = await callOnce(context, caller, operation, input, { ...globals, idempotencyKey })
+    const ask = (fields: Input) =>
+      callOnce(context, caller, operation, fields, { ...globals, idempotencyKey })
+    const reply = options.all === true ? await everyPage(ask, input) : await ask(input)
     if (isOk(reply)) await printTo(sink, context, reply.body, globals, viewOf(operation))
     else await sink.discard()
     return reply

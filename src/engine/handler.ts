@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '../api/shapes.js'
 import type { OperationId } from '../api/table.js'
-import type { Awaitable, Principal, Source, Store } from './ports.js'
+import type { Awaitable, Ids, Principal, Source, Store, Transaction } from './ports.js'
 import type { Used } from './price.js'
 
 /** What a handler is given. Everything that can refuse the request has been checked. */
@@ -9,14 +9,19 @@ export interface Work<Id extends OperationId> {
   readonly principal: Principal
   /** Engine time of the request. */
   readonly now: number
+  /** Units of what the operation is priced by that balance and weekly allowance could pay for; 0 where it is free. */
+  readonly affordable: number
   readonly source: Source
   readonly store: Store
+  readonly ids: Ids
 }
 
 /** What a handler answers: the body, and the units found. It knows no prices. */
 export interface Outcome<Id extends OperationId> {
   readonly output: OutputOf<Id>
   readonly used?: Used
+  /** What the request leaves behind; it commits together with the charge and the kept reply, or not at all. */
+  readonly keep?: (tx: Transaction) => Awaitable<void>
 }
 
 /** Does the work of one operation; throws an `ApiError` such as `no_company_found` when there is no result. */

@@ -9,8 +9,8 @@ import { checkScope } from './access.js'
 import { handlerOf } from './handlers.js'
 import { type Claim, type ClaimPorts, claimKey, fingerprintOf, idempotencyKey } from './idempotency.js'
 import { type Bill, charge, checkMeans, grantDue, meansOf } from './ledger.js'
-import type { Awaitable, Principal, Source, Store } from './ports.js'
-import { costOf, creditsNeeded } from './price.js'
+import type { Awaitable, Principal, Source, Store, Transaction } from './ports.js'
+import { costOf, creditsNeeded, unitsFor } from './price.js'
 import { checkQuota } from './quotas.js'
 import { countRequest } from './rates.js'
 import { checkSession } from './sessions.js'
@@ -124,20 +124,34 @@ async function underClaim(
 /** What can be paid is checked, the work done, and what it found charged, in this order. */
 async function work(ports: PipelinePorts, request: Request, headers: Headers, claim?: Claim): Promise<Reply> {
   const { operation, principal, now } = request
-  const { source, store } = ports
-  await checkLimits(store, request)
+  const { ids, source, store } = ports
+  const affordable = await checkLimits(store, request)
   const handler = handlerOf(operation.id)
   if (!handler) throw new ApiError('not_implemented')
   try {
-    const found = await handler({ input: request.input as never, principal, now, source, store })
+    const found = await handler({
+      input: request.input as never,
+      principal,
+      now,
+      affordable,
+      source,
+      store,
+      ids,
+    })
     const credits = costOf(operation, found.used ?? {})
-    if (credits > 0 || claim) await settle(store, request, credits, operation.ok, found.output, claim)
+    if (credits > 0 || claim || found.keep)
+      await settle(
+        store,
+        request,
+        { credits, status: operation.ok, body: found.output, keep: found.keep },
+        claim,
+      )
     return { status: operation.ok, body: found.output, headers, credits }
   } catch (error) {
     // That nothing was found is an answer too: free, and kept under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     const body = errorBody(error, operation)
-    if (claim) await settle(store, request, 0, error.status, body, claim)
+    if (claim) await settle(store, request, { credits: 0, status: error.status, body }, claim)
     return { status: error.status, body, headers, credits: 0 }
   }
 }
@@ -150,28 +164,33 @@ const billOf = (request: Request, credits: number): Bill => ({
   topUpUrl: request.topUpUrl,
 })
 
-async function checkLimits(store: Store, request: Request): Promise<void> {
+/** Refuses what quota, balance or weekly allowance forbid; answers how many units they could pay for. */
+async function checkLimits(store: Store, request: Request): Promise<number> {
   const { operation, principal, now, input } = request
   const { workspace, member } = principal
   const { quota } = operation
   if (quota) await store.read((reads) => checkQuota(reads, workspace, quota, now))
   const credits = creditsNeeded(operation, input)
-  if (credits === 0) return
+  if (credits === 0) return 0
   const name = `means ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
   const means = await store.readShared(name, (reads) => meansOf(reads, workspace, member, now))
   checkMeans(billOf(request, credits), means)
+  return unitsFor(operation, Math.min(means.credits, means.allowance))
 }
 
-/** Charge and stored reply in one transaction. */
-function settle(
-  store: Store,
-  request: Request,
-  credits: number,
-  status: number,
-  body: unknown,
-  claim: Claim | undefined,
-): Promise<void> {
+/** How the work ended. */
+interface Ended {
+  readonly credits: number
+  readonly status: number
+  readonly body: unknown
+  readonly keep?: ((tx: Transaction) => Awaitable<void>) | undefined
+}
+
+/** What is left behind, charge and stored reply in one transaction. */
+function settle(store: Store, request: Request, ended: Ended, claim: Claim | undefined): Promise<void> {
+  const { credits, status, body, keep } = ended
   return store.transaction(async (tx) => {
+    await keep?.(tx)
     if (credits > 0) await charge(tx, billOf(request, credits), request.now)
     await claim?.keep(tx, status, body)
   })

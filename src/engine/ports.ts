@@ -1,7 +1,8 @@
-import type { OutputOf } from '../api/shapes.js'
+import type { Awaitable } from './awaitable.js'
 
-/** A value, or a promise of one: SQLite answers at once, PostgreSQL later, and the rules do not care. */
-export type Awaitable<T> = T | Promise<T>
+// The source has a file of its own; adapters find every port here.
+export type { Awaitable } from './awaitable.js'
+export type * from './source.js'
 
 /** Real time in milliseconds since 1970; the engine adds its own movable clock. */
 export interface Clock {
@@ -130,6 +131,36 @@ export interface StoredReply {
   readonly createdAt: number
 }
 
+/** A saved description of the people a workspace looks for. */
+export interface Persona {
+  readonly id: string
+  readonly workspaceId: string
+  readonly name: string
+  readonly jobTitles: readonly string[]
+  readonly excludedJobTitles: readonly string[]
+  /** Ids of functions. */
+  readonly functions: readonly string[]
+  /** Ids of seniority levels. */
+  readonly seniorityLevels: readonly string[]
+  /** Engine time. */
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Where a row stands among rows listed newest first. */
+export interface Place {
+  /** Engine time. */
+  readonly createdAt: number
+  readonly id: string
+}
+
+/** A run of rows, newest first: behind a place when one is given, without the first `skip`, at most `limit`. */
+export interface Slice {
+  readonly after?: Place
+  readonly skip: number
+  readonly limit: number
+}
+
 /** Questions to the store, answered from one consistent snapshot. */
 export interface Reads {
   principal(keyHash: string): Awaitable<Principal | undefined>
@@ -152,6 +183,11 @@ export interface Reads {
   ): Awaitable<readonly Consumption[]>
   counter(owner: string, name: string): Awaitable<Counter | undefined>
   reply(workspaceId: string, key: string): Awaitable<StoredReply | undefined>
+  persona(workspaceId: string, id: string): Awaitable<Persona | undefined>
+  personas(workspaceId: string, slice: Slice): Awaitable<readonly Persona[]>
+  countPersonas(workspaceId: string): Awaitable<number>
+  /** What a workspace's cursors are signed with, in hexadecimal; nothing before its first cursor. */
+  cursorSecret(workspaceId: string): Awaitable<string | undefined>
   schemaVersion(): Awaitable<number>
 }
 
@@ -188,6 +224,11 @@ export interface Transaction extends Reads {
   dropClaim(workspaceId: string, key: string, token: string): Awaitable<void>
   /** Forgets the oldest replies created at or before a moment of engine time, at most `limit`; no running claim. */
   dropReplies(before: number, limit: number): Awaitable<number>
+  addPersona(persona: Persona): Awaitable<void>
+  /** Answers whether the workspace had it. */
+  dropPersona(workspaceId: string, id: string): Awaitable<boolean>
+  /** Keeps a workspace's cursor secret unless it has one; answers the one it has. */
+  keepCursorSecret(workspaceId: string, secret: string): Awaitable<string>
 }
 
 /** The engine's state. Several processes may have the same one open. */
@@ -201,23 +242,4 @@ export interface Store {
    */
   transaction<T>(work: (tx: Transaction) => Awaitable<T>): Promise<T>
   close(): Promise<void>
-}
-
-/** What identifies a company; the more is given, the more precise. */
-export interface CompanyQuery {
-  readonly url?: string | undefined
-  readonly domain?: string | undefined
-  readonly name?: string | undefined
-  readonly country?: string | undefined
-}
-
-export type Account = OutputOf<'accounts.enrich'>
-export type Technology = OutputOf<'accounts.technologies'>['technologies'][number]
-
-/** Where companies, people, jobs and posts come from: the local catalogue, or a server. */
-export interface Source {
-  /** The company meant, or nothing: rather nothing than the wrong one. */
-  company(query: CompanyQuery): Awaitable<Account | undefined>
-  /** Technologies whose slug or name matches, best first; all in slug order when `query` is empty. */
-  technologies(query: string, limit: number): Awaitable<readonly Technology[]>
 }

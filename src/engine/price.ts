@@ -31,6 +31,11 @@ function unitPrice({ price }: Operation): number {
   for (const unit in price) most = Math.max(most, price[unit as Unit] ?? 0)
   return most
 }
+
+/** Units that credits could pay for, whichever they will be; only of operations with a price. */
+export const unitsFor = (operation: Operation, credits: number): number =>
+  Math.floor(credits / unitPrice(operation))
+
 const size = (value: unknown): number => (Array.isArray(value) ? value.length : 1)
 
 function typesPrice(operation: Operation, types: unknown): number {

@@ -120,5 +120,27 @@ CREATE TABLE replies (
 CREATE INDEX replies_created ON replies (created_at);
 `
 
+const saved = `
+CREATE TABLE personas (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  job_titles TEXT NOT NULL,
+  excluded_job_titles TEXT NOT NULL,
+  functions TEXT NOT NULL,
+  seniority_levels TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE INDEX personas_newest ON personas (workspace_id, created_at, id);
+CREATE TABLE cursor_secrets (
+  workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
+  secret TEXT NOT NULL
+);
+`
+
 /** The schema of `engine.db`, step by step. */
-export const migrations: readonly Migration[] = [{ sqlite: workspaces + ledger + requests }]
+export const migrations: readonly Migration[] = [
+  { sqlite: workspaces + ledger + requests },
+  { sqlite: saved },
+]

@@ -7,6 +7,7 @@ import { memberReads, memberWrites } from './members.js'
 import { migrate, versionOf } from './migrate.js'
 import { migrations } from './migrations.js'
 import { replyReads, replyWrites } from './replies.js'
+import { savedReads, savedWrites } from './saved.js'
 import { openSqlite } from './sqlite.js'
 
 /** Opens the engine's store at a path or `:memory:`, bringing its schema up to date. */
@@ -38,6 +39,7 @@ const readsOver = (connection: Connection): Reads => ({
   ...ledgerReads(connection),
   ...counterReads(connection),
   ...replyReads(connection),
+  ...savedReads(connection),
   schemaVersion: () => versionOf(connection),
 })
 
@@ -46,6 +48,7 @@ const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => (
   ...ledgerWrites(connection),
   ...counterWrites(connection),
   ...replyWrites(connection),
+  ...savedWrites(connection),
 })
 
 /** Makes verbs once per connection: building them for each transaction would cost more than the statements. */

@@ -1,4 +1,4 @@
-import type { Key, Member, Movement, Workspace } from '../engine/ports.js'
+import type { Key, Member, Movement, Persona, Workspace } from '../engine/ports.js'
 
 /** A row as the database gives it. */
 export type Row = Record<string, string | number | null>
@@ -64,6 +64,18 @@ export const movementColumns: readonly Column<Movement>[] = [
   column<Movement>('operation'),
   column<Movement>('reference'),
   column<Movement>('createdAt'),
+]
+
+export const personaColumns: readonly Column<Persona>[] = [
+  column<Persona>('id'),
+  column<Persona>('workspaceId'),
+  column<Persona>('name'),
+  column<Persona>('jobTitles', 'list'),
+  column<Persona>('excludedJobTitles', 'list'),
+  column<Persona>('functions', 'list'),
+  column<Persona>('seniorityLevels', 'list'),
+  column<Persona>('createdAt'),
+  column<Persona>('updatedAt'),
 ]
 
 /** `prefix.column AS "prefixColumn"` for a select; without a prefix the plain names. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Key, Member, Store, Workspace } from '../../src/engine/ports.js'
+import type { Key, Member, Persona, Store, Workspace } from '../../src/engine/ports.js'
 
 const workspace: Workspace = {
   id: 'w1',
@@ -36,6 +36,18 @@ const key: Key = {
 }
 
 const claim = { fingerprint: 'f', token: 't', leaseUntil: 10, createdAt: 5, status: null, body: null }
+
+const persona: Persona = {
+  id: 'p1',
+  workspaceId: 'w1',
+  name: 'Buyers',
+  jobTitles: ['Head of Sales'],
+  excludedJobTitles: [],
+  functions: ['25'],
+  seniorityLevels: [],
+  createdAt: 5,
+  updatedAt: 6,
+}
 
 /** What every store must do, whatever database is behind it. */
 export function describeStore(name: string, open: () => Promise<Store>): void {
@@ -212,6 +224,49 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         await tx.dropClaim('w1', 'k', 't')
         expect(await tx.reply('w1', 'k')).toBeUndefined()
       })
+    })
+
+    it('lists personas newest first, by id where moments are equal, from a place on', async () => {
+      const listed = await store.transaction(async (tx) => {
+        for (const [id, createdAt] of [
+          ['p1', 5],
+          ['p3', 5],
+          ['p2', 5],
+          ['p0', 7],
+          ['p9', 1],
+        ] as const)
+          await tx.addPersona({ ...persona, id, createdAt })
+        const ids = async (skip: number, limit: number, after?: { createdAt: number; id: string }) =>
+          (await tx.personas('w1', { skip, limit, ...(after ? { after } : {}) })).map(({ id }) => id)
+        return [
+          await ids(0, 10),
+          await ids(2, 2),
+          await ids(0, 10, { createdAt: 5, id: 'p2' }),
+          await ids(0, 2, { createdAt: 6, id: 'gone' }),
+          await ids(Number.MAX_SAFE_INTEGER, 501),
+        ]
+      })
+      const all = ['p0', 'p3', 'p2', 'p1', 'p9']
+      expect(listed).toEqual([all, ['p2', 'p1'], ['p1', 'p9'], ['p3', 'p2'], []])
+      expect(await store.read((reads) => reads.countPersonas('w1'))).toBe(5)
+    })
+
+    it('shows and drops a persona to its own workspace only', async () => {
+      await store.transaction(async (tx) => {
+        await tx.addWorkspace({ ...workspace, id: 'w2', name: 'Second' }, false)
+        await tx.addPersona(persona)
+        expect(await tx.persona('w1', 'p1')).toEqual(persona)
+        expect([await tx.persona('w2', 'p1'), await tx.dropPersona('w2', 'p1')]).toEqual([undefined, false])
+        expect([await tx.countPersonas('w2'), await tx.countPersonas('w1')]).toEqual([0, 1])
+        expect([await tx.dropPersona('w1', 'p1'), await tx.dropPersona('w1', 'p1')]).toEqual([true, false])
+      })
+    })
+
+    it('keeps the first cursor secret of a workspace', async () => {
+      expect(await store.read((reads) => reads.cursorSecret('w1'))).toBeUndefined()
+      expect(await store.transaction((tx) => tx.keepCursorSecret('w1', 'aa'))).toBe('aa')
+      expect(await store.transaction((tx) => tx.keepCursorSecret('w1', 'bb'))).toBe('aa')
+      expect(await store.read((reads) => reads.cursorSecret('w1'))).toBe('aa')
     })
   })
 }

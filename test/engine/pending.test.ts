@@ -6,19 +6,14 @@ import { openBench } from '../helpers/engine.js'
 
 it('leaves exactly these operations without a handler', () => {
   expect([...pending].sort()).toEqual([
-    'accounts.count_profiles',
     'accounts.extract',
-    'accounts.headcount',
-    'accounts.hiring',
     'accounts.search',
     'accounts.search_preview',
-    'accounts.stack',
     'contacts.bulk_enrich',
     'contacts.enrich',
     'contacts.enrich_sync',
     'contacts.get',
     'contacts.get_enrichment',
-    'contacts.reverse_lookup',
     'intents.growth',
     'intents.hiring',
     'intents.lookalikes',
@@ -27,21 +22,14 @@ it('leaves exactly these operations without a handler', () => {
     'intents.stack_preview',
     'leads.advanced_search',
     'leads.advanced_search_preview',
-    'leads.enrich',
     'leads.extract',
     'leads.search',
     'lists.create',
     'lists.get',
     'lists.list',
     'locations.find',
-    'messenger.validate',
-    'personas.create',
-    'personas.delete',
-    'personas.get',
-    'personas.list',
     'searches.get',
     'searches.list',
-    'titles.suggest',
   ])
 })
 
@@ -52,7 +40,10 @@ it('has a handler for every other operation', () => {
 
 it('answers 501 where there is none, and charges nothing', async () => {
   const bench = await openBench()
-  const reply = await bench.call('contacts.reverse_lookup', { email: 'ada@known.example' })
+  const reply = await bench.call('contacts.enrich_sync', {
+    network_url: 'https://www.network.example/in/ada',
+    enrichment_type: ['email'],
+  })
   expect(reply).toMatchObject({ status: 501, body: { error: 'Not implemented' }, credits: 0 })
   expect(await bench.balance()).toBe(1_000)
 })

@@ -3,7 +3,18 @@ import type { Caller, CallOptions, Input } from '../../src/api/caller.js'
 import type { OperationId } from '../../src/api/table.js'
 import { type Admin, createAdmin } from '../../src/engine/admin.js'
 import { createEngine } from '../../src/engine/engine.js'
-import type { Account, Clock, CompanyQuery, Ids, Source, Store } from '../../src/engine/ports.js'
+import type {
+  Account,
+  Clock,
+  CompanyQuery,
+  Ids,
+  Job,
+  Person,
+  PersonQuery,
+  Source,
+  Store,
+  TechnologyUse,
+} from '../../src/engine/ports.js'
 import { openStore } from '../../src/storage/open.js'
 
 /** A clock that stands where a test puts it. */
@@ -72,9 +83,64 @@ export const accountOf = (domain: string): Account => ({
   technologies: [],
 })
 
+/** A complete person record of an e-mail address at a company. */
+export const personOf = (local: string, domain: string): Person => ({
+  id: '6b5d2f3e-0000-4000-8000-000000000002',
+  status: 'QUALIFIED',
+  first_name: local,
+  last_name: 'Known',
+  full_name: `${local} Known`,
+  title: 'Engineer',
+  headline: null,
+  summary: null,
+  seniority: null,
+  function: null,
+  location: null,
+  city: null,
+  country: 'FR',
+  connections_count: null,
+  company_name: domain,
+  company_domain: domain,
+  current_position: {
+    title: 'Engineer',
+    company_name: domain,
+    company_network_id: null,
+    started_at: '2024-01-15',
+  },
+  years_in_position: null,
+  months_in_position: null,
+  years_in_company: null,
+  months_in_company: null,
+  network_id: null,
+  network_profile_url: `https://www.network.example/in/${local}`,
+  premium_profile_url: null,
+  profile_image_url: null,
+  most_probable_email: `${local}@${domain}`,
+  most_probable_email_status: 'valid',
+  phones: ['+33639980001'],
+})
+
+/** A complete job of a number, with a description of 299 letters and as many more. */
+export const jobOf = (number: number, letter = 'd'): Job => ({
+  job_title: `Job ${number}`,
+  job_url: `https://jobs.known.example/${number}`,
+  job_location: null,
+  country_code: null,
+  employment_statuses: [],
+  date_posted: null,
+  description: letter.repeat(299 + number),
+  hiring_team: [],
+  company: { name: null, domain: 'known.example', network_url: null },
+})
+
 /** A source that knows every company of `known.example` and its subdomains' kind, and counts how often it is asked. */
 export class TestSource implements Source {
   asked = 0
+  /** How many jobs each known company has, what it uses, and how many people. */
+  openJobs = 0
+  letter = 'd'
+  uses: readonly TechnologyUse[] = []
+  people = 0
   /** Called before each answer; may wait, throw or do harm. */
   before: (query: CompanyQuery) => Promise<void> | void = () => {}
 
@@ -91,12 +157,55 @@ export class TestSource implements Source {
   async company(query: CompanyQuery): Promise<Account | undefined> {
     this.asked++
     await this.before(query)
-    return query.domain?.startsWith('known') ? accountOf(query.domain) : undefined
+    const domain = query.url?.endsWith('/company/known') ? 'known.example' : (query.domain ?? query.networkId)
+    return domain?.startsWith('known') ? accountOf(domain) : undefined
+  }
+
+  /** Known is who has a first name and works at a known domain, and the profile url of Ada. */
+  person({ url, firstName, domain }: PersonQuery): Person | undefined {
+    this.asked++
+    if (url) return /\/in\/ada(?![\w-])/.test(url) ? personOf('ada', 'known.example') : undefined
+    return firstName && domain?.startsWith('known') ? personOf(firstName, domain) : undefined
+  }
+
+  personByEmail(email: string): Person | undefined {
+    this.asked++
+    const [local = '', domain = ''] = email.split('@')
+    return domain.startsWith('known') ? personOf(local, domain) : undefined
+  }
+
+  /** Numbers that end in 1 are reachable. */
+  reachable(numbers: readonly string[]): ReadonlySet<string> {
+    this.asked++
+    return new Set(numbers.filter((number) => number.endsWith('1')))
   }
 
   technologies(query: string, limit: number) {
     const all = ['react', 'redis', 'rust'].map((slug) => ({ slug, name: slug, category: null }))
     return all.filter(({ slug }) => slug.startsWith(query)).slice(0, limit)
+  }
+
+  async stack(query: CompanyQuery) {
+    return (await this.company(query)) && this.uses
+  }
+
+  async headcount(query: CompanyQuery) {
+    const before = {
+      base_headcount: 8,
+      current_headcount: 10,
+      headcount_gain: 2,
+      headcount_gain_percentage: 25,
+    }
+    return (await this.company(query)) && { All: { current_headcount: 10, '3_months_evolution': before } }
+  }
+
+  async countProfiles(query: CompanyQuery) {
+    return (await this.company(query)) && this.people
+  }
+
+  async jobs(query: CompanyQuery, _filters: unknown, limit: number) {
+    const jobs = Array.from({ length: Math.min(limit, this.openJobs) }, (_, at) => jobOf(at, this.letter))
+    return (await this.company(query)) && { total: this.openJobs, jobs }
   }
 }
 

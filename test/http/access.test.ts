@@ -40,7 +40,10 @@ async function validInput({ id }: Operation): Promise<Record<string, unknown>> {
       return false
     }
   }
-  const found = [...tried, ...sparse].map((given) => ({ ...given, ...pathFields(id) })).find(isValid)
+  const found = [...tried, ...sparse]
+    // A cursor that was never given out is refused for what it is.
+    .map(({ cursor: _, ...given }) => ({ ...given, ...pathFields(id) }))
+    .find(isValid)
   if (!found) throw new Error(`no valid request of ${id} was found`)
   return found
 }

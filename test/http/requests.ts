@@ -14,6 +14,9 @@ export interface Schema {
   readonly required?: readonly string[]
 }
 
+/** The id of a persona that there is. */
+export const personaId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11'
+
 /** Texts as people send them; which of them a field takes, its schema says. */
 const plausible = [
   ...['known.example', 'known-b.example', 'nobody.example', 'https://www.known.example/about?x=1'],
@@ -133,7 +136,8 @@ export const damages: fc.Arbitrary<(body: string) => string> = fc.oneof(
 
 /** A path parameter as it stands in a path, encoded. */
 export const pathValues: fc.Arbitrary<string> = fc.oneof(
-  fc.uuid(),
+  // Half of the ids are of something that exists.
+  fc.uuid().map((id) => (id < '8' ? personaId : id)),
   fc.constantFrom(
     ...['x', '%00', '%ff', '%20', '%2f', 'a%2Fb', '%', '%ED%A0%80', '0', 'null', '__proto__', '1%27--'],
     ...['x'.repeat(3_000), '7F6F2D0E-5D0C-4D8E-9B0A-2F6F3F0F1A11', '%F0%9F%A4%96', '{id}', ':id', '*'],

@@ -1,6 +1,7 @@
 import type { Input } from '../../api/caller.js'
 import { coerceField } from '../../api/coerce.js'
 import { validate } from '../../api/invalid.js'
+import { isPriced } from '../../api/operation.js'
 import type { Shape } from '../../api/shapes.js'
 import type { Operation } from '../../api/table.js'
 import { type Check, checkTable } from '../../batch/check.js'
@@ -16,7 +17,7 @@ import { type Choices, choicesOf } from '../batch-choices.js'
 import { openInput, openOutput } from '../batch-files.js'
 import type { GlobalOptions } from '../context.js'
 import { exits } from '../exit.js'
-import { credited } from '../facts.js'
+import { credited, priceText } from '../facts.js'
 import { exitOfSignal, interruptible } from '../interrupts.js'
 import { startProgress } from '../progress.js'
 import { rowed, tellReport } from '../report.js'
@@ -103,9 +104,15 @@ async function checked({ shell, globals }: Job, table: Table, { input, identity 
 
 /** On a terminal, what may be spent is agreed on first. */
 async function agreed({ shell, operation, globals }: Job, rows: number): Promise<boolean> {
+  if (!isPriced(operation) || rows === 0) return true
+  return confirm(shell.context, `${rowed(rows)}, ${mostText(operation, rows)} Start?`, globals)
+}
+
+/** The most that rows can cost where each is one lookup; where a row may find several, what each of them costs. */
+function mostText(operation: Operation, rows: number): string {
+  const single = operation.needs === 'unit' && operation.price.job === undefined
   const price = Math.max(0, ...Object.values(operation.price))
-  if (price === 0 || rows === 0) return true
-  return confirm(shell.context, `${rowed(rows)}, at most ${credited(rows * price)}. Start?`, globals)
+  return single ? `at most ${credited(rows * price)}.` : priceText(operation)
 }
 
 async function runAll(

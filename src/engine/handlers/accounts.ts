@@ -1,5 +1,6 @@
 import { ApiError } from '../../api/errors.js'
 import type { Handler } from '../handler.js'
+import type { CompanyQuery, Headcount, Job } from '../ports.js'
 
 /** One company; free when none is found. `live: false` omits the phone. */
 export const enrich: Handler<'accounts.enrich'> = async ({ input, source }) => {
@@ -15,3 +16,84 @@ export const enrich: Handler<'accounts.enrich'> = async ({ input, source }) => {
 export const technologies: Handler<'accounts.technologies'> = async ({ input, source }) => ({
   output: { technologies: [...(await source.technologies(input.query ?? '', input.limit))] },
 })
+
+/** What a company uses, surest first; free when nothing is known of it. */
+export const stack: Handler<'accounts.stack'> = async ({ input, source }) => {
+  const uses = found(await source.stack(companyOf(input)))
+  return {
+    output: { technologies: uses.map(({ name }) => name), technologies_with_confidence: [...uses] },
+    used: { company: uses.length > 0 ? 1 : 0 },
+  }
+}
+
+/** Headcount by department. `live: false` omits the evolution. */
+export const headcount: Handler<'accounts.headcount'> = async ({ input, source }) => {
+  const output = found(await source.headcount(companyOf(input), input.departments ?? []))
+  if (input.live !== false) return { output }
+  const now = ([department, { current_headcount }]: [string, Headcount[string]]) =>
+    [department, { current_headcount }] as const
+  return { output: Object.fromEntries(Object.entries(output).map(now)) }
+}
+
+/** How many people of a company match, with the filters as they were given. */
+export const countProfiles: Handler<'accounts.count_profiles'> = async ({ input, source }) => {
+  const { title_to_include, title_to_exclude, included_locations, excluded_locations } = input
+  const filters = { title_to_include, title_to_exclude, included_locations, excluded_locations }
+  return {
+    output: {
+      total: found(await source.countProfiles(companyOf(input), filters)),
+      title_to_include: title_to_include ?? [],
+      title_to_exclude: title_to_exclude ?? [],
+      included_locations: included_locations ?? [],
+      excluded_locations: excluded_locations ?? [],
+    },
+  }
+}
+
+/** The newest open jobs of a company, never more than can be paid for. */
+export const hiring: Handler<'accounts.hiring'> = async ({ input, source, affordable, now }) => {
+  const { limit, full_description, ...filters } = input
+  const { total, jobs } = found(
+    await source.jobs(companyOf(input), filters, Math.min(limit, affordable), now),
+  )
+  return {
+    output: {
+      total_jobs: total,
+      truncated: jobs.length < Math.min(total, limit),
+      jobs: full_description ? [...jobs] : jobs.map(withSnippet),
+    },
+    used: { job: jobs.length },
+  }
+}
+
+const snippetLength = 300
+
+/** Cut between characters, not within one that takes two places. */
+function withSnippet(job: Job): Job {
+  const { description } = job
+  if (description === null || description.length <= snippetLength) return job
+  const characters = [...description]
+  if (characters.length <= snippetLength) return job
+  return { ...job, description: `${characters.slice(0, snippetLength).join('')}…` }
+}
+
+/** The ways in which requests name a company. */
+interface Named {
+  readonly company_network_id?: string | undefined
+  readonly company_network_url?: string | undefined
+  readonly company_domain?: string | undefined
+  readonly company_name?: string | undefined
+}
+
+const companyOf = (input: Named): CompanyQuery => ({
+  networkId: input.company_network_id,
+  url: input.company_network_url,
+  domain: input.company_domain,
+  name: input.company_name,
+})
+
+/** What was found of a company that is known. */
+function found<T>(answer: T | undefined): T {
+  if (answer === undefined) throw new ApiError('no_company_found')
+  return answer
+}

@@ -82,7 +82,8 @@ describe('api', () => {
     [['DELETE', '/credits'], 7],
     [['POST', '/accounts/single_enrich'], 7],
     [['GET', '/credits_consumption'], 7],
-    [['POST', '/leads/single_enrich', '-f', 'network_url=https://www.network.example/in/x'], 10],
+    [['POST', '/leads/single_enrich', '-f', 'network_url=https://www.network.example/in/x'], 9],
+    [['GET', '/searches'], 10],
   ])('ends %j with exit code %i', async (words, code) => {
     const outcome = await api(...words)
     expect(outcome.code).toBe(code)

@@ -1,0 +1,15 @@
+import { ApiError } from '../../api/errors.js'
+import type { Handler } from '../handler.js'
+import { withTenure } from '../tenure.js'
+
+/** One person; free when nobody is found. `live: false` omits e-mail address and phones. */
+export const enrich: Handler<'leads.enrich'> = async ({ input, source, now }) => {
+  const { network_url: url, first_name: firstName, last_name: lastName } = input
+  const { company_name: companyName, domain } = input
+  const found = await source.person({ url, firstName, lastName, companyName, domain })
+  if (!found) throw new ApiError('no_person_found')
+  const person = withTenure(found, now)
+  if (input.live !== false) return { output: person, used: { person: 1 } }
+  const { most_probable_email: _, most_probable_email_status: __, phones: ___, ...output } = person
+  return { output, used: { person: 1 } }
+}

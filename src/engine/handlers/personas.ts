@@ -1,0 +1,57 @@
+import { ApiError } from '../../api/errors.js'
+import type { OutputOf } from '../../api/shapes.js'
+import type { Handler } from '../handler.js'
+import { pageOf } from '../page.js'
+import type { Persona } from '../ports.js'
+
+/** `POST /personas`: kept together with the reply of its idempotency key. */
+export const create: Handler<'personas.create'> = ({ input, principal, now, ids }) => {
+  const persona: Persona = {
+    id: ids.uuid(),
+    workspaceId: principal.workspace.id,
+    name: input.name,
+    jobTitles: input.job_titles ?? [],
+    excludedJobTitles: input.excluded_job_titles ?? [],
+    functions: input.functions ?? [],
+    seniorityLevels: input.seniority_levels ?? [],
+    createdAt: now,
+    updatedAt: now,
+  }
+  return { output: shown(persona), keep: (tx) => tx.addPersona(persona) }
+}
+
+/** `GET /personas`: newest first. */
+export const list: Handler<'personas.list'> = async ({ input, principal, store, ids }) => {
+  const workspaceId = principal.workspace.id
+  const scope = { endpoint: 'personas.list', workspaceId, filters: {} }
+  const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+    count: (reads) => reads.countPersonas(workspaceId),
+    rows: (reads, slice) => reads.personas(workspaceId, slice),
+  })
+  return { output: { personas: rows.map(shown), pagination } }
+}
+
+/** `GET /personas/{uuid}`: unknown and foreign ones are not found alike. */
+export const get: Handler<'personas.get'> = async ({ input, principal, store }) => {
+  const persona = await store.read((reads) => reads.persona(principal.workspace.id, input.uuid))
+  if (!persona) throw new ApiError('not_found')
+  return { output: shown(persona) }
+}
+
+/** `DELETE /personas/{uuid}`: for good; a second time it is not found. */
+export const remove: Handler<'personas.delete'> = async ({ input, principal, store }) => {
+  const dropped = await store.transaction((tx) => tx.dropPersona(principal.workspace.id, input.uuid))
+  if (!dropped) throw new ApiError('not_found')
+  return { output: { message: 'Persona deleted' } }
+}
+
+const shown = (persona: Persona): OutputOf<'personas.get'> => ({
+  id: persona.id,
+  name: persona.name,
+  job_titles: [...persona.jobTitles],
+  excluded_job_titles: [...persona.excludedJobTitles],
+  functions: [...persona.functions],
+  seniority_levels: [...persona.seniorityLevels],
+  created_at: new Date(persona.createdAt).toISOString(),
+  updated_at: new Date(persona.updatedAt).toISOString(),
+})

@@ -1,0 +1,56 @@
+import type { Persona, Place, Reads, Slice, Transaction } from '../engine/ports.js'
+import type { Connection, Value } from './driver.js'
+import { fromRow, insertOf, personaColumns, type Row, selectList } from './rows.js'
+
+const personaList = selectList(personaColumns)
+const personaInsert = insertOf('personas', personaColumns)
+const secretSql = 'SELECT secret FROM cursor_secrets WHERE workspace_id = ?'
+const keepSecretSql =
+  'INSERT INTO cursor_secrets (workspace_id, secret) VALUES (?, ?) ON CONFLICT (workspace_id) DO NOTHING'
+
+/** Questions about what a workspace has saved, and the secret of its cursors. */
+export function savedReads(connection: Connection) {
+  return {
+    persona: async (workspaceId, id) => {
+      const sql = `SELECT ${personaList} FROM personas WHERE workspace_id = ? AND id = ?`
+      const row = await connection.get<Row>(sql, workspaceId, id)
+      return row && fromRow<Persona>(personaColumns, row)
+    },
+    personas: async (workspaceId, slice) => {
+      const { sql, values } = newestFirst(`SELECT ${personaList} FROM personas WHERE workspace_id = ?`, slice)
+      const rows = await connection.all<Row>(sql, workspaceId, ...values)
+      return rows.map((row) => fromRow<Persona>(personaColumns, row))
+    },
+    countPersonas: async (workspaceId) => {
+      const sql = 'SELECT COUNT(*) AS total FROM personas WHERE workspace_id = ?'
+      return (await connection.get<{ total: number }>(sql, workspaceId))?.total ?? 0
+    },
+    cursorSecret: async (workspaceId) =>
+      (await connection.get<{ secret: string }>(secretSql, workspaceId))?.secret,
+  } satisfies Partial<Reads>
+}
+
+/** Changes to what a workspace has saved. */
+export function savedWrites(connection: Connection) {
+  return {
+    addPersona: async (persona) => {
+      await connection.run(personaInsert.sql, ...personaInsert.values(persona))
+    },
+    dropPersona: async (workspaceId, id) =>
+      (await connection.run('DELETE FROM personas WHERE workspace_id = ? AND id = ?', workspaceId, id)) > 0,
+    keepCursorSecret: async (workspaceId, secret) => {
+      await connection.run(keepSecretSql, workspaceId, secret)
+      return (await connection.get<{ secret: string }>(secretSql, workspaceId))?.secret ?? secret
+    },
+  } satisfies Partial<Transaction>
+}
+
+/** A select's rows, newest first, from a place on; equal moments are told apart by id. */
+function newestFirst(select: string, { after, skip, limit }: Slice): { sql: string; values: Value[] } {
+  const where = after ? ' AND (created_at, id) < (?, ?)' : ''
+  const from = (place: Place): Value[] => [place.createdAt, place.id]
+  return {
+    sql: `${select}${where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`,
+    values: [...(after ? from(after) : []), limit, skip],
+  }
+}

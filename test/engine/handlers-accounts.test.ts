@@ -1,0 +1,165 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { openBench } from '../helpers/engine.js'
+
+const known = { company_domain: 'known.example' }
+const unknown = { company_domain: 'ghost.example' }
+const react = { name: 'React', slug: 'react', confidence: 0.9 }
+
+interface Hiring {
+  readonly total_jobs: number
+  readonly truncated: boolean
+  readonly jobs: readonly { readonly description: string }[]
+}
+
+describe('hiring', () => {
+  it('answers and charges what exists, is wanted and can be paid, and says when credits kept jobs back', async () => {
+    const bench = await openBench()
+    const cases = fc.tuple(
+      fc.integer({ min: 0, max: 120 }),
+      fc.integer({ min: 0, max: 150 }),
+      fc.integer({ min: 1, max: 100 }),
+    )
+    await fc.assert(
+      fc.asyncProperty(cases, async ([balance, available, limit]) => {
+        await bench.admin.setCredits(balance)
+        bench.source.openJobs = available
+        bench.clock.advance(1_000)
+        const { status, body, credits } = await bench.call('accounts.hiring', { ...known, limit })
+        if (balance === 0) return void expect([status, credits]).toEqual([402, 0])
+        const { total_jobs, truncated, jobs } = body as Hiring
+        const delivered = Math.min(available, limit, balance)
+        expect({ status, total_jobs, jobs: jobs.length, credits, truncated }).toEqual({
+          status: 200,
+          total_jobs: available,
+          jobs: delivered,
+          credits: delivered,
+          truncated: delivered < Math.min(available, limit),
+        })
+        expect(await bench.balance()).toBe(balance - delivered)
+      }),
+      { seed: 404, numRuns: 500 },
+    )
+  })
+
+  it('is clipped by the weekly allowance as by the balance', async () => {
+    const bench = await openBench()
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 7 })
+    bench.source.openJobs = 20
+    const first = await bench.call('accounts.hiring', { ...known, limit: 5 })
+    expect(first).toMatchObject({ credits: 5, body: { truncated: false } })
+    const second = await bench.call('accounts.hiring', { ...known, limit: 5 })
+    expect(second).toMatchObject({ credits: 2, body: { total_jobs: 20, truncated: true } })
+    expect((await bench.call('accounts.hiring', known)).status).toBe(403)
+  })
+
+  it('answers an empty list of a company without jobs, and 404 of an unknown one, both free', async () => {
+    const bench = await openBench()
+    expect(await bench.call('accounts.hiring', known)).toMatchObject({
+      status: 200,
+      body: { total_jobs: 0, truncated: false, jobs: [] },
+      credits: 0,
+    })
+    expect(await bench.call('accounts.hiring', unknown)).toMatchObject({
+      status: 404,
+      body: { error: 404, message: 'No company found' },
+      credits: 0,
+    })
+    expect(await bench.balance()).toBe(1_000)
+  })
+
+  it('cuts descriptions of more than 300 characters unless they are wanted whole', async () => {
+    const bench = await openBench()
+    bench.source.openJobs = 3
+    const lengths = async (more: Record<string, unknown>) =>
+      ((await bench.call('accounts.hiring', { ...known, ...more })).body as Hiring).jobs.map(
+        ({ description }) => [[...description].length, description.endsWith('…')],
+      )
+    expect(await lengths({})).toEqual([
+      [299, false],
+      [300, false],
+      [301, true],
+    ])
+    expect(await lengths({ full_description: true })).toEqual([
+      [299, false],
+      [300, false],
+      [301, false],
+    ])
+  })
+
+  it('cuts no character in two', async () => {
+    const bench = await openBench()
+    bench.source.openJobs = 1
+    bench.source.letter = '🎈'
+    const { body } = await bench.call('accounts.hiring', known)
+    expect((body as Hiring).jobs[0]?.description).toBe('🎈'.repeat(299))
+    bench.source.openJobs = 3
+    const more = (await bench.call('accounts.hiring', known)).body as Hiring
+    expect(more.jobs[2]?.description).toBe(`${'🎈'.repeat(300)}…`)
+  })
+
+  it('charges once for two calls with one key', async () => {
+    const bench = await openBench()
+    bench.source.openJobs = 4
+    const options = { idempotencyKey: 'once' }
+    const first = await bench.call('accounts.hiring', known, options)
+    const second = await bench.call('accounts.hiring', known, options)
+    expect([first.credits, second.credits, second.body]).toEqual([4, 0, first.body])
+    expect(await bench.balance()).toBe(996)
+  })
+})
+
+describe('stack', () => {
+  it('costs 3 credits of a company that uses something', async () => {
+    const bench = await openBench()
+    bench.source.uses = [react]
+    expect(await bench.call('accounts.stack', known)).toMatchObject({
+      status: 200,
+      body: { technologies: ['React'], technologies_with_confidence: [react] },
+      credits: 3,
+    })
+  })
+
+  it('costs nothing where nothing is known of a company, or the company is unknown', async () => {
+    const bench = await openBench()
+    const none = { technologies: [], technologies_with_confidence: [] }
+    expect(await bench.call('accounts.stack', known)).toMatchObject({ status: 200, body: none, credits: 0 })
+    expect(await bench.call('accounts.stack', unknown)).toMatchObject({ status: 404, credits: 0 })
+    expect(await bench.balance()).toBe(1_000)
+  })
+})
+
+describe('headcount', () => {
+  it('has the evolution, and with live: false only the headcount of now', async () => {
+    const bench = await openBench()
+    expect((await bench.call('accounts.headcount', known)).body).toHaveProperty([
+      'All',
+      '3_months_evolution',
+      'base_headcount',
+    ])
+    const { body } = await bench.call('accounts.headcount', { ...known, live: false })
+    expect(body).toEqual({ All: { current_headcount: 10 } })
+  })
+
+  it('answers 404 of an unknown company', async () => {
+    const bench = await openBench()
+    expect((await bench.call('accounts.headcount', unknown)).status).toBe(404)
+  })
+})
+
+describe('count profiles', () => {
+  const company_network_url = 'https://www.network.example/company/known'
+
+  it('gives the total and the filters back as they were given', async () => {
+    const bench = await openBench()
+    bench.source.people = 12
+    const filters = { title_to_include: ['CTO'], excluded_locations: ['FR'] }
+    const { body } = await bench.call('accounts.count_profiles', { company_network_url, ...filters })
+    expect(body).toEqual({ total: 12, title_to_exclude: [], included_locations: [], ...filters })
+  })
+
+  it('answers 404 of an unknown company', async () => {
+    const bench = await openBench()
+    expect((await bench.call('accounts.count_profiles', { company_network_id: '7' })).status).toBe(404)
+  })
+})

@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest'
+import { openBench } from '../helpers/engine.js'
+
+const ada = 'https://www.network.example/in/ada'
+
+describe('leads.enrich', () => {
+  it('answers the person for one credit', async () => {
+    const bench = await openBench()
+    const reply = await bench.call('leads.enrich', { network_url: ada })
+    expect(reply).toMatchObject({
+      status: 200,
+      body: { id: expect.any(String), first_name: 'ada' },
+      credits: 1,
+    })
+    expect(await bench.balance()).toBe(999)
+  })
+
+  it.each([
+    [{ first_name: 'Bob', last_name: 'Known', domain: 'known.example' }, 200],
+    [{ first_name: 'Bob', last_name: 'Known', company_name: 'Known' }, 404],
+    [{ first_name: 'Bob', last_name: 'Known' }, 400],
+    [{ linkedin_url: ada }, 200],
+  ])('takes %j: %i', async (input, status) => {
+    const bench = await openBench()
+    expect((await bench.call('leads.enrich', input)).status).toBe(status)
+  })
+
+  it('charges nothing where nobody is found', async () => {
+    const bench = await openBench()
+    const reply = await bench.call('leads.enrich', { network_url: `${ada}-2` })
+    expect(reply).toMatchObject({ status: 404, body: { error: 'No person found' }, credits: 0 })
+    expect(await bench.balance()).toBe(1_000)
+  })
+
+  it('omits address, its status and phones with live: false, and nothing else', async () => {
+    const bench = await openBench()
+    const full = (await bench.call('leads.enrich', { network_url: ada })).body as Record<string, unknown>
+    const { body, credits } = await bench.call('leads.enrich', { network_url: ada, live: false })
+    const { most_probable_email, most_probable_email_status, phones, ...rest } = full
+    expect([most_probable_email, most_probable_email_status, phones]).not.toContain(undefined)
+    expect(body).toEqual(rest)
+    expect(credits).toBe(1)
+  })
+
+  it.each([
+    ['2024-01-15', 0, 0],
+    ['2024-02-14', 0, 0],
+    ['2024-02-15', 0, 1],
+    ['2025-01-14', 0, 11],
+    ['2026-03-10', 2, 1],
+    ['2023-12-31', 0, 0],
+  ])('counts the terms on %s as %i years and %i months', async (day, years, months) => {
+    const bench = await openBench()
+    bench.clock.set(`${day}T12:00:00Z`)
+    const { body } = await bench.call('leads.enrich', { network_url: ada })
+    expect(body).toMatchObject({
+      years_in_position: years,
+      months_in_position: months,
+      years_in_company: years,
+      months_in_company: months,
+    })
+  })
+
+  it('counts the terms by the clock of the engine', async () => {
+    const bench = await openBench()
+    await bench.admin.setClock(Date.parse('2027-01-20T00:00:00Z'), true)
+    const { body } = await bench.call('leads.enrich', { network_url: ada })
+    expect(body).toMatchObject({ years_in_position: 3, months_in_position: 0 })
+  })
+})
+
+describe('the terms of a person', () => {
+  const enriched = async (given: object) => {
+    const bench = await openBench()
+    const known = bench.source.person({ url: ada })
+    bench.source.person = () => known && { ...known, ...given }
+    return (await bench.call('leads.enrich', { network_url: ada })).body
+  }
+
+  it('in the company are those given where they are longer than the position', async () => {
+    expect(await enriched({ years_in_company: 7, months_in_company: 2 })).toMatchObject({
+      years_in_position: 2,
+      months_in_position: 1,
+      years_in_company: 7,
+      months_in_company: 2,
+    })
+  })
+
+  it('in the company are never shorter than those in the position', async () => {
+    expect(await enriched({ years_in_company: 1, months_in_company: 11 })).toMatchObject({
+      years_in_company: 2,
+      months_in_company: 1,
+    })
+  })
+
+  it('are those given where the position has no beginning', async () => {
+    const given = {
+      years_in_position: 4,
+      months_in_position: null,
+      years_in_company: null,
+      months_in_company: null,
+    }
+    expect(await enriched({ ...given, current_position: null })).toMatchObject(given)
+  })
+})
+
+describe('contacts.reverse_lookup', () => {
+  it('answers the whole person for one credit, with the terms of today', async () => {
+    const bench = await openBench()
+    const reply = await bench.call('contacts.reverse_lookup', { email: 'bob@known.example' })
+    expect(reply).toMatchObject({
+      status: 200,
+      body: { first_name: 'bob', most_probable_email: 'bob@known.example', years_in_position: 2 },
+      credits: 1,
+    })
+  })
+
+  it('charges nothing where nobody is found', async () => {
+    const bench = await openBench()
+    const reply = await bench.call('contacts.reverse_lookup', { email: 'bob@unknown.example' })
+    expect(reply).toMatchObject({ status: 404, body: { error: 'No person found' }, credits: 0 })
+    expect(await bench.balance()).toBe(1_000)
+  })
+})
+
+describe('messenger.validate', () => {
+  const [reachable, other, unreachable] = ['+33639980001', '+33639980011', '+33639980002']
+
+  it('answers in the order given, at engine time, and charges for the reachable', async () => {
+    const bench = await openBench()
+    const numbers = [unreachable, other, reachable]
+    const checked_at = '2026-03-10T12:00:00.000Z'
+    expect(await bench.call('messenger.validate', { phone_numbers: numbers })).toMatchObject({
+      status: 200,
+      body: {
+        results: [
+          { phone_number: unreachable, reachable: false, checked_at },
+          { phone_number: other, reachable: true, checked_at },
+          { phone_number: reachable, reachable: true, checked_at },
+        ],
+      },
+      credits: 2,
+    })
+    expect(await bench.balance()).toBe(998)
+  })
+
+  it('takes one number', async () => {
+    const bench = await openBench()
+    const { body, credits } = await bench.call('messenger.validate', { phone_number: unreachable })
+    expect(body).toMatchObject({ results: [{ phone_number: unreachable, reachable: false }] })
+    expect(credits).toBe(0)
+  })
+
+  it('is paid once for a number that stands there twice', async () => {
+    const bench = await openBench()
+    const reply = await bench.call('messenger.validate', { phone_numbers: [reachable, reachable] })
+    expect(reply).toMatchObject({ body: { results: [{}, {}] }, credits: 1 })
+  })
+
+  it('refuses before the work what a wholly reachable answer would cost too much', async () => {
+    const bench = await openBench()
+    await bench.admin.setCredits(1)
+    const reply = await bench.call('messenger.validate', { phone_numbers: [unreachable, other] })
+    expect(reply).toMatchObject({ status: 402, credits: 0 })
+    expect(bench.source.asked).toBe(0)
+  })
+
+  it.each([
+    [{ phone_numbers: ['0639980001'] }, 422],
+    [{ phone_numbers: Array.from({ length: 101 }, () => '+33639980001') }, 422],
+    [{}, 400],
+  ])('refuses %j', async (input, status) => {
+    const bench = await openBench()
+    expect((await bench.call('messenger.validate', input)).status).toBe(status)
+  })
+})

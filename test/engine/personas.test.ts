@@ -1,0 +1,259 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { CallOptions, Input } from '../../src/api/caller.js'
+import type { OperationId } from '../../src/api/table.js'
+import { type Bench, openBench } from '../helpers/engine.js'
+
+type Shown = { id: string; name: string }
+
+/** Calls with the clock a minute on, so that no request limit is met. */
+const call = (bench: Bench, id: OperationId, input: Input, options?: CallOptions) => {
+  bench.clock.advance(60_000)
+  return bench.call(id, input, options)
+}
+
+const created = async (bench: Bench, name: string, options?: CallOptions) =>
+  (await call(bench, 'personas.create', { name }, options)).body as Shown
+
+const names = (body: unknown) => (body as { personas: Shown[] }).personas.map(({ name }) => name)
+
+/** The key of a second workspace. */
+async function secondKey(bench: Bench): Promise<string> {
+  await bench.admin.createWorkspace('Second')
+  await bench.admin.useWorkspace('Second')
+  await bench.admin.addMember({ email: 'eve@localhost' })
+  return (await bench.admin.createKey({ member: 'eve@localhost' })).key
+}
+
+const notFound = { status: 404, body: { error: 'Not found' }, credits: 0 }
+
+describe('a persona', () => {
+  it('is answered as it was created, and costs nothing', async () => {
+    const bench = await openBench()
+    const given = {
+      name: ' Buyers ',
+      job_titles: ['Head of Sales'],
+      functions: ['25'],
+      seniority_levels: ['220'],
+    }
+    const reply = await bench.call('personas.create', given)
+    const { id } = reply.body as Shown
+    const body = {
+      ...{ id, name: 'Buyers', job_titles: ['Head of Sales'], excluded_job_titles: [] },
+      ...{ functions: ['25'], seniority_levels: ['220'] },
+      ...{ created_at: '2026-03-10T12:00:00.000Z', updated_at: '2026-03-10T12:00:00.000Z' },
+    }
+    expect([reply.status, reply.body, reply.credits]).toEqual([201, body, 0])
+    expect(await bench.call('personas.get', { uuid: id })).toMatchObject({ status: 200, body })
+    expect(await bench.balance()).toBe(1_000)
+  })
+
+  it('is created once under one idempotency key', async () => {
+    const bench = await openBench()
+    const one = await bench.call('personas.create', { name: 'Buyers' }, { idempotencyKey: 'k' })
+    const two = await bench.call('personas.create', { name: 'Buyers' }, { idempotencyKey: 'k' })
+    expect([two.status, two.body]).toEqual([201, one.body])
+    expect(names((await bench.call('personas.list', {})).body)).toEqual(['Buyers'])
+  })
+
+  it('leaves nothing when its creation is refused', async () => {
+    const bench = await openBench()
+    const refused = [{}, { name: ' ' }, { name: 'x', functions: ['999'] }, { name: 'x', job_titles: [''] }]
+    for (const input of refused) {
+      const { status } = await bench.call('personas.create', input)
+      expect([input, [400, 422].includes(status)]).toEqual([input, true])
+    }
+    expect((await bench.call('personas.list', {})).body).toEqual({
+      personas: [],
+      pagination: { page: 1, per_page: 100, total_count: 0, has_more: false },
+    })
+  })
+
+  it('has an id and moments of the server, whatever is sent', async () => {
+    const bench = await openBench()
+    const sent = { name: 'x', id: 'mine', workspace_id: 'other', created_at: '1999-01-01T00:00:00Z' }
+    const { body } = await bench.call('personas.create', sent)
+    expect(body).toMatchObject({ created_at: '2026-03-10T12:00:00.000Z' })
+    expect((body as Shown).id).not.toBe('mine')
+  })
+
+  it('is deleted for good', async () => {
+    const bench = await openBench()
+    const { id } = await created(bench, 'Buyers')
+    const reply = await bench.call('personas.delete', { uuid: id })
+    expect(reply).toMatchObject({ status: 200, body: { message: 'Persona deleted' } })
+    expect(await bench.call('personas.get', { uuid: id })).toMatchObject(notFound)
+    expect(await bench.call('personas.delete', { uuid: id })).toMatchObject(notFound)
+  })
+
+  it('that is unknown, of another workspace or no uuid is not found alike', async () => {
+    const bench = await openBench()
+    const { id } = await created(bench, 'Buyers')
+    const apiKey = await secondKey(bench)
+    const ids = [id, crypto.randomUUID(), 'x', '../x', '%00', "' OR 1=1 --", 'a'.repeat(201), ' ']
+    for (const operation of ['personas.get', 'personas.delete'] as const)
+      for (const uuid of ids) {
+        const { headers, ...reply } = await call(bench, operation, { uuid }, { apiKey })
+        expect([operation, uuid, reply]).toEqual([operation, uuid, notFound])
+      }
+    expect(names((await bench.call('personas.list', {}, { apiKey })).body)).toEqual([])
+    expect((await bench.call('personas.get', { uuid: id })).status).toBe(200)
+  })
+
+  it('P26: exists in its workspace from its creation to its deletion, and nowhere else', async () => {
+    const bench = await openBench()
+    const keys = [bench.key, await secondKey(bench)]
+    const made: { id: string; owner: number; alive: boolean }[] = []
+    const step = fc.record({
+      does: fc.constantFrom('create', 'get', 'delete'),
+      as: fc.nat(1),
+      which: fc.nat(),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        for (const { does, as, which } of steps) {
+          const options = { apiKey: keys[as] }
+          const one = made[which % Math.max(1, made.length)]
+          if (does === 'create' || !one) {
+            const { id } = await created(bench, 'x', options)
+            made.push({ id, owner: as, alive: true })
+            continue
+          }
+          const found = one.alive && one.owner === as
+          const operation = does === 'get' ? 'personas.get' : 'personas.delete'
+          const { status } = await call(bench, operation, { uuid: one.id }, options)
+          expect([does, status]).toEqual([does, found ? 200 : 404])
+          if (does === 'delete' && found) one.alive = false
+        }
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
+
+interface Pagination {
+  page?: number
+  per_page: number
+  total_count: number
+  has_more: boolean
+  next_cursor?: string
+}
+
+const paged = async (bench: Bench, input: Input, options?: CallOptions) =>
+  (await call(bench, 'personas.list', input, options)).body as { personas: Shown[]; pagination: Pagination }
+
+async function withPersonas(count: number): Promise<Bench> {
+  const bench = await openBench()
+  for (let at = 0; at < count; at++) await created(bench, `${at}`)
+  return bench
+}
+
+describe('pages', () => {
+  it('come newest first, by number or by cursor', async () => {
+    const bench = await withPersonas(5)
+    const first = await paged(bench, { per_page: 2 })
+    expect(names(first)).toEqual(['4', '3'])
+    const { next_cursor = '', ...rest } = first.pagination
+    expect(rest).toEqual({ page: 1, per_page: 2, total_count: 5, has_more: true })
+    const second = await paged(bench, { per_page: 2, cursor: next_cursor })
+    expect([names(second), second.pagination.page]).toEqual([['2', '1'], undefined])
+    expect(second.pagination).not.toHaveProperty('page')
+    const last = await paged(bench, { per_page: 2, page: 3 })
+    expect(last).toMatchObject({ personas: [{ name: '0' }], pagination: { page: 3 } })
+    expect(last.pagination).toEqual({ page: 3, per_page: 2, total_count: 5, has_more: false })
+  })
+
+  it('take more than 500 rows as 500, and say so', async () => {
+    const bench = await openBench()
+    expect((await paged(bench, { per_page: 501 })).pagination.per_page).toBe(500)
+    expect((await paged(bench, { per_page: '9000' })).pagination.per_page).toBe(500)
+  })
+
+  it('behind the last are empty, however far', async () => {
+    const bench = await withPersonas(1)
+    const { personas, pagination } = await paged(bench, { page: Number.MAX_SAFE_INTEGER, per_page: 500 })
+    expect([personas, pagination.has_more, pagination.total_count]).toEqual([[], false, 1])
+  })
+
+  it.each([
+    [{ per_page: 0 }, 422],
+    [{ per_page: -1 }, 422],
+    [{ per_page: 1.5 }, 422],
+    [{ page: 0 }, 422],
+    [{ cursor: 'x', page: 1 }, 400],
+    [{ cursor: '' }, 400],
+    [{ cursor: 'x'.repeat(5_000) }, 400],
+  ])('are refused for %j', async (input, status) => {
+    const bench = await openBench()
+    expect((await bench.call('personas.list', input)).status).toBe(status)
+  })
+})
+
+/** Rows put beneath the engine, and what a walk must meet of them. */
+class Model {
+  readonly rows = new Map<string, number>()
+  readonly due = new Set<string>()
+  readonly met: string[] = []
+  readonly #bench: Bench
+
+  constructor(bench: Bench) {
+    this.#bench = bench
+  }
+
+  /** A row that comes behind the last one met is due; before the first page all are. */
+  async add(createdAt: number): Promise<void> {
+    const id = crypto.randomUUID()
+    const last = this.met.at(-1)
+    const moment = last === undefined ? Number.POSITIVE_INFINITY : (this.#moments.get(last) ?? 0)
+    if (createdAt < moment || (createdAt === moment && id < (last ?? ''))) this.due.add(id)
+    this.rows.set(id, createdAt)
+    this.#moments.set(id, createdAt)
+    const { workspaceId } = this.#bench
+    const lists = { jobTitles: [], excludedJobTitles: [], functions: [], seniorityLevels: [] }
+    const persona = { id, workspaceId, name: id, ...lists, createdAt, updatedAt: createdAt }
+    await this.#bench.store.transaction((tx) => tx.addPersona(persona))
+  }
+
+  async drop(which: number): Promise<void> {
+    const id = [...this.rows.keys()][which % Math.max(1, this.rows.size)]
+    if (id === undefined) return
+    await this.#bench.store.transaction((tx) => tx.dropPersona(this.#bench.workspaceId, id))
+    this.rows.delete(id)
+    if (!this.met.includes(id)) this.due.delete(id)
+  }
+
+  /** Moments of all rows there ever were. */
+  readonly #moments = new Map<string, number>()
+}
+
+/** A change between two pages: a row at one of few moments, or the deletion of one. */
+const change = fc.oneof(fc.record({ at: fc.nat(3) }), fc.record({ drops: fc.nat() }))
+const walk = fc.record({
+  start: fc.array(fc.nat(3), { maxLength: 40 }),
+  perPage: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 500 })),
+  between: fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 12 }),
+})
+
+type Walk = typeof walk extends fc.Arbitrary<infer T> ? T : never
+
+async function walked({ start, perPage, between }: Walk): Promise<void> {
+  const bench = await openBench()
+  const model = new Model(bench)
+  for (const at of start) await model.add(at)
+  for (let at = 0, place: Input = {}; ; at++) {
+    const { personas, pagination } = await paged(bench, { per_page: perPage, ...place })
+    model.met.push(...personas.map(({ id }) => id))
+    expect(pagination.total_count).toBe(model.rows.size)
+    expect(pagination.has_more).toBe(pagination.next_cursor !== undefined)
+    if (!pagination.has_more) break
+    place = { cursor: pagination.next_cursor }
+    for (const one of between[at] ?? []) await ('at' in one ? model.add(one.at) : model.drop(one.drops))
+  }
+  expect([...model.met].sort()).toEqual([...model.due].sort())
+}
+
+describe('P23: stable walk', () => {
+  it('meets every row that stays exactly once, and those added behind the cursor', async () => {
+    await fc.assert(fc.asyncProperty(walk, walked), { numRuns: 200 })
+  }, 60_000)
+})
