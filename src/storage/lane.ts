@@ -138,9 +138,18 @@ export class Lane {
     }
   }
 
+  /** What cannot be undone here is refused by the next BEGIN; the works that wait must be told either way. */
+  #undo(): void {
+    try {
+      this.#track.rollback()
+    } catch {
+      // The error that led here is the one to tell.
+    }
+  }
+
   /** Undoes a failed group. A lone work takes the error; several run again one by one. */
   async #apart(jobs: readonly Job[], error: unknown): Promise<void> {
-    this.#track.rollback()
+    this.#undo()
     if (jobs.length === 1) {
       jobs[0]?.reject(error)
       return
