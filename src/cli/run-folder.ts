@@ -30,8 +30,10 @@ export async function openRunFolder(context: Context): Promise<RunFolder> {
   return { path, database }
 }
 
-/** A run marks itself as alive at once; a folder that is this old and was never marked belongs to none. */
+/** A folder that is this old and was never marked belongs to no run. */
 const unmarkedForMs = 3_600_000
+/** Making the mark takes a few steps; whoever asked between two of them would find a living run dead. */
+const beginningForMs = 60_000
 
 async function removeLeftovers(context: Context, own: string): Promise<void> {
   const folders = (await readdir(runsOf(context))).map((name) => join(runsOf(context), name))
@@ -46,7 +48,7 @@ async function removeIfDead(folder: string, now: number): Promise<void> {
   const marked = await stat(database)
     .then(({ size }) => size > 0)
     .catch(() => false)
-  if (!marked && now - (await stat(folder)).mtimeMs < unmarkedForMs) return
+  if (now - (await stat(folder)).mtimeMs < (marked ? beginningForMs : unmarkedForMs)) return
   const { whileUnused } = await import('../storage/exclusive.js')
   const { rmSync } = await import('node:fs')
   whileUnused(database, () => rmSync(folder, { recursive: true, force: true }))

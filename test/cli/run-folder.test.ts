@@ -17,6 +17,10 @@ async function leave(name: string): Promise<string> {
   return join(runs(), name)
 }
 
+const minutesAgo = (minutes: number) => Date.now() / 1_000 - 60 * minutes
+
+const aged = (path: string) => utimes(path, minutesAgo(2), minutesAgo(2))
+
 async function runBatch(): Promise<void> {
   await writeFile(join(home, 'in.csv'), 'domain\na.example\n')
   const caller = answering({ body: { name: 'A' }, credits: 1 })
@@ -35,22 +39,27 @@ describe('the folder of a run', () => {
     const killed = await leave('killed')
     await (await opened(killed)).close()
     await writeFile(join(killed, 'stdin.csv'), 'domain\n')
+    await aged(killed)
     await runBatch()
     expect(await readdir(runs())).toEqual([])
   })
 
   it('stays while its process lives', async () => {
-    const database = await opened(await leave('alive'))
+    const alive = await leave('alive')
+    const database = await opened(alive)
+    await aged(alive)
     await runBatch()
     expect(await readdir(runs())).toEqual(['alive'])
     await database.close()
   })
 
   it('stays while it may be a run that only begins', async () => {
+    // Its database exists and nobody has read it yet: nothing tells it from a dead one but its age.
+    await (await opened(await leave('opening'))).close()
     await leave('new')
     await leave('old')
     await utimes(join(runs(), 'old'), 1, 1)
     await runBatch()
-    expect(await readdir(runs())).toEqual(['new'])
+    expect(await readdir(runs())).toEqual(['new', 'opening'])
   })
 })
