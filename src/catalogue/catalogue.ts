@@ -6,18 +6,23 @@ import { accountOf } from './account.js'
 import { countProfiles } from './count-profiles.js'
 import { headcountOf } from './evolution.js'
 import { exportRecords } from './export.js'
+import { countFound, find } from './finders.js'
 import { jobsOf } from './hiring.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
+import { findLocations } from './locations.js'
 import { type Candidate, matchCompany } from './match.js'
 import { reachableNumbers } from './messenger.js'
 import { matchEmail, matchPerson } from './person-match.js'
 import { personOf } from './person-record.js'
+import { providersOver } from './providers.js'
 import type { ImportReport } from './report.js'
 import { migrations } from './schema.js'
+import { searchAt, urlOf } from './search-url.js'
 import { stackOf } from './stack.js'
 import { countAll, type Stats } from './stats.js'
 import { findTechnologies } from './technologies.js'
+import { titlesLike } from './titles.js'
 
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
 export interface Catalogue extends Source {
@@ -76,6 +81,13 @@ export async function openCatalogue(
       }),
     reachable: (numbers) => driver.read((connection) => reachableNumbers(connection, numbers)),
     technologies: (query, limit) => driver.read((connection) => findTechnologies(connection, query, limit)),
+    count: (search, now) => driver.read((connection) => countFound(connection, search, now)),
+    find: (search, span) => driver.read((connection) => find(connection, search, span)),
+    searchAt,
+    urlOf,
+    locations: findLocations,
+    titlesLike: (title, limit) => driver.read((connection) => titlesLike(connection, title, limit)),
+    providers: () => providersOver(driver),
     // Reading files is loaded with the first file.
     importFile: async (kind, bytes, options = {}) =>
       (await import('./import.js')).importFile(kind, bytes, options, ports),

@@ -100,5 +100,12 @@ function lazySource(catalogue: () => Promise<Catalogue>): Source {
     headcount: async (query, departments) => (await catalogue()).headcount(query, departments),
     countProfiles: async (query, filters) => (await catalogue()).countProfiles(query, filters),
     jobs: async (query, filters, limit, now) => (await catalogue()).jobs(query, filters, limit, now),
+    count: async (search, now) => (await catalogue()).count(search, now),
+    find: async (search, span) => (await catalogue()).find(search, span),
+    searchAt: async (url, of) => (await catalogue()).searchAt(url, of),
+    urlOf: async (search) => (await catalogue()).urlOf(search),
+    locations: async (name, source) => (await catalogue()).locations(name, source),
+    titlesLike: async (title, limit) => (await catalogue()).titlesLike(title, limit),
+    providers: async () => (await catalogue()).providers(),
   }
 }

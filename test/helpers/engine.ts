@@ -7,11 +7,17 @@ import type {
   Account,
   Clock,
   CompanyQuery,
+  Found,
   Ids,
   Job,
   Person,
   PersonQuery,
+  Provider,
+  RecordOf,
+  Search,
+  SearchKind,
   Source,
+  Span,
   Store,
   TechnologyUse,
 } from '../../src/engine/ports.js'
@@ -206,6 +212,53 @@ export class TestSource implements Source {
   async jobs(query: CompanyQuery, _filters: unknown, limit: number) {
     const jobs = Array.from({ length: Math.min(limit, this.openJobs) }, (_, at) => jobOf(at, this.letter))
     return (await this.company(query)) && { total: this.openJobs, jobs }
+  }
+
+  /** How many records every search finds, and what they are. */
+  matches = 0
+  record = (_search: Search, ordinal: number): unknown => ({ account: accountOf(`known-${ordinal}.example`) })
+
+  async count() {
+    this.asked++
+    await this.before({})
+    return this.matches
+  }
+
+  async find<K extends SearchKind>(
+    search: Search<K>,
+    { limit, after = '0' }: Span,
+  ): Promise<Found<RecordOf<K>>> {
+    this.asked++
+    await this.before({})
+    const from = Number(after)
+    const to = Math.min(this.matches, from + limit)
+    const records = Array.from(
+      { length: to - from },
+      (_, at) => this.record(search, from + at) as RecordOf<K>,
+    )
+    return to < this.matches ? { records, next: String(to) } : { records }
+  }
+
+  searchAt(_url: string, of: 'companies' | 'people'): Search<'companies' | 'people'> {
+    return { kind: of, filters: { keyword: 'known' } }
+  }
+
+  urlOf() {
+    return 'https://www.network.example/sales/search/people?query=(keywords:known)'
+  }
+
+  locations(name: string) {
+    return [{ id: `known:${name}`, name }]
+  }
+
+  titlesLike() {
+    return []
+  }
+
+  ladder: readonly Provider[] = []
+
+  providers() {
+    return this.ladder
   }
 }
 
