@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { load } from '../bin/load.js'
+import { writePlaces } from './places.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
@@ -30,6 +31,7 @@ const shared = {
 
 try {
   await Promise.all([buildProgram(), buildLibrary(), ...Object.entries(vendored).map(buildPackage)])
+  await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))
   await warmUp()
   await rm(dist, { recursive: true, force: true })
   await rename(fresh, dist)

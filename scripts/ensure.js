@@ -3,7 +3,15 @@ import { readFileSync, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { isMain, npm, root, run } from './run.js'
 
-const sources = ['src', 'bin', 'scripts/build.js', 'package.json', 'package-lock.json']
+const sources = [
+  'src',
+  'bin',
+  'scripts/build.js',
+  'scripts/places.js',
+  'scripts/place-names.js',
+  'package.json',
+  'package-lock.json',
+]
 
 /** Installs and builds where that is needed, says so on stderr, and answers what it did. */
 export async function ensure() {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 const ours: Record<string, readonly string[]> = {
   api: [],
   engine: ['api'],
-  storage: ['api', 'engine/ports'],
+  storage: ['api', 'engine/ports', 'http/inbox'],
   csv: ['api'],
   catalogue: ['api', 'csv', 'engine/ports', 'storage/driver', 'storage/migrate'],
   client: ['api', 'engine/ports'],

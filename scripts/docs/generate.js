@@ -10,14 +10,9 @@ const marker = '<!-- generated:'
 
 /** Every document with generated parts, as it should be now. */
 export async function generatedDocs() {
-  const [{ refresh, render, renderable }, { pending }] = await Promise.all([
-    load('src/reference/markdown.ts'),
-    load('src/engine/pending.ts'),
-  ])
+  const { refresh, render, renderable } = await load('src/reference/markdown.ts')
   const generated = {
     ...Object.fromEntries(renderable.map((name) => [name, render(name)])),
-    pending:
-      pending.length > 0 ? `${pending.map((id) => `\`${id}\``).join(', ')}.` : 'None: all of them work.',
     commands: commandReference(await commandMap()),
   }
   return readdirSync(`${root}docs`)

@@ -57,7 +57,9 @@ const evolution = (months: number) =>
 export const accounts = {
   'accounts.extract': {
     input: z.object({
-      search_url: field.searchUrl('company search', 'Company-search URL of the premium search tool'),
+      search_url: field.searchUrl('companies', 'Company-search URL of the premium search tool', {
+        premium: true,
+      }),
       name: field.text('Name of the import'),
       webhook_url: field.webhookUrl(),
       streaming: field.flag('Deliver each company as it is found'),

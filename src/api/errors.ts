@@ -43,6 +43,7 @@ export const errors = {
   invalid: { status: 422, text: '{reason}', exit: 7, own: true, hint: 'Correct the field.' },
   plan_limit_reached: { status: 422, text: "Can't proceed with the request. Plan limit reached.", exit: 6, own: true, stops: true, hint: 'Wait for the reset (daily at 00:00 UTC, monthly on the 1st): prospect credits shows what is left.' },
   network_session_required: { status: 422, text: 'A valid network session is required, or use live: false', exit: 7, own: true, stops: true, hint: 'Reconnect the session, or add --no-live.' },
+  consent_required: { status: 422, text: 'Personal email enrichment requires consent', exit: 7, own: true, stops: true, hint: 'Record the consent of the member (on the local engine: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.' },
   rate_limited: { status: 429, text: 'Rate limit exceeded. Please wait before retrying.', exit: 8, hint: 'Wait for the time in Retry-After, or raise --max-wait.' },
   network_rate_limited: { status: 429, text: 'Rate limited by the network. Please wait a few hours before retrying.', exit: 8, stops: true, hint: 'Wait a few hours.' },
   headers_too_large: { status: 431, text: 'The request headers are too large', exit: 7, hint: 'Send fewer or shorter headers.' },

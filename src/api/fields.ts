@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { isCountry } from './countries.js'
+import { type SearchPage, searchPageOf } from './network-url.js'
 
 /** Bounds of what a request may hold; a body as a whole is bounded by its size. */
 export const bounds = {
@@ -27,7 +28,9 @@ const wrongKind = (error: string) => ({ error, params: { error: 'bad_request' } 
 const unclean = /[\0\p{Cs}]/u
 const trimmed = z.trim()
 const filled = z.minLength(1, { error: 'must not be empty', abort: true })
-const clean = z.refine<string>((text) => !unclean.test(text), 'must not contain NUL or broken characters')
+/** Whether a database keeps a text as it is. */
+export const isClean = (text: string): boolean => !unclean.test(text)
+const clean = z.refine<string>(isClean, 'must not contain NUL or broken characters')
 const atMost = (max: number) => z.maxLength(max, `must be at most ${max} characters`)
 const string = (...checks: z.core.$ZodCheck<string>[]) => new z.ZodString({ type: 'string', checks })
 
@@ -92,17 +95,26 @@ export const profileUrl = (description: string): z.ZodString =>
     { format: 'uri' },
   )
 
-/** The address of a search on the network; another kind of text is a bad request, as is one of another kind. */
-export const searchUrl = (kind: string, description: string): z.ZodString =>
-  described(
-    string(
-      trimmed,
-      atMost(bounds.searchUrl),
-      z.refine<string>(isWebAddress, wrongKind(`must be a valid ${kind} URL`)),
-    ),
+/** The refusal of a search url of another kind, without the name of its field. */
+export const wrongSearchUrl = (of: SearchPage['of']): string =>
+  `must be a valid ${of === 'companies' ? 'company' : 'people'} search URL`
+
+/** The address of a page of search results on the network; another text or page is a bad request. */
+export const searchUrl = (
+  of: SearchPage['of'],
+  description: string,
+  { premium = false } = {},
+): z.ZodString => {
+  const isPage = (url: string): boolean => {
+    const page = isWebAddress(url) ? searchPageOf(url) : undefined
+    return page?.of === of && (page.premium || !premium)
+  }
+  return described(
+    string(trimmed, atMost(bounds.searchUrl), z.refine<string>(isPage, wrongKind(wrongSearchUrl(of)))),
     description,
     { format: 'uri' },
   )
+}
 
 function isWebhookTarget(url: string): boolean {
   if (!isWebAddress(url)) return false

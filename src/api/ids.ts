@@ -75,3 +75,12 @@ export const companySizes = [
   '5001-10000',
   '10001+',
 ] as const
+
+/** Names of the industries whose ids are known. */
+export const industries: Readonly<Record<string, string>> = {
+  '4': 'Automotive',
+  '6': 'Technology, Information and Internet',
+  '12': 'Education',
+  '43': 'Financial Services',
+  '96': 'Software Development',
+}

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import * as list from './arrays.js'
 import * as field from './fields.js'
 import { companyTypes, years } from './ids.js'
+import { liveOnlyFilters } from './live-only-filters.js'
 import * as record from './records.js'
 import { atLeastOne, badRequest, invalid, isGiven, notTogether, rule } from './rules.js'
 import * as value from './values.js'
@@ -19,16 +20,6 @@ const liveFilters = () => ({
   posted_on_linkedin: field.described(z.boolean(), 'Has posted recently').optional(),
   past_colleague: field.described(z.boolean(), 'Has been a colleague of yours').optional(),
 })
-
-const liveOnly = [
-  'connections_of_profile',
-  'relationship',
-  'follows_your_company',
-  'viewed_your_profile',
-  'with_shared_experiences',
-  'posted_on_linkedin',
-  'past_colleague',
-]
 
 const filters = () => ({
   keyword: field.keyword().optional(),
@@ -71,7 +62,7 @@ const someFilter = () =>
 
 const liveFiltersOnlyLive = () =>
   rule((fields) => {
-    const refused = fields.live === false ? liveOnly.filter((name) => isGiven(fields[name])) : []
+    const refused = fields.live === false ? liveOnlyFilters.filter((name) => isGiven(fields[name])) : []
     return refused.length > 0 ? invalid(`Not available with live: false: ${refused.join(', ')}`) : undefined
   })
 
@@ -105,7 +96,7 @@ const identifiable = () =>
 export const leads = {
   'leads.extract': {
     input: z.object({
-      search_url: field.searchUrl('search', 'Search URL of the network'),
+      search_url: field.searchUrl('people', 'Search URL of the network'),
       name: field.text('Name of the search').optional(),
       webhook_url: field.webhookUrl().optional(),
       ...imports(),

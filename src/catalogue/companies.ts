@@ -1,7 +1,7 @@
-import { companySizes } from '../api/ids.js'
 import type { Connection } from '../storage/driver.js'
 import type { StoredAccount } from './account.js'
 import type { PreparedCompany } from './company.js'
+import { companyColumns, companyValues } from './company-columns.js'
 import { writeHistory } from './headcount.js'
 import { type Candidate, companiesAt } from './match.js'
 import { writeUses } from './technologies.js'
@@ -49,10 +49,10 @@ export async function existingCompany(
   return undefined
 }
 
-const insert = `INSERT INTO companies
-  (domain, network_id, slug, name, country, industry, size, headcount, record, key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-const update = `UPDATE companies SET
-  domain = ?, network_id = ?, slug = ?, name = ?, country = ?, industry = ?, size = ?, headcount = ?, record = ? WHERE key = ?`
+const columnNames = ['domain', 'network_id', 'slug', 'name', ...companyColumns, 'record']
+const insert = `INSERT INTO companies (${columnNames.join(', ')}, key)
+  VALUES (${columnNames.map(() => '?, ').join('')}?)`
+const update = `UPDATE companies SET ${columnNames.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
 
 async function writeRow(
   connection: Connection,
@@ -69,10 +69,7 @@ async function writeRow(
     profiles.find(({ id }) => id !== undefined)?.id ?? existing?.network_id ?? null,
     profiles.find(({ slug }) => slug !== undefined)?.slug ?? existing?.slug ?? null,
     name ?? existing?.name ?? null,
-    account.country ?? null,
-    account.industry_id ?? null,
-    account.employee_range ? companySizes.indexOf(account.employee_range) : null,
-    account.headcount ?? null,
+    ...companyValues(account),
     record,
     key,
   )

@@ -1,15 +1,12 @@
 import type { Headcount } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import type { StoredAccount } from './account.js'
+import { headcountBefore, percentageFrom } from './growth.js'
 import type { HeadcountEntry } from './headcount.js'
 import type { Candidate } from './match.js'
 import { foldText } from './name.js'
 
 type Evolution = NonNullable<Headcount[string]['3_months_evolution']>
-
-/** The headcount of a day is known when one was taken at most so many days before or after. */
-const nearDays = 31
-const dayMs = 86_400_000
 
 const history =
   'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY department, date'
@@ -52,16 +49,6 @@ function evolution(entries: readonly HeadcountEntry[], now: number, months: numb
     base_headcount: base,
     current_headcount: now,
     headcount_gain: base === null ? null : now - base,
-    headcount_gain_percentage: base === null || base === 0 ? null : Math.round(((now - base) / base) * 100),
+    headcount_gain_percentage: percentageFrom(base, now),
   }
-}
-
-/** The headcount so many months before the newest one; null when none was taken about then. */
-function headcountBefore(entries: readonly HeadcountEntry[], months: number): number | null {
-  const then = new Date(entries.at(-1)?.date ?? Number.NaN)
-  then.setUTCMonth(then.getUTCMonth() - months)
-  const distance = ({ date }: HeadcountEntry) => Math.abs(Date.parse(date) - then.getTime()) / dayMs
-  const near = entries.filter((entry) => distance(entry) <= nearDays)
-  const [nearest] = near.sort((a, b) => distance(a) - distance(b))
-  return nearest?.headcount ?? null
 }

@@ -1,5 +1,7 @@
 import type { Connection } from '../storage/driver.js'
+import { headcountBefore, percentageFrom } from './growth.js'
 import type { Given } from './kind.js'
+import { foldText } from './name.js'
 import { date, text, Unreadable, whole } from './values.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
@@ -34,4 +36,24 @@ export async function writeHistory(
       day,
       headcount,
     )
+  await writeGrowth(connection, company)
+}
+
+const history = 'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY date'
+const replace = 'INSERT OR REPLACE INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)'
+
+/** Keeps how many people each department of a company has, and by how many per cent it grew in 12 months. */
+export async function writeGrowth(connection: Connection, company: number): Promise<void> {
+  const byDepartment = new Map<string, HeadcountEntry[]>()
+  for (const entry of await connection.all<HeadcountEntry>(history, company)) {
+    const department = foldText(entry.department)
+    const known = byDepartment.get(department)
+    if (known) known.push(entry)
+    else byDepartment.set(department, [entry])
+  }
+  for (const [department, entries] of byDepartment) {
+    const now = entries.at(-1)?.headcount ?? 0
+    const growth = percentageFrom(headcountBefore(entries, 12), now)
+    await connection.run(replace, company, department, now, growth)
+  }
 }

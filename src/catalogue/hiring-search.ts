@@ -1,12 +1,114 @@
-import { ApiError } from '../api/errors.js'
+import type { HiringFilters, Job } from '../engine/ports.js'
+import type { Connection } from '../storage/driver.js'
+import { accountOf } from './account.js'
+import { countCompanies } from './company-walk.js'
 import type { Finder } from './finder.js'
+import { jobOf } from './hiring.js'
+import { companiesHiring, jobsSought } from './hiring-conditions.js'
+import { type Condition, every } from './phrases.js'
+import { partOf, readPosition } from './position.js'
 
-/** Searches of the kind `hiring`. */
+/** Jobs of one company that a record carries at most. */
+const mostJobs = 100
+
+/**
+ * Companies that look for people, each with the jobs that match: those with the newest such job first, those with undated
+ * ones alone last.
+ */
 export const hiringSearch: Finder<'hiring'> = {
-  count: () => {
-    throw new ApiError('not_implemented')
+  count: async (connection, filters, now) => {
+    const [matches, ...values] = every(jobsSought(filters, now))
+    const hires: Condition = [
+      `EXISTS (SELECT 1 FROM jobs WHERE company = companies.key AND ${matches})`,
+      ...values,
+    ]
+    return await countCompanies(connection, [...companiesHiring(filters), hires])
   },
-  find: () => {
-    throw new ApiError('not_implemented')
+
+  find: async (connection, filters, { limit, after, now }) => {
+    const sought = every(jobsSought(filters, now))
+    const companies = every(companiesHiring(filters))
+    const newest: Newest[] = []
+    for (const stretch of stretchesBehind(readPosition<Place>(after))) {
+      newest.push(...(await newestJobs(connection, sought, companies, stretch, limit + 1 - newest.length)))
+      if (newest.length > limit) break
+    }
+    const { records, ...more } = partOf(newest, limit, ({ posted_at, key }) => [posted_at, key])
+    const jobs = await jobsOfEach(connection, sought, records)
+    const record = ({ company, record }: Newest) => {
+      const account = accountOf(record)
+      const { name, domain, network_url } = account
+      const own = (jobs.get(company) ?? []).map((job) => jobOf(job, { name, domain, network_url }))
+      return { account, jobs: own satisfies Job[] }
+    }
+    return { records: records.map(record), ...more }
   },
+}
+
+type Place = readonly [postedAt: number | null, key: number]
+
+/** The newest job of a company that matches, with the company's record. */
+interface Newest {
+  readonly key: number
+  readonly company: number
+  readonly posted_at: number | null
+  readonly record: string
+}
+
+const newestFirst = 'ORDER BY posted_at DESC, key DESC'
+const isNewer = '(posted_at > job.posted_at OR job.posted_at IS NULL) AND posted_at IS NOT NULL'
+const isSameDay = 'posted_at IS job.posted_at AND key > job.key'
+
+/** Jobs that match, of companies that do, where the company has no newer one. */
+async function newestJobs(
+  connection: Connection,
+  [sought, ...soughtValues]: Condition,
+  [companies, ...companyValues]: Condition,
+  [stretch, ...stretchValues]: Condition,
+  limit: number,
+): Promise<Newest[]> {
+  return await connection.all<Newest>(
+    `SELECT found.*, record FROM (
+      SELECT key, company, posted_at FROM jobs AS job
+      WHERE ${stretch} AND ${sought}
+        AND EXISTS (SELECT 1 FROM companies WHERE companies.key = job.company AND ${companies})
+        AND NOT EXISTS (
+          SELECT 1 FROM jobs WHERE company = job.company AND (${isNewer} OR ${isSameDay}) AND ${sought}
+        )
+      ${newestFirst} LIMIT ?
+    ) AS found JOIN companies ON companies.key = found.company ${newestFirst.replaceAll(/(posted_at|key)/g, 'found.$1')}`,
+    ...stretchValues,
+    ...soughtValues,
+    ...companyValues,
+    ...soughtValues,
+    limit,
+  )
+}
+
+/** Records of the jobs that match, by company: newest first, as many as a record carries. */
+async function jobsOfEach(
+  connection: Connection,
+  [sought, ...values]: Condition,
+  companies: readonly Newest[],
+): Promise<ReadonlyMap<number, string[]>> {
+  const keys = companies.map(({ company }) => company)
+  const rows = await connection.all<{ company: number; record: string }>(
+    `SELECT company, (SELECT record FROM jobs WHERE key = ranked.key) AS record FROM (
+      SELECT key, company, row_number() OVER (PARTITION BY company ${newestFirst}) AS place FROM jobs
+      WHERE company IN (SELECT value FROM json_each(?)) AND ${sought}
+    ) AS ranked WHERE place <= ${mostJobs} ORDER BY company, place`,
+    JSON.stringify(keys),
+    ...values,
+  )
+  const byCompany = new Map<number, string[]>(keys.map((key) => [key, []]))
+  for (const { company, record } of rows) byCompany.get(company)?.push(record)
+  return byCompany
+}
+
+/** What comes behind a place, in stretches to whose beginning the index leads at once. */
+function stretchesBehind(place: Place | undefined): Condition[] {
+  if (!place) return [['TRUE']]
+  const [postedAt, key] = place
+  const equals: Condition = ['posted_at IS ? AND key < ?', postedAt, key]
+  return postedAt === null ? [equals] : [equals, ['posted_at < ?', postedAt], ['posted_at IS NULL']]
 }

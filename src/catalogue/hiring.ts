@@ -42,8 +42,8 @@ function conditions(filters: JobFilters, now: number): Condition[] {
   ]
 }
 
-/** Most postings are dated by day, so that the first of the days counts whole. */
-const postedSince = (now: number, days: number): Condition => [
+/** Jobs of the last days. Most postings are dated by day, so that the first of them counts whole. */
+export const postedSince = (now: number, days: number): Condition => [
   'posted_at >= ?',
   (Math.floor(now / dayMs) - days) * dayMs,
 ]
@@ -54,7 +54,8 @@ const inCountries = (codes: readonly string[]): Condition => [
   JSON.stringify(codes),
 ]
 
-function jobOf(record: string, company: Job['company']): Job {
+/** The job that a stored record stands for, with every key. */
+export function jobOf(record: string, company: Job['company']): Job {
   const known = JSON.parse(record) as StoredJob
   return {
     job_title: known.job_title ?? null,

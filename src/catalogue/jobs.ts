@@ -1,5 +1,6 @@
 import { type Employer, employerKey } from './employer.js'
 import { type Fields, readFields } from './fields.js'
+import { jobColumns, jobValues } from './job-columns.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
 import { domain, text, Unreadable } from './values.js'
@@ -35,10 +36,9 @@ interface JobRow {
   readonly record: string
 }
 
-const insert =
-  'INSERT INTO jobs (company, identity, posted_at, country, record, key) VALUES (?, ?, ?, ?, ?, ?)'
-const update =
-  'UPDATE jobs SET company = ?, identity = ?, posted_at = ?, country = ?, record = ? WHERE key = ?'
+const columns = ['company', 'identity', ...jobColumns, 'record']
+const insert = `INSERT INTO jobs (${columns.join(', ')}, key) VALUES (${columns.map(() => '?, ').join('')}?)`
+const update = `UPDATE jobs SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
 
 /** Adds a job, or merges what is given over the one with its url, else with its company, title, location and date. */
 export async function writeJob(writing: Writing, { job, employer }: PreparedJob): Promise<Written> {
@@ -52,9 +52,8 @@ export async function writeJob(writing: Writing, { job, employer }: PreparedJob)
   const existing = await connection.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity)
   const before = existing && (JSON.parse(existing.record) as StoredJob)
   const after: StoredJob = { ...before, ...job }
-  const posted = after.date_posted === undefined ? null : Date.parse(after.date_posted)
   const key = existing?.key ?? (await writing.nextKey('jobs'))
-  const values = [company, identity, posted, after.country_code ?? null, JSON.stringify(after), key] as const
+  const values = [company, identity, ...jobValues(after), JSON.stringify(after), key]
   await connection.run(existing ? update : insert, ...values)
   if (before?.job_title !== after.job_title || before?.description !== after.description)
     await connection.run(

@@ -1,5 +1,5 @@
 import type { Connection } from '../storage/driver.js'
-import { isMobile } from './mobile.js'
+import { isMobile } from './phone-details.js'
 
 interface Line {
   readonly number: string

@@ -1,13 +1,12 @@
-import { functions, seniorities } from '../api/ids.js'
 import type { Connection, Value } from '../storage/driver.js'
 import { type Employer, employerKey } from './employer.js'
 import { foldName, foldText } from './name.js'
-import { fullName, type PersonFields, type PreparedPerson } from './person.js'
+import { fullName, type PersonFields, type PreparedPerson, type StoredPerson } from './person.js'
+import { personColumns, personTexts, personValues, textsOf } from './person-columns.js'
 import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
-/** A stored person: the given fields, and those of the company only where it is not in the catalogue. */
-export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
+export type { StoredPerson } from './person.js'
 
 interface PersonRow {
   readonly key: number
@@ -111,11 +110,12 @@ interface NewRow {
   readonly person: StoredPerson
 }
 
-const insert = `INSERT INTO people
-  (company, network_id, slug, email, personal_email, name, country, seniority, function, record, key)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-const update = `UPDATE people SET company = ?, network_id = ?, slug = ?, email = ?, personal_email = ?,
-  name = ?, country = ?, seniority = ?, function = ?, record = ? WHERE key = ?`
+const columnNames = ['company', 'network_id', 'slug', 'name', ...personColumns, 'record']
+const insert = `INSERT INTO people (${columnNames.join(', ')}, key)
+  VALUES (${columnNames.map(() => '?, ').join('')}?)`
+const update = `UPDATE people SET ${columnNames.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
+const replaceTexts = `INSERT OR REPLACE INTO people_text (${personTexts.join(', ')}, rowid)
+  VALUES (${personTexts.map(() => '?, ').join('')}?)`
 
 async function writeRow(
   connection: Connection,
@@ -123,40 +123,13 @@ async function writeRow(
   existing: PersonRow | undefined,
   before: StoredPerson | undefined,
 ): Promise<void> {
-  const values: Value[] = [
-    company,
-    person.network_id,
-    slug,
-    person.email ?? null,
-    person.personal_email ?? null,
-    name,
-    person.country ?? null,
-    idOf(seniorities, person.seniority),
-    idOf(functions, person.function),
-    JSON.stringify(person),
-    key,
-  ]
+  const record = JSON.stringify(person)
+  const values = [company, person.network_id, slug, name, ...personValues(person), record, key]
   await connection.run(existing ? update : insert, ...values)
-  const words = wordsOf(person)
-  if (before && wordsOf(before).every((text, at) => text === words[at])) return
-  await connection.run(
-    'INSERT OR REPLACE INTO people_text (rowid, name, title, about) VALUES (?, ?, ?, ?)',
-    key,
-    ...words,
-  )
+  const texts = textsOf(person)
+  if (before && textsOf(before).every((text, at) => text === texts[at])) return
+  await connection.run(replaceTexts, ...texts, key)
 }
-
-function idOf(labels: Readonly<Record<string, string>>, label: string | undefined): number | null {
-  const id = label === undefined ? undefined : Object.keys(labels).find((key) => labels[key] === label)
-  return id === undefined ? null : Number(id)
-}
-
-/** What keyword searches look through. */
-const wordsOf = (person: StoredPerson): [name: string, title: string, about: string] => [
-  person.full_name ?? '',
-  person.title ?? '',
-  [person.headline, person.summary].filter(Boolean).join(' '),
-]
 
 async function writePhones(
   connection: Connection,

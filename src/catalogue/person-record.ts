@@ -1,6 +1,6 @@
 import type { Person } from '../engine/ports.js'
 import type { StoredAccount } from './account.js'
-import type { StoredPerson } from './people.js'
+import type { StoredPerson } from './person.js'
 import { fullName } from './person.js'
 
 /** A person as found: the stored record, and that of the company where the catalogue has it. */

@@ -19,6 +19,9 @@ export interface PreparedPerson {
 /** What a person's record keeps of the fields given. */
 export type PersonFields = Omit<Fields<'people'>, keyof Employer | 'current_position'>
 
+/** A stored person: the given fields, and those of the company only where it is not in the catalogue. */
+export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
+
 /** Reads a given person. Refuses one that nothing identifies: no profile url, e-mail, or name with company. */
 export function preparePerson(given: Given): PreparedPerson {
   const read = readFields('people', given)

@@ -31,7 +31,7 @@ export function preparePost(given: Given): PreparedPost {
 }
 
 /** A post's url as it is compared: without scheme, `www`, query and trailing slash. */
-function postIdentity(url: string): string {
+export function postIdentity(url: string): string {
   const bare = url
     .trim()
     .replace(/[?#].*$/, '')

@@ -1,5 +1,4 @@
-/** Hosts whose profile urls are understood, with or without `www.`, `m.` or a country in front. A setting. */
-export const profileHosts: readonly string[] = ['linkedin.com', 'network.example']
+import { networkHosts, networkUrl } from '../api/network-url.js'
 
 /** What a profile url points at: a name in the url (lower case), or an id of the network. */
 export interface Profile {
@@ -12,15 +11,8 @@ export interface Profile {
  * Reads a profile url of a company or person in any of its spellings: regular or premium, with or without
  * scheme, `www`, country, query and trailing slash. Nothing for any other text.
  */
-export function profileOf(url: string, hosts: readonly string[] = profileHosts): Profile | undefined {
-  const [, host = '', path = ''] = /^\s*(?:https?:)?\/{0,2}([^/?#\s]+)\/([^?#]*)/i.exec(url) ?? []
-  const bare = host
-    .toLowerCase()
-    .replace(/:\d+$/, '')
-    .replace(/\.$/, '')
-    .replace(/^(?:www|m|[a-z]{2})\./, '')
-  if (!hosts.includes(bare)) return undefined
-  const [room, name, third] = path.split('/', 3)
+export function profileOf(url: string, hosts: readonly string[] = networkHosts): Profile | undefined {
+  const [room, name, third] = networkUrl(url, hosts)?.path.split('/', 3) ?? []
   switch (room?.toLowerCase()) {
     case 'company':
       return company(name)

@@ -1,5 +1,10 @@
 import type { Provider } from '../engine/ports.js'
 import type { Driver } from '../storage/driver.js'
+import { patternProvider } from './pattern-provider.js'
+import { verifiedProvider } from './verified-provider.js'
 
-/** The steps of a waterfall over the catalogue, in the order they are tried. */
-export const providersOver = (_driver: Driver): readonly Provider[] => []
+/** The steps of a waterfall over the catalogue, in the order they are tried: what is known, then what can be learnt. */
+export const providersOver = (driver: Driver): readonly Provider[] => [
+  verifiedProvider(driver),
+  patternProvider(driver),
+]

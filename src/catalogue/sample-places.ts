@@ -25,7 +25,7 @@ export const places: readonly Place[] = [
       ['Saint-Étienne', 'Auvergne-Rhône-Alpes'],
     ],
     forms: ['SAS', 'SARL', 'S.A.', 'SASU'],
-    phones: ['+3363998xxxx'],
+    phones: ['+3363998xxxx', '+3319900xxxx', '+3326191xxxx'],
   },
   {
     country: 'US',
@@ -52,7 +52,7 @@ export const places: readonly Place[] = [
       ['Edinburgh', 'Scotland'],
     ],
     forms: ['Ltd', 'Limited', 'PLC', '& Co. Ltd'],
-    phones: ['+447700900xxx'],
+    phones: ['+447700900xxx', '+442079460xxx', '+441134960xxx'],
   },
   {
     country: 'DE',

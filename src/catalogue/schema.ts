@@ -1,4 +1,5 @@
 import type { Migration } from '../storage/migrate.js'
+import { signals } from './schema-signals.js'
 
 // A record is kept as JSON without its absent keys, ready to be answered; beside it stand only the columns that
 // something is found or filtered by. Texts for keyword search keep no second copy of the record.
@@ -100,5 +101,44 @@ CREATE TABLE engagers (
 ) STRICT, WITHOUT ROWID;
 `
 
+// What searches filter by. The two indexes of facts hold every such column behind the key: a search reads them alone,
+// in the order of the keys, and one that is added goes to their end. Searches name them, so that they must always be
+// there. Texts of people have their past posts as well.
+const second = `
+ALTER TABLE companies ADD COLUMN id TEXT;
+ALTER TABLE companies ADD COLUMN city TEXT;
+ALTER TABLE companies ADD COLUMN region TEXT;
+ALTER TABLE companies ADD COLUMN industry_name TEXT;
+ALTER TABLE companies ADD COLUMN company_type TEXT;
+ALTER TABLE companies ADD COLUMN revenue REAL;
+ALTER TABLE companies ADD COLUMN revenue_currency TEXT;
+CREATE INDEX companies_by_id ON companies (id);
+CREATE INDEX companies_facts ON companies
+  (key, size, industry, country, company_type, headcount, region, city, industry_name, revenue, revenue_currency);
+
+ALTER TABLE people ADD COLUMN city TEXT;
+ALTER TABLE people ADD COLUMN region TEXT;
+ALTER TABLE people ADD COLUMN employer TEXT;
+ALTER TABLE people ADD COLUMN first_name TEXT;
+ALTER TABLE people ADD COLUMN last_name TEXT;
+ALTER TABLE people ADD COLUMN years_of_experience INTEGER;
+ALTER TABLE people ADD COLUMN position_since INTEGER;
+ALTER TABLE people ADD COLUMN months_in_position INTEGER;
+ALTER TABLE people ADD COLUMN months_in_company INTEGER;
+CREATE INDEX people_facts ON people
+  (key, company, function, seniority, country, region, city, years_of_experience, position_since,
+   months_in_position, months_in_company, employer, first_name, last_name);
+DROP TABLE people_text;
+CREATE VIRTUAL TABLE people_text USING fts5 (
+  name, title, about, past_titles, past_employers,
+  content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
+`
+
 /** The steps from an empty database to the catalogue's schema. */
-export const migrations: readonly Migration[] = [{ sqlite: first }]
+export const migrations: readonly Migration[] = [
+  { sqlite: first },
+  // Needed once, and loaded then.
+  { sqlite: second, work: async (connection) => (await import('./fill-columns.js')).fillColumns(connection) },
+  { sqlite: signals, work: async (connection) => (await import('./fill-signals.js')).fillSignals(connection) },
+]

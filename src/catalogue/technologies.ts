@@ -49,7 +49,7 @@ function readUse(detail: Given): TechnologyUse {
 }
 
 /** The slug of a technology that is given by slug or name. */
-const slugOf = (words: string): string =>
+export const slugOf = (words: string): string =>
   words
     .toLowerCase()
     .replace(/[^\p{L}\p{N}.+#_-]+/gu, '-')

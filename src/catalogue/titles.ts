@@ -1,7 +1,37 @@
-import { ApiError } from '../api/errors.js'
 import type { Connection } from '../storage/driver.js'
+import { foldText } from './name.js'
+
+/** Holders looked at: enough to see what is usual, few enough to be quick among millions. */
+const looked = 2_000
+/** Words of a title that are looked for. */
+const words = 12
 
 /** Titles that people hold and that have all words of the given one, most frequent first. */
-export async function titlesLike(_connection: Connection, _title: string, _limit: number): Promise<string[]> {
-  throw new ApiError('not_implemented')
+export async function titlesLike(connection: Connection, title: string, limit: number): Promise<string[]> {
+  const wanted = title.match(/[\p{L}\p{N}]+/gu)?.slice(0, words)
+  if (!wanted) return []
+  const rows = await connection.all<{ title: string | null }>(
+    `SELECT record ->> '$.title' AS title FROM people
+      WHERE key IN (SELECT rowid FROM people_text WHERE people_text MATCH ? LIMIT ?)`,
+    `title : (${wanted.map((word) => `"${word}"`).join(' AND ')})`,
+    looked,
+  )
+  return mostFrequent(
+    rows.flatMap(({ title: held }) => held ?? []),
+    limit,
+  )
+}
+
+/** Titles that differ in case and accents only are one, in the spelling that comes first. */
+function mostFrequent(titles: readonly string[], limit: number): string[] {
+  const counts = new Map<string, { readonly title: string; count: number }>()
+  for (const title of titles) {
+    const known = counts.get(foldText(title))
+    if (known) known.count++
+    else counts.set(foldText(title), { title, count: 1 })
+  }
+  return [...counts.values()]
+    .sort((a, b) => b.count - a.count || a.title.localeCompare(b.title, 'en'))
+    .slice(0, limit)
+    .map(({ title }) => title)
 }

@@ -1,9 +1,10 @@
 import type { Caller } from '../api/caller.js'
+import { ApiError } from '../api/errors.js'
 import { type Shape, shapeOf } from '../api/shapes.js'
 import { type OperationId, operation } from '../api/table.js'
 import { createAccess } from './access.js'
 import { answer } from './pipeline.js'
-import type { Awaitable, Clock, Ids, Source, Store } from './ports.js'
+import type { Awaitable, Clock, Ids, Sender, Source, Store, Targets, Workspace } from './ports.js'
 
 /** What an engine is made of. */
 export interface EnginePorts {
@@ -11,6 +12,12 @@ export interface EnginePorts {
   readonly source: Source
   readonly clock: Clock
   readonly ids: Ids
+  /** Who will post deliveries, and where it may; without one every address is taken. */
+  readonly sender?: Pick<Sender, 'check'>
+  /** Where a workspace of so many members may deliver to besides public addresses. */
+  readonly targets?: (members: number) => Targets
+  /** Told of work that was accepted, once that is durable. */
+  readonly accepted?: (jobId: string) => void
   /** Waits in real time; given by tests. */
   readonly sleep?: (ms: number) => Promise<void>
   /** Where credits are bought; `/top-up` on the server's own origin unless said. */
@@ -20,7 +27,8 @@ export interface EnginePorts {
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /** The API's rules over a store and a source: every request is checked, answered and charged here. */
-export function createEngine({ store, source, clock, ids, sleep = pause, topUpUrl }: EnginePorts): Caller {
+export function createEngine(engine: EnginePorts): Caller {
+  const { store, source, clock, ids, sleep = pause, topUpUrl, accepted = () => {} } = engine
   const ports = {
     store,
     source,
@@ -28,6 +36,7 @@ export function createEngine({ store, source, clock, ids, sleep = pause, topUpUr
     realNow: () => clock.now(),
     access: createAccess(store, { clock, sleep }),
     shapes: loadedOnce(),
+    ...{ accepted, checkWebhook: webhookCheck(engine) },
     topUpUrl: (origin: string | undefined) => topUpUrl ?? `${origin ?? 'http://127.0.0.1:4010'}/top-up`,
   }
   return {
@@ -35,6 +44,18 @@ export function createEngine({ store, source, clock, ids, sleep = pause, topUpUr
     close: () => store.close(),
   }
 }
+
+/** Nothing is accepted for an address that no delivery would go to. */
+function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePorts) {
+  return async (url: string, workspace: Workspace): Promise<void> => {
+    if (!sender) return
+    const members = await store.read((reads) => reads.members(workspace.id))
+    const reason = await sender.check(url, targets(members.length))
+    if (reason !== undefined) throw new ApiError('bad_request', { reason: `webhook_url: ${reason}` })
+  }
+}
+
+const nowhereElse: Targets = { allow: [], loopback: false }
 
 /** Schemas of operations; a promise only the first time. */
 function loadedOnce(): (id: OperationId) => Awaitable<Shape> {

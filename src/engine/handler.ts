@@ -1,5 +1,6 @@
 import type { InputOf, OutputOf } from '../api/shapes.js'
 import type { OperationId } from '../api/table.js'
+import type { NewJob } from './accept.js'
 import type { Awaitable, Ids, Principal, Source, Store, Transaction } from './ports.js'
 import type { Used } from './price.js'
 
@@ -22,6 +23,8 @@ export interface Outcome<Id extends OperationId> {
   readonly used?: Used
   /** What the request leaves behind; it commits together with the charge and the kept reply, or not at all. */
   readonly keep?: (tx: Transaction) => Awaitable<void>
+  /** Work that goes on after the request; it is queued together with the kept reply. */
+  readonly job?: NewJob
 }
 
 /** Does the work of one operation; throws an `ApiError` such as `no_company_found` when there is no result. */

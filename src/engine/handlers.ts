@@ -1,19 +1,27 @@
 import type { OperationId } from '../api/table.js'
 import type { Handler } from './handler.js'
 import * as account from './handlers/account.js'
+import * as accountImports from './handlers/account-imports.js'
 import * as accounts from './handlers/accounts.js'
 import * as contacts from './handlers/contacts.js'
 import * as credits from './handlers/credits.js'
+import * as intents from './handlers/intents.js'
+import * as leadImports from './handlers/lead-imports.js'
 import * as leads from './handlers/leads.js'
+import * as lists from './handlers/lists.js'
+import * as locations from './handlers/locations.js'
 import * as messenger from './handlers/messenger.js'
 import * as personas from './handlers/personas.js'
+import * as searches from './handlers/searches.js'
 import * as titles from './handlers/titles.js'
-import type { PendingId } from './pending.js'
 
-type Handlers = { readonly [Id in Exclude<OperationId, PendingId>]: Handler<Id> }
+type Handlers = { readonly [Id in OperationId]: Handler<Id> }
 
-/** Who does the work of which operation. An operation that is neither here nor pending does not compile. */
+/** Who does the work of which operation. An operation that is not here does not compile. */
 export const handlers: Handlers = {
+  'accounts.extract': accountImports.extract,
+  'accounts.search': accountImports.search,
+  'accounts.search_preview': accountImports.searchPreview,
   'accounts.enrich': accounts.enrich,
   'accounts.stack': accounts.stack,
   'accounts.headcount': accounts.headcount,
@@ -25,14 +33,35 @@ export const handlers: Handlers = {
   'personas.create': personas.create,
   'personas.delete': personas.remove,
   'titles.suggest': titles.suggest,
+  'leads.extract': leadImports.extract,
+  'leads.advanced_search': leadImports.advancedSearch,
+  'leads.advanced_search_preview': leadImports.advancedPreview,
+  'leads.search': leadImports.search,
   'leads.enrich': leads.enrich,
+  'contacts.enrich': contacts.enrich,
+  'contacts.enrich_sync': contacts.enrichSync,
+  'contacts.bulk_enrich': contacts.bulkEnrich,
+  'contacts.get': contacts.get,
+  'contacts.get_enrichment': contacts.get,
   'contacts.reverse_lookup': contacts.reverseLookup,
+  'intents.hiring': intents.hiring,
+  'intents.stack': intents.stack,
+  'intents.stack_preview': intents.stackPreview,
+  'intents.growth': intents.growth,
+  'intents.lookalikes': intents.lookalikes,
+  'intents.post_engagers': intents.postEngagers,
+  'searches.list': searches.list,
+  'searches.get': searches.get,
+  'lists.create': lists.create,
+  'lists.list': lists.list,
+  'lists.get': lists.get,
+  'locations.find': locations.find,
   'messenger.validate': messenger.validate,
   'credits.show': credits.show,
   'credits.consumption': credits.consumption,
   'account.show': account.show,
 }
 
-/** The handler of an operation; undefined while it is pending. */
-export const handlerOf = (id: OperationId): Handler<OperationId> | undefined =>
-  (handlers as Partial<Record<OperationId, Handler<never>>>)[id] as Handler<OperationId> | undefined
+/** The handler of an operation. */
+export const handlerOf = (id: OperationId): Handler<OperationId> =>
+  handlers[id] as Handler<never> as Handler<OperationId>

@@ -5,16 +5,18 @@ import { validate } from '../api/invalid.js'
 import { isLimited } from '../api/operation.js'
 import type { Shape } from '../api/shapes.js'
 import type { Operation, OperationId } from '../api/table.js'
+import { accept, type NewJob } from './accept.js'
 import { checkScope } from './access.js'
 import { handlerOf } from './handlers.js'
 import { type Claim, type ClaimPorts, claimKey, fingerprintOf, idempotencyKey } from './idempotency.js'
 import { type Bill, charge, checkMeans, grantDue, meansOf } from './ledger.js'
-import type { Awaitable, Principal, Source, Store, Transaction } from './ports.js'
+import type { Awaitable, Principal, Source, Store, Transaction, Workspace } from './ports.js'
 import { costOf, creditsNeeded, unitsFor } from './price.js'
 import { checkQuota } from './quotas.js'
 import { countRequest } from './rates.js'
 import { checkSession } from './sessions.js'
 import { engineTime, periodStart } from './time.js'
+import { requireConsent } from './waterfall.js'
 
 /** What the pipeline works with. */
 export interface PipelinePorts extends ClaimPorts {
@@ -23,6 +25,10 @@ export interface PipelinePorts extends ClaimPorts {
   readonly access: (apiKey: string | undefined) => Promise<Principal>
   readonly shapes: (id: OperationId) => Awaitable<Shape>
   readonly topUpUrl: (origin: string | undefined) => string
+  /** Refuses an address that nothing may be delivered to (400). */
+  readonly checkWebhook: (url: string, workspace: Workspace) => Promise<void>
+  /** Told of work that was accepted, once that is durable. */
+  readonly accepted: (jobId: string) => void
 }
 
 /** A request on its way through the checks. */
@@ -55,7 +61,7 @@ export async function answer(
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
     const given = typeof fields === 'function' ? await fields() : fields
     if (isLimited(operation)) headers = await countRequest(ports.store, operation, principal, given.live, now)
-    const input = check(operation, await ports.shapes(operation.id), given, principal)
+    const input = await check(ports, operation, given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
     const key = operation.idempotent ? idempotencyKey(options.idempotencyKey) : undefined
     return key === undefined
@@ -72,16 +78,20 @@ function refusal(error: unknown, operation: Operation, headers: Reply['headers']
   return { status: error.status, body, headers: { ...headers, ...error.headers }, credits: 0 }
 }
 
-/** Fields (400, 422), sessions (422), then the key's scope (403). */
-function check(
+/** Fields (400, 422) with what hangs on them (sessions, consent, webhooks), then the key's scope (403). */
+async function check(
+  { shapes, checkWebhook }: PipelinePorts,
   operation: Operation,
-  shape: Shape,
   given: Input,
   principal: Principal,
-): Record<string, unknown> {
+): Promise<Record<string, unknown>> {
+  const shape = await shapes(operation.id)
   const typed = operation.method === 'POST' ? given : coerceInput(shape.input, given)
   const input = validate(operation.id, shape, typed) as Record<string, unknown>
   checkSession(operation, input, principal.workspace)
+  if (Array.isArray(input.enrichment_type))
+    requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
+  if (typeof input.webhook_url === 'string') await checkWebhook(input.webhook_url, principal.workspace)
   checkScope(operation, principal)
   return input
 }
@@ -126,10 +136,8 @@ async function work(ports: PipelinePorts, request: Request, headers: Headers, cl
   const { operation, principal, now } = request
   const { ids, source, store } = ports
   const affordable = await checkLimits(store, request)
-  const handler = handlerOf(operation.id)
-  if (!handler) throw new ApiError('not_implemented')
   try {
-    const found = await handler({
+    const found = await handlerOf(operation.id)({
       input: request.input as never,
       principal,
       now,
@@ -138,15 +146,12 @@ async function work(ports: PipelinePorts, request: Request, headers: Headers, cl
       store,
       ids,
     })
-    const credits = costOf(operation, found.used ?? {})
-    if (credits > 0 || claim || found.keep)
-      await settle(
-        store,
-        request,
-        { credits, status: operation.ok, body: found.output, keep: found.keep },
-        claim,
-      )
-    return { status: operation.ok, body: found.output, headers, credits }
+    const { output: body, used = {}, keep, job } = found
+    const credits = costOf(operation, used)
+    if (credits > 0 || claim || keep || job)
+      await settle(store, request, { credits, status: operation.ok, body, keep, job }, claim)
+    if (job) ports.accepted(job.id)
+    return { status: operation.ok, body, headers, credits }
   } catch (error) {
     // That nothing was found is an answer too: free, and kept under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
@@ -184,13 +189,15 @@ interface Ended {
   readonly status: number
   readonly body: unknown
   readonly keep?: ((tx: Transaction) => Awaitable<void>) | undefined
+  readonly job?: NewJob | undefined
 }
 
 /** What is left behind, charge and stored reply in one transaction. */
 function settle(store: Store, request: Request, ended: Ended, claim: Claim | undefined): Promise<void> {
-  const { credits, status, body, keep } = ended
+  const { credits, status, body, keep, job } = ended
   return store.transaction(async (tx) => {
     await keep?.(tx)
+    if (job) await accept(tx, billOf(request, 0), job, request.now)
     if (credits > 0) await charge(tx, billOf(request, credits), request.now)
     await claim?.keep(tx, status, body)
   })

@@ -45,7 +45,8 @@ function typesPrice(operation: Operation, types: unknown): number {
 
 const needs: Readonly<Record<Needs, (operation: Operation, fields: Fields) => number>> = {
   unit: unitPrice,
-  records: unitPrice,
+  // Known once the matches are counted: the hold asks for it.
+  records: () => 0,
   types: (operation, fields) => typesPrice(operation, fields.enrichment_type),
   contacts: (operation, fields) => typesPrice(operation, fields.enrichment_type) * size(fields.contacts),
   numbers: (operation, fields) => unitPrice(operation) * size(fields.phone_numbers ?? fields.phone_number),

@@ -1,4 +1,5 @@
 import { ApiError } from '../api/errors.js'
+import { searchPageOf } from '../api/network-url.js'
 import type { Operation } from '../api/table.js'
 import type { Workspace } from './ports.js'
 
@@ -19,4 +20,4 @@ function isNeeded(when: 'always' | 'live' | 'source', fields: Fields): boolean {
   return true
 }
 
-const isPremiumUrl = (url: unknown): boolean => typeof url === 'string' && url.includes('/sales/')
+const isPremiumUrl = (url: unknown): boolean => typeof url === 'string' && searchPageOf(url)?.premium === true

@@ -85,6 +85,13 @@ export type SearchKind = keyof Searches
 export type Search<K extends SearchKind = SearchKind> = K extends SearchKind
   ? { readonly kind: K; readonly filters: Searches[K]['filters'] }
   : never
+/** A search read from a url; account lists come by their ids, here or on the network, for the engine to resolve. */
+export type DecodedSearch =
+  | Search<'companies'>
+  | {
+      readonly kind: 'people'
+      readonly filters: PeopleFilters & Pick<InputOf<'leads.advanced_search'>, Lists>
+    }
 export type RecordOf<K extends SearchKind> = Searches[K]['record']
 
 /** A part of what a search finds: at most `limit` records, behind the place where the part before ended. */
@@ -93,6 +100,8 @@ export interface Span {
   readonly after?: string | undefined
   /** Engine time of the search: days and terms count up to it. */
   readonly now: number
+  /** Profile urls of people in their form with the user id, not the vanity one. */
+  readonly userIds?: boolean
 }
 
 /** Records of a span, and where the next one begins; nothing behind the last. */
@@ -113,13 +122,15 @@ export interface FoundEmail {
   readonly status: 'valid' | 'risky' | 'invalid'
 }
 
-/** One step of a waterfall: somebody who may know how a person is reached. */
+/** One step of a waterfall: somebody who may know how a person is reached. It has no question that it never answers. */
 export interface Provider {
   readonly name: string
-  email(contact: Contact): Awaitable<FoundEmail | undefined>
-  personalEmail(contact: Contact): Awaitable<FoundEmail | undefined>
+  /** What is known of who is meant: name, profile and employer. Free, and not an answer that ends a waterfall. */
+  person?(contact: Contact): Awaitable<Contact | undefined>
+  email?(contact: Contact): Awaitable<FoundEmail | undefined>
+  personalEmail?(contact: Contact): Awaitable<FoundEmail | undefined>
   /** All numbers known, each with its kind. */
-  phones(contact: Contact): Awaitable<readonly PhoneDetail[]>
+  phones?(contact: Contact): Awaitable<readonly PhoneDetail[]>
 }
 
 /** Where companies, people, jobs and posts come from: the local catalogue, or a server. */
@@ -152,9 +163,9 @@ export interface Source {
   /** What a search finds, always in the same order. Refuses filters that cannot be honoured (422 that names them). */
   find<K extends SearchKind>(search: Search<K>, span: Span): Awaitable<Found<RecordOf<K>>>
   /** The search that a search url of the network stands for; 400 for another url, 422 for a filter it cannot honour. */
-  searchAt(url: string, of: 'companies' | 'people'): Awaitable<Search<'companies' | 'people'>>
+  searchAt(url: string, of: 'companies' | 'people'): Awaitable<DecodedSearch>
   /** The url of a search on the network; null where it has filters that urls do not have. */
-  urlOf(search: Search<'companies' | 'people'>): Awaitable<string | null>
+  urlOf(search: DecodedSearch): Awaitable<string | null>
   /** Places of this name, best match first, 20 at most. */
   locations(name: string, source: 'live' | 'database' | 'hiring'): Awaitable<readonly Location[]>
   /** Titles that people hold and that have all words of the given one, most frequent first. */

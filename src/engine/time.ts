@@ -1,5 +1,7 @@
 import type { StoredClock } from './ports.js'
 
+export { dayOf } from '../api/day.js'
+
 const dayMs = 86_400_000
 
 /** Engine time for a moment of real time. */
@@ -36,11 +38,4 @@ export function nextRenewal(createdAt: number, after: number): number {
   const renewal = (month: number) => Date.UTC(date.getUTCFullYear(), month, renewalDay(createdAt))
   const thisMonth = renewal(date.getUTCMonth())
   return thisMonth > after ? thisMonth : renewal(date.getUTCMonth() + 1)
-}
-
-/** A date such as 2026-02-28 as 00:00 UTC in milliseconds; undefined when there is no such day. */
-export function dayOf(text: string): number | undefined {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined
-  const at = Date.parse(`${text}T00:00:00Z`)
-  return Number.isNaN(at) || new Date(at).toISOString().slice(0, 10) !== text ? undefined : at
 }

@@ -4,20 +4,30 @@ import { type TitleFamily, titleFamilies, usualExclusions } from './title-famili
 type Suggestion = OutputOf<'titles.suggest'>['suggestions'][number]
 
 /**
- * Titles to include and keywords to exclude for the roles that some titles name, in English and French; empty when
- * none of them is known.
+ * Titles to include and keywords to exclude for some titles: English and French ones of the roles that they name, and
+ * those of `held`, titles that people have. Empty when neither says more than what was asked.
  */
-export function suggestTitles(asked: readonly string[]): Suggestion[] {
+export function suggestTitles(asked: readonly string[], held: readonly string[] = []): Suggestion[] {
   const families = [...new Set(asked.map(familyOf).filter((family) => family !== undefined))]
-  const included = distinct(families.flatMap(({ titles }) => titles))
-  const keywords = distinct(families.flatMap(({ excluded }) => [...excluded, ...usualExclusions]))
-  const wanted = [...asked, ...included]
+  const known = distinct(families.flatMap(({ titles }) => titles))
+  const keywords = distinct([...families.flatMap(({ excluded }) => excluded), ...usualExclusions])
+  const wanted = [...asked, ...known]
   // A keyword that is part of a wanted title would exclude the very people who are meant.
   const excluded = keywords.filter((keyword) => !wanted.some((title) => hasWords(title, keyword)))
+  const included = distinct([...known, ...others(held, asked, excluded)])
+  if (included.length === 0) return []
   return [
     ...included.map((jobTitle): Suggestion => ({ jobTitle, selectionType: 'INCLUDED' })),
     ...excluded.map((jobTitle): Suggestion => ({ jobTitle, selectionType: 'EXCLUDED' })),
   ]
+}
+
+/** Titles that people have beside the ones asked for; those of who is excluded are not wanted. */
+function others(held: readonly string[], asked: readonly string[], excluded: readonly string[]): string[] {
+  const said = new Set(asked.map(folded))
+  return held.filter(
+    (title) => !said.has(folded(title)) && !excluded.some((keyword) => hasWords(title, keyword)),
+  )
 }
 
 /** The family that has the title itself, else the one with the longest title inside it: "Senior Data Engineer, EMEA". */
@@ -39,13 +49,16 @@ function familyOf(title: string): TitleFamily | undefined {
 export const hasWords = (text: string, words: string): boolean =>
   ` ${folded(text)} `.includes(` ${folded(words)} `)
 
-/** Words without case, accents, punctuation and the "(F/H)" of job advertisements. */
+/** A title without the "(F/H)" of job advertisements. */
+export const plainTitle = (text: string): string =>
+  text.replace(/\(?\b(?:h\s*\/\s*f|f\s*\/\s*h|m\s*\/\s*f|f\s*\/\s*m)\b\)?/gi, ' ').trim()
+
+/** Words without case, accents, punctuation and marks of gender. */
 const folded = (text: string): string =>
-  text
+  plainTitle(text)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
-    .replace(/\b(?:h\s*\/\s*f|f\s*\/\s*h|m\s*\/\s*f|f\s*\/\s*m)\b/g, ' ')
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()
 

@@ -11,12 +11,20 @@ export function declaresMore(headers: Headers, limit: number): boolean {
 
 /** The JSON object in a request's body, of at most `limit` bytes; refuses with 415, 413 or 400. */
 export async function readObject(request: Request, limit: number): Promise<Input> {
-  if (!json.test(request.headers.get('content-type') ?? '')) throw new ApiError('unsupported_media_type')
+  if (!saysJson(request.headers)) throw new ApiError('unsupported_media_type')
+  return parseObject(await readBody(request, limit))
+}
+
+/** Whether the request says that its body is JSON in UTF-8. */
+export const saysJson = (headers: Headers): boolean => json.test(headers.get('content-type') ?? '')
+
+/** The bytes of a request's body, of at most `limit`; refuses with 415 where it is compressed, with 413 and 400. */
+export async function readBody(request: Request, limit: number): Promise<ArrayBuffer | Uint8Array> {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity') throw new ApiError('unsupported_encoding')
   const bytes = await readBytes(request, limit)
   if (bytes.byteLength > limit) throw new ApiError('body_too_large', { limit })
-  return parseObject(bytes)
+  return bytes
 }
 
 /** A declared length is enforced by the parser beneath, so such a body is read in one go; others are counted. */

@@ -7,6 +7,15 @@ export const deepest = 64
 
 /** Reads bytes as a JSON object, or refuses them with 400; a key given twice has its last value. */
 export function parseObject(bytes: ArrayBuffer | Uint8Array): Input {
+  const value = parseJson(bytes)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw refused('The request body must be a JSON object')
+  }
+  return checked(value as Record<string, unknown>)
+}
+
+/** Reads bytes as JSON of any kind, or refuses them with 400: no UTF-8, nested too deep, not JSON. */
+export function parseJson(bytes: ArrayBuffer | Uint8Array): unknown {
   const buffer =
     bytes instanceof Uint8Array
       ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -14,11 +23,7 @@ export function parseObject(bytes: ArrayBuffer | Uint8Array): Input {
   if (!isUtf8(buffer)) throw refused('The request body is not valid UTF-8')
   const text = buffer.toString().replace(/^\ufeff/, '')
   if (isDeeper(text)) throw refused(`The request body is nested deeper than ${deepest} levels`)
-  const value = parse(text)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw refused('The request body must be a JSON object')
-  }
-  return checked(value as Record<string, unknown>)
+  return parse(text)
 }
 
 /** Refuses what JSON can spell but no value can be: infinite numbers and `__proto__`; answers the fields unchanged. */

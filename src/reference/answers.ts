@@ -15,7 +15,6 @@ const titles: Readonly<Record<number, string>> = {
   422: 'UnprocessableContent',
   429: 'TooManyRequests',
   500: 'InternalServerError',
-  501: 'NotImplemented',
   502: 'BadGateway',
   503: 'ServiceUnavailable',
 }
@@ -123,11 +122,7 @@ function errorResponse(status: number, shape: Operation['errors']): Schema {
 }
 
 /** References to the errors an operation can end with, by status. */
-export function errorsOf(
-  operation: Operation,
-  fields: readonly string[],
-  isPending: boolean,
-): Record<string, Schema> {
+export function errorsOf(operation: Operation, fields: readonly string[]): Record<string, Schema> {
   const possible: readonly [status: number, when: boolean][] = [
     [400, fields.length > 0],
     [401, true],
@@ -140,7 +135,6 @@ export function errorsOf(
     [422, fields.length > 0],
     [429, isLimited(operation) || fields.includes('live')],
     [500, true],
-    [501, isPending],
     [502, true],
     [503, true],
   ]

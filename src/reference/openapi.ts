@@ -1,7 +1,7 @@
 import { aliasesOf } from '../api/aliases.js'
 import { isLimited, isPriced } from '../api/operation.js'
 import { type Shape, shapeOf } from '../api/shapes.js'
-import { areaOf, type Operation, type OperationId, operations } from '../api/table.js'
+import { areaOf, type Operation, operations } from '../api/table.js'
 import { errorResponses, errorSchemas, errorsOf, headers, headersNamed, rateHeaders } from './answers.js'
 import { jsonSchema, type Schema, type Schemas, schemas } from './schemas.js'
 import { priceWords, quotaWords, rateWords } from './words.js'
@@ -12,8 +12,6 @@ export interface OpenapiOptions {
   readonly version: string
   /** Base address with the version segment. */
   readonly serverUrl?: string
-  /** Operations that answer 501 here; every one may when omitted. */
-  readonly pending?: readonly OperationId[]
 }
 
 const areas: Readonly<Record<string, string>> = {
@@ -42,7 +40,7 @@ export async function openapi(options: OpenapiOptions): Promise<object> {
     servers: [{ url: options.serverUrl ?? '/api/v2' }],
     security: [{ apiKey: [] }],
     tags: Object.entries(areas).map(([name, description]) => ({ name, description })),
-    paths: paths(shapes, known, options.pending),
+    paths: paths(shapes, known),
     components: {
       securitySchemes: {
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'A key of a user' },
@@ -87,17 +85,16 @@ function bodies(rows: readonly Row[]): [name: string, schema: Schema][] {
 const bodyName = ({ id }: Operation, kind: 'Request' | 'Reply'): string =>
   id.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase()) + kind
 
-function paths(rows: readonly Row[], known: Schemas, pending?: readonly OperationId[]): Schema {
+function paths(rows: readonly Row[], known: Schemas): Schema {
   const byPath: Record<string, Record<string, Schema>> = {}
   for (const [operation, shape] of rows) {
-    const isPending = pending?.includes(operation.id) ?? true
-    const described = describe(operation, shape, known, isPending)
+    const described = describe(operation, shape, known)
     byPath[operation.path] = { ...byPath[operation.path], [operation.method.toLowerCase()]: described }
   }
   return byPath
 }
 
-function describe(operation: Operation, shape: Shape, known: Schemas, isPending: boolean): Schema {
+function describe(operation: Operation, shape: Shape, known: Schemas): Schema {
   const input = jsonSchema(shape.input)
   const fields = Object.keys(input.properties as Schema)
   const parameters = parametersOf(operation, input)
@@ -116,7 +113,7 @@ function describe(operation: Operation, shape: Shape, known: Schemas, isPending:
       : {}),
     responses: {
       [operation.ok]: success(operation, known.place(jsonSchema(shape.output))),
-      ...errorsOf(operation, fields, isPending),
+      ...errorsOf(operation, fields),
     },
   }
 }

@@ -1,9 +1,12 @@
 import { ApiError } from '../api/errors.js'
+import type { Awaitable } from '../engine/ports.js'
 import type { Connection, Driver } from './driver.js'
 
 /** One step of a schema; steps are numbered from 1 by their place and never change once released. */
 export interface Migration {
   readonly sqlite: string
+  /** What statements alone cannot do; in the same transaction, behind them. */
+  readonly work?: (connection: Connection) => Awaitable<void>
 }
 
 /**
@@ -18,7 +21,10 @@ export async function migrate(driver: Driver, migrations: readonly Migration[]):
   await driver.transaction(async (connection) => {
     const current = await versionOf(connection)
     if (current > newest) throw newer(current, newest)
-    for (const step of migrations.slice(current)) await connection.exec(step.sqlite)
+    for (const { sqlite, work } of migrations.slice(current)) {
+      await connection.exec(sqlite)
+      await work?.(connection)
+    }
     await connection.exec(`PRAGMA user_version = ${newest}`)
   })
 }

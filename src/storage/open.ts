@@ -1,8 +1,11 @@
 import type { Reads, Store, Transaction } from '../engine/ports.js'
 import { counterReads, counterWrites } from './counters.js'
+import { deliveryReads, deliveryWrites } from './deliveries.js'
 import type { Connection, Driver } from './driver.js'
 import { DatabaseFileError } from './exclusive.js'
+import { jobReads, jobWrites } from './jobs.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
+import { listReads, listWrites } from './lists.js'
 import { memberReads, memberWrites } from './members.js'
 import { migrate, versionOf } from './migrate.js'
 import { migrations } from './migrations.js'
@@ -40,6 +43,9 @@ const readsOver = (connection: Connection): Reads => ({
   ...counterReads(connection),
   ...replyReads(connection),
   ...savedReads(connection),
+  ...jobReads(connection),
+  ...listReads(connection),
+  ...deliveryReads(connection),
   schemaVersion: () => versionOf(connection),
 })
 
@@ -49,6 +55,9 @@ const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => (
   ...counterWrites(connection),
   ...replyWrites(connection),
   ...savedWrites(connection),
+  ...jobWrites(connection),
+  ...listWrites(connection),
+  ...deliveryWrites(connection),
 })
 
 /** Makes verbs once per connection: building them for each transaction would cost more than the statements. */

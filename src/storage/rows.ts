@@ -1,4 +1,17 @@
-import type { Key, Member, Movement, Persona, Workspace } from '../engine/ports.js'
+import type {
+  AsyncJob,
+  CompanyList,
+  Delivery,
+  Enrichment,
+  Key,
+  Member,
+  Movement,
+  Persona,
+  Place,
+  Slice,
+  Workspace,
+} from '../engine/ports.js'
+import type { Value } from './driver.js'
 
 /** A row as the database gives it. */
 export type Row = Record<string, string | number | null>
@@ -7,10 +20,10 @@ export type Row = Record<string, string | number | null>
 export interface Column<T> {
   readonly property: keyof T & string
   readonly column: string
-  readonly kind?: 'boolean' | 'list'
+  readonly kind?: 'boolean' | 'json'
 }
 
-const column = <T>(property: keyof T & string, kind?: 'boolean' | 'list'): Column<T> => ({
+const column = <T>(property: keyof T & string, kind?: 'boolean' | 'json'): Column<T> => ({
   property,
   column: property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
   ...(kind ? { kind } : {}),
@@ -44,7 +57,7 @@ export const keyColumns: readonly Column<Key>[] = [
   column<Key>('memberId'),
   column<Key>('hash'),
   column<Key>('hint'),
-  column<Key>('scopes', 'list'),
+  column<Key>('scopes', 'json'),
   column<Key>('createdAt'),
   column<Key>('expiresAt'),
   column<Key>('revokedAt'),
@@ -70,12 +83,83 @@ export const personaColumns: readonly Column<Persona>[] = [
   column<Persona>('id'),
   column<Persona>('workspaceId'),
   column<Persona>('name'),
-  column<Persona>('jobTitles', 'list'),
-  column<Persona>('excludedJobTitles', 'list'),
-  column<Persona>('functions', 'list'),
-  column<Persona>('seniorityLevels', 'list'),
+  column<Persona>('jobTitles', 'json'),
+  column<Persona>('excludedJobTitles', 'json'),
+  column<Persona>('functions', 'json'),
+  column<Persona>('seniorityLevels', 'json'),
   column<Persona>('createdAt'),
   column<Persona>('updatedAt'),
+]
+
+export const jobColumns: readonly Column<AsyncJob>[] = [
+  column<AsyncJob>('id'),
+  column<AsyncJob>('workspaceId'),
+  column<AsyncJob>('memberId'),
+  column<AsyncJob>('operation'),
+  column<AsyncJob>('kind'),
+  column<AsyncJob>('name'),
+  column<AsyncJob>('plan', 'json'),
+  column<AsyncJob>('webhookUrl'),
+  column<AsyncJob>('streaming', 'boolean'),
+  column<AsyncJob>('custom', 'json'),
+  column<AsyncJob>('most'),
+  column<AsyncJob>('expected'),
+  column<AsyncJob>('state'),
+  column<AsyncJob>('done'),
+  column<AsyncJob>('place'),
+  column<AsyncJob>('truncated', 'boolean'),
+  column<AsyncJob>('parts', 'json'),
+  column<AsyncJob>('partBytes'),
+  column<AsyncJob>('enriched', 'boolean'),
+  column<AsyncJob>('held'),
+  column<AsyncJob>('spent'),
+  column<AsyncJob>('error'),
+  column<AsyncJob>('createdAt'),
+  column<AsyncJob>('finishedAt'),
+  column<AsyncJob>('token'),
+  column<AsyncJob>('leaseUntil'),
+  column<AsyncJob>('attempts'),
+]
+
+export const enrichmentColumns: readonly Column<Enrichment>[] = [
+  column<Enrichment>('id'),
+  column<Enrichment>('jobId'),
+  column<Enrichment>('ordinal'),
+  column<Enrichment>('firstName'),
+  column<Enrichment>('lastName'),
+  column<Enrichment>('custom', 'json'),
+]
+
+export const listColumns: readonly Column<CompanyList>[] = [
+  column<CompanyList>('id'),
+  column<CompanyList>('workspaceId'),
+  column<CompanyList>('name'),
+  column<CompanyList>('networkListId'),
+  column<CompanyList>('status'),
+  column<CompanyList>('createdAt'),
+  column<CompanyList>('updatedAt'),
+]
+
+export const deliveryColumns: readonly Column<Delivery>[] = [
+  column<Delivery>('id'),
+  column<Delivery>('workspaceId'),
+  column<Delivery>('jobId'),
+  column<Delivery>('seq'),
+  column<Delivery>('event'),
+  column<Delivery>('url'),
+  column<Delivery>('first'),
+  column<Delivery>('last'),
+  column<Delivery>('part'),
+  column<Delivery>('parts'),
+  column<Delivery>('state'),
+  column<Delivery>('attempts'),
+  column<Delivery>('dueAt'),
+  column<Delivery>('status'),
+  column<Delivery>('error'),
+  column<Delivery>('createdAt'),
+  column<Delivery>('finishedAt'),
+  column<Delivery>('token'),
+  column<Delivery>('leaseUntil'),
 ]
 
 /** `prefix.column AS "prefixColumn"` for a select; without a prefix the plain names. */
@@ -92,7 +176,7 @@ export function fromRow<T>(columns: readonly Column<T>[], row: Row, prefix = '')
 
 function read(value: string | number | null, kind: Column<unknown>['kind']): unknown {
   if (kind === 'boolean') return value === 1
-  if (kind === 'list') return value === null ? null : JSON.parse(String(value))
+  if (kind === 'json') return value === null ? null : JSON.parse(String(value))
   return value
 }
 
@@ -100,7 +184,7 @@ function read(value: string | number | null, kind: Column<unknown>['kind']): unk
 function toValue(value: unknown, kind: Column<unknown>['kind']): string | number | null {
   if (value === null || value === undefined) return null
   if (kind === 'boolean') return value ? 1 : 0
-  if (kind === 'list') return JSON.stringify(value)
+  if (kind === 'json') return JSON.stringify(value)
   return value as string | number
 }
 
@@ -122,5 +206,15 @@ export function changeOf<T>(columns: readonly Column<T>[], change: Partial<T>) {
   return {
     set: named.map(({ column: name }) => `${name} = ?`).join(', '),
     values: named.map(({ property, kind }) => toValue(change[property], kind)),
+  }
+}
+
+/** A select's rows, newest first, from a place on; equal moments are told apart by id. */
+export function newestFirst(select: string, { after, skip, limit }: Slice): { sql: string; values: Value[] } {
+  const where = after ? ' AND (created_at, id) < (?, ?)' : ''
+  const from = (place: Place): Value[] => [place.createdAt, place.id]
+  return {
+    sql: `${select}${where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`,
+    values: [...(after ? from(after) : []), limit, skip],
   }
 }

@@ -1,6 +1,6 @@
-import type { Persona, Place, Reads, Slice, Transaction } from '../engine/ports.js'
-import type { Connection, Value } from './driver.js'
-import { fromRow, insertOf, personaColumns, type Row, selectList } from './rows.js'
+import type { Persona, Reads, Transaction } from '../engine/ports.js'
+import type { Connection } from './driver.js'
+import { fromRow, insertOf, newestFirst, personaColumns, type Row, selectList } from './rows.js'
 
 const personaList = selectList(personaColumns)
 const personaInsert = insertOf('personas', personaColumns)
@@ -43,14 +43,4 @@ export function savedWrites(connection: Connection) {
       return (await connection.get<{ secret: string }>(secretSql, workspaceId))?.secret ?? secret
     },
   } satisfies Partial<Transaction>
-}
-
-/** A select's rows, newest first, from a place on; equal moments are told apart by id. */
-function newestFirst(select: string, { after, skip, limit }: Slice): { sql: string; values: Value[] } {
-  const where = after ? ' AND (created_at, id) < (?, ?)' : ''
-  const from = (place: Place): Value[] => [place.createdAt, place.id]
-  return {
-    sql: `${select}${where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`,
-    values: [...(after ? from(after) : []), limit, skip],
-  }
 }

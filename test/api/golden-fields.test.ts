@@ -7,6 +7,7 @@ import { accepted, refusalOf } from './refusal.js'
 
 const hook = 'https://hooks.example.com/x'
 const search = 'https://network.example/sales/search/company?query=(a)'
+const people = 'https://network.example/sales/search/people?query=(a)'
 
 type Case = readonly [id: OperationId, input: Record<string, unknown>, status: number, text: string]
 
@@ -92,8 +93,8 @@ describe('refused values', () => {
       'webhook_url',
     ],
     ['accounts.extract', { search_url: 7, name: 'x', webhook_url: hook }, 422, 'search_url must be text'],
-    ['leads.extract', { search_url: search, limit: 0 }, 422, 'limit must be a whole number of 1 or more'],
-    ['leads.extract', { search_url: search, limit: 1.5 }, 422, 'limit'],
+    ['leads.extract', { search_url: people, limit: 0 }, 422, 'limit must be a whole number of 1 or more'],
+    ['leads.extract', { search_url: people, limit: 1.5 }, 422, 'limit'],
     ['accounts.hiring', { ...company, limit: 0 }, 422, 'limit must be a whole number from 1 to 100'],
     ['accounts.hiring', { ...company, limit: 101 }, 422, 'limit must be a whole number from 1 to 100'],
     [

@@ -2,7 +2,6 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { personRecord } from '../../src/api/records.js'
 import type { Catalogue } from '../../src/catalogue/catalogue.js'
-import { isMobile } from '../../src/catalogue/mobile.js'
 import type { PersonQuery } from '../../src/engine/ports.js'
 import { openWith } from './open.js'
 
@@ -207,21 +206,5 @@ describe('reachable', () => {
   it('is no number that the catalogue does not know', async () => {
     expect(await reached('+33639980777')).toEqual([])
     expect(await reached()).toEqual([])
-  })
-
-  it.each([
-    ['+33639980001', true],
-    ['+33139980001', false],
-    ['+447700900123', true],
-    ['+442079460123', false],
-    ['+491713920012', true],
-    ['+493023125123', false],
-    ['+46701740612', true],
-    ['+393491234567', true],
-    ['+5511912345678', true],
-    ['+551131234567', false],
-    ['+12125550101', false],
-  ])('mobile: %s %s', (number, mobile) => {
-    expect(isMobile(number)).toBe(mobile)
   })
 })

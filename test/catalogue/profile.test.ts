@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { profileHosts, profileOf } from '../../src/catalogue/profile.js'
+import { networkHosts } from '../../src/api/network-url.js'
+import { profileOf } from '../../src/catalogue/profile.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
@@ -53,7 +54,7 @@ describe('profile urls', () => {
     const spelling = fc.record({
       scheme: fc.constantFrom('', '//', 'http://', 'https://', 'HTTPS://'),
       front: fc.constantFrom('', 'www.', 'fr.', 'm.', 'WWW.'),
-      host: fc.constantFrom(...profileHosts),
+      host: fc.constantFrom(...networkHosts),
       room: fc.constantFrom('company', 'Company', 'in', 'IN'),
       upper: fc.boolean(),
       encoded: fc.boolean(),

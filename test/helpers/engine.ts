@@ -10,6 +10,7 @@ import type {
   Found,
   Ids,
   Job,
+  Lead,
   Person,
   PersonQuery,
   Provider,
@@ -139,6 +140,32 @@ export const jobOf = (number: number, letter = 'd'): Job => ({
   company: { name: null, domain: 'known.example', network_url: null },
 })
 
+/** A person as a search finds them. */
+export const leadOf = ({ first_name, last_name, full_name, title, ...person }: Person): Lead['lead'] => ({
+  ...{ first_name, last_name, full_name, title },
+  ...{ gender: null, title_description: null, summary: null },
+  most_probable_email: person.most_probable_email ?? null,
+  most_probable_email_status: person.most_probable_email_status ?? null,
+  phones: person.phones ?? [],
+  network_profile_url: person.network_profile_url,
+  ...{ premium_profile_url: null, profile_image_url: null, is_premium_network: null },
+  ...{ is_open_profile_network: null, is_open_to_work_network: null, connection_degree: null },
+  ...{ connections_count: 7, current_positions_count: 1, years_in_position: 2, months_in_position: 1 },
+  ...{ years_in_company: 2, months_in_company: 1, status: 'QUALIFIED', rejection_reason: [] },
+  headline: 'Engineer at Known',
+})
+
+/** What searches of a kind find beside companies. */
+const found: Readonly<Record<'companies' | 'stack' | 'hiring' | 'growth' | 'lookalikes', object>> = {
+  companies: {},
+  growth: {},
+  stack: { technologies_found: [{ technology_name: 'React', confidence: 'high', job_mentions: 2 }] },
+  hiring: { jobs: [] },
+  lookalikes: {
+    similarity: { score: 0.9, industry: 1, size: 1, country: 1, technologies: 0.5, growth: 1 },
+  },
+}
+
 /** A source that knows every company of `known.example` and its subdomains' kind, and counts how often it is asked. */
 export class TestSource implements Source {
   asked = 0
@@ -216,7 +243,12 @@ export class TestSource implements Source {
 
   /** How many records every search finds, and what they are. */
   matches = 0
-  record = (_search: Search, ordinal: number): unknown => ({ account: accountOf(`known-${ordinal}.example`) })
+  record = ({ kind }: Search, ordinal: number): unknown => {
+    const account = accountOf(`known-${ordinal}.example`)
+    const person = personOf(`person-${ordinal}`, 'known.example')
+    if (kind === 'people' || kind === 'engagers') return { lead: leadOf(person), company: account }
+    return { account, ...found[kind] }
+  }
 
   async count() {
     this.asked++

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Shape, shapeOf } from '../../src/api/shapes.js'
 import { type Operation, operations } from '../../src/api/table.js'
-import { pending } from '../../src/engine/pending.js'
+import type { Provider } from '../../src/engine/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
 import { type Bench, openBench } from '../helpers/engine.js'
@@ -32,7 +32,7 @@ interface Document {
 const named = (reference: string | undefined): string => reference?.split('/').at(-1) ?? ''
 
 /** The document that the server of these tests would serve. */
-const document = (await openapi({ version: 'test', pending })) as Document
+const document = (await openapi({ version: 'test' })) as Document
 
 function describedOf(row: Operation): Described {
   const found = document.paths[row.path]?.[row.method.toLowerCase()]
@@ -130,10 +130,18 @@ const costs: Readonly<Record<string, (body: Record<string, unknown>) => number>>
   'accounts.stack': () => 3,
   'leads.enrich': () => 1,
   'contacts.reverse_lookup': () => 1,
+  'contacts.enrich_sync': ({ credits_used }) => credits_used as number,
   'messenger.validate': ({ results }) => {
     const all = results as readonly { phone_number: string; reachable: boolean }[]
     return new Set(all.filter(({ reachable }) => reachable).map(({ phone_number }) => phone_number)).size
   },
+}
+
+/** Everybody is reached at one address, and at the number of a mobile. */
+const ladder: Provider = {
+  name: 'test',
+  email: () => ({ email: 'ada@known.example', status: 'valid' }),
+  phones: () => [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }],
 }
 
 function addPersona({ store, workspaceId, clock }: Bench): Promise<void> {
@@ -156,6 +164,8 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
   beforeEach(async () => {
     bench = await openBench()
     bench.source.openJobs = 3
+    bench.source.matches = 30
+    bench.source.ladder = [ladder]
     bench.source.uses = [{ name: 'React', slug: 'react', confidence: 1 }]
     await bench.admin.setPlan('Scale')
     await bench.admin.addMember({ email: 'capped@known.example', weeklyLimit: 1 })
@@ -200,7 +210,7 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
     expect(reported).toEqual([])
     const described = describedOf(row)
     expect(Object.keys(described.responses).map(Number), 'a documented status').toContain(status)
-    if (status >= 500) expect([status, pending]).toEqual([501, expect.arrayContaining([row.id])])
+    expect(status).toBeLessThan(500)
     expect(headers.get('content-type')).toBe('application/json')
     if (status !== row.ok) return expectError(described, status, body)
     expect(shape.output.parse(body)).toEqual(body)
@@ -211,12 +221,13 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
     const shape = await shapeOf(id)
     const property = fc.asyncProperty(requests(describedOf(row)), (sent) => send(row, shape, sent))
     await fc.assert(property, { seed, numRuns: runs })
-    expect(await bench.balance()).toBe(granted - paid)
+    // Nothing is worked on here: what accepted work may cost stays held.
+    const { credits, held } = await bench.store.read((reads) => reads.position(bench.workspaceId))
+    expect(credits + held).toBe(granted - paid)
     expect(await bench.admin.verify()).toMatchObject({ ok: true, problems: [] })
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
     const statuses = [...(seen.get(id) ?? [])]
-    const isThrough = (status: number) => status === row.ok || status === 501
-    expect(statuses.some(isThrough), 'some request gets through').toBe(true)
+    expect(statuses, 'some request gets through').toContain(row.ok)
     expect(statuses, 'some request has no key').toContain(401)
   })
 
@@ -237,6 +248,6 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
   it('has sent thousands of requests, and had every kind of answer', () => {
     expect(total).toBeGreaterThan(5_000)
     const statuses = new Set([...seen.values()].flatMap((one) => [...one]))
-    expect([...statuses].sort()).toEqual([200, 201, 400, 401, 402, 403, 404, 409, 422, 429, 501])
+    expect([...statuses].sort()).toEqual([200, 201, 202, 400, 401, 402, 403, 404, 409, 422, 429])
   })
 })

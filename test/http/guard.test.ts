@@ -3,6 +3,7 @@ import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { CountingCaller } from './counting-caller.js'
 import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
+import { refusedHeads, refusedHosts } from './strangers.js'
 
 const caller = new CountingCaller()
 let server: Listening
@@ -39,42 +40,7 @@ describe('hosts', () => {
     expect(statuses(await ask('GET /health HTTP/1.1', [`Host: ${host}`]))).toEqual([200])
   })
 
-  it.each([
-    ['evil.example', 403],
-    ['evil.example:PORT', 403],
-    ['localhost.evil:PORT', 403],
-    ['127.0.0.1.evil:PORT', 403],
-    ['127.0.0.1.nip.io:PORT', 403],
-    ['evil-localhost:PORT', 403],
-    ['localhost.:PORT', 403],
-    ['localhost:1', 403],
-    ['localhost:0PORT', 400],
-    ['127.0.0.1:80', 403],
-    ['127.0.0.2:PORT', 403],
-    ['127.1:PORT', 403],
-    ['2130706433:PORT', 403],
-    ['0x7f000001:PORT', 403],
-    ['0.0.0.0:PORT', 403],
-    ['[::]:PORT', 403],
-    ['[::ffff:127.0.0.1]:PORT', 403],
-    ['[0:0:0:0:0:0:0:1]:PORT', 403],
-    ['api.example:9', 403],
-    ['proxy.example', 403],
-    ['proxy.example:PORT', 403],
-    ['evil.api.example', 403],
-    ['', 400],
-    ['user@localhost:PORT', 400],
-    ['localhost:PORT@evil.example', 400],
-    ['localhost:PORT, evil.example', 400],
-    ['localhost:', 400],
-    ['localhost:PORT/x', 400],
-    ['localhost:PORT#', 400],
-    ['localhost :PORT', 400],
-    ['::1', 400],
-    ['[::1%lo]:PORT', 400],
-    ['ⓛocalhost:PORT', 400],
-    ['http://localhost:PORT', 400],
-  ])('refuses %s with %i, on every path', async (host, status) => {
+  it.each(refusedHosts)('refuses %s with %i, on every path', async (host, status) => {
     const calls = caller.calls
     for (const path of ['/health', '/api/v2/credits', '/nothing']) {
       const raw = await ask(`GET ${path} HTTP/1.1`, [`Host: ${host}`, 'X-API-KEY: right'])
@@ -83,22 +49,7 @@ describe('hosts', () => {
     expect(caller.calls).toBe(calls)
   })
 
-  it.each([
-    ['no Host', [], 400],
-    ['two Hosts', ['Host: localhost:PORT', 'Host: evil.example'], 400],
-    ['two Hosts, the wrong one first', ['Host: evil.example', 'Host: localhost:PORT'], 400],
-    ['the same Host twice', ['Host: localhost:PORT', 'hOST: localhost:PORT'], 400],
-    [
-      'a second Host behind thousands of headers',
-      ['Host: localhost:PORT', ...Array(2_500).fill('a:'), 'Host: e'],
-      400,
-    ],
-    [
-      'another name in X-Forwarded-Host only',
-      ['Host: evil.example', 'X-Forwarded-Host: localhost:PORT'],
-      403,
-    ],
-  ] as const)('refuses %s', async (_, headers, status) => {
+  it.each(refusedHeads)('refuses %s', async (_, headers, status) => {
     expect(statuses(await ask('GET /health HTTP/1.1', headers))).toEqual([status])
   })
 

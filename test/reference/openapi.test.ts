@@ -131,15 +131,6 @@ describe('operations', () => {
         expect(names ?? []).toEqual(path.match(/\{\w+\}/g) ?? [])
       }
   })
-
-  it('say which of them may answer 501', async () => {
-    const some = (await openapi({ version: '1', pending: ['lists.get'] })) as Document
-    const found = Object.values(some.paths).flatMap((path) => Object.values(path))
-    expect(found.filter(({ responses }) => 501 in responses).map((one) => one.operationId)).toEqual([
-      'lists.get',
-    ])
-    expect(idsWith(501)).toHaveLength(operations().length)
-  })
 })
 
 describe('errors', () => {

@@ -11,6 +11,7 @@ import { exitCodeOf } from '../../batch/report.js'
 import { run } from '../../batch/run.js'
 import { createScratch } from '../../batch/scratch.js'
 import { countryOf } from '../../catalogue/country.js'
+import { e164Of } from '../../catalogue/e164.js'
 import type { Driver } from '../../storage/driver.js'
 import { confirm } from '../ask.js'
 import { type Choices, choicesOf } from '../batch-choices.js'
@@ -150,12 +151,19 @@ async function runAll(
   return exitOfSignal(signal) ?? exitCodeOf(report, choices.failOn)
 }
 
-/** Reads cells as the fields take them; countries by any of their names. */
+/** Reads cells as the fields take them; countries by any of their names, phone numbers with any separators. */
 function convertOf(shape: Shape): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = shape.input.shape
   return (field, cell) => {
     if (field === 'country' || field === 'country_code') return countryOf(cell) ?? cell
     const schema = fields[field]
-    return schema ? coerceField(schema, cell) : cell
+    const value = schema ? coerceField(schema, cell) : cell
+    return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
   }
+}
+
+/** Phone numbers as the API takes them; what is none stays as it is, for validation to refuse. */
+function inE164(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inE164)
+  return typeof value === 'string' ? (e164Of(value) ?? value) : value
 }

@@ -42,6 +42,16 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     group: 'servers',
     load: async () => (await import('./serve.js')).serveCommand,
   },
+  listen: {
+    summary: 'Receive webhook deliveries on this machine',
+    group: 'servers',
+    load: async () => (await import('./listen.js')).listenCommand,
+  },
+  events: {
+    summary: 'Received events: list, show, send again',
+    group: 'servers',
+    load: async () => (await import('./events.js')).eventsCommand,
+  },
   api: {
     summary: 'Call any path of the API',
     group: 'machine',

@@ -1,22 +1,22 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { Listening } from '../../http/listen.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { createContext } from '../create-context.js'
 import { UsageError } from '../exit.js'
-import { repeated, whole } from '../flags.js'
+import { repeated } from '../flags.js'
 import { interruptible } from '../interrupts.js'
 import { write } from '../io.js'
 import type { Invocation, Shell } from '../shell.js'
 import { guide } from './guide.js'
+import { aborted, type Place, placed, startListening } from './listening.js'
 import { served } from './served.js'
+
+const usualPort = 4010
 
 /** `prospect serve`: the API over HTTP, until a signal ends it. */
 export function serveCommand(shell: Shell): Command {
-  const command = shell
-    .command('serve', 'Serve the API over HTTP under /api/v2, with /health and /openapi.json')
-    .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
-    .option('--port <n>', 'port to listen on, 0 for a free one (default: 4010)', port)
-    .option('--public', 'permit a --host that other machines can reach')
+  const summary = 'Serve the API over HTTP under /api/v2, with /health and /openapi.json'
+  const command = placed(shell.command('serve', summary), usualPort)
     .option('--allow-host <name>', 'another name clients may call it by; repeat it for more', repeated)
     .option('--database <path>', "the engine's database (default: the one of this machine)", withoutPassword)
   guide(
@@ -27,12 +27,6 @@ export function serveCommand(shell: Shell): Command {
       'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
   )
   return shell.action(command, (invocation) => serve(shell, invocation))
-}
-
-function port(text: string): number {
-  const value = whole(text)
-  if (value > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
-  return value
 }
 
 function withoutPassword(location: string): string {
@@ -50,10 +44,11 @@ async function serve(shell: Shell, { options, globals }: Invocation): Promise<nu
   const context = databaseContext(shell.context, options.database)
   await context.admin(globals)
   const caller = await context.caller(globals)
+  const { allowHost: allowHosts = [] } = options as { readonly allowHost?: readonly string[] }
   let listening: Listening | undefined
   const handler = await served(context, caller, globals, () => listening?.baseUrl ?? '/api/v2')
   await interruptible(streams, async (signal) => {
-    listening = await started(handler, options)
+    listening = await startListening(handler, options as Place, usualPort, allowHosts)
     try {
       await write(streams.stdout, `${firstLine(listening.baseUrl, globals)}\n`)
       context.notify('Serving the local engine. Ctrl-C ends it.', globals)
@@ -75,31 +70,5 @@ function databaseContext(context: Context, database: unknown): Context {
   return other
 }
 
-async function started(
-  handler: (request: Request) => Promise<Response>,
-  options: Invocation['options'],
-): Promise<Listening> {
-  const { listen, ListenError } = await import('../../http/listen.js')
-  const { host = '127.0.0.1', port = 4010, allowHost = [] } = options as Choices
-  try {
-    return await listen({ handler, host, port, allowHosts: allowHost, public: options.public === true })
-  } catch (error) {
-    if (error instanceof ListenError) throw new UsageError(`${error.message}.`)
-    throw error
-  }
-}
-
-interface Choices {
-  readonly host?: string
-  readonly port?: number
-  readonly allowHost?: readonly string[]
-}
-
 const firstLine = (baseUrl: string, { json, format }: GlobalOptions): string =>
   json || format === 'json' ? JSON.stringify({ base_url: baseUrl, pid: process.pid }) : baseUrl
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((done) => {
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', () => done(), { once: true })
-  })

@@ -1,10 +1,141 @@
 import { ApiError } from '../../api/errors.js'
-import type { Handler } from '../handler.js'
+import type { InputOf } from '../../api/shapes.js'
+import { operation } from '../../api/table.js'
+import { finishedJob, type NewJob } from '../accept.js'
+import { type ContactResult, contactRecord, pendingRecord } from '../contact-record.js'
+import type { Handler, Work } from '../handler.js'
+import type { AsyncJob, Contact, Enrichment, Reads, WaterfallAsk } from '../ports.js'
 import { withTenure } from '../tenure.js'
+import { waterfall } from '../waterfall.js'
 
 /** The person behind a professional or personal e-mail address; free when nobody is found. */
 export const reverseLookup: Handler<'contacts.reverse_lookup'> = async ({ input, source, now }) => {
   const person = await source.personByEmail(input.email)
   if (!person) throw new ApiError('no_person_found')
   return { output: withTenure(person, now), used: { person: 1 } }
+}
+
+/** `POST /contacts/single_enrich`: what it can cost is held until it is done. */
+export const enrich: Handler<'contacts.enrich'> = ({ input, ids }) => {
+  const id = ids.uuid()
+  const enrichment = enrichmentOf(id, id, 1, input)
+  const { firstName: first_name, lastName: last_name } = enrichment
+  return {
+    output: { enrichment_id: id, first_name, last_name, status: 'pending', ...echoOf(enrichment) },
+    job: jobOf(id, input, [input], [enrichment]),
+  }
+}
+
+/** `POST /contacts/bulk_enrich`: one result for each contact. */
+export const bulkEnrich: Handler<'contacts.bulk_enrich'> = ({ input, ids }) => {
+  const id = ids.uuid()
+  const enrichments = input.contacts.map((contact, at) => enrichmentOf(ids.uuid(), id, at + 1, contact))
+  return {
+    output: {
+      enrichment_id: id,
+      contacts: enrichments.map((one) => ({ enrichment_id: one.id, ...echoOf(one) })),
+    },
+    job: jobOf(id, input, input.contacts, enrichments),
+  }
+}
+
+/** `POST /contacts/sync_single_enrich`: the answer is kept, so that it can be asked for again. */
+export const enrichSync: Handler<'contacts.enrich_sync'> = async (work) => {
+  const { input, source, ids, now, principal } = work
+  const id = ids.uuid()
+  const enrichment = enrichmentOf(id, id, 1, input)
+  const row = operation('contacts.enrich_sync')
+  const result = await waterfall(await source.providers(), contactOf(input), askOf(input))
+  const output = contactRecord(row, result, enrichment)
+  const job = finishedJob(principal, row.id, jobOf(id, input, [input], [enrichment]), now)
+  return {
+    output,
+    used: result.used,
+    keep: async (tx) => {
+      await tx.addJob({ ...job, spent: output.credits_used })
+      await tx.addEnrichments([enrichment])
+      await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: JSON.stringify(output) }])
+    },
+  }
+}
+
+/** `GET /contacts/{id}` and `GET /contacts/{id}/single_enrich`: of one contact, or of all of a bulk enrichment. */
+export const get: Handler<'contacts.get' | 'contacts.get_enrichment'> = async ({
+  input,
+  principal,
+  store,
+}) => {
+  const output = await store.read(async (reads) => {
+    const enrichment = await reads.enrichment(input.id)
+    const job = await reads.job(principal.workspace.id, enrichment?.jobId ?? input.id)
+    if (job?.plan.does !== 'waterfall') throw new ApiError('not_found')
+    return enrichment ? await resultOf(reads, job, enrichment) : await bulkResult(reads, job)
+  })
+  return { output }
+}
+
+async function bulkResult(reads: Reads, job: AsyncJob) {
+  const contacts: ContactResult[] = []
+  for (const enrichment of await reads.enrichments(job.id))
+    contacts.push(await resultOf(reads, job, enrichment))
+  const status =
+    job.state === 'finished' || job.state === 'failed' ? ('finished' as const) : ('pending' as const)
+  return { enrichment_id: job.id, status, total: contacts.length, finished: job.done, contacts }
+}
+
+async function resultOf(reads: Reads, job: AsyncJob, enrichment: Enrichment): Promise<ContactResult> {
+  const { ordinal } = enrichment
+  const [kept] = await reads.records(job.id, { after: ordinal - 1, last: ordinal }, 1)
+  if (kept) return JSON.parse(kept.record) as ContactResult
+  const { plan } = job
+  if (plan.does !== 'waterfall') throw new ApiError('not_found')
+  const pending = pendingRecord(enrichment, plan.contacts[ordinal - 1], plan.ask)
+  return job.state === 'failed' ? { ...pending, status: 'finished', message: 'No data found' } : pending
+}
+
+type Given = InputOf<'contacts.bulk_enrich'>['contacts'][number]
+type Asked = Work<'contacts.enrich' | 'contacts.enrich_sync' | 'contacts.bulk_enrich'>['input']
+
+const contactOf = ({
+  network_url: url,
+  firstname: firstName,
+  lastname: lastName,
+  ...at
+}: Given): Contact => ({
+  ...{ url, firstName, lastName },
+  companyName: at.company_name,
+  domain: at.domain,
+})
+
+const askOf = ({ enrichment_type, phone_type, phone_country_codes = [] }: Asked): WaterfallAsk => ({
+  types: [...new Set(enrichment_type)],
+  mobileOnly: !phone_type.includes('all'),
+  phoneCountryCodes: phone_country_codes,
+})
+
+const enrichmentOf = (id: string, jobId: string, ordinal: number, given: Given): Enrichment => ({
+  ...{ id, jobId, ordinal },
+  firstName: given.firstname ?? null,
+  lastName: given.lastname ?? null,
+  custom: given.custom ?? null,
+})
+
+const echoOf = ({ custom }: Enrichment) => (custom ? { custom: { ...custom } } : {})
+
+function jobOf(
+  id: string,
+  input: Asked,
+  contacts: readonly Given[],
+  enrichments: readonly Enrichment[],
+): NewJob {
+  const ask = askOf(input)
+  return {
+    id,
+    name: contacts.length === 1 ? 'Contact' : `${contacts.length} contacts`,
+    plan: { does: 'waterfall', ask, contacts: contacts.map(contactOf) },
+    expected: contacts.length,
+    reserve: Object.fromEntries(ask.types.map((type) => [type, contacts.length])),
+    webhookUrl: input.webhook_url,
+    enrichments,
+  }
 }

@@ -1,7 +1,13 @@
 import type { Handler } from '../handler.js'
-import { suggestTitles } from '../titles.js'
+import { plainTitle, suggestTitles } from '../titles.js'
 
-/** `POST /job_title_suggestions`: from a curated vocabulary. */
-export const suggest: Handler<'titles.suggest'> = ({ input }) => ({
-  output: { suggestions: suggestTitles(input.job_titles) },
-})
+/** Titles that people have, for each one asked. */
+const most = 10
+
+/** `POST /job_title_suggestions`: from a curated vocabulary, and from the titles that people have. */
+export const suggest: Handler<'titles.suggest'> = async ({ input, source }) => {
+  const asked = [...new Set(input.job_titles.map(plainTitle))]
+  const held: string[] = []
+  for (const title of asked) held.push(...(await source.titlesLike(title, most)))
+  return { output: { suggestions: suggestTitles(input.job_titles, held) } }
+}

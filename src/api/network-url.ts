@@ -1,0 +1,52 @@
+/** Hosts of the network, with or without `www.`, `m.` or a country in front. A setting. */
+export const networkHosts: readonly string[] = ['linkedin.com', 'network.example']
+
+/** Where the urls that we write ourselves lead. A setting. */
+export const networkOrigin = 'https://www.network.example'
+
+/** A url on the network: its path without the first slash, and its query without the question mark, both as written. */
+export interface NetworkUrl {
+  readonly path: string
+  readonly query: string
+}
+
+/** Takes a url on the network apart, with or without its scheme; undefined for any other text. */
+export function networkUrl(url: string, hosts: readonly string[] = networkHosts): NetworkUrl | undefined {
+  const [, host = '', path = '', search = '', fragment = ''] = parts.exec(url) ?? []
+  const bare = host
+    .toLowerCase()
+    .replace(/:\d+$/, '')
+    .replace(/\.$/, '')
+    .replace(/^(?:www|m|[a-z]{2})\./, '')
+  if (!hosts.includes(bare)) return undefined
+  // Older addresses of the premium search tool carry their query behind the hash.
+  return { path, query: search === '' && fragment.startsWith('query=') ? fragment : search }
+}
+const parts = /^\s*(?:https?:)?\/{0,2}([^/?#\s]+)\/([^?#]*)(?:\?([^#]*))?(?:#(.*))?/is
+
+/** A page of search results on the network. */
+export interface SearchPage {
+  readonly of: 'companies' | 'people'
+  /** Whether it is a page of the premium search tool. */
+  readonly premium: boolean
+  readonly query: string
+}
+
+const pages: Readonly<Record<string, Omit<SearchPage, 'query'>>> = {
+  'sales/search/people': { of: 'people', premium: true },
+  'sales/search/company': { of: 'companies', premium: true },
+  'search/results/people': { of: 'people', premium: false },
+  'search/results/companies': { of: 'companies', premium: false },
+}
+
+/** The page of search results that a url opens; undefined for any other text. */
+export function searchPageOf(url: string, hosts: readonly string[] = networkHosts): SearchPage | undefined {
+  const { path = '', query = '' } = networkUrl(url, hosts) ?? {}
+  const page = path.toLowerCase().replace(/\/$/, '')
+  const known = Object.hasOwn(pages, page) ? pages[page] : undefined
+  return known && { ...known, query }
+}
+
+/** The path of the premium tool's page of search results. */
+export const premiumPathOf = (of: SearchPage['of']): string =>
+  Object.entries(pages).find(([, page]) => page.premium && page.of === of)?.[0] ?? ''

@@ -1,0 +1,35 @@
+import { dayOf } from './day.js'
+
+/** How long somebody has been in a position and in a company: full years, and the months beyond them. */
+export interface Terms {
+  readonly years_in_position: number | null
+  readonly months_in_position: number | null
+  readonly years_in_company: number | null
+  readonly months_in_company: number | null
+}
+
+/** The terms at a moment, from the day (or moment, ISO 8601) the position began; without one, as they were given. */
+export function termsAt(startedAt: string | null | undefined, given: Terms, now: number): Terms {
+  const started = dayOf(startedAt?.slice(0, 10) ?? '')
+  if (started === undefined) return given
+  const months = monthsBetween(started, now)
+  const [years_in_position, months_in_position] = [Math.floor(months / 12), months % 12]
+  const position = { years_in_position, months_in_position }
+  const { years_in_company, months_in_company } = given
+  // Who changed positions inside the company has been there for longer than in the last one.
+  if (monthsOf(years_in_company, months_in_company) > months)
+    return { ...position, years_in_company, months_in_company }
+  return { ...position, years_in_company: years_in_position, months_in_company: months_in_position }
+}
+
+/** A term in months; what is not known of it counts nothing. */
+export const monthsOf = (years: number | null | undefined, months: number | null | undefined): number =>
+  (years ?? 0) * 12 + (months ?? 0)
+
+/** Full months from one moment to another in UTC; none where it lies ahead. */
+function monthsBetween(from: number, to: number): number {
+  const [start, end] = [new Date(from), new Date(to)]
+  const months =
+    (end.getUTCFullYear() - start.getUTCFullYear()) * 12 + end.getUTCMonth() - start.getUTCMonth()
+  return Math.max(0, end.getUTCDate() < start.getUTCDate() ? months - 1 : months)
+}

@@ -1,0 +1,2 @@
+/** The body of a delivery as a value; it was JSON when it was taken. */
+export const bodyOf = (body: string): unknown => JSON.parse(body.replace(/^\ufeff/, ''))

@@ -1,0 +1,14 @@
+import type { Events, KeptEvent } from '../../../storage/inbox.js'
+import { exits, Stop } from '../../exit.js'
+
+/** The event with an id; ends the command with exit 9 when there is none. */
+export async function knownEvent(events: Events, id: string): Promise<KeptEvent> {
+  const event = await events.find(id)
+  if (event) return event
+  throw new Stop(
+    `There is no event ${id}.`,
+    exits.notFound,
+    'See what was received: prospect events list',
+    'not_found',
+  )
+}

@@ -1,0 +1,69 @@
+import type { Delivery } from '../../../http/inbox.js'
+import type { Context, GlobalOptions } from '../../context.js'
+import { UsageError } from '../../exit.js'
+import { write } from '../../io.js'
+import { fileOf, formatOf } from '../../output.js'
+import { neutral, oneLine } from '../../terminal.js'
+import { bodyOf } from '../events/body.js'
+import { isoTime } from '../time-values.js'
+
+/** What a receiver says first. */
+export interface Opening {
+  /** Where it listens. */
+  readonly listening: string
+  /** The address to give as `--webhook-url`. */
+  readonly url: string
+  /** Whether it checks signatures. */
+  readonly verifying: boolean
+}
+
+/** What a receiver prints on stdout, one line each, in the order in which it is told. */
+export interface Lines {
+  open(opening: Opening): Promise<void>
+  event(delivery: Delivery): void
+  /** Resolves when all is written; rejects when nobody reads any more. */
+  written(): Promise<void>
+}
+
+/** Lines for a person on a terminal, objects elsewhere; `failed` is told when nobody reads them any more. */
+export function openLines(context: Context, globals: GlobalOptions, failed: () => void): Lines {
+  const { stdout } = context.streams
+  const isObjects = speaksObjects(context, globals)
+  let last = Promise.resolve()
+  const line = (text: string) => {
+    last = last.then(() => write(stdout, `${neutral(text)}\n`))
+    last.catch(failed)
+  }
+  return {
+    open: (opening) => {
+      line(isObjects ? JSON.stringify(opening) : opening.url)
+      return last
+    },
+    event: (delivery) => line(isObjects ? JSON.stringify(eventObject(delivery)) : eventText(delivery)),
+    written: () => last,
+  }
+}
+
+function speaksObjects(context: Context, globals: GlobalOptions): boolean {
+  const format = formatOf(globals, context.streams)
+  if (!['table', 'json', 'ndjson'].includes(format) || fileOf(globals) !== undefined)
+    throw new UsageError(
+      'listen prints one line per event, as text or as JSON.',
+      'For a file of them: prospect events list -o events.csv',
+    )
+  return format !== 'table'
+}
+
+const eventObject = ({ id, receivedAt, event, search, verified, body }: Delivery) => ({
+  id,
+  received_at: isoTime(receivedAt),
+  event,
+  search_id: search,
+  verified,
+  body: bodyOf(body),
+})
+
+function eventText({ id, receivedAt, event, search, verified }: Delivery): string {
+  const trust = verified ? 'verified' : 'not verified'
+  return oneLine([isoTime(receivedAt), event, search ?? '-', trust, id].join('  '))
+}

@@ -1,0 +1,81 @@
+import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js'
+
+/** An address of a socket. One that IPv6 maps to IPv4 is that IPv4 address. */
+export type Address = IPv4 | IPv6
+
+/** What the addresses of a special range are; those of the ranges that are not here are reserved. */
+const kinds: Readonly<Record<string, string>> = {
+  unspecified: 'an unspecified address',
+  private: 'a private address',
+  uniqueLocal: 'a private address',
+  carrierGradeNat: "an internal address of a carrier's network",
+  loopback: 'a loopback address',
+  linkLocal: 'a link-local address',
+  multicast: 'a multicast address',
+  broadcast: 'a broadcast address',
+  '6to4': 'the address of a tunnel',
+  teredo: 'the address of a tunnel',
+}
+
+/** Reads an address in its plain spelling; nothing for another, and for one that belongs to a network interface. */
+export function addressOf(text: string): Address | undefined {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text)
+  if (text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined
+  const address = ipaddr.IPv6.parse(text)
+  return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
+}
+
+/** What an address is when it is not one of the public internet, such as `a private address`. */
+export function kindOf(address: Address): string | undefined {
+  const range = address.range()
+  const public_ = range === 'unicast' ? isHandedOut(address) : isTranslated(address)
+  return public_ ? undefined : (kinds[range] ?? 'a reserved address')
+}
+
+export const isLoopback = (address: Address): boolean => address.range() === 'loopback'
+export const isLinkLocal = (address: Address): boolean => address.range() === 'linkLocal'
+
+/** Of IPv6 only 2000::/3 is handed out so far. */
+const isHandedOut = (address: Address): boolean =>
+  isIPv4(address) || ((address.parts[0] ?? 0) & 0xe000) === 0x2000
+
+/** 64:ff9b::/96, by which networks without IPv4 reach the public addresses of IPv4; its /48 neighbour is private. */
+const isTranslated = (address: Address): boolean =>
+  !isIPv4(address) && address.range() === 'rfc6052' && address.parts[2] === 0
+
+/** The IPv4 addresses to which an IPv6 address leads where its network translates or tunnels. */
+export function embeddedIn(address: Address): readonly IPv4[] {
+  if (isIPv4(address)) return []
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = address.parts
+  const range = address.range()
+  if (range === '6to4') return [ipv4(b, c)]
+  if (range === 'teredo') return [ipv4(c, d), ipv4(g ^ 0xffff, h ^ 0xffff)]
+  const isatap = (e & 0xfdff) === 0 && f === 0x5efe
+  const compatible = (a | b | c | d | e | f) === 0 && (g > 0 || h > 1)
+  return isatap || compatible || range === 'rfc6052' || range === 'rfc6145' ? [ipv4(g, h)] : []
+}
+
+/** Whether a text names a network (CIDR), or one address as a network of its own. */
+export const isNetwork = (text: string): boolean => networkOf(text) !== undefined
+
+/** Whether an address is in a network; none is in a text that names no network. */
+export function covers(network: string, address: Address): boolean {
+  const [start, bits] = networkOf(network) ?? []
+  if (!start || bits === undefined || start.kind() !== address.kind()) return false
+  return address.match(start, bits)
+}
+
+function networkOf(text: string): readonly [start: Address, bits: number] | undefined {
+  const [head = '', length, ...rest] = text.trim().split('/')
+  const start = addressOf(head)
+  if (!start || rest.length > 0 || !/^\d{1,3}$/.test(length ?? '0')) return undefined
+  const written = head.includes(':') ? 128 : 32
+  const bits = length === undefined ? written : Number(length)
+  // The length of a mapped network counts from the beginning of IPv6; it means the addresses of IPv4 in it.
+  const own = bits - (written - (isIPv4(start) ? 32 : 128))
+  return own >= 0 && bits <= written ? [start, own] : undefined
+}
+
+const isIPv4 = (address: Address): address is IPv4 => address.kind() === 'ipv4'
+const ipv4 = (high: number, low: number): IPv4 =>
+  new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff])

@@ -1,0 +1,60 @@
+import type { Handler } from '../handler.js'
+import {
+  accountPreview,
+  echoOf,
+  filtersOf,
+  importOf,
+  nameOf,
+  previewSize,
+  searchFor,
+  searchOf,
+  started,
+} from '../imports.js'
+import type { Search, Source } from '../ports.js'
+
+/** `POST /accounts/`: the companies of a search url. */
+export const extract: Handler<'accounts.extract'> = async ({ input, principal, now, source, store, ids }) => {
+  const decoded = await source.searchAt(input.search_url, 'companies')
+  const search = await store.read((reads) => searchOf(reads, principal.workspace.id, decoded))
+  const id = ids.uuid()
+  return {
+    output: {
+      message: {
+        id,
+        import_name: input.name,
+        import_url: input.search_url,
+        created_at: new Date(now).toISOString(),
+        ...(input.limit === undefined ? {} : { limit: input.limit }),
+        ...echoOf(input),
+      },
+    },
+    job: importOf(id, input.name, search, input, await source.count(search, now)),
+  }
+}
+
+/** `POST /accounts/search`: the companies that match filters. */
+export const search: Handler<'accounts.search'> = async ({ input, now, source, ids }) => {
+  const { total, preview, search } = await seen(source, searchFor('companies', filtersOf(input)), now)
+  const id = ids.uuid()
+  return {
+    output: { message: started, id, total, preview },
+    job: importOf(id, nameOf(input, 'Company search', now), search, input, total),
+  }
+}
+
+/** `POST /accounts/search/preview`: how many match, and the first of them. */
+export const searchPreview: Handler<'accounts.search_preview'> = async ({ input, now, source }) => {
+  const { total, preview } = await seen(source, searchFor('companies', filtersOf(input)), now)
+  return { output: { total_count: total, preview } }
+}
+
+/** How many companies a search finds, and the first of them. */
+export async function seen(
+  source: Source,
+  search: Search<'companies' | 'growth' | 'lookalikes'>,
+  now: number,
+) {
+  const total = await source.count(search, now)
+  const { records } = total === 0 ? { records: [] } : await source.find(search, { limit: previewSize, now })
+  return { search, total, preview: records.map(({ account }) => accountPreview(account)) }
+}

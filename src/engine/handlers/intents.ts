@@ -1,0 +1,81 @@
+import { blurred } from '../blur.js'
+import type { Handler, Work } from '../handler.js'
+import {
+  type Asked,
+  filtersOf,
+  importOf,
+  nameOf,
+  nothingFound,
+  previewSize,
+  searchFor,
+  started,
+} from '../imports.js'
+import type { Search } from '../ports.js'
+import { seen as seenCompanies } from './account-imports.js'
+import { seen as seenPeople } from './lead-imports.js'
+
+/** `POST /intents/accounts/stack/preview`: an exact count, and companies that nobody could recognise. */
+export const stackPreview: Handler<'intents.stack_preview'> = async ({ input, now, source }) => {
+  const search = searchFor('stack', input)
+  const total_count = await source.count(search, now)
+  const { records } =
+    total_count === 0 ? { records: [] } : await source.find(search, { limit: previewSize, now })
+  const preview = records.map(({ account, technologies_found }) => blurred(account, technologies_found))
+  return { output: { total_count, preview } }
+}
+
+/** `POST /intents/accounts/stack`: each company is paid for. */
+export const stack: Handler<'intents.stack'> = async ({ input, now, source, ids }) => {
+  const search = searchFor('stack', filtersOf(input))
+  const total = await source.count(search, now)
+  if (total === 0) return { output: { total_count: 0, message: nothingFound } }
+  const job = importOf(ids.uuid(), nameOf(input, 'Tech stack', now), search, input, total)
+  return {
+    output: { id: job.id, total_count: total, message: started },
+    job: { ...job, reserve: { company: job.expected } },
+  }
+}
+
+/** `POST /intents/accounts/hiring`: each company is paid for. */
+export const hiring: Handler<'intents.hiring'> = async ({ input, now, source, ids }) => {
+  const search = searchFor('hiring', filtersOf(input))
+  const total = await source.count(search, now)
+  if (total === 0) return { output: { preview_count: 0, message: nothingFound } }
+  const job = importOf(ids.uuid(), nameOf(input, 'Hiring', now), search, input, total)
+  return {
+    output: { id: job.id, preview_count: total, message: started },
+    job: { ...job, reserve: { company: job.expected } },
+  }
+}
+
+/** `POST /intents/accounts/growth`: companies that grow. */
+export const growth: Handler<'intents.growth'> = (work) =>
+  companies(work, work.input, searchFor('growth', filtersOf(work.input)), 'Growth')
+
+/** `POST /intents/accounts/lookalikes`: companies that resemble others, the likest first. */
+export const lookalikes: Handler<'intents.lookalikes'> = (work) =>
+  companies(work, work.input, searchFor('lookalikes', filtersOf(work.input)), 'Lookalikes')
+
+async function companies(
+  { now, source, ids }: Pick<Work<'intents.growth'>, 'now' | 'source' | 'ids'>,
+  input: Asked,
+  search: Search<'growth' | 'lookalikes'>,
+  what: string,
+) {
+  const { total, preview } = await seenCompanies(source, search, now)
+  const id = ids.uuid()
+  return {
+    output: { message: started, id, total, preview },
+    job: importOf(id, nameOf(input, what, now), search, input, total),
+  }
+}
+
+/** `POST /intents/leads/posts_engagers`: who reacted to a post or commented on it. */
+export const postEngagers: Handler<'intents.post_engagers'> = async ({ input, now, source, ids }) => {
+  const { total, preview, search } = await seenPeople(source, searchFor('engagers', filtersOf(input)), now)
+  const id = ids.uuid()
+  return {
+    output: { message: started, id, total, preview },
+    job: importOf(id, nameOf(input, 'Post engagers', now), search, input, total),
+  }
+}

@@ -1,0 +1,48 @@
+import { ApiError } from '../../api/errors.js'
+import { shownList } from '../deliveries.js'
+import type { Handler } from '../handler.js'
+import { pageOf } from '../page.js'
+
+/** `POST /lists`: the companies are looked up afterwards. */
+export const create: Handler<'lists.create'> = ({ input, principal, now, ids }) => {
+  const id = ids.uuid()
+  const networkListId = numberOf(ids.bytes(6))
+  const { name, companies, webhook_url: webhookUrl, custom } = input
+  const created = { id, workspaceId: principal.workspace.id, name, networkListId, createdAt: now }
+  return {
+    output: { id, network_list_id: networkListId },
+    job: {
+      ...{ id, name, webhookUrl, custom },
+      plan: { does: 'list' },
+      expected: companies.length,
+      list: {
+        ...created,
+        ...{ status: 'pending', updatedAt: now },
+        companies: companies.map(({ network_url: url, domain, name, country_code: country }) => ({
+          ...{ url, domain, name, country },
+        })),
+      },
+    },
+  }
+}
+
+/** Whole and positive, as large as six random bytes make it. */
+const numberOf = (bytes: Uint8Array): number => Buffer.from(bytes).readUIntBE(0, 6) + 1
+
+/** `GET /lists`: newest first. */
+export const list: Handler<'lists.list'> = async ({ input, principal, store, ids }) => {
+  const workspaceId = principal.workspace.id
+  const scope = { endpoint: 'lists.list', workspaceId, filters: {} }
+  const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+    count: (reads) => reads.countLists(workspaceId),
+    rows: (reads, slice) => reads.lists(workspaceId, slice),
+  })
+  return { output: { lists: rows.map(shownList), pagination } }
+}
+
+/** `GET /lists/{id}`: unknown and foreign ones are not found alike. */
+export const get: Handler<'lists.get'> = async ({ input, principal, store }) => {
+  const found = await store.read((reads) => reads.list(principal.workspace.id, input.id))
+  if (!found) throw new ApiError('not_found')
+  return { output: shownList(found) }
+}

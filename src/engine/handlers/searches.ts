@@ -1,0 +1,60 @@
+import { ApiError } from '../../api/errors.js'
+import type { OutputOf } from '../../api/shapes.js'
+import type { Handler } from '../handler.js'
+import { pageOf } from '../page.js'
+import type { AsyncJob, JobRecord, JobState } from '../ports.js'
+
+/** `GET /searches`: newest first; without `enriched=false` only those whose leads can be reached. */
+export const list: Handler<'searches.list'> = async ({ input, principal, store, ids }) => {
+  const workspaceId = principal.workspace.id
+  const scope = { endpoint: 'searches.list', workspaceId, filters: { enriched: input.enriched } }
+  const filter = { kind: 'lead_search', ...(input.enriched ? { enriched: true } : {}) } as const
+  const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+    count: (reads) => reads.countJobs(workspaceId, filter),
+    rows: (reads, slice) => reads.jobs(workspaceId, filter, slice),
+  })
+  return { output: { searches: rows.map(entry), pagination } }
+}
+
+const entry = ({ id, name, done, createdAt }: AsyncJob): OutputOf<'searches.list'>['searches'][number] => ({
+  ...{ id, name, leads_count: done },
+  created_at: new Date(createdAt).toISOString(),
+})
+
+type Saved = OutputOf<'searches.get'>
+
+const states: Readonly<Record<JobState, Saved['search']['status']>> = {
+  queued: 'NOT_STARTED',
+  running: 'ONGOING',
+  finished: 'FINISHED',
+  failed: 'ERROR',
+}
+
+/** `GET /searches/{id}`: its leads in the order found. */
+export const get: Handler<'searches.get'> = async ({ input, principal, store, ids }) => {
+  const workspaceId = principal.workspace.id
+  const search = await store.read((reads) => reads.job(workspaceId, input.id))
+  if (search?.kind !== 'lead_search') throw new ApiError('not_found')
+  const status = input.status && statuses[input.status]
+  const scope = { endpoint: 'searches.get', workspaceId, filters: { id: search.id, status: input.status } }
+  const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+    count: (reads) => reads.countRecords(search.id, status),
+    rows: async (reads, { after, skip, limit }) => {
+      const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
+      return (await reads.records(search.id, range, limit)).map(placed)
+    },
+  })
+  const { truncated } = search
+  return {
+    output: {
+      search: { ...entry(search), status: states[search.state], truncated },
+      leads: rows.map(({ record }) => JSON.parse(record) as Saved['leads'][number]),
+      pagination,
+    },
+  }
+}
+
+const statuses = { qualified: 'QUALIFIED', disqualified: 'DISQUALIFIED' } as const
+
+/** Records stand in the order found, so that the ordinal is their place. */
+const placed = (record: JobRecord) => ({ ...record, createdAt: record.ordinal, id: '' })

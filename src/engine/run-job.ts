@@ -1,0 +1,139 @@
+import { ApiError } from '../api/errors.js'
+import { operation } from '../api/table.js'
+import { contactRecord } from './contact-record.js'
+import type { AsyncJob, Lead, Plan } from './ports.js'
+import type { Used } from './price.js'
+import { fail, keepStep, LeaseLost, type Step, type WorkerPorts } from './progress.js'
+import { waterfall } from './waterfall.js'
+
+/** How long a job belongs to whoever took it up without a sign of life, and how often the sign is given; real time. */
+export const leaseMs = 30_000
+const heartbeatMs = 10_000
+/** A job that ended its process so many times is not taken up again. */
+const mostAttempts = 5
+
+/**
+ * Takes a claimed job to its end, step by step; each step is kept in one transaction. Answers the job at its end, or as
+ * it stood when `signal` asked to stop; nothing when another process has taken it over.
+ */
+export async function runJob(
+  ports: WorkerPorts,
+  claimed: AsyncJob,
+  signal?: AbortSignal,
+  onStep: (job: AsyncJob) => void = () => {},
+): Promise<AsyncJob | undefined> {
+  const heartbeat = setInterval(() => {
+    // A missed heartbeat is no failure: the token decides whether a step is kept.
+    ports.store
+      .transaction((tx) => tx.renewJob(claimed.id, claimed.token ?? '', ports.clock.now() + leaseMs))
+      .catch(() => undefined)
+  }, heartbeatMs)
+  heartbeat.unref()
+  try {
+    const job = await takeSteps(ports, claimed, signal, onStep)
+    if (job.state === 'running') await giveBack(ports, job)
+    return job
+  } catch (error) {
+    if (error instanceof LeaseLost) return undefined
+    if (isPassing(error)) throw error
+    return await fail(ports, claimed, error instanceof ApiError ? error.message : 'Internal error')
+  } finally {
+    clearInterval(heartbeat)
+  }
+}
+
+async function takeSteps(
+  ports: WorkerPorts,
+  claimed: AsyncJob,
+  signal: AbortSignal | undefined,
+  onStep: (job: AsyncJob) => void,
+): Promise<AsyncJob> {
+  if (claimed.attempts > mostAttempts)
+    return await fail(ports, claimed, 'It ended its process again and again')
+  let job = claimed
+  while (job.state === 'running' && !signal?.aborted) {
+    job = await keepStep(ports, job, await stepOf(ports, job))
+    onStep(job)
+  }
+  return job
+}
+
+/** A job that was asked to stop is free for whoever comes next. */
+const giveBack = ({ store }: WorkerPorts, { id, token }: AsyncJob): Promise<boolean> =>
+  store.transaction((tx) => tx.renewJob(id, token ?? '', 0))
+
+/** The store or the source cannot be reached for now: the job stays as it is. */
+const isPassing = (error: unknown): boolean => error instanceof ApiError && error.status === 503
+
+function stepOf(ports: WorkerPorts, job: AsyncJob): Promise<Step> {
+  const { plan } = job
+  if (plan.does === 'search') return searchStep(ports, job, plan)
+  return plan.does === 'waterfall' ? waterfallStep(ports, job, plan) : listStep(ports, job)
+}
+
+const recordsPerStep = 100
+
+async function searchStep(
+  { source }: WorkerPorts,
+  job: AsyncJob,
+  { search, scale }: Extract<Plan, { does: 'search' }>,
+): Promise<Step> {
+  const left = job.most === null ? recordsPerStep : job.most - job.done
+  const limit = Math.min(recordsPerStep, left)
+  const span = { limit, after: job.place ?? undefined, now: job.createdAt, userIds: scale }
+  const { records, next } = await source.find(search, span)
+  const isPriced = Object.keys(operation(job.operation).price).length > 0
+  return {
+    records: scale ? records.map((record) => scaled(record as Lead)) : records,
+    ...(isPriced ? { used: records.map((): Used => ({ company: 1 })) } : {}),
+    place: next ?? null,
+    ended: next === undefined || records.length >= left,
+  }
+}
+
+/** A lead without what `scale` leaves out. */
+function scaled({ lead, company }: Lead): Lead {
+  const { connections_count: _, headline: __, ...rest } = lead
+  return { lead: rest, company }
+}
+
+const contactsPerStep = 20
+
+async function waterfallStep(
+  { source, store }: WorkerPorts,
+  job: AsyncJob,
+  { ask, contacts }: Extract<Plan, { does: 'waterfall' }>,
+): Promise<Step> {
+  const enrichments = await store.read((reads) => reads.enrichments(job.id))
+  const providers = await source.providers()
+  const next = contacts.slice(job.done, job.done + contactsPerStep)
+  const found = await Promise.all(next.map((contact) => waterfall(providers, contact, ask)))
+  return {
+    records: found.flatMap((result, at) => {
+      const enrichment = enrichments[job.done + at]
+      return enrichment ? [contactRecord(operation(job.operation), result, enrichment)] : []
+    }),
+    used: found.map(({ used }) => used),
+    place: null,
+    ended: job.done + next.length >= contacts.length,
+  }
+}
+
+const companiesPerStep = 500
+
+async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<Step> {
+  const listed = await store.read((reads) => reads.listed(job.id, job.done, companiesPerStep))
+  const accounts = await Promise.all(listed.map(({ company }) => source.company(company)))
+  const ended = listed.length < companiesPerStep
+  return {
+    records: [],
+    done: job.done + listed.length,
+    place: null,
+    ended,
+    also: async (tx, now) => {
+      for (const [at, { ordinal }] of listed.entries())
+        await tx.setListed(job.id, ordinal, accounts[at]?.id ?? null)
+      if (ended) await tx.changeList(job.id, { status: 'completed', updatedAt: now })
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import type { Delivery, Passed } from './inbox.js'
+
+const patienceMs = 15_000
+
+/** Sends a copy of a delivery to an address: the same body and headers, once, at most 15 s. A redirect is a failure. */
+export async function passOn(
+  target: string,
+  { headers, body }: Pick<Delivery, 'headers' | 'body'>,
+  signal?: AbortSignal,
+): Promise<Passed> {
+  const timeout = AbortSignal.timeout(patienceMs)
+  try {
+    const response = await fetch(target, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+      redirect: 'manual',
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    })
+    await response.body?.cancel()
+    return { ok: response.ok, answer: String(response.status) }
+  } catch (error) {
+    return { ok: false, answer: timeout.aborted ? 'no answer within 15 s' : reasonOf(error) }
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed',
+  ENOTFOUND: 'unknown host',
+  UND_ERR_SOCKET: 'connection closed',
+}
+
+/** The reason is the cause of what `fetch` throws, or among the causes where several addresses were tried. */
+function reasonOf(error: unknown): string {
+  const cause = (error as { cause?: { code?: unknown; message?: unknown } } | null)?.cause
+  const code = typeof cause?.code === 'string' ? cause.code : ''
+  return reasons[code] ?? (code || 'not sent')
+}

@@ -1,0 +1,106 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { ApiError } from '../api/errors.js'
+import { verify } from '../api/signature.js'
+import { answer, asApiError, refuse } from './answer.js'
+import { declaresMore, readBody, saysJson } from './body.js'
+import { deliveryId, keptHeaders, named } from './delivery.js'
+import type { Delivery, Inbox } from './inbox.js'
+import { parseJson } from './json.js'
+
+/** Largest delivery that is taken, in bytes. */
+export const deliveryLimit = 8 * 1024 * 1024
+
+/** What is received, where, and from whom. */
+export interface ReceiverOptions {
+  readonly inbox: Inbox
+  /** The unguessable part of the path, as `newToken` makes it. */
+  readonly token: string
+  /** A path in front of it that a proxy may leave standing, such as `/prospect`. */
+  readonly prefix?: string
+  /** Signing secrets, any of which will do; without one nothing is checked. */
+  readonly secrets: readonly string[]
+  /** Real time. */
+  readonly clock: { now(): number }
+  /** Told of each new delivery once it is kept. */
+  readonly received?: (delivery: Delivery) => void
+  /** Told why a delivery could not be kept. */
+  readonly report?: (error: unknown) => void
+}
+
+/** The path under which a receiver takes deliveries. */
+export const receiverPath = (token: string): string => `/hooks/${token}`
+
+/** Makes the unguessable part of a path from 16 random bytes. */
+export const newToken = (random: Uint8Array): string => Buffer.from(random).toString('base64url')
+
+/**
+ * Takes webhook deliveries: a fetch-shaped function that answers 200 only for what its inbox has kept, so that a
+ * sender tries again in every other case.
+ */
+export function receiver(options: ReceiverOptions): (request: Request) => Promise<Response> {
+  const isOwn = matcher([receiverPath(options.token), (options.prefix ?? '') + receiverPath(options.token)])
+  return async (request) => {
+    if (!isOwn(new URL(request.url).pathname)) return refuse(new ApiError('not_found'))
+    if (request.method !== 'POST') return refuse(new ApiError('method_not_allowed', {}, { allow: 'POST' }))
+    try {
+      return await take(request, options)
+    } catch (thrown) {
+      const error = asApiError(thrown)
+      if (error.status >= 500) options.report?.(thrown)
+      return refuse(error)
+    }
+  }
+}
+
+/** Compares paths in a time that says nothing about how far they agree. */
+function matcher(paths: readonly string[]): (path: string) => boolean {
+  const digest = (path: string) => createHash('sha256').update(path).digest()
+  const known = [...new Set(paths)].map(digest)
+  return (path) => {
+    const asked = digest(path)
+    return known.filter((each) => timingSafeEqual(each, asked)).length > 0
+  }
+}
+
+async function take(request: Request, options: ReceiverOptions): Promise<Response> {
+  const { headers } = request
+  const limit = deliveryLimit
+  if (declaresMore(headers, limit)) throw new ApiError('body_too_large', { limit })
+  const bytes = new Uint8Array(await readBody(request, limit))
+  const now = options.clock.now()
+  const problem = signatureProblem(headers, bytes, options.secrets, now)
+  if (problem) return answer(401, { error: problem })
+  const delivery: Delivery = {
+    id: deliveryId(headers, bytes),
+    path: options.token,
+    receivedAt: now,
+    ...named(bodyOf(headers, bytes)),
+    verified: options.secrets.length > 0,
+    headers: keptHeaders(headers),
+    body: Buffer.from(bytes).toString(),
+  }
+  const isNew = await options.inbox.keep(delivery)
+  if (isNew) options.received?.(delivery)
+  return answer(200, { received: true, duplicate: !isNew })
+}
+
+/** Why a delivery is not from whom it should be; nothing when it is, or when nobody can know. */
+function signatureProblem(
+  headers: Headers,
+  bytes: Uint8Array,
+  secrets: readonly string[],
+  now: number,
+): string | undefined {
+  if (secrets.length === 0) return undefined
+  const verification = verify(headers, bytes, secrets, now)
+  return verification.valid ? undefined : verification.reason
+}
+
+/** Senders mislabel their bodies: whatever is JSON is taken. What is not, and does not say it is, has the wrong type. */
+function bodyOf(headers: Headers, bytes: Uint8Array): unknown {
+  try {
+    return parseJson(bytes)
+  } catch (error) {
+    throw saysJson(headers) ? error : new ApiError('unsupported_media_type')
+  }
+}

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSender } from '../../src/client/sender.js'
+import { attempt } from './attempt.js'
+import { accepting, answering, type Listener } from './listeners.js'
+import { internalHosts, linkLocalHosts, loopbackHosts, resolveKnown, unfitUrls } from './targets.js'
+
+/** Everything that may be permitted by hand. */
+const everything = ['0.0.0.0/0', '::/0']
+
+let four: Listener
+let six: Listener
+// What should not be dialled is dialled here, so that no address goes unwatched.
+const watched = createSender({ resolve: resolveKnown, dial: () => ['127.0.0.1', '::1'] })
+const plain = createSender({ resolve: resolveKnown })
+beforeAll(async () => {
+  four = await accepting(undefined, '127.0.0.1')
+  six = await accepting(undefined, '::1', four.port)
+})
+afterAll(async () => {
+  await Promise.all([watched.close(), plain.close(), four.close(), six.close()])
+})
+
+const urlsOf = (hosts: readonly string[]) =>
+  hosts.flatMap((host) => ['http', 'https'].map((scheme) => `${scheme}://${host}:${four.port}/hook`))
+const connections = () => four.connections() + six.connections()
+
+/** Asks both at creation and with an attempt; answers the urls that one of them lets through. */
+async function passing(urls: readonly string[], targets = { allow: [] as string[], loopback: false }) {
+  const passed: string[] = []
+  for (const url of urls) {
+    const refusal = await watched.check(url, targets)
+    const sent = await watched.send({ ...attempt(url), ...targets })
+    const refused = refusal !== undefined && sent.refused === true && sent.error === refusal
+    if (!refused || sent.status !== null) passed.push(url)
+  }
+  return passed
+}
+
+describe('no connection is made', () => {
+  it('to loopback, however it is spelled', async () => {
+    expect(await passing(urlsOf(loopbackHosts))).toEqual([])
+    expect(connections()).toBe(0)
+  })
+
+  it('to any other address that is not public, nor to a name with one among its addresses', async () => {
+    expect(await passing(urlsOf(internalHosts))).toEqual([])
+    expect(connections()).toBe(0)
+  })
+
+  it('to an address that is not public, but loopback, where loopback is permitted', async () => {
+    expect(await passing(urlsOf(internalHosts), { allow: [], loopback: true })).toEqual([])
+    expect(connections()).toBe(0)
+  })
+
+  it('to a link-local address, whatever is permitted', async () => {
+    expect(await passing(urlsOf(linkLocalHosts), { allow: everything, loopback: true })).toEqual([])
+    expect(
+      await passing(urlsOf(linkLocalHosts), {
+        allow: ['169.254.0.0/16', 'fe80::/10', '::ffff:0:0/96'],
+        loopback: false,
+      }),
+    ).toEqual([])
+    expect(connections()).toBe(0)
+  })
+
+  it('for a url that is none, has a user, a fragment, port 0 or another scheme', async () => {
+    expect(await passing(unfitUrls, { allow: everything, loopback: true })).toEqual([])
+    expect(connections()).toBe(0)
+  })
+
+  it('over http to a public address', async () => {
+    expect(await passing([`http://public.example:${four.port}/`, `http://8.8.8.8:${four.port}/`])).toEqual([])
+    expect(connections()).toBe(0)
+  })
+})
+
+describe('where loopback is permitted', () => {
+  it('every spelling of it is reached', async () => {
+    const hook = await answering((_, response) => response.end())
+    const hook6 = await answering((_, response) => response.end(), { host: '::1', port: hook.port })
+    const statuses = await Promise.all(
+      loopbackHosts.map(async (host) => {
+        const url = `http://${host}:${hook.port}/`
+        return { host, status: (await plain.send({ ...attempt(url), loopback: true })).status }
+      }),
+    )
+    expect(statuses.filter(({ status }) => status !== 200)).toEqual([])
+    await Promise.all([hook.close(), hook6.close()])
+  })
+
+  it('a name with two addresses is reached at the one that listens', async () => {
+    for (const host of ['127.0.0.1', '::1']) {
+      const hook = await answering((_, response) => response.end(), { host })
+      const url = `http://two.faces.example:${hook.port}/`
+      expect(await plain.send({ ...attempt(url), loopback: true })).toMatchObject({ status: 200 })
+      await hook.close()
+    }
+  })
+})
+
+describe('where a network is permitted', () => {
+  it('its addresses are reached over http', async () => {
+    const hook = await answering((_, response) => response.end())
+    const url = `http://localhost:${hook.port}/`
+    const sent = await plain.send({ ...attempt(url), allow: ['127.0.0.0/8', '::1/128'] })
+    expect(sent).toMatchObject({ status: 200, error: null })
+    await hook.close()
+  })
+
+  it('its neighbours are not', async () => {
+    const targets = { allow: ['127.0.0.2/32', '10.0.0.0/8'], loopback: false }
+    expect(await passing(urlsOf(['127.0.0.1', 'localhost', '[::1]']), targets)).toEqual([])
+    expect(connections()).toBe(0)
+  })
+})
+
+describe('a redirect', () => {
+  it('to an internal address is not followed, whatever its status', async () => {
+    for (const status of [301, 302, 303, 307, 308]) {
+      const hook = await answering((_, response) =>
+        response.writeHead(status, { location: `http://127.0.0.1:${four.port}/` }).end(),
+      )
+      const sent = await plain.send({ ...attempt(`http://127.0.0.1:${hook.port}/`), loopback: true })
+      expect(sent).toMatchObject({
+        status,
+        error: `The receiver answered ${status}; redirects are not followed`,
+      })
+      await hook.close()
+    }
+    expect(connections()).toBe(0)
+  })
+})
+
+describe('what is dialled', () => {
+  it('is what was checked, though the name answers otherwise the second time', async () => {
+    const hook = await answering((_, response) => response.end())
+    const answers = [['127.0.0.2'], ['127.0.0.3']]
+    const dialled: string[] = []
+    let lookups = 0
+    const sender = createSender({
+      resolve: async () => answers[lookups++] ?? [],
+      dial: (addresses) => {
+        dialled.push(...addresses)
+        return ['127.0.0.1']
+      },
+    })
+    const sent = await sender.send({
+      ...attempt(`http://rebinding.example:${hook.port}/`),
+      allow: ['127.0.0.2/32'],
+    })
+    expect(sent.status).toBe(200)
+    expect(lookups).toBe(1)
+    expect(dialled).toEqual(['127.0.0.2'])
+    await Promise.all([sender.close(), hook.close()])
+  })
+
+  it('is checked anew at each attempt, with a connection still open from the last', async () => {
+    const hook = await answering((_, response) => response.end())
+    const answers = [['127.0.0.1'], ['10.1.2.3'], ['127.0.0.2']]
+    const sender = createSender({ resolve: async () => answers.shift() ?? [] })
+    const post = () =>
+      sender.send({ ...attempt(`http://rebinding.example:${hook.port}/`), allow: ['127.0.0.0/8'] })
+    expect(await post()).toMatchObject({ status: 200 })
+    expect(await post()).toMatchObject({ status: null, refused: true })
+    // Listens on 127.0.0.1 alone: the connection that is open there must not serve another address.
+    expect(await post()).toMatchObject({ status: null, error: expect.stringContaining('refused') })
+    await Promise.all([sender.close(), hook.close()])
+  })
+})

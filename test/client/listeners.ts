@@ -1,0 +1,71 @@
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, createServer as createRawServer, type Server, type Socket } from 'node:net'
+import type { Certified } from './certificate.js'
+
+/** A listener on this machine that counts what reaches it. */
+export interface Listener {
+  readonly port: number
+  /** Connections so far. */
+  readonly connections: () => number
+  readonly close: () => Promise<void>
+}
+
+/** A request as it arrived. */
+export interface Received {
+  readonly request: IncomingMessage
+  readonly body: string
+}
+
+/** Answers requests; with a certificate, over TLS. */
+export const answering = (
+  answer: RequestListener,
+  { host = '127.0.0.1', port = 0, tls }: { host?: string; port?: number; tls?: Certified } = {},
+): Promise<Listener> => listening(tls ? createTlsServer(tls, answer) : createServer(answer), host, port)
+
+/** Gives each connection to a function, and what is sent on it to nobody. */
+export const accepting = (
+  accept: (socket: Socket) => void = () => {},
+  host = '127.0.0.1',
+  port = 0,
+): Promise<Listener> =>
+  listening(
+    createRawServer((socket) => {
+      socket.resume()
+      accept(socket)
+    }),
+    host,
+    port,
+  )
+
+/** Reads the whole body of a request. */
+export async function received(request: IncomingMessage): Promise<Received> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return { request, body: Buffer.concat(chunks).toString() }
+}
+
+async function listening(server: Server, host: string, port: number): Promise<Listener> {
+  const sockets = new Set<Socket>()
+  let connections = 0
+  server.on('connection', (socket: Socket) => {
+    connections++
+    sockets.add(socket)
+    // Whoever is cut off while answering would complain of it.
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}

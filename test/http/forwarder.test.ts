@@ -1,0 +1,188 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { forwarder, forwardPausesMs } from '../../src/http/forwarder.js'
+import type { Delivery, Outbox, Passed } from '../../src/http/inbox.js'
+import { passOn } from '../../src/http/pass-on.js'
+import { type Events, eventsOver } from '../../src/storage/inbox.js'
+import { openState } from '../../src/storage/state.js'
+
+interface Got {
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+let server: Server
+let target: string
+let got: Got[]
+/** What the target answers; nothing keeps a request waiting for ever. */
+let answer: (body: string) => number | undefined
+let events: Events
+let over: AbortController
+let running: Promise<void>
+
+beforeEach(async () => {
+  got = []
+  answer = () => 200
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString()
+      got.push({ headers: request.headers, body })
+      const status = answer(body)
+      if (status !== undefined) response.writeHead(status, { location: '/elsewhere' }).end('x')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
+  events = eventsOver(await openState(':memory:'))
+  over = new AbortController()
+  running = Promise.resolve()
+})
+afterEach(async () => {
+  over.abort()
+  await running
+  await events.close()
+  server.closeAllConnections()
+  server.close()
+})
+
+const delivery = (id: string, search: string | null = null): Delivery => ({
+  id,
+  path: 'path',
+  receivedAt: Date.now(),
+  event: 'record',
+  search,
+  verified: false,
+  headers: {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': '12',
+    'webhook-signature': 'v1,x',
+  },
+  body: `{ "name": "${id}" }`,
+})
+
+/** Starts sending on, with pauses too short to notice; answers what it tells. */
+function start(pausesMs: readonly number[] = [1, 1, 1, 1], outbox: Outbox = events.outbox(target)) {
+  const told: [string, boolean, boolean][] = []
+  const work = forwarder({
+    outbox,
+    pass: (each, signal) => passOn(target, each, signal),
+    clock: { now: () => Date.now() },
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+    pausesMs,
+    passed: ({ delivery: { headers } }, { ok }, isLast) =>
+      told.push([headers['webhook-id'] ?? '', ok, isLast]),
+  })
+  running = work.run(over.signal)
+  return { told, wake: work.wake }
+}
+
+const until = async (holds: () => boolean | Promise<boolean>) => {
+  while (!(await holds())) await sleep(5)
+}
+const stateOf = async (id: string) => (await events.find(id))?.forwards[0]
+
+describe('a forwarder', () => {
+  it('sends on the body and the headers that came', async () => {
+    await events.keep(delivery('a'), target)
+    start()
+    await until(() => got.length > 0)
+    expect(got[0]).toMatchObject({ body: delivery('a').body, headers: delivery('a').headers })
+  })
+
+  it('tries a target that fails at first again, and keeps the order of each search', async () => {
+    let failures = 3
+    answer = () => (failures-- > 0 ? 500 : 200)
+    for (const id of ['a1', 'a2', 'a3']) await events.keep(delivery(id, 'a'), target)
+    start()
+    await until(async () => (await stateOf('a3'))?.state === 'delivered')
+    expect(got.map(({ headers }) => headers['webhook-id'])).toEqual(['a1', 'a1', 'a1', 'a1', 'a2', 'a3'])
+    expect(await stateOf('a1')).toMatchObject({ state: 'delivered', attempts: 4, answer: '200' })
+  })
+
+  it.each([500, 404, 301, 429])(
+    'gives up after five answers of %i, and goes on with the next',
+    async (status) => {
+      answer = (body) => (body.includes('a1') ? status : 200)
+      for (const id of ['a1', 'a2']) await events.keep(delivery(id, 'a'), target)
+      const { told } = start()
+      await until(async () => (await stateOf('a2'))?.state === 'delivered')
+      expect(await stateOf('a1')).toMatchObject({ state: 'failed', attempts: 5, answer: String(status) })
+      expect(told).toEqual([
+        ...Array.from({ length: 4 }, () => ['a1', false, false]),
+        ['a1', false, true],
+        ['a2', true, true],
+      ])
+    },
+  )
+
+  it('pauses longer each time', () => {
+    expect(forwardPausesMs).toHaveLength(4)
+    expect([...forwardPausesMs].sort((one, other) => one - other)).toEqual([...forwardPausesMs])
+  })
+
+  it('lets one search that hangs hold up no other', async () => {
+    answer = (body) => (body.includes('slow') ? undefined : 200)
+    await events.keep(delivery('slow', 'a'), target)
+    for (let at = 0; at < 20; at++) await events.keep(delivery(`b${at}`, 'b'), target)
+    start()
+    await until(async () => (await stateOf('b19'))?.state === 'delivered')
+    expect(await stateOf('slow')).toMatchObject({ state: 'waiting', attempts: 0 })
+  })
+
+  it('gives back what is under way when it ends, for the next to take at once', async () => {
+    answer = () => undefined
+    await events.keep(delivery('a'), target)
+    start()
+    await until(() => got.length === 1)
+    over.abort()
+    await running
+    expect(await stateOf('a')).toMatchObject({ state: 'waiting', attempts: 0 })
+    answer = () => 200
+    over = new AbortController()
+    start()
+    await until(async () => (await stateOf('a'))?.state === 'delivered')
+  })
+
+  it('hears of what comes while it rests', async () => {
+    const { wake } = start()
+    await sleep(20)
+    await events.keep(delivery('a'), target)
+    wake()
+    await until(async () => (await stateOf('a'))?.state === 'delivered')
+  })
+
+  it('goes on where the outbox fails for a moment', async () => {
+    await events.keep(delivery('a'), target)
+    const outbox = events.outbox(target)
+    let failures = 1
+    const failing = async (...asked: Parameters<Outbox['settle']>) => {
+      if (failures-- > 0) throw new Error('the disk is full')
+      return outbox.settle(...asked)
+    }
+    // The lease of what could not be noted is short here, so that it is tried again soon.
+    start([1], { ...outbox, take: (now, limit) => outbox.take(now, limit, 1), settle: failing })
+    await until(async () => (await stateOf('a'))?.state === 'delivered')
+    expect(got.length).toBeGreaterThanOrEqual(2)
+  })
+})
+
+describe('passing on', () => {
+  it('says why nothing was answered', async () => {
+    const closed = target
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    const passed: Passed = await passOn(closed, delivery('a'))
+    expect(passed).toEqual({ ok: false, answer: 'connection refused' })
+  })
+
+  it('follows no redirect', async () => {
+    answer = () => 302
+    expect(await passOn(target, delivery('a'))).toEqual({ ok: false, answer: '302' })
+    expect(got).toHaveLength(1)
+  })
+})

@@ -1,0 +1,284 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ApiError } from '../../src/api/errors.js'
+import { newSecret, sign } from '../../src/api/signature.js'
+import type { Delivery, Inbox } from '../../src/http/inbox.js'
+import { type Listening, listen } from '../../src/http/listen.js'
+import { deliveryLimit, newToken, receiver, receiverPath } from '../../src/http/receiver.js'
+import { bodyOf, exchange, headersOf, lines, statuses } from './raw.js'
+import { refusedHeads, refusedHosts } from './strangers.js'
+
+const token = newToken(randomBytes(16))
+const path = receiverPath(token)
+const secrets = [newSecret(randomBytes(32)), newSecret(randomBytes(24))]
+const now = Date.parse('2026-03-10T12:00:00Z')
+
+/** Remembers what it is given; a delivery that it knows is none. */
+class Memory implements Inbox {
+  readonly kept = new Map<string, Delivery>()
+  failure: unknown
+
+  async keep(delivery: Delivery): Promise<boolean> {
+    if (this.failure) throw this.failure
+    if (this.kept.has(delivery.id)) return false
+    this.kept.set(delivery.id, delivery)
+    return true
+  }
+}
+
+let inbox = new Memory()
+let reported: unknown[] = []
+let open: Listening
+let guarded: Listening
+
+/** A receiver on a free port; the inbox is that of the test that runs. */
+const receiving = (known: readonly string[]): Promise<Listening> =>
+  listen({
+    host: '127.0.0.1',
+    port: 0,
+    allowHosts: ['api.example', 'Proxy.example:8443'],
+    handler: receiver({
+      inbox: { keep: (delivery) => inbox.keep(delivery) },
+      token,
+      prefix: '/behind/a/proxy',
+      secrets: known,
+      clock: { now: () => now },
+      report: (error) => reported.push(error),
+    }),
+  })
+
+beforeAll(async () => {
+  open = await receiving([])
+  guarded = await receiving(secrets)
+})
+afterAll(() => Promise.all([open.close(), guarded.close()]))
+beforeEach(() => {
+  inbox = new Memory()
+  reported = []
+})
+
+const post = (
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+  to = path,
+  server = open,
+) =>
+  fetch(server.origin + to, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  })
+
+const taken = (): Delivery[] => [...inbox.kept.values()]
+
+describe('a receiver', () => {
+  it('keeps a delivery as it came before it answers 200', async () => {
+    const body = '{ "event": "lead_search.completed",  "id":"s-1", "leads": [] }'
+    const answer = await post(body, { 'webhook-id': 'msg_1', 'webhook-timestamp': '12' })
+    expect([answer.status, await answer.json()]).toEqual([200, { received: true, duplicate: false }])
+    expect(taken()).toEqual([
+      {
+        id: 'msg_1',
+        path: token,
+        receivedAt: now,
+        event: 'lead_search.completed',
+        search: 's-1',
+        verified: false,
+        headers: { 'content-type': 'application/json', 'webhook-id': 'msg_1', 'webhook-timestamp': '12' },
+        body,
+      },
+    ])
+  })
+
+  it('answers 200 to a duplicate, and says that it is one', async () => {
+    await post('{}', { 'webhook-id': 'msg_1' })
+    const answer = await post('{"other":1}', { 'webhook-id': 'msg_1' })
+    expect([answer.status, await answer.json()]).toEqual([200, { received: true, duplicate: true }])
+    expect(taken()).toHaveLength(1)
+  })
+
+  it('knows a delivery without an id by its body', async () => {
+    for (const body of ['{"a":1}', '{"a":1}', '{"a":2}']) await post(body)
+    expect(taken().map(({ id }) => id)).toEqual([
+      expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+    ])
+  })
+
+  it.each([
+    ['{"event":"stack_import.record","id":"s","account":{}}', 'stack_import.record', 's'],
+    ['{"first_name":"Ada","id":7}', 'record', '7'],
+    ['{"leads":[{}],"id":"s"}', 'completed', 's'],
+    ['{"accounts":[]}', 'completed', null],
+    ['{"list":{"id":"l"}}', 'completed', null],
+    ['{"event":null,"id":{}}', 'record', null],
+    ['{"event":""}', 'record', null],
+    ['{}', 'record', null],
+    ['[{"first_name":"Ada"}]', 'completed', null],
+    [`{"event":"${'x'.repeat(201)}"}`, 'record', null],
+    ['{"__proto__":{"leads":[]}}', 'record', null],
+  ])('names %s', async (body, event, search) => {
+    expect((await post(body)).status).toBe(200)
+    expect(taken()).toMatchObject([{ event, search, body }])
+  })
+
+  it.each([
+    'application/json; charset=utf-8',
+    'text/plain',
+    'application/octet-stream',
+    'application/cloudevents+json',
+  ])('takes what is JSON, whatever it is said to be: %s', async (type) => {
+    expect((await post('{"a":"é"}', { 'content-type': type })).status).toBe(200)
+    expect(taken()).toMatchObject([{ body: '{"a":"é"}' }])
+  })
+
+  it('takes its path behind the prefix that a proxy leaves standing', async () => {
+    expect((await post('{}', {}, `/behind/a/proxy${path}`)).status).toBe(200)
+  })
+
+  it('takes a body up to its limit and not one byte more', async () => {
+    const padded = (size: number) => `{"a":"${'x'.repeat(size - 8)}"}`
+    expect((await post(padded(deliveryLimit))).status).toBe(200)
+    expect((await post(padded(deliveryLimit + 1))).status).toBe(413)
+    expect(taken()).toHaveLength(1)
+  })
+
+  it('makes paths that nobody can guess', () => {
+    const made = Array.from({ length: 1_000 }, () => newToken(randomBytes(16)))
+    expect(new Set(made).size).toBe(1_000)
+    for (const each of made) expect(each).toMatch(/^[\w-]{22}$/)
+  })
+})
+
+describe('a receiver refuses', () => {
+  it.each([
+    ['/', 404],
+    ['/health', 404],
+    ['/hooks', 404],
+    ['/hooks/', 404],
+    [`/hooks/${token.slice(0, -1)}`, 404],
+    [`/hooks/${token}x`, 404],
+    [`/hooks/${token}/`, 404],
+    [`/hooks/${token.toLowerCase()}x`, 404],
+    [`/HOOKS/${token}`, 404],
+    [`/behind${path}`, 404],
+    ['/api/v2/credits', 404],
+  ])('the path %s', async (to, status) => {
+    expect((await post('{}', {}, to)).status).toBe(status)
+    expect(taken()).toEqual([])
+  })
+
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('the method %s', async (method) => {
+    const answer = await fetch(open.origin + path, { method })
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST'])
+  })
+
+  it.each([
+    ['nothing', '', 'application/json', 400],
+    ['half an object', '{"a":', 'application/json', 400],
+    ['a text', '"a"', 'application/json', 400],
+    ['null', 'null', 'application/json', 400],
+    ['a number', '1', 'text/plain', 400],
+    ['100,000 arrays', '['.repeat(100_000), 'application/json', 400],
+    ['a form', 'a=1&b=2', 'application/x-www-form-urlencoded', 415],
+    ['words', 'hello', 'text/plain', 415],
+    ['no type and no JSON', '<xml/>', '', 415],
+    ['bytes that are no UTF-8', Buffer.from([0x7b, 0xff]), 'application/json', 400],
+  ])('%s', async (_, body, type, status) => {
+    expect((await post(Uint8Array.from(Buffer.from(body)), { 'content-type': type })).status).toBe(status)
+    expect(taken()).toEqual([])
+  })
+
+  it('a compressed body, without unpacking it', async () => {
+    expect((await post('{}', { 'content-encoding': 'gzip' })).status).toBe(415)
+  })
+
+  it.each([
+    ['storage_failed', 503],
+    ['busy', 503],
+  ] as const)('with %s what it cannot keep, so that the sender tries again', async (code, status) => {
+    inbox.failure = new ApiError(code, { reason: 'the disk is full' })
+    expect((await post('{}')).status).toBe(status)
+    expect(reported).toEqual([inbox.failure])
+  })
+
+  it('with 500 what it fails to keep for a reason of ours, and does not tell which', async () => {
+    inbox.failure = new Error('secret path /home/ann')
+    const answer = await post('{}')
+    expect([answer.status, await answer.json()]).toEqual([500, { error: 'Internal server error' }])
+  })
+})
+
+describe('a receiver with secrets', () => {
+  const body = '{"event":"list_import.completed","id":"l"}'
+  const send = (headers: Readonly<Record<string, string>>, sent = body) => post(sent, headers, path, guarded)
+
+  it.each([0, 1])('keeps what is signed with secret %i as verified', async (at) => {
+    const answer = await send({ ...sign('msg_1', now, body, secrets.slice(at, at + 1)) })
+    expect(answer.status).toBe(200)
+    expect(taken()).toMatchObject([{ id: 'msg_1', verified: true }])
+  })
+
+  it.each<[string, Record<string, string>]>([
+    ['what is not signed', {}],
+    ['what another secret signed', { ...sign('msg_1', now, body, [newSecret(randomBytes(32))]) }],
+    ['a signature of another body', { ...sign('msg_1', now, `${body} `, secrets) }],
+    ['a signature of another id', { ...sign('msg_1', now, body, secrets), 'webhook-id': 'msg_2' }],
+    ['an old signature', { ...sign('msg_1', now - 301_000, body, secrets) }],
+    ['a signature from the future', { ...sign('msg_1', now + 301_000, body, secrets) }],
+  ])('answers 401 to %s and keeps nothing', async (_, headers) => {
+    const answer = await send(headers)
+    expect([answer.status, Object.keys((await answer.json()) as object)]).toEqual([401, ['error']])
+    expect(taken()).toEqual([])
+  })
+
+  it('checks the bytes that came, not what they mean', async () => {
+    const signed = { ...sign('msg_1', now, body, secrets) }
+    expect((await send(signed, JSON.stringify(JSON.parse(body), null, 1))).status).toBe(401)
+  })
+
+  it('checks before it looks into the body', async () => {
+    expect((await send({}, 'no JSON')).status).toBe(401)
+  })
+})
+
+describe('strangers', () => {
+  const raw = (first: string, headers: readonly string[], body = '') => {
+    const here = (text: string) => text.replaceAll('PORT', String(open.port))
+    return exchange(open.port, lines(first, headers.map(here), body))
+  }
+  const target = `POST ${path} HTTP/1.1`
+  const own = ['Content-Type: application/json', 'Content-Length: 2']
+
+  it.each(refusedHosts)('get nothing under the name %s: %i', async (host, status) => {
+    expect(statuses(await raw(target, [`Host: ${host}`, ...own], '{}'))).toEqual([status])
+    expect(taken()).toEqual([])
+  })
+
+  it.each(refusedHeads)('get nothing with %s', async (_, headers, status) => {
+    expect(statuses(await raw(target, [...headers, ...own], '{}'))).toEqual([status])
+    expect(taken()).toEqual([])
+  })
+
+  it.each([
+    ['Origin: http://evil.example'],
+    ['Origin: null'],
+    ['Sec-Fetch-Site: cross-site'],
+    ['Access-Control-Request-Method: POST'],
+  ])('get nothing from a page: %s', async (header) => {
+    const reply = await raw(target, ['Host: localhost:PORT', header, ...own], '{}')
+    expect(statuses(reply)).toEqual([403])
+    expect(reply).not.toMatch(/access-control/i)
+    expect(taken()).toEqual([])
+  })
+
+  it('are answered with headers that keep the answer to themselves', async () => {
+    const reply = await raw('GET /x HTTP/1.1', ['Host: localhost:PORT'])
+    expect(bodyOf(reply)).toEqual({ error: 'Not found' })
+    expect(headersOf(reply)).toMatchObject({
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "frame-ancestors 'none'",
+    })
+  })
+})
