@@ -61,9 +61,14 @@ const statement =
 function importsOf([from, text]: [string, string]): Import[] {
   return [...text.matchAll(statement)]
     .map((match) => match[1] ?? match[2] ?? match[3] ?? '')
-    .map((path) => (path.startsWith('.') ? relative(src, join(src, dirname(from), path)) : path))
-    .map((to) => ({ from, to: to.replaceAll(sep, '/').replace(/\.js$/, '') }))
+    .map((path) => ({ from, to: path.startsWith('.') ? moduleAt(from, path) : path }))
 }
+
+/** The name of a module of ours, as another one imports it. */
+const moduleAt = (from: string, path: string): string =>
+  relative(src, join(src, dirname(from), path))
+    .replaceAll(sep, '/')
+    .replace(/\.js$/, '')
 
 const imports = [...modules].flatMap(importsOf)
 const isOurs = ({ to }: Import): boolean => modules.has(to)

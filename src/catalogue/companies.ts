@@ -1,46 +1,46 @@
-import type { Connection } from '../storage/driver.js'
 import type { StoredAccount } from './account.js'
 import type { PreparedCompany } from './company.js'
 import { companyColumns, companyValues } from './company-columns.js'
 import { writeHistory } from './headcount.js'
-import { type Candidate, companiesAt } from './match.js'
+import { atProfile, type Candidate } from './match.js'
+import type { Profile } from './profile.js'
+import type { Statements } from './statements.js'
 import { writeUses } from './technologies.js'
 import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
 /** Adds a company, or merges what is given over the one there is with its domain, else its profile. */
-export async function writeCompany(
+export function writeCompany(
   writing: Writing,
   prepared: PreparedCompany,
-): Promise<{ readonly key: number; readonly written: Written }> {
-  const { connection, ids } = writing
+): { readonly key: number; readonly written: Written } {
+  const { statements, ids } = writing
   const { account, uses, history } = prepared
-  const existing = await existingCompany(connection, prepared)
+  const existing = existingCompany(writing, prepared)
   const before = existing && (JSON.parse(existing.record) as StoredAccount)
-  const key = existing?.key ?? (await writing.nextKey('companies'))
+  const key = existing?.key ?? writing.nextKey('companies')
   const after = { id: before?.id ?? account.id ?? ids.uuid(), ...before, ...account }
   if (before) after.id = before.id
-  await writeRow(connection, key, existing, prepared, after)
-  await writeWords(connection, key, before, after)
-  if (uses) await writeUses(writing, key, before?.technologies ?? [], uses)
-  if (history) await writeHistory(connection, key, history)
+  writeRow(statements, key, existing, prepared, after)
+  writeWords(statements, key, before, after)
+  if (uses) writeUses(writing, key, before?.technologies ?? [], uses)
+  if (history) writeHistory(statements, key, history)
+  noteCompany(writing, prepared.profiles, after.domain)
   return { key, written: existing ? 'updated' : 'added' }
 }
 
 /** The company that a given one is: the one with its domain, else the one with its profile and no other domain. */
-export async function existingCompany(
-  connection: Connection,
+export function existingCompany(
+  { statements, mayHold }: Writing,
   { account, profiles }: PreparedCompany,
-): Promise<Candidate | undefined> {
-  if (account.domain) {
-    const company = await connection.get<Candidate>(
-      'SELECT * FROM companies WHERE domain = ?',
-      account.domain,
-    )
+): Candidate | undefined {
+  if (account.domain && mayHold('companies', 'domain', account.domain)) {
+    const company = statements.get<Candidate>('SELECT * FROM companies WHERE domain = ?', account.domain)
     if (company) return company
   }
   for (const profile of profiles) {
-    const there = await companiesAt(connection, profile)
+    if (!mayHold('companies', ...columnOf(profile), account.domain ? 'without domain' : undefined)) continue
+    const there = statements.all<Candidate>(...atProfile(profile))
     const candidates = account.domain ? there.filter(({ domain }) => domain === null) : there
     if (candidates.length > 1)
       throw new Unreadable('several companies have this profile: give the domain of the one meant')
@@ -54,16 +54,30 @@ const insert = `INSERT INTO companies (${columnNames.join(', ')}, key)
   VALUES (${columnNames.map(() => '?, ').join('')}?)`
 const update = `UPDATE companies SET ${columnNames.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
 
-async function writeRow(
-  connection: Connection,
+const columnOf = ({ id, slug }: Profile): [column: string, value: string] =>
+  id === undefined ? ['slug', slug ?? ''] : ['network_id', id]
+
+/** Remembers what a company can be found by; one with a domain is found by its profile only where none is given. */
+function noteCompany(
+  { note }: Writing,
+  profiles: readonly Profile[],
+  domain: string | null | undefined,
+): void {
+  note('companies', 'domain', domain)
+  for (const profile of profiles)
+    note('companies', ...columnOf(profile), domain ? [] : ['without domain'])
+}
+
+function writeRow(
+  statements: Statements,
   key: number,
   existing: Candidate | undefined,
   { profiles, name }: PreparedCompany,
   account: StoredAccount,
-): Promise<void> {
+): void {
   const record = JSON.stringify(account)
   if (record === existing?.record) return
-  await connection.run(
+  statements.run(
     existing ? update : insert,
     account.domain ?? null,
     profiles.find(({ id }) => id !== undefined)?.id ?? existing?.network_id ?? null,
@@ -78,15 +92,15 @@ async function writeRow(
 const replaceWords = 'INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
 
 /** Keeps what keyword searches look through. */
-async function writeWords(
-  connection: Connection,
+function writeWords(
+  statements: Statements,
   key: number,
   before: StoredAccount | undefined,
   after: StoredAccount,
-): Promise<void> {
+): void {
   const [name, about] = wordsOf(after)
   if (before && wordsOf(before).join('\n') === `${name}\n${about}`) return
-  await connection.run(replaceWords, key, name, about)
+  statements.run(replaceWords, key, name, about)
 }
 
 const wordsOf = (account: StoredAccount): [name: string, about: string] => [

@@ -23,15 +23,22 @@ export const sizeIs = (sizes: readonly (typeof companySizes)[number][]): Conditi
 /** Companies of one of some types, by their letters. */
 export const typeIs = (letters: readonly string[]): Condition => isOneOf('company_type', letters)
 
-/** Companies whose yearly revenue is known and within bounds in millions; with a currency, only those that report in it. */
+/**
+ * Companies whose yearly revenue is known and within bounds in millions; of those that report in a currency, where one
+ * is given. Without bounds nothing is asked.
+ */
 export const revenueIs = (
   min: number | undefined,
   max: number | undefined,
   currency: string | undefined,
 ): Condition =>
   every([
-    ...(min === undefined ? [] : [['revenue >= ?', min * million] as const]),
-    ...(max === undefined ? [] : [['revenue <= ?', max * million] as const]),
-    ...(currency === undefined ? [] : [['revenue_currency = ?', currency] as const]),
+    ...bound('revenue >= ?', min),
+    ...bound('revenue <= ?', max),
+    ...(currency === undefined || (min === undefined && max === undefined)
+      ? []
+      : [['revenue_currency = ?', currency] as const]),
   ])
-const million = 1_000_000
+
+const bound = (sql: string, millions: number | undefined): Condition[] =>
+  millions === undefined ? [] : [[sql, millions * 1_000_000]]

@@ -1,6 +1,7 @@
 import { existingCompany, writeCompany } from './companies.js'
 import { prepareCompany } from './company.js'
-import { matchCompany } from './match.js'
+import { atName, type Candidate } from './match.js'
+import { foldName } from './name.js'
 import type { Writing } from './writing.js'
 
 /** The company that a person or a job names. */
@@ -15,25 +16,30 @@ export interface Employer {
  * The key of the company that a record names. One that is not there is created when its domain or profile says
  * which it is; a name alone never makes a company, and finds one only where there is no doubt.
  */
-export async function employerKey(writing: Writing, employer: Employer): Promise<number | undefined> {
+export function employerKey(writing: Writing, employer: Employer): number | undefined {
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   const spelling = `${company_domain}\n${company_network_url}\n${company_network_id}\n${company_name}`
-  if (!writing.employers.has(spelling)) writing.employers.set(spelling, await findEmployer(writing, employer))
+  if (!writing.employers.has(spelling)) writing.employers.set(spelling, findEmployer(writing, employer))
   return writing.employers.get(spelling)
 }
 
-async function findEmployer(writing: Writing, employer: Employer): Promise<number | undefined> {
+function findEmployer(writing: Writing, employer: Employer): number | undefined {
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   if (!company_domain && !company_network_url && !company_network_id)
-    return (await matchCompany(writing.connection, { name: company_name }))?.key
+    return onlyOneNamed(writing, foldName(company_name ?? ''))
   const company = prepareCompany({
     domain: company_domain,
     network_url: company_network_url,
     network_id: company_network_id,
     name: company_name,
   })
-  const existing = await existingCompany(writing.connection, company)
+  const existing = existingCompany(writing, company)
   if (existing) return existing.key
   writing.companies += 1
-  return (await writeCompany(writing, company)).key
+  return writeCompany(writing, company).key
+}
+
+function onlyOneNamed({ statements }: Writing, name: string): number | undefined {
+  const [company, another] = name === '' ? [] : statements.all<Candidate>(...atName(name))
+  return another ? undefined : company?.key
 }

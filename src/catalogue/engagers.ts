@@ -1,12 +1,77 @@
-import { ApiError } from '../api/errors.js'
+import type { EngagerFilters, Lead } from '../engine/ports.js'
+import type { Connection } from '../storage/driver.js'
 import type { Finder } from './finder.js'
+import { leadOf } from './lead-record.js'
+import { type Condition, every, isOneOf } from './phrases.js'
+import { partOf, readPosition } from './position.js'
+import { postIdentity } from './posts.js'
 
-/** Searches of the kind `engagers`. */
+/**
+ * The people who reacted to a post or commented on it, each once, by profile. Of one whom the catalogue does not know
+ * there is the profile url alone; a post that it does not know has engaged nobody.
+ */
 export const engagers: Finder<'engagers'> = {
-  count: () => {
-    throw new ApiError('not_implemented')
+  count: async (connection, filters) => {
+    const [where, ...values] = engagedWith(filters)
+    const row = await connection.get<{ total: number }>(
+      `SELECT count(*) AS total FROM (${engaged(where)})`,
+      ...values,
+    )
+    return row?.total ?? 0
   },
-  find: () => {
-    throw new ApiError('not_implemented')
+
+  find: async (connection, filters, { limit, after, now }) => {
+    const [last] = readPosition<readonly [profile: string]>(after) ?? ['']
+    const rows = await engagersBehind(connection, filters, last, limit + 1)
+    const { records, ...more } = partOf(rows, limit, ({ profile }) => [profile])
+    return { records: records.map((engager) => leadFrom(engager, now)), ...more }
   },
 }
+
+interface Engager {
+  readonly profile: string
+  readonly url: string
+  readonly record: string | null
+  readonly company: string | null
+}
+
+const engagements = { reactions: ['reaction'], comments: ['comment'], all: ['reaction', 'comment'] } as const
+
+const engagedWith = ({ post_url, engagement }: EngagerFilters): Condition =>
+  every([
+    ['post = (SELECT key FROM posts WHERE identity = ?)', postIdentity(post_url)],
+    isOneOf('engagement', engagements[engagement]),
+  ])
+
+// A profile says who somebody is by id or by the name in the url, and a post may know one person by both: the lesser
+// one counts. A name that several people have tells none of them.
+const engaged = (where: string): string => `
+  SELECT min(profile) AS profile, url, person FROM (
+    SELECT profile, min(url) AS url, coalesce(
+      (SELECT key FROM people WHERE network_id = profile),
+      (SELECT CASE WHEN count(*) = 1 THEN key END FROM people WHERE slug = profile)
+    ) AS person
+    FROM engagers WHERE ${where} GROUP BY profile
+  ) GROUP BY coalesce(person, profile)`
+
+async function engagersBehind(
+  connection: Connection,
+  filters: EngagerFilters,
+  last: string,
+  limit: number,
+): Promise<Engager[]> {
+  const [where, ...values] = engagedWith(filters)
+  return await connection.all<Engager>(
+    `SELECT engaged.profile, engaged.url, people.record, companies.record AS company
+      FROM (SELECT * FROM (${engaged(where)}) WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
+      LEFT JOIN people ON people.key = engaged.person
+      LEFT JOIN companies ON companies.key = people.company
+      ORDER BY engaged.profile`,
+    ...values,
+    last,
+    limit,
+  )
+}
+
+const leadFrom = ({ url, record, company }: Engager, now: number): Lead =>
+  leadOf({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)

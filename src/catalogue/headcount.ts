@@ -1,7 +1,7 @@
-import type { Connection } from '../storage/driver.js'
 import { headcountBefore, percentageFrom } from './growth.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
+import type { Statements } from './statements.js'
 import { date, text, Unreadable, whole } from './values.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
@@ -22,13 +22,13 @@ export function readHistory(entries: readonly Given[]): HeadcountEntry[] {
 }
 
 /** Adds to a company's headcount history; an entry of the same day and department is replaced. */
-export async function writeHistory(
-  connection: Connection,
+export function writeHistory(
+  statements: Statements,
   company: number,
   entries: readonly HeadcountEntry[],
-): Promise<void> {
+): void {
   for (const { department, date: day, headcount } of entries)
-    await connection.run(
+    statements.run(
       `INSERT INTO headcount_history (company, department, date, headcount) VALUES (?, ?, ?, ?)
         ON CONFLICT DO UPDATE SET headcount = excluded.headcount`,
       company,
@@ -36,16 +36,16 @@ export async function writeHistory(
       day,
       headcount,
     )
-  await writeGrowth(connection, company)
+  writeGrowth(statements, company)
 }
 
 const history = 'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY date'
 const replace = 'INSERT OR REPLACE INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)'
 
 /** Keeps how many people each department of a company has, and by how many per cent it grew in 12 months. */
-export async function writeGrowth(connection: Connection, company: number): Promise<void> {
+export function writeGrowth(statements: Statements, company: number): void {
   const byDepartment = new Map<string, HeadcountEntry[]>()
-  for (const entry of await connection.all<HeadcountEntry>(history, company)) {
+  for (const entry of statements.all<HeadcountEntry>(history, company)) {
     const department = foldText(entry.department)
     const known = byDepartment.get(department)
     if (known) known.push(entry)
@@ -54,6 +54,6 @@ export async function writeGrowth(connection: Connection, company: number): Prom
   for (const [department, entries] of byDepartment) {
     const now = entries.at(-1)?.headcount ?? 0
     const growth = percentageFrom(headcountBefore(entries, 12), now)
-    await connection.run(replace, company, department, now, growth)
+    statements.run(replace, company, department, now, growth)
   }
 }

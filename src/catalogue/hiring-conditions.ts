@@ -26,7 +26,7 @@ export function jobsSought(filters: HiringFilters, now: number): Condition[] {
     ...listed(filters.excluded_titles, (phrases) => not(title(phrases))),
     ...listed(filters.selected_keywords, description),
     ...listed(filters.excluded_keywords, (phrases) => not(description(phrases))),
-    ...(exclude_internships ? [not(isInternship)] : []),
+    ...(exclude_internships ? [not(isInternship())] : []),
     ...listed(included_locations, (ids) => heldIn(locatedIn('included_locations', ids))),
     ...listed(excluded_locations, (ids) => not(heldIn(locatedIn('excluded_locations', ids)))),
   ]
@@ -36,7 +36,7 @@ export function jobsSought(filters: HiringFilters, now: number): Condition[] {
 export const companiesHiring = (filters: HiringFilters): Condition[] => [
   ...listed(filters.company_size, sizeIs),
   ...listed(filters.included_industries, industryIs),
-  ...(filters.exclude_consulting_recruiting ? [not(isConsulting)] : []),
+  ...(filters.exclude_consulting_recruiting ? [not(isConsulting())] : []),
 ]
 
 /** A job is where it says; where it does not say in which country it is, it is where its company is. */
@@ -49,18 +49,23 @@ const heldIn = ([place, ...values]: Condition): Condition => [
 
 const anyPhrase = (phrases: readonly string[]): string => phrases.map((phrase) => `"${phrase}"`).join(' OR ')
 
-const isConsulting = some([
-  industryIs(consultingIndustries),
-  ['key IN (SELECT rowid FROM companies_text WHERE companies_text MATCH ?)', `name : (${anyPhrase(consultingNames)})`],
-])
+const isConsulting = (): Condition =>
+  some([
+    industryIs(consultingIndustries),
+    [
+      'key IN (SELECT rowid FROM companies_text WHERE companies_text MATCH ?)',
+      `name : (${anyPhrase(consultingNames)})`,
+    ],
+  ])
 
-const isInternship = some([
-  [
-    'key IN (SELECT rowid FROM jobs_text WHERE jobs_text MATCH ?)',
-    `title : (${anyPhrase(internshipWords)} OR (^ "${stageTitles.begin}" NOT (${anyPhrase(stageTitles.not)})))`,
-  ],
-  [
-    `EXISTS (SELECT 1 FROM json_each(?) WHERE instr(statuses, '|' || value || '|') > 0)`,
-    JSON.stringify([...internshipWords, stageTitles.begin]),
-  ],
-])
+const isInternship = (): Condition =>
+  some([
+    [
+      'key IN (SELECT rowid FROM jobs_text WHERE jobs_text MATCH ?)',
+      `title : (${anyPhrase(internshipWords)} OR (^ "${stageTitles.begin}" NOT (${anyPhrase(stageTitles.not)})))`,
+    ],
+    [
+      "EXISTS (SELECT 1 FROM json_each(?) WHERE instr(statuses, '|' || value || '|') > 0)",
+      JSON.stringify([...internshipWords, stageTitles.begin]),
+    ],
+  ])

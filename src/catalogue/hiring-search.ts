@@ -1,4 +1,4 @@
-import type { HiringFilters, Job } from '../engine/ports.js'
+import type { Job } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import { accountOf } from './account.js'
 import { countCompanies } from './company-walk.js'
@@ -19,7 +19,7 @@ export const hiringSearch: Finder<'hiring'> = {
   count: async (connection, filters, now) => {
     const [matches, ...values] = every(jobsSought(filters, now))
     const hires: Condition = [
-      `EXISTS (SELECT 1 FROM jobs WHERE company = companies.key AND ${matches})`,
+      `EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_by_company WHERE company = companies.key AND ${matches})`,
       ...values,
     ]
     return await countCompanies(connection, [...companiesHiring(filters), hires])
@@ -73,7 +73,8 @@ async function newestJobs(
       WHERE ${stretch} AND ${sought}
         AND EXISTS (SELECT 1 FROM companies WHERE companies.key = job.company AND ${companies})
         AND NOT EXISTS (
-          SELECT 1 FROM jobs WHERE company = job.company AND (${isNewer} OR ${isSameDay}) AND ${sought}
+          SELECT 1 FROM jobs INDEXED BY jobs_by_company
+          WHERE company = job.company AND (${isNewer} OR ${isSameDay}) AND ${sought}
         )
       ${newestFirst} LIMIT ?
     ) AS found JOIN companies ON companies.key = found.company ${newestFirst.replaceAll(/(posted_at|key)/g, 'found.$1')}`,
@@ -94,8 +95,8 @@ async function jobsOfEach(
   const keys = companies.map(({ company }) => company)
   const rows = await connection.all<{ company: number; record: string }>(
     `SELECT company, (SELECT record FROM jobs WHERE key = ranked.key) AS record FROM (
-      SELECT key, company, row_number() OVER (PARTITION BY company ${newestFirst}) AS place FROM jobs
-      WHERE company IN (SELECT value FROM json_each(?)) AND ${sought}
+      SELECT key, company, row_number() OVER (PARTITION BY company ${newestFirst}) AS place
+      FROM jobs INDEXED BY jobs_by_company WHERE company IN (SELECT value FROM json_each(?)) AND ${sought}
     ) AS ranked WHERE place <= ${mostJobs} ORDER BY company, place`,
     JSON.stringify(keys),
     ...values,

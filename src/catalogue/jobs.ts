@@ -41,27 +41,30 @@ const insert = `INSERT INTO jobs (${columns.join(', ')}, key) VALUES (${columns.
 const update = `UPDATE jobs SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
 
 /** Adds a job, or merges what is given over the one with its url, else with its company, title, location and date. */
-export async function writeJob(writing: Writing, { job, employer }: PreparedJob): Promise<Written> {
-  const { connection } = writing
-  const company = await employerKey(writing, employer)
+export function writeJob(writing: Writing, { job, employer }: PreparedJob): Written {
+  const { statements, mayHold } = writing
+  const company = employerKey(writing, employer)
   if (company === undefined)
     throw new Unreadable(
       `no company '${employer.company_name}' is known, or several are: give its company_domain`,
     )
   const identity = identityOf(job, company)
-  const existing = await connection.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity)
+  const existing = mayHold('jobs', 'identity', identity)
+    ? statements.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity)
+    : undefined
   const before = existing && (JSON.parse(existing.record) as StoredJob)
   const after: StoredJob = { ...before, ...job }
-  const key = existing?.key ?? (await writing.nextKey('jobs'))
+  const key = existing?.key ?? writing.nextKey('jobs')
   const values = [company, identity, ...jobValues(after), JSON.stringify(after), key]
-  await connection.run(existing ? update : insert, ...values)
+  statements.run(existing ? update : insert, ...values)
   if (before?.job_title !== after.job_title || before?.description !== after.description)
-    await connection.run(
+    statements.run(
       'INSERT OR REPLACE INTO jobs_text (rowid, title, description) VALUES (?, ?, ?)',
       key,
       after.job_title ?? '',
       after.description ?? '',
     )
+  writing.note('jobs', 'identity', identity)
   return existing ? 'updated' : 'added'
 }
 

@@ -11,8 +11,14 @@ export function locatedIn(field: string, ids: readonly string[]): Condition {
   const places = ids.map((id) => known(field, id))
   const of = (kind: Place['kind']) => places.filter((place) => place.kind === kind)
   return some([
-    isOneOf('country', of('country').map(({ country }) => country)),
-    isOneOf('region', of('region').flatMap(({ region = [] }) => region)),
+    isOneOf(
+      'country',
+      of('country').map(({ country }) => country),
+    ),
+    isOneOf(
+      'region',
+      of('region').flatMap(({ region = [] }) => region),
+    ),
     ...cities(of('city')),
   ])
 }
@@ -36,7 +42,10 @@ function cities(places: readonly Place[]): Condition[] {
   const largest = rows.filter(([country, name, region]) => (regionOf(country, name) ?? null) === region)
   return [
     [`(country, city, region) IN (SELECT ${columns(3)} FROM json_each(?))`, JSON.stringify(rows)],
-    [`region IS NULL AND (country, city) IN (SELECT ${columns(2)} FROM json_each(?))`, JSON.stringify(largest)],
+    [
+      `region IS NULL AND (country, city) IN (SELECT ${columns(2)} FROM json_each(?))`,
+      JSON.stringify(largest),
+    ],
   ]
 }
 

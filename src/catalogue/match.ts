@@ -1,5 +1,5 @@
 import type { CompanyQuery } from '../engine/ports.js'
-import type { Connection } from '../storage/driver.js'
+import type { Connection, Value } from '../storage/driver.js'
 import { domainOf } from './domain.js'
 import { foldName } from './name.js'
 import { type Profile, profileOf } from './profile.js'
@@ -47,7 +47,7 @@ export async function matchCompany(
 ): Promise<Candidate | undefined> {
   const wanted = wantedOf(query)
   for (const [at, profile] of wanted.profiles.entries()) {
-    const candidates = await companiesAt(connection, profile)
+    const candidates = await connection.all<Candidate>(...atProfile(profile))
     if (candidates.length === mostAtProfile) return undefined
     const stronger = wanted.profiles.slice(0, at)
     const left = candidates.filter((company) => !hasOther(company, stronger))
@@ -57,25 +57,18 @@ export async function matchCompany(
     const company = await connection.get<Candidate>(byDomain, wanted.domain)
     if (company) return hasOther(company, wanted.profiles) ? undefined : company
   }
-  return wanted.name === undefined ? undefined : only(await companiesNamed(connection, wanted, wanted.name))
+  if (wanted.name === undefined) return undefined
+  return only(await connection.all<Candidate>(...atName(wanted.name, wanted)))
 }
 
-/** The companies whose profile this is; several when their owner has several domains. */
-export async function companiesAt(connection: Connection, { id, slug }: Profile): Promise<Candidate[]> {
-  if (id !== undefined) return await connection.all<Candidate>(byId, id)
-  return await connection.all<Candidate>(bySlug, slug ?? null)
-}
+/** Asks for the companies whose profile this is; several when their owner has several domains. */
+export const atProfile = ({ id, slug }: Profile): readonly [sql: string, value: string | null] =>
+  id === undefined ? [bySlug, slug ?? null] : [byId, id]
 
-async function companiesNamed(connection: Connection, wanted: Wanted, name: string): Promise<Candidate[]> {
-  const { profiles, domain, country = null } = wanted
-  return await connection.all<Candidate>(
-    byName,
-    name,
-    country,
-    country,
-    profiles.length > 0 ? 1 : 0,
-    domain === undefined ? 0 : 1,
-  )
+/** Asks for companies of a folded name, as long as nothing else that is known speaks against them: for two at most. */
+export function atName(name: string, known: Partial<Wanted> = {}): readonly [sql: string, ...values: Value[]] {
+  const { profiles = [], domain, country = null } = known
+  return [byName, name, country, country, profiles.length > 0 ? 1 : 0, domain === undefined ? 0 : 1]
 }
 
 function wantedOf(query: CompanyQuery): Wanted {

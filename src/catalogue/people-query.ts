@@ -1,7 +1,7 @@
 import { ApiError } from '../api/errors.js'
 import { liveOnlyFilters } from '../api/live-only-filters.js'
 import { isGiven } from '../api/rules.js'
-import type { PeopleFilters } from '../engine/ports.js'
+import type { CompanyQuery, PeopleFilters } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import { industryIs, sizeIs, typeIs } from './company-filters.js'
 import { readKeyword } from './keyword.js'
@@ -19,14 +19,14 @@ import {
   workedAt,
   worksAt,
 } from './person-filters.js'
-import { type Condition, isOneOf, listed, not } from './phrases.js'
+import { type Condition, every, isOneOf, listed, not } from './phrases.js'
 import { allOf, inverse, type TextQuery, within } from './text-query.js'
 
 /** What a search of people asks for: of their texts, and of the columns of `people`. */
 export interface PeopleQuery {
   readonly text: TextQuery | undefined
   readonly conditions: readonly Condition[]
-  /** Of the conditions, one that few people fulfil, who are found by their company. */
+  /** A further condition, fulfilled by the people of few companies: they are found by it. */
   readonly staff: Condition | undefined
 }
 
@@ -42,17 +42,21 @@ export async function peopleQuery(
       reason: `${refused.join(', ')} cannot be honoured by the local catalogue`,
     })
   const texts = textsAsked(filters)
-  const [staff, ...employed] = await employment(connection, filters)
-  const isFew = staff !== undefined && (filters.included_accounts?.length ?? 0) <= fewCompanies
+  const { company, included_accounts } = filters
+  const staff: Condition[] = [
+    ...(company ? [await atOne(connection, company)] : []),
+    ...(included_accounts ? [atAccounts(included_accounts)] : []),
+  ]
+  const areFew = company !== undefined || (included_accounts?.length ?? fewCompanies) < fewCompanies
   return {
     text: texts.length === 0 ? undefined : allOf(texts),
     conditions: [
       ...personal(filters, now),
-      ...employed,
-      ...(staff && !isFew ? [staff] : []),
+      ...(areFew ? [] : staff),
+      ...employment(filters),
       ...ofCompany(filters),
     ],
-    staff: isFew ? staff : undefined,
+    staff: areFew ? every(staff) : undefined,
   }
 }
 
@@ -60,7 +64,8 @@ export async function peopleQuery(
 const fewCompanies = 1_000
 
 function textsAsked(filters: PeopleFilters): TextQuery[] {
-  const { keyword, job_titles, excluded_job_titles, past_titles, excluded_past_titles, past_companies } = filters
+  const { keyword, job_titles, excluded_job_titles, past_titles, excluded_past_titles, past_companies } =
+    filters
   const asked = <T>(items: readonly T[] | undefined, of: (items: readonly T[]) => TextQuery): TextQuery[] =>
     items?.length ? [of(items)] : []
   return [
@@ -89,22 +94,16 @@ const personal = (filters: PeopleFilters, now: number): Condition[] => [
 const named = (column: 'first_name' | 'last_name', name: string | undefined): Condition[] =>
   name === undefined ? [] : [[`${column} = ?`, foldText(name)]]
 
-/** Where they must and must not work: first the companies they must work at, if any are given. */
-async function employment(
-  connection: Connection,
-  { company, included_companies, included_accounts, excluded_companies, excluded_accounts }: PeopleFilters,
-): Promise<Condition[]> {
-  const only: Condition[] = company
-    ? [['company = ?', (await matchCompany(connection, company))?.key ?? null]]
-    : []
-  return [
-    ...only,
-    ...(included_accounts ? [atAccounts(included_accounts)] : []),
-    ...listed(included_companies, worksAt),
-    ...listed(excluded_companies, (companies) => not(worksAt(companies))),
-    ...listed(excluded_accounts, (ids) => not(atAccounts(ids))),
-  ]
+async function atOne(connection: Connection, query: CompanyQuery): Promise<Condition> {
+  return ['company = ?', (await matchCompany(connection, query))?.key ?? null]
 }
+
+/** Where they work and do not work, beside the companies that they must work at. */
+const employment = (filters: PeopleFilters): Condition[] => [
+  ...listed(filters.included_companies, worksAt),
+  ...listed(filters.excluded_companies, (companies) => not(worksAt(companies))),
+  ...listed(filters.excluded_accounts, (ids) => not(atAccounts(ids))),
+]
 
 /** What is asked of the company. */
 function ofCompany(filters: PeopleFilters): Condition[] {

@@ -1,12 +1,76 @@
-import { ApiError } from '../api/errors.js'
+import type { Connection } from '../storage/driver.js'
 import type { Finder } from './finder.js'
+import { type FoundLead, leadOf } from './lead-record.js'
+import { type PeopleQuery, peopleQuery } from './people-query.js'
+import { type Condition, every } from './phrases.js'
+import { partOf, readPosition } from './position.js'
 
-/** Searches of the kind `people`. */
+/** Up to this number counts are exact, as is every smaller one. */
+const exactUpTo = 10_000
+/** One in so many people is looked at to estimate a larger number. */
+const share = 16
+
+/**
+ * Searches of people, in the order they came into the catalogue: it is that of the texts and of the columns that are
+ * searched, so that nothing is sorted, and who is added or changed while a search is walked disturbs nothing.
+ */
 export const peopleSearch: Finder<'people'> = {
-  count: () => {
-    throw new ApiError('not_implemented')
+  async count(connection, filters, now) {
+    const query = await peopleQuery(connection, filters, now)
+    const exact = await countOf(connection, keysOf(query, exactUpTo + 1))
+    if (exact <= exactUpTo) return exact
+    const sampled = await countOf(connection, keysOf(query, undefined, isSampled))
+    return Math.max(exact, sampled * share)
   },
-  find: () => {
-    throw new ApiError('not_implemented')
+
+  async find(connection, filters, { limit, after, now }) {
+    const query = await peopleQuery(connection, filters, now)
+    const [last] = readPosition<readonly [key: number]>(after) ?? [0]
+    const [keys, ...values] = keysOf(query, limit + 1, (key) => [`${key} > ?`, last])
+    const rows = await connection.all<FoundLead & { key: number }>(
+      `SELECT people.key, people.record, companies.record AS company FROM (${keys}) AS found
+        CROSS JOIN people ON people.key = found.key LEFT JOIN companies ON companies.key = people.company
+        ORDER BY found.key`,
+      ...values,
+    )
+    const { records, ...more } = partOf(rows, limit, ({ key }) => [key])
+    return { records: records.map((row) => leadOf(row, now)), ...more }
   },
 }
+
+// Neighbours in the catalogue resemble each other, and so do those a round number apart: keys are mixed up first.
+const isSampled = (key: string): Condition => [`(${key} * 2654435761 >> 16) % ${share} = 0`]
+
+const countOf = async (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
+  (await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql})`, ...values))?.total ?? 0
+
+/**
+ * A query for the keys of who matches, in their order. It begins with what finds fewest: words, else companies, else
+ * it goes through all. Where many are looked at, that is in the index of facts, a tenth of the table.
+ */
+function keysOf(query: PeopleQuery, limit?: number, more?: (key: string) => Condition): Condition {
+  const { key, from, conditions } = pathOf(query)
+  const [where, ...values] = every([...conditions, ...query.conditions, ...(more ? [more(key)] : [])])
+  const sql = `SELECT ${key} AS key FROM ${from} WHERE ${where} ORDER BY ${key}`
+  return limit === undefined ? [sql, ...values] : [`${sql} LIMIT ?`, ...values, limit]
+}
+
+interface Path {
+  readonly key: 'people_text.rowid' | 'people.key' | '+people.key'
+  readonly from: string
+  readonly conditions: readonly Condition[]
+}
+
+function pathOf({ text, staff }: PeopleQuery): Path {
+  if (text && !text.negated)
+    return {
+      key: 'people_text.rowid',
+      from: 'people_text CROSS JOIN people INDEXED BY people_facts ON people.key = people_text.rowid',
+      conditions: [['people_text MATCH ?', text.match], ...(staff ? [staff] : [])],
+    }
+  const others: Condition[] = text ? [[`people.key NOT IN (${matching})`, text.match]] : []
+  // The sign keeps SQLite from going through everybody in order, where the people of few companies are quickly sorted.
+  if (staff) return { key: '+people.key', from: 'people', conditions: [staff, ...others] }
+  return { key: 'people.key', from: 'people INDEXED BY people_facts', conditions: others }
+}
+const matching = 'SELECT rowid FROM people_text WHERE people_text MATCH ?'

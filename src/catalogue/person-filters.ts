@@ -30,7 +30,10 @@ export function atCompany(conditions: readonly Condition[]): Condition {
 /** People who work at one of some companies, each given by its name or its id of the network. */
 export function worksAt(companies: readonly string[]): Condition {
   const names = companies.map(foldName)
-  return some([[`company IN (${named})`, JSON.stringify(names), JSON.stringify(companies)], isOneOf('employer', names)])
+  return some([
+    [`company IN (${named})`, JSON.stringify(names), JSON.stringify(companies)],
+    isOneOf('employer', names),
+  ])
 }
 const named = `SELECT key FROM companies WHERE name IN (SELECT value FROM json_each(?))
   UNION ALL SELECT key FROM companies WHERE network_id IN (SELECT value FROM json_each(?))`

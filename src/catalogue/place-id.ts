@@ -40,6 +40,9 @@ export function codeOf(id: string): Code | undefined {
   return /^\d{9,16}$/.test(id) ? liveCode(Number(id)) : undefined
 }
 
+/** Whether a text has the form of an id, of a place or not, so that nobody takes it for a name. */
+export const looksLikeId = (text: string): boolean => /^(?:geo|hiring):|^\d+$/.test(text)
+
 function liveCode(id: number): Code | undefined {
   if (id < firstCity) return Object.keys(countries).find((code) => countries[code] === id)
   if (id < firstCode) return id - firstCity

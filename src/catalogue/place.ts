@@ -1,6 +1,6 @@
 import { type Entry, gazetteer } from './gazetteer.js'
 import { foldText } from './name.js'
-import { codeOf } from './place-id.js'
+import { codeOf, looksLikeId } from './place-id.js'
 import { partsOf, placesCalled } from './places-called.js'
 
 /** A country, a region of it, or a city. */
@@ -25,6 +25,7 @@ export interface Place {
 export function placeOf(idOrName: string): Place | undefined {
   const text = idOrName.trim()
   const code = codeOf(text)
+  if (code === undefined && looksLikeId(text)) return undefined
   const entry = code === undefined ? placesCalled(text)[0] : gazetteer().byCode(code)
   return entry && placeFrom(entry)
 }
@@ -93,7 +94,8 @@ const regionsOf = (country: string, city: string): string[] =>
 
 /** The region that a text names, or that a place is in which it names. */
 function regionNamed(country: string | undefined, location: string): string | undefined {
-  const isThere = (entry: Entry): boolean => entry.region !== null && entry.country === (country ?? entry.country)
+  const isThere = (entry: Entry): boolean =>
+    entry.region !== null && entry.country === (country ?? entry.country)
   const [found] = placesCalled(location).filter(isThere)
   if (found?.region) return found.region
   if (country === undefined) return undefined

@@ -8,7 +8,7 @@ import { preparePost, writePost } from './posts.js'
 import type { Writing, Written } from './writing.js'
 
 /** Writes one record. It may still refuse with Unreadable, but only before it changes anything. */
-export type Write = (writing: Writing) => Promise<Written>
+export type Write = (writing: Writing) => Written
 
 /** A record that was read and can be written. */
 export interface Prepared {
@@ -20,7 +20,7 @@ export interface Prepared {
 export const preparers: Readonly<Record<Kind, (given: Given) => Write>> = {
   companies: (given) => {
     const company = prepareCompany(given)
-    return async (writing) => (await writeCompany(writing, company)).written
+    return (writing) => writeCompany(writing, company).written
   },
   people: (given) => {
     const person = preparePerson(given)

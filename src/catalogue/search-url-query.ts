@@ -52,7 +52,7 @@ function object(cursor: Cursor, depth: number): NestedObject {
 
 function value(cursor: Cursor, depth: number): Nested {
   if (take(cursor, listOpening)) return list(cursor, depth)
-  if (cursor.text[cursor.at] === '(') return object(cursor, depth)
+  if (isAt(cursor, opening)) return object(cursor, depth)
   return take(cursor, word)?.[0] ?? ''
 }
 

@@ -124,9 +124,9 @@ const size: ValueReader = {
   expected: 'a company size',
   read: ({ id = '', text = '' }) =>
     given((id.length === 1 ? companySizes[letters.indexOf(id)] : undefined) ?? sizeNamed(text)),
-  write: (size) => {
-    const id = letters[companySizes.findIndex((known) => known === size)]
-    return { ...(id === undefined ? {} : { id }), text: size }
+  write(text) {
+    const known = sizeNamed(text)
+    return known === undefined ? { text } : { id: letters.charAt(companySizes.indexOf(known)), text }
   },
 }
 

@@ -59,42 +59,42 @@ export const slugOf = (words: string): string =>
  * Makes these the technologies of a company. One that it used before keeps the confidence and mentions that are
  * not given anew; one that is known only by its slug has confidence 1.
  */
-export async function writeUses(
+export function writeUses(
   writing: Writing,
   company: number,
   before: readonly string[],
   uses: readonly TechnologyUse[],
-): Promise<void> {
+): void {
   const kept = new Set(uses.map(({ slug }) => slug))
   for (const slug of before) {
     if (kept.has(slug)) continue
-    const technology = await technologyKey(writing, { slug })
-    await writing.connection.run(
+    const technology = technologyKey(writing, { slug })
+    writing.statements.run(
       'DELETE FROM company_technologies WHERE technology = ? AND company = ?',
       technology,
       company,
     )
   }
-  for (const use of uses) await writeUse(writing, company, use)
+  for (const use of uses) writeUse(writing, company, use)
 }
 
-async function writeUse(writing: Writing, company: number, use: TechnologyUse): Promise<void> {
+function writeUse(writing: Writing, company: number, use: TechnologyUse): void {
   const known = [use.confidence ?? null, use.mentions ?? null]
-  await writing.connection.run(
+  writing.statements.run(
     `INSERT INTO company_technologies (technology, company, confidence, mentions)
       VALUES (?, ?, coalesce(?, 1), coalesce(?, 0))
       ON CONFLICT DO UPDATE SET confidence = coalesce(?, confidence), mentions = coalesce(?, mentions)`,
-    await technologyKey(writing, use),
+    technologyKey(writing, use),
     company,
     ...known,
     ...known,
   )
 }
 
-async function technologyKey(writing: Writing, use: TechnologyUse): Promise<number> {
+function technologyKey(writing: Writing, use: TechnologyUse): number {
   const known = writing.technologies.get(use.slug)
   if (known !== undefined && use.name === undefined && use.category === undefined) return known
-  const row = await writing.connection.get<{ key: number }>(
+  const row = writing.statements.get<{ key: number }>(
     `INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)
       ON CONFLICT (slug) DO UPDATE SET name = coalesce(?, name), category = coalesce(?, category) RETURNING key`,
     use.slug,

@@ -13,7 +13,6 @@ export const consultingIndustries: readonly string[] = [
   'Operations Consulting',
   'Outsourcing and Offshoring Consulting',
   'Outsourcing/Offshoring',
-  'Professional Training and Coaching',
   'Recruiting',
   'Staffing and Recruiting',
   'Strategic Management Services',

@@ -2,6 +2,7 @@ import type { Caller } from '../api/caller.js'
 import type { Catalogue } from '../catalogue/catalogue.js'
 import type { Admin } from '../engine/admin.js'
 import type { Clock, Ids } from '../engine/ports.js'
+import type { Worker } from '../engine/worker.js'
 
 /** The outside world as the command line sees it; tests give their own. */
 export interface Streams {
@@ -83,6 +84,8 @@ export interface Context {
    */
   admin(options?: GlobalOptions & { readonly create?: boolean }): Promise<Admin>
   catalogue(): Promise<Catalogue>
+  /** Who does what the local target accepts; it is stopped at the end. */
+  worker(): Promise<Worker>
   settings(): Settings
   /** One line on stderr, unless `--quiet`. */
   notify(text: string, options: GlobalOptions): void

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Caller } from '../api/caller.js'
-import type { Clock, Ids } from '../engine/ports.js'
+import type { Clock, Ids, Targets } from '../engine/ports.js'
 import type { Context, GlobalOptions, Streams } from './context.js'
 import { givenKey } from './credentials.js'
 import { homeOf } from './home.js'
@@ -17,6 +17,8 @@ export interface World {
   readonly clock?: Clock
   readonly ids?: Ids
   readonly sleep?: Context['sleep']
+  /** Where a workspace of so many members may deliver to besides public addresses; its own machine when it has one. */
+  readonly targets?: (members: number) => Targets
   /** In place of the target. */
   readonly caller?: Caller
 }
@@ -25,9 +27,12 @@ const realClock: Clock = { now: () => Date.now() }
 const realIds: Ids = { uuid: () => randomUUID(), bytes: (size) => randomBytes(size) }
 const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal ? { signal } : undefined)
 
+/** The address of somebody who is alone on a machine may be on it. */
+const ownMachine = (members: number): Targets => ({ allow: [], loopback: members === 1 })
+
 /** Makes the context of one invocation. Nothing is opened, read or created until it is asked for. */
 export function createContext(streams: Streams, world: World = {}): Context {
-  const { clock = realClock, ids = realIds, sleep = realSleep } = world
+  const { clock = realClock, ids = realIds, sleep = realSleep, targets = ownMachine } = world
   const { remember, redact } = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
   const { onClose, close } = createEndings()
   const home = once(() => homeOf(streams))
@@ -35,7 +40,7 @@ export function createContext(streams: Streams, world: World = {}): Context {
   const notify: Context['notify'] = (text, options) => {
     if (!options.quiet) streams.stderr.write(`${redact(oneLine(text))}\n`)
   }
-  const local = createLocal({ home, clock, ids, notify, onClose })
+  const local = createLocal({ home, clock, ids, notify, onClose, targets })
   const given = once((options: GlobalOptions) => givenKey(streams, options))
   const checkTarget = (options: GlobalOptions) => void targetOf(options, streams.env, settings())
   return {
@@ -44,6 +49,7 @@ export function createContext(streams: Streams, world: World = {}): Context {
       return home()
     },
     catalogue: local.catalogue,
+    worker: local.worker,
     caller: async (options) => {
       checkTarget(options)
       return world.caller ?? local.caller()

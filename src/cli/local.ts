@@ -1,7 +1,8 @@
 import type { Caller } from '../api/caller.js'
 import type { Catalogue } from '../catalogue/catalogue.js'
 import type { Admin } from '../engine/admin.js'
-import type { Clock, Ids, Source, Store } from '../engine/ports.js'
+import type { Clock, Ids, Sender, Source, Store, Targets } from '../engine/ports.js'
+import type { Worker } from '../engine/worker.js'
 import type { Context, GlobalOptions, Home } from './context.js'
 import { localOrigin, storedKey, storeKey } from './credentials.js'
 import { prepareHome } from './home.js'
@@ -15,6 +16,8 @@ export interface LocalPorts {
   readonly ids: Ids
   readonly notify: Context['notify']
   readonly onClose: Context['onClose']
+  /** Where a workspace of so many members may deliver to besides public addresses. */
+  readonly targets: (members: number) => Targets
 }
 
 /** The local target: the engine over this machine's store and catalogue, each opened when first needed. */
@@ -22,6 +25,8 @@ export interface Local {
   caller(): Promise<Caller>
   catalogue(): Promise<Catalogue>
   admin(): Promise<Admin>
+  /** Who does what the caller accepts. */
+  worker(): Promise<Worker>
   /**
    * The key of this machine for the workspace in use. The first use creates workspace, member and key, and says
    * so; where the key was lost, the owner of the machine gets a new one.
@@ -31,19 +36,33 @@ export interface Local {
 
 /** Makes the local target; nothing is opened yet. */
 export function createLocal(ports: LocalPorts): Local {
-  const { clock, ids } = ports
+  const { clock, ids, targets } = ports
+  const sender = lazySender(ports)
   const store = once(() => openStore(ports))
   const catalogue = once(() => openCatalogue(ports))
   const admin = once(async () => {
     const { createAdmin } = await import('../engine/admin.js')
     return createAdmin({ store: await store(), clock, ids })
   })
+  let working: Worker | undefined
+  const worker = once(async () => {
+    const { createWorker } = await import('../engine/worker.js')
+    const source = lazySource(catalogue)
+    const made = createWorker({ store: await store(), source, clock, ids, sender, targets })
+    ports.onClose(() => made.stop())
+    working = made
+    return made
+  })
   return {
     catalogue,
     admin,
+    worker,
     caller: once(async () => {
       const { createEngine } = await import('../engine/engine.js')
-      return createEngine({ store: await store(), source: lazySource(catalogue), clock, ids })
+      // A worker in the background looks for work by itself, but not at once.
+      const accepted = () => working?.wake()
+      const source = lazySource(catalogue)
+      return createEngine({ store: await store(), source, clock, ids, sender, targets, accepted })
     }),
     key: once(async (options) => {
       const workspace = await (await store()).read((reads) => reads.workspace())
@@ -86,6 +105,21 @@ async function makeKey(
   const key = fresh ?? (await admin.createKey({ member: member.email })).key
   storeKey(home(), localOrigin(workspace.id), key, clock.now(), ids.uuid())
   return key
+}
+
+/** A sender that is loaded with the first address. */
+function lazySender({ clock, onClose }: LocalPorts): Sender {
+  const sender = once(async () => {
+    const { createSender } = await import('../client/sender.js')
+    const made = createSender({ clock })
+    onClose(() => made.close())
+    return made
+  })
+  return {
+    send: async (attempt) => (await sender()).send(attempt),
+    check: async (url, targets) => (await sender()).check(url, targets),
+    close: async () => {},
+  }
 }
 
 /** A source that opens the catalogue with its first question. */

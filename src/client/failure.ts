@@ -37,7 +37,8 @@ export function sentenceOf(error: unknown, host: string): string {
   if (known) return known(host)
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS'))
     return `${host} does not speak TLS as it should`
-  if (code.startsWith('HPE_')) return `${host} answered with something that is not HTTP`
+  if (error instanceof Error && error.name === 'HTTPParserError')
+    return `${host} answered with something that is not HTTP`
   return `The request to ${host} failed${code ? ` (${code})` : ''}`
 }
 

@@ -1,5 +1,6 @@
 import { clockAdmin } from './admin/clock.js'
 import { creditAdmin } from './admin/credits.js'
+import { jobAdmin } from './admin/jobs.js'
 import { keyAdmin } from './admin/keys.js'
 import { memberAdmin } from './admin/members.js'
 import type { AdminPorts } from './admin/ports.js'
@@ -19,4 +20,5 @@ export const createAdmin = (ports: AdminPorts) => ({
   ...keyAdmin(ports),
   ...clockAdmin(ports),
   ...reportAdmin(ports),
+  ...jobAdmin(ports),
 })

@@ -1,4 +1,5 @@
 import type { EventName } from '../api/events.js'
+import { ownWebhook } from '../api/own-webhook.js'
 import type { AsyncJob, CompanyList, Delivery, Ids, JobRecord, Reads } from './ports.js'
 
 /** Records first to last of a job, and as which part of how many they go. */
@@ -58,7 +59,7 @@ async function made(
   now: number,
 ): Promise<Delivery[]> {
   const { webhookUrl: url } = job
-  if (url === null) return []
+  if (url === null || url === ownWebhook) return []
   const { last, open } = await reads.deliveryQueue(job.id)
   return slices.map(
     (slice, at): Delivery => ({

@@ -1,5 +1,6 @@
 import type { Caller } from '../api/caller.js'
 import { ApiError } from '../api/errors.js'
+import { ownWebhook } from '../api/own-webhook.js'
 import { type Shape, shapeOf } from '../api/shapes.js'
 import { type OperationId, operation } from '../api/table.js'
 import { createAccess } from './access.js'
@@ -48,7 +49,7 @@ export function createEngine(engine: EnginePorts): Caller {
 /** Nothing is accepted for an address that no delivery would go to. */
 function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePorts) {
   return async (url: string, workspace: Workspace): Promise<void> => {
-    if (!sender) return
+    if (!sender || url === ownWebhook) return
     const members = await store.read((reads) => reads.members(workspace.id))
     const reason = await sender.check(url, targets(members.length))
     if (reason !== undefined) throw new ApiError('bad_request', { reason: `webhook_url: ${reason}` })

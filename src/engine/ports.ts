@@ -1,5 +1,5 @@
 import type { Awaitable } from './awaitable.js'
-import type { JobReads, JobWrites } from './job.js'
+import type { JobReads, JobWrites } from './job-store.js'
 import type {
   Consumption,
   Counter,
@@ -18,6 +18,7 @@ import type {
 // Source, state and jobs have files of their own; adapters find every port here.
 export type { Awaitable } from './awaitable.js'
 export type * from './job.js'
+export type * from './job-store.js'
 export type * from './sender.js'
 export type * from './source.js'
 export type * from './state.js'

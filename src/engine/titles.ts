@@ -24,10 +24,12 @@ export function suggestTitles(asked: readonly string[], held: readonly string[] 
 
 /** Titles that people have beside the ones asked for; those of who is excluded are not wanted. */
 function others(held: readonly string[], asked: readonly string[], excluded: readonly string[]): string[] {
-  const said = new Set(asked.map(folded))
-  return held.filter(
-    (title) => !said.has(folded(title)) && !excluded.some((keyword) => hasWords(title, keyword)),
-  )
+  const said = new Set(asked.map(padded))
+  const unwanted = excluded.map(padded)
+  return held.filter((title) => {
+    const words = padded(title)
+    return !said.has(words) && !unwanted.some((keyword) => words.includes(keyword))
+  })
 }
 
 /** The family that has the title itself, else the one with the longest title inside it: "Senior Data Engineer, EMEA". */
@@ -46,8 +48,9 @@ function familyOf(title: string): TitleFamily | undefined {
 }
 
 /** Whether a text has the words of another, side by side; case, accents and punctuation do not matter. */
-export const hasWords = (text: string, words: string): boolean =>
-  ` ${folded(text)} `.includes(` ${folded(words)} `)
+export const hasWords = (text: string, words: string): boolean => padded(text).includes(padded(words))
+
+const padded = (text: string): string => ` ${folded(text)} `
 
 /** A title without the "(F/H)" of job advertisements. */
 export const plainTitle = (text: string): string =>

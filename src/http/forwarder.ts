@@ -1,7 +1,7 @@
 import type { Forward, Outbox, Passed } from './inbox.js'
 
 /** Pauses between the attempts, in milliseconds: one attempt more than there are pauses. */
-export const forwardPausesMs = [2_000, 10_000, 60_000, 300_000] as const
+export const forwardPausesMs = [1_000, 10_000, 60_000, 300_000] as const
 
 /** How many are under way at once; those of one search are so one after the other. */
 const width = 4

@@ -36,6 +36,7 @@ const claimSql = `
 const unfinishedSql = `
   SELECT state, count(*) AS jobs FROM jobs
   WHERE workspace_id = ? AND state IN ('queued', 'running') GROUP BY state`
+const holdSql = "SELECT amount FROM movements WHERE workspace_id = ? AND reference = ? AND kind = 'hold'"
 const heldSql = 'SELECT coalesce(sum(held), 0) AS held FROM jobs WHERE member_id = ? AND held > 0'
 
 /** Questions about jobs, their records and the enrichments among them. */
@@ -68,6 +69,8 @@ export function jobReads(connection: Connection) {
       return { queued: inState('queued'), running: inState('running') }
     },
     isJobDue: async (realNow) => (await connection.get(dueSql, realNow, null, null)) !== undefined,
+    heldFor: async (workspaceId, jobId) =>
+      (await connection.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount,
     heldBy: async (memberId) =>
       Number((await connection.get<{ held: number }>(heldSql, memberId))?.held ?? 0),
     records: (jobId, { after, last = Number.MAX_SAFE_INTEGER, status, skip = 0 }, limit) =>
@@ -93,10 +96,14 @@ export function jobReads(connection: Connection) {
   } satisfies Partial<JobReads>
 }
 
-function matching({ kind, enriched }: JobFilter): { where: string; values: Value[] } {
+function matching({ kind, state, enriched }: JobFilter): { where: string; values: Value[] } {
   return {
-    where: `${kind ? ' AND kind = ?' : ''}${enriched === undefined ? '' : ' AND enriched = ?'}`,
-    values: [...(kind ? [kind] : []), ...(enriched === undefined ? [] : [Number(enriched)])],
+    where: `${kind ? ' AND kind = ?' : ''}${state ? ' AND state = ?' : ''}${enriched === undefined ? '' : ' AND enriched = ?'}`,
+    values: [
+      ...(kind ? [kind] : []),
+      ...(state ? [state] : []),
+      ...(enriched === undefined ? [] : [Number(enriched)]),
+    ],
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hashOf, IdentityFilter, RepeatFilter } from '../../src/batch/identity-filter.js'
+import { hashOf, IdentityFilter, RepeatFilter } from '../../src/csv/identity-filter.js'
 import type { Answered } from '../../src/batch/journal.js'
 import { createScratch } from '../../src/batch/scratch.js'
 import { openSqlite } from '../../src/storage/sqlite.js'

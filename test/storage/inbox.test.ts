@@ -107,6 +107,23 @@ describe('received events', () => {
     expect(await events.list({}, 'oldest', 1)).toMatchObject([{ seq: 1, bytes: 6, forwarded: null }])
   })
 
+  it('are refused while the disk is full, and taken when it is not', async () => {
+    const driver = await openState(join(folder, 'small.db'))
+    const small = eventsOver(driver)
+    const room = (pages: number) =>
+      driver.read((connection) => connection.get(`PRAGMA max_page_count = ${pages}`))
+    const large = delivery('a', { body: JSON.stringify('x'.repeat(1_000_000)) })
+    try {
+      await room(30)
+      await expect(small.keep(large)).rejects.toMatchObject({ code: 'storage_failed', status: 503 })
+      expect(await small.find('a')).toBeUndefined()
+      await room(1_000_000)
+      expect(await small.keep(large)).toBe(true)
+    } finally {
+      await small.close()
+    }
+  })
+
   it('have one path, whoever asks first', async () => {
     expect(await events.token('first')).toBe('first')
     expect(await events.token('second')).toBe('first')

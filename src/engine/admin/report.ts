@@ -71,6 +71,8 @@ async function statusOf(ports: AdminPorts) {
       quotas: printable(await quotaReport(reads, workspace, now)),
       members: (await reads.members(workspace.id)).length,
       keys: (await reads.keys(workspace.id)).filter(({ revokedAt }) => revokedAt === null).length,
+      jobs: await reads.countUnfinished(workspace.id),
+      deliveries: await reads.countDeliveries(workspace.id),
       sessions: { network: workspace.networkSession, premium: workspace.premiumSession },
       clock: { now: iso(time.now), frozen: time.frozen, offset_seconds: Math.round(time.offsetMs / 1_000) },
       schema_version: await reads.schemaVersion(),

@@ -176,6 +176,21 @@ describe('listen', () => {
     expect(stderr).not.toContain('whsec_AAAA')
   })
 
+  it('takes what comes while the address it sends on to hangs', async () => {
+    const server = createServer(() => {})
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
+    try {
+      const { post, stop } = await listening(['--forward-to', target])
+      for (let at = 0; at < 10; at++) expect((await post(`{"at":${at}}`)).status).toBe(200)
+      expect((await stop()).code).toBe(0)
+      expect(await here.json('events', 'list')).toHaveLength(10)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
   it('sends each event on, and what it could not after the next start', async () => {
     const got: string[] = []
     let status = 500

@@ -39,14 +39,14 @@ export class IdentityFilter {
   }
 
   add([low, high]: Hash): void {
-    for (let probe = 0, at = low; probe < probes; probe++, at += high) {
+    for (let probe = 0, at = low; probe < probes; probe++, at = (at + high) >>> 0) {
       const bit = at % this.#bits
       this.#words[bit >>> 5] = (this.#words[bit >>> 5] ?? 0) | (1 << (bit & 31))
     }
   }
 
   has([low, high]: Hash): boolean {
-    for (let probe = 0, at = low; probe < probes; probe++, at += high) {
+    for (let probe = 0, at = low; probe < probes; probe++, at = (at + high) >>> 0) {
       const bit = at % this.#bits
       if (((this.#words[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0) return false
     }

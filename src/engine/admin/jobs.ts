@@ -1,0 +1,92 @@
+import { bodyOf } from '../deliveries.js'
+import { hold } from '../holds.js'
+import type { AsyncJob, Delivery, DeliveryFilter, JobRecord, JobState, Reads, Transaction } from '../ports.js'
+import { rotateSecret, secretsOf } from '../secrets.js'
+import { AdminError } from './error.js'
+import { type AdminPorts, current } from './ports.js'
+
+/** What the engine's owner can see and do about accepted work and its deliveries. */
+export function jobAdmin(ports: AdminPorts) {
+  const { store, clock, ids } = ports
+  const reading = <T>(work: (reads: Reads, workspaceId: string) => T | Promise<T>) =>
+    store.read(async (reads) => work(reads, (await current(reads, clock)).workspace.id))
+  const writing = <T>(work: (tx: Transaction, workspaceId: string, now: number) => T | Promise<T>) =>
+    store.transaction(async (tx) => {
+      const { workspace, now } = await current(tx, clock)
+      return work(tx, workspace.id, now)
+    })
+  return {
+    /** Jobs of the workspace in use, newest first. */
+    jobs: (limit: number, state?: JobState): Promise<readonly AsyncJob[]> =>
+      reading((reads, id) => reads.jobs(id, state ? { state } : {}, { skip: 0, limit })),
+    job: (id: string): Promise<AsyncJob> => reading((reads, workspaceId) => jobOf(reads, workspaceId, id)),
+    /** Records of a job behind an ordinal. */
+    jobRecords: (id: string, after: number, limit: number): Promise<readonly JobRecord[]> =>
+      reading(async (reads, workspaceId) => {
+        await jobOf(reads, workspaceId, id)
+        return reads.records(id, { after }, limit)
+      }),
+    /** Queues the work of a failed job again, as a new one; answers it. */
+    retryJob: (id: string): Promise<AsyncJob> =>
+      writing((tx, workspaceId, now) => retry(ports, tx, workspaceId, id, now)),
+    /** Deliveries of the workspace in use, newest first. */
+    deliveries: (filter: DeliveryFilter, limit: number): Promise<readonly Delivery[]> =>
+      reading((reads, workspaceId) => reads.deliveries(workspaceId, filter, limit)),
+    /** A delivery with its body. */
+    delivery: (id: string): Promise<Delivery & { readonly body: unknown }> =>
+      reading(async (reads, workspaceId) => {
+        const delivery = await reads.delivery(workspaceId, id)
+        if (!delivery) throw new AdminError(`There is no delivery ${id}; see prospect engine deliveries list`)
+        return { ...delivery, body: JSON.parse(await bodyOf(reads, delivery)) as unknown }
+      }),
+    /** Makes deliveries that ended due again, from their first attempt on; answers how many. */
+    retryDeliveries: (deliveryIds: readonly string[]): Promise<number> =>
+      writing((tx, workspaceId, now) => tx.replayDeliveries(workspaceId, deliveryIds, now)),
+    /** What signs the deliveries of the workspace; after a rotation the one before stays valid for a day. */
+    webhookSecret: (rotate: boolean): Promise<string> =>
+      writing(async (tx, workspaceId, now) => {
+        if (rotate) return rotateSecret(tx, ids, workspaceId, now)
+        const [secret = ''] = await secretsOf(tx, ids, workspaceId, now)
+        return secret
+      }),
+  }
+}
+
+async function jobOf(reads: Reads, workspaceId: string, id: string): Promise<AsyncJob> {
+  const job = await reads.job(workspaceId, id)
+  if (!job) throw new AdminError(`There is no job ${id}; see prospect engine jobs list`)
+  return job
+}
+
+async function retry(
+  { ids }: AdminPorts,
+  tx: Transaction,
+  workspaceId: string,
+  id: string,
+  now: number,
+): Promise<AsyncJob> {
+  const failed = await jobOf(tx, workspaceId, id)
+  if (failed.state !== 'failed')
+    throw new AdminError(`The job ${id} is ${failed.state}; only a failed one can be retried`)
+  if (failed.plan.does === 'list')
+    throw new AdminError('A list whose import failed is created anew: prospect lists create')
+  const workspace = await tx.workspace(workspaceId)
+  const member = (await tx.members(workspaceId)).find((one) => one.id === failed.memberId)
+  if (!workspace || !member) throw new AdminError('The member who asked for it is gone')
+  const held = await heldAtFirst(tx, workspaceId, failed)
+  const fresh = { place: null, parts: [], partBytes: 0, truncated: false, enriched: false, error: null }
+  const job: AsyncJob = {
+    ...{ ...failed, ...fresh, id: ids.uuid(), state: 'queued', done: 0, held, spent: 0 },
+    ...{ createdAt: now, finishedAt: null, token: null, leaseUntil: 0, attempts: 0 },
+  }
+  await hold(tx, { workspace, member, operation: failed.operation, credits: held, topUpUrl: '' }, job.id, now)
+  await tx.addJob(job)
+  const enrichments = await tx.enrichments(failed.id)
+  await tx.addEnrichments(enrichments.map((one) => ({ ...one, id: ids.uuid(), jobId: job.id })))
+  return job
+}
+
+/** What a job held when it was accepted. */
+async function heldAtFirst(reads: Reads, workspaceId: string, { id }: AsyncJob): Promise<number> {
+  return (await reads.heldFor(workspaceId, id)) ?? 0
+}

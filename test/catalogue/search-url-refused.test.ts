@@ -1,0 +1,317 @@
+import { describe, expect, it } from 'vitest'
+import { searchAt } from '../../src/catalogue/search-url.js'
+import { companies, filter, host, people, plainCompanies, plainPeople } from './search-urls.js'
+
+const wrongPeople = 'search_url must be a valid people search URL'
+const wrongCompanies = 'search_url must be a valid company search URL'
+const honoured = 'search_url: these filters cannot be honoured, remove them from the search: '
+const empty =
+  'search_url: it has no filter and no keyword; open the search, wait for its results, and copy the address then'
+const broken = `${wrongPeople}; its query is cut off or broken`
+
+type Case = readonly [what: string, url: string, of: 'people' | 'companies', status: number, text: string]
+
+const cases: Case[] = [
+  ['a company search where people are asked', companies('(keywords:x)'), 'people', 400, wrongPeople],
+  ['a people search where companies are asked', people('(keywords:x)'), 'companies', 400, wrongCompanies],
+  [
+    'a plain people search where companies are asked',
+    plainPeople('keywords=x'),
+    'companies',
+    400,
+    wrongCompanies,
+  ],
+  ['the profile of a person', `${host}/in/ada-lovelace`, 'people', 400, wrongPeople],
+  ['the profile of a company', `${host}/sales/company/1035`, 'companies', 400, wrongCompanies],
+  [
+    'another host',
+    'https://linkedin.com.evil.example/sales/search/people?query=(keywords:x)',
+    'people',
+    400,
+    wrongPeople,
+  ],
+  [
+    'a host behind user information',
+    'https://linkedin.com@evil.example/sales/search/people?query=(keywords:x)',
+    'people',
+    400,
+    wrongPeople,
+  ],
+  ['another page of results', `${host}/search/results/all/?keywords=x`, 'people', 400, wrongPeople],
+  [
+    'a page below a search',
+    `${host}/sales/search/people/list?query=(keywords:x)`,
+    'people',
+    400,
+    wrongPeople,
+  ],
+  ['no url', 'nonsense', 'companies', 400, wrongCompanies],
+  ['a url that is too long', people(`(keywords:${'x'.repeat(40_000)})`), 'people', 400, wrongPeople],
+  [
+    'a query that was cut off',
+    people('(filters:List((type:REGION,values:List((id:105015875,te'),
+    'people',
+    400,
+    broken,
+  ],
+  ['a query that is none', people('everyone'), 'people', 400, broken],
+  ['more behind the query', people('(filters:List()),keywords:x'), 'people', 400, broken],
+  ['a filter without a type', people('(filters:List((values:List((id:1)))))'), 'people', 400, broken],
+  ['a query nested too deep', people(`(a:${'('.repeat(30)}`), 'people', 400, broken],
+  ['a key that comes twice', people('(filters:List(),filters:List())'), 'people', 400, broken],
+  ['a saved search', `${host}/sales/search/people?savedSearchId=22040586`, 'people', 422, empty],
+  ['a search without filters', people('(recentSearchParam:(id:1),filters:List())'), 'people', 422, empty],
+  [
+    'a plain search without filters',
+    plainPeople('origin=SWITCH_SEARCH_VERTICAL&sid=x'),
+    'people',
+    422,
+    empty,
+  ],
+  [
+    'filters that the catalogue knows nothing of, all of them by name',
+    people(
+      '(filters:List((type:SCHOOL,values:List((id:1))),(type:REGION,values:List((text:France))),(type:POSTED_ON_LINKEDIN,values:List((id:RPOL))),(type:LEAD_LIST,values:List((id:7,selectionType:EXCLUDED)))))',
+    ),
+    'people',
+    422,
+    `${honoured}SCHOOL, POSTED_ON_LINKEDIN, LEAD_LIST`,
+  ],
+  [
+    'a range that is none of revenue',
+    companies('(filters:List((type:COMPANY_HEADCOUNT_GROWTH,rangeValue:(min:1,max:19))))'),
+    'companies',
+    422,
+    `${honoured}COMPANY_HEADCOUNT_GROWTH`,
+  ],
+  [
+    'a filter with a department',
+    companies('(filters:List((type:DEPARTMENT_HEADCOUNT,rangeValue:(min:1),selectedSubFilter:15)))'),
+    'companies',
+    422,
+    `${honoured}DEPARTMENT_HEADCOUNT:15`,
+  ],
+  [
+    'a filter of people in a search of companies',
+    companies(filter('CURRENT_TITLE', 'text:CEO')),
+    'companies',
+    422,
+    `${honoured}CURRENT_TITLE`,
+  ],
+  [
+    'revenue in a search of people',
+    people('(filters:List((type:ANNUAL_REVENUE,rangeValue:(min:1))))'),
+    'people',
+    422,
+    `${honoured}ANNUAL_REVENUE`,
+  ],
+  [
+    'a type that every object has',
+    people(filter('__proto__', 'id:1')),
+    'people',
+    422,
+    `${honoured}__proto__`,
+  ],
+  [
+    'a parameter of an old premium url',
+    `${host}/sales/search/people?companyIncluded=1035&keywords=x`,
+    'people',
+    422,
+    `${honoured}companyIncluded`,
+  ],
+  [
+    'a plain filter of the network itself',
+    plainPeople('keywords=x&network=%5B%22F%22%5D&schoolFilter=%5B%221%22%5D'),
+    'people',
+    422,
+    `${honoured}network, schoolFilter`,
+  ],
+  [
+    'a plain filter of companies for people',
+    plainPeople('companySize=%5B%22B%22%5D'),
+    'people',
+    422,
+    `${honoured}companySize`,
+  ],
+  [
+    'a plain filter of people for companies',
+    plainCompanies('geoUrn=%5B%22105015875%22%5D'),
+    'companies',
+    422,
+    `${honoured}geoUrn`,
+  ],
+  [
+    'an unknown plain parameter',
+    plainPeople('keywords=x&constructor=1'),
+    'people',
+    422,
+    `${honoured}constructor`,
+  ],
+  [
+    'an exclusion that filters do not have',
+    people(filter('FUNCTION', 'id:25,selectionType:EXCLUDED')),
+    'people',
+    422,
+    'search_url: FUNCTION can only include here, remove what it excludes',
+  ],
+  [
+    'another selection',
+    people(filter('FUNCTION', 'id:25,selectionType:MAYBE')),
+    'people',
+    422,
+    "search_url: FUNCTION: a value is INCLUDED or EXCLUDED, not 'MAYBE'",
+  ],
+  [
+    'no list of values',
+    people('(filters:List((type:FUNCTION)))'),
+    'people',
+    422,
+    'search_url: FUNCTION has no list of values',
+  ],
+  [
+    'an unknown place',
+    people(filter('REGION', 'id:1,text:Xyzzyville')),
+    'people',
+    422,
+    "search_url: REGION: 'Xyzzyville' is not a place known here",
+  ],
+  [
+    'an unknown place by number',
+    plainPeople('geoUrn=%5B%2290009659%22%5D'),
+    'people',
+    422,
+    "search_url: geoUrn: '90009659' is not a place known here",
+  ],
+  [
+    'a title by a number alone',
+    people(filter('CURRENT_TITLE', 'id:558')),
+    'people',
+    422,
+    "search_url: CURRENT_TITLE: '558' is not a job title in words, or several with OR between them",
+  ],
+  [
+    'titles joined by more than OR',
+    people(filter('CURRENT_TITLE', 'text:CEO NOT assistant')),
+    'people',
+    422,
+    "search_url: CURRENT_TITLE: 'CEO NOT assistant' is not a job title in words, or several with OR between them",
+  ],
+  [
+    'an unknown function',
+    people(filter('FUNCTION', 'id:99,text:Magic')),
+    'people',
+    422,
+    "search_url: FUNCTION: 'Magic' is not a known function",
+  ],
+  [
+    'an unknown seniority',
+    people(filter('SENIORITY_LEVEL', 'id:10')),
+    'people',
+    422,
+    "search_url: SENIORITY_LEVEL: '10' is not a known seniority level",
+  ],
+  [
+    'an unknown size',
+    plainCompanies('companySize=%5B%22Z%22%5D'),
+    'companies',
+    422,
+    "search_url: companySize: 'Z' is not a company size",
+  ],
+  [
+    'an unknown type of company',
+    people(filter('COMPANY_TYPE', 'id:X')),
+    'people',
+    422,
+    "search_url: COMPANY_TYPE: 'X' is not a known company type",
+  ],
+  [
+    'an unknown number of years',
+    people(filter('YEARS_OF_EXPERIENCE', 'id:9')),
+    'people',
+    422,
+    "search_url: YEARS_OF_EXPERIENCE: '9' is not a known number of years",
+  ],
+  [
+    'a list by its name alone',
+    people(filter('ACCOUNT_LIST', 'text:Wave')),
+    'people',
+    422,
+    "search_url: ACCOUNT_LIST: 'Wave' is not a list by its id",
+  ],
+  [
+    'a value without anything',
+    people(filter('CURRENT_COMPANY', 'selectionType:INCLUDED')),
+    'people',
+    422,
+    "search_url: CURRENT_COMPANY: '' is not a company by its number or name",
+  ],
+  [
+    'two first names',
+    people(filter('FIRST_NAME', 'text:Ada', 'text:Grace')),
+    'people',
+    422,
+    'search_url: FIRST_NAME has too many values, 1 at most',
+  ],
+  [
+    'too many values',
+    people(filter('CURRENT_TITLE', ...Array.from({ length: 1_001 }, (_, at) => `text:t${at}`))),
+    'people',
+    422,
+    'search_url: CURRENT_TITLE has too many values, 1000 at most',
+  ],
+  [
+    'a text that is too long',
+    people(filter('CURRENT_TITLE', `text:${'x'.repeat(501)}`)),
+    'people',
+    422,
+    'search_url: CURRENT_TITLE must be at most 500 characters',
+  ],
+  [
+    'keywords that are too long',
+    plainPeople(`keywords=${'x'.repeat(5_001)}`),
+    'people',
+    422,
+    'search_url: keywords must be at most 5000 characters',
+  ],
+  [
+    'NUL in a text',
+    people(filter('CURRENT_TITLE', 'text:a%00b')),
+    'people',
+    422,
+    'search_url: CURRENT_TITLE must not contain NUL or broken characters',
+  ],
+  [
+    'a revenue without a range',
+    companies('(filters:List((type:ANNUAL_REVENUE)))'),
+    'companies',
+    422,
+    'search_url: ANNUAL_REVENUE has no range',
+  ],
+  [
+    'a revenue that is no number',
+    companies('(filters:List((type:ANNUAL_REVENUE,rangeValue:(min:1e9))))'),
+    'companies',
+    422,
+    "search_url: ANNUAL_REVENUE: '1e9' is not a number of millions",
+  ],
+  [
+    'a revenue upside down',
+    companies('(filters:List((type:ANNUAL_REVENUE,rangeValue:(min:9,max:1))))'),
+    'companies',
+    422,
+    'search_url: ANNUAL_REVENUE: min must not be above max',
+  ],
+  [
+    'a revenue in an unknown currency',
+    companies('(filters:List((type:ANNUAL_REVENUE,rangeValue:(min:1),selectedSubFilter:euros)))'),
+    'companies',
+    422,
+    "search_url: ANNUAL_REVENUE: 'euros' is not a currency such as USD",
+  ],
+]
+
+describe('urls that are refused', () => {
+  it.each(cases)('%s', (_, url, of, status, message) => {
+    expect(() => searchAt(url, of)).toThrow(expect.objectContaining({ status, message }))
+  })
+})

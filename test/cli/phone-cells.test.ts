@@ -1,0 +1,37 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, command, folder, keyed, removed } from './command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+describe('phone numbers of a file', () => {
+  it('are sent in E.164, whatever stands between their digits', async () => {
+    const caller = answering({ body: { results: [] } })
+    const stdin = 'Phone\n+33 6 39 98 00 01\n+44 (0)7700 900-321\n0049 171 3920012\n+33639980009\n'
+    const argv = ['messenger', 'validate', '--csv', '-', '--quiet']
+    await command(argv, { env: keyed(home), cwd: home, caller, stdin })
+    expect(caller.asked.map(({ input }) => input)).toEqual(
+      ['+33639980001', '+447700900321', '+491713920012', '+33639980009'].map((number) => ({
+        phone_numbers: [number],
+      })),
+    )
+  })
+
+  it('are refused as they are where they are none', async () => {
+    const caller = answering({ body: { results: [] } })
+    const argv = ['messenger', 'validate', '--csv', '-', '--quiet']
+    const ended = await command(argv, {
+      env: keyed(home),
+      cwd: home,
+      caller,
+      stdin: 'Phone\n06 39 98 00 01\n',
+    })
+    expect(caller.asked).toEqual([])
+    expect(ended.stdout).toContain('06 39 98 00 01')
+    expect(ended.stdout).toContain('E.164')
+    expect(ended.code).toBe(11)
+  })
+})

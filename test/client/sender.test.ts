@@ -1,0 +1,365 @@
+import type { IncomingMessage } from 'node:http'
+import { Webhook } from 'standardwebhooks'
+import { afterEach, describe, expect, it } from 'vitest'
+import { newSecret } from '../../src/api/signature.js'
+import { createSender, type SenderOptions } from '../../src/client/sender.js'
+import type { Attempt, Sender } from '../../src/engine/ports.js'
+import { attempt, secret } from './attempt.js'
+import { certify } from './certificate.js'
+import { accepting, answering, type Listener, received } from './listeners.js'
+
+const opened: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()))
+})
+
+const kept = async <T extends { close(): Promise<void> }>(one: T | Promise<T>): Promise<T> => {
+  const made = await one
+  opened.push(made)
+  return made
+}
+const sending = (options: Partial<SenderOptions> = {}): Promise<Sender> => kept(createSender(options))
+const to = ({ port }: Listener, change: Partial<Attempt> = {}): Attempt => ({
+  ...attempt(`http://127.0.0.1:${port}/hook?a=1`),
+  loopback: true,
+  ...change,
+})
+
+describe('a POST', () => {
+  it('is signed, and carries the body byte for byte', async () => {
+    const arrived: Awaited<ReturnType<typeof received>>[] = []
+    const hook = await kept(
+      answering(async (request, response) => {
+        arrived.push(await received(request))
+        response.end()
+      }),
+    )
+    const sender = await sending({ version: '1.2.3' })
+    const body = JSON.stringify({ event: 'x', custom: { name: 'Zoë 🌱', big: 'y'.repeat(200_000) } })
+    const sent = await sender.send(to(hook, { body, timestamp: Date.now() }))
+    expect(sent).toEqual({ status: 200, error: null, ms: expect.any(Number) })
+    const [first] = arrived
+    expect(first?.request).toMatchObject({ method: 'POST', url: '/hook?a=1' })
+    expect(first?.request.headers).toMatchObject({
+      host: `127.0.0.1:${hook.port}`,
+      'content-type': 'application/json',
+      'user-agent': 'prospect/1.2.3',
+      'webhook-id': 'msg_1',
+    })
+    expect(first?.body).toBe(body)
+    const headers = first?.request.headers as Record<string, string>
+    expect(new Webhook(secret).verify(first?.body ?? '', headers)).toEqual(JSON.parse(body))
+  })
+
+  it('has a signature for each of two secrets', async () => {
+    const arrived: IncomingMessage[] = []
+    const hook = await kept(
+      answering((request, response) => {
+        arrived.push(request)
+        response.end()
+      }),
+    )
+    const older = newSecret(new Uint8Array(32))
+    await (await sending()).send(to(hook, { secrets: [secret, older] }))
+    expect(arrived[0]?.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/)
+  })
+
+  it('is not sent without a secret, and a malformed one is not repeated', async () => {
+    const hook = await kept(accepting())
+    const sender = await sending()
+    for (const secrets of [[], ['whsec_hunter2'], [secret, 'hunter2']]) {
+      const sent = await sender.send(to(hook, { secrets }))
+      expect(sent).toMatchObject({ status: null, error: 'There is no valid secret to sign with' })
+    }
+    expect(hook.connections()).toBe(0)
+  })
+
+  it('goes over a connection that is open', async () => {
+    const hook = await kept(answering((_, response) => response.end('ok')))
+    const sender = await sending()
+    for (let count = 0; count < 20; count++) await sender.send(to(hook))
+    // The second may leave just before the first connection is free again.
+    expect(hook.connections()).toBeLessThan(3)
+  })
+
+  it('waits for a connection when so many are busy', async () => {
+    let busy = 0
+    let most = 0
+    const hook = await kept(
+      answering((_, response) => {
+        most = Math.max(most, ++busy)
+        setTimeout(() => {
+          busy--
+          response.end()
+        }, 5)
+      }),
+    )
+    const sender = await sending({ connections: 3 })
+    const sent = await Promise.all(Array.from({ length: 20 }, () => sender.send(to(hook))))
+    expect(sent.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    expect(most).toBe(3)
+  })
+})
+
+describe('an answer', () => {
+  const answered = async (status: number, headers: Record<string, string> = {}, now = Date.now()) => {
+    const hook = await kept(answering((_, response) => response.writeHead(status, headers).end()))
+    const { ms, ...rest } = await (await sending({ clock: { now: () => now } })).send(to(hook))
+    return rest
+  }
+
+  it.each([200, 201, 202, 204, 299])('of %i is a success', async (status) => {
+    expect(await answered(status)).toEqual({ status, error: null })
+  })
+
+  it.each([304, 400, 401, 404, 410, 429, 500, 503])('of %i is a failure', async (status) => {
+    expect(await answered(status)).toEqual({ status, error: expect.stringContaining(`answered ${status}`) })
+  })
+
+  it.each([429, 503])('of %i may say when to come back', async (status) => {
+    const now = Date.parse('2026-03-10T12:00:00Z')
+    expect(await answered(status, { 'retry-after': '120' })).toMatchObject({ retryAfterMs: 120_000 })
+    const date = { 'retry-after': 'Tue, 10 Mar 2026 12:05:00 GMT' }
+    expect(await answered(status, date, now)).toMatchObject({ retryAfterMs: 300_000 })
+    expect(await answered(status, { 'retry-after': 'soon' })).not.toHaveProperty('retryAfterMs')
+  })
+
+  it('puts an attempt off for a day at most', async () => {
+    for (const wait of ['1e15', 'Infinity', '99999999999'])
+      expect(await answered(503, { 'retry-after': wait })).toMatchObject({ retryAfterMs: 86_400_000 })
+  })
+
+  it.each([200, 410, 500])('of %i says nothing of coming back', async (status) => {
+    expect(await answered(status, { 'retry-after': '120' })).not.toHaveProperty('retryAfterMs')
+  })
+})
+
+describe('an attempt ends', () => {
+  const hurried = { totalMs: 250, bodyMs: 100 }
+  const late = {
+    status: null,
+    error: expect.stringMatching(/^127\.0\.0\.1:\d+ did not answer within 0\.25 s$/),
+  }
+
+  it('when nothing answers', async () => {
+    const hook = await kept(accepting())
+    expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
+  })
+
+  it('when the headers of an answer trickle', async () => {
+    const hook = await kept(
+      accepting((socket) => {
+        const letters = [...`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(10_000)}`]
+        const timer = setInterval(() => socket.write(letters.shift() ?? ''), 10)
+        socket.on('close', () => clearInterval(timer))
+      }),
+    )
+    expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
+  })
+
+  it('when informational answers never end', async () => {
+    const hook = await kept(
+      accepting((socket) => {
+        const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n'), 5)
+        socket.on('close', () => clearInterval(timer))
+      }),
+    )
+    expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
+  })
+
+  it('when the body of an answer trickles, with the status that came before', async () => {
+    const closed: Promise<void>[] = []
+    const hook = await kept(
+      answering((_, response) => {
+        const timer = setInterval(() => response.write('x'), 10)
+        closed.push(new Promise((resolve) => response.on('close', resolve)))
+        response.on('close', () => clearInterval(timer))
+      }),
+    )
+    const sender = await sending({ ...hurried, totalMs: 5_000 })
+    expect(await sender.send(to(hook))).toMatchObject({ status: 200, error: null })
+    await Promise.all(closed)
+    expect(await sender.send(to(hook))).toMatchObject({ status: 200, error: null })
+    expect(closed).toHaveLength(2)
+  })
+
+  it('when the body of an answer has no end, with hardly any of it read', async () => {
+    let written = 0
+    const hook = await kept(
+      answering((_, response) => {
+        const chunk = Buffer.alloc(64 * 1_024)
+        const more = () => {
+          while (written < 1e9 && response.write(chunk)) written += chunk.length
+        }
+        response.on('drain', more)
+        more()
+      }),
+    )
+    expect(await (await sending({ bodyMs: 15_000 })).send(to(hook))).toMatchObject({ status: 200 })
+    // More than was read fits into the buffers of the system, but nothing like what there was.
+    expect(written).toBeLessThan(32e6)
+  })
+
+  it('at once when an answer announces a body too large', async () => {
+    const hook = await kept(
+      answering((_, response) => response.writeHead(500, { 'content-length': 1e9 }).write('x')),
+    )
+    const sent = await (await sending({ bodyMs: 15_000 })).send(to(hook))
+    expect(sent).toMatchObject({ status: 500, error: 'The receiver answered 500' })
+  })
+
+  it('with compressed bytes left as they are', async () => {
+    const hook = await kept(
+      answering((_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('not gzip')),
+    )
+    expect(await (await sending()).send(to(hook))).toMatchObject({ status: 200, error: null })
+  })
+
+  it('when its name is never looked up', async () => {
+    const sender = await sending({ ...hurried, resolve: () => new Promise(() => {}) })
+    expect(await sender.send(attempt('https://slow.example/'))).toMatchObject({
+      status: null,
+      error: 'slow.example did not answer within 0.25 s',
+    })
+  })
+
+  it('while others go on', async () => {
+    const stuck = await kept(accepting())
+    const hook = await kept(answering((_, response) => response.end()))
+    const sender = await sending()
+    const waiting = Array.from({ length: 50 }, () => sender.send(to(stuck)))
+    for (let count = 0; count < 20; count++)
+      expect(await sender.send(to(hook))).toMatchObject({ status: 200 })
+    await sender.close()
+    expect((await Promise.all(waiting)).every(({ status }) => status === null)).toBe(true)
+  })
+})
+
+describe('a check', () => {
+  it('permits a name that has no address now', async () => {
+    const sender = await sending({ resolve: () => Promise.reject(new Error('no network')) })
+    expect(await sender.check('https://hooks.example/', { allow: [], loopback: false })).toBeUndefined()
+  })
+
+  it('permits a name whose look-up takes too long', async () => {
+    const sender = await sending({ checkMs: 50, resolve: () => new Promise(() => {}) })
+    expect(await sender.check('https://hooks.example/', { allow: [], loopback: false })).toBeUndefined()
+  })
+})
+
+describe('a failure is told in one sentence', () => {
+  const told = async (change: Partial<Attempt> & { url: string }, options: Partial<SenderOptions> = {}) => {
+    const sender = await sending({ resolve: async () => ['127.0.0.1'], ...options })
+    const sent = await sender.send({ ...attempt(change.url), loopback: true, ...change })
+    expect(sent.status).toBeNull()
+    expect(sent.error).not.toMatch(/token|\n|\bat \//)
+    return sent.error?.replace(/:\d+/, '')
+  }
+  const url = ({ port }: Listener, scheme = 'http') => `${scheme}://hooks.example:${port}/token`
+
+  it('when the connection is refused', async () => {
+    const hook = await accepting()
+    await hook.close()
+    expect(await told({ url: url(hook) })).toBe('hooks.example refused the connection')
+    const both = { resolve: async () => ['127.0.0.1', '::1'] }
+    expect(await told({ url: url(hook) }, both)).toBe('hooks.example refused the connection')
+  })
+
+  it.each(['end', 'resetAndDestroy'] as const)('when the connection is closed by %s', async (how) => {
+    const hook = await kept(accepting((socket) => socket.once('data', () => socket[how]())))
+    expect(await told({ url: url(hook) })).toBe('hooks.example closed the connection without an answer')
+  })
+
+  it('when the answer is not HTTP', async () => {
+    const hook = await kept(accepting((socket) => socket.end('220 mail.example ESMTP\r\n')))
+    expect(await told({ url: url(hook) })).toBe('hooks.example answered with something that is not HTTP')
+  })
+
+  it('when the headers of an answer have no end', async () => {
+    const hook = await kept(
+      accepting((socket) => socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(100)}`)),
+    )
+    expect(await told({ url: url(hook) })).toBe('hooks.example answered with too many headers')
+  })
+
+  it.each([
+    ['ENOTFOUND', 'The name hooks.example was not found'],
+    ['EAI_AGAIN', 'The name hooks.example could not be looked up; the name server did not answer'],
+    ['EWHATEVER', 'The request to hooks.example failed (EWHATEVER)'],
+  ])('when a look-up ends in %s', async (code, sentence) => {
+    const resolve = () => Promise.reject(Object.assign(new Error('at /internal/path'), { code }))
+    expect(await told({ url: 'https://hooks.example/token' }, { resolve })).toBe(sentence)
+  })
+
+  it('when the certificate is signed by nobody known', async () => {
+    const hook = await kept(answering((_, response) => response.end(), { tls: certify('hooks.example') }))
+    expect(await told({ url: url(hook, 'https') })).toBe(
+      'The certificate of hooks.example is signed by itself',
+    )
+  })
+
+  it('when the certificate is for another name', async () => {
+    const tls = certify('other.example')
+    const hook = await kept(answering((_, response) => response.end(), { tls }))
+    expect(await told({ url: url(hook, 'https') }, { ca: tls.cert })).toBe(
+      'The certificate of hooks.example is for another name',
+    )
+  })
+
+  it('when the certificate has expired', async () => {
+    const tls = certify('hooks.example', '2000-01-01', '2001-01-01')
+    const hook = await kept(answering((_, response) => response.end(), { tls }))
+    expect(await told({ url: url(hook, 'https') }, { ca: tls.cert })).toBe(
+      'The certificate of hooks.example has expired',
+    )
+  })
+
+  it('when nothing there speaks TLS', async () => {
+    const hook = await kept(answering((_, response) => response.end()))
+    expect(await told({ url: url(hook, 'https') })).toBe('hooks.example does not speak TLS as it should')
+  })
+
+  it('when what is sent cannot be a header', async () => {
+    const hook = await kept(accepting())
+    expect(await told({ url: url(hook), id: 'a\r\nb' })).toMatch(/^The request to hooks\.example failed/)
+  })
+})
+
+describe('over TLS', () => {
+  it('a receiver is known by its name, with the dot of the root or without', async () => {
+    const tls = certify('hooks.example')
+    const hook = await kept(answering((_, response) => response.end(), { tls }))
+    const sender = await sending({ ca: tls.cert, resolve: async () => ['127.0.0.1'] })
+    for (const name of ['hooks.example', 'HOOKS.example', 'hooks.example.']) {
+      const sent = await sender.send({ ...attempt(`https://${name}:${hook.port}/`), loopback: true })
+      expect(sent).toMatchObject({ status: 200, error: null })
+    }
+  })
+})
+
+describe('close', () => {
+  it('ends what is under way, and every connection', async () => {
+    const ended: Promise<void>[] = []
+    const hook = await kept(
+      accepting((socket) => {
+        ended.push(new Promise((resolve) => socket.once('close', () => resolve())))
+      }),
+    )
+    const sender = await sending({ connections: 2 })
+    const waiting = [1, 2, 3].map(() => sender.send(to(hook)))
+    while (hook.connections() < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+    await sender.close()
+    for (const sent of await Promise.all(waiting))
+      expect(sent).toMatchObject({ status: null, error: 'Sending was stopped before an answer came' })
+    await Promise.all(ended)
+  })
+
+  it('leaves nothing to be sent after it', async () => {
+    const hook = await kept(accepting())
+    const sender = await sending()
+    await sender.close()
+    await sender.close()
+    expect(await sender.send(to(hook))).toMatchObject({ status: null, error: expect.any(String) })
+    expect(hook.connections()).toBe(0)
+  })
+})
