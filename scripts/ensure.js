@@ -8,6 +8,7 @@ const sources = [
   'bin',
   'scripts/build.js',
   'scripts/places.js',
+  'scripts/place-file.js',
   'scripts/place-names.js',
   'package.json',
   'package-lock.json',

@@ -5,15 +5,21 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { binary, root } from '../run.js'
 import { commandReference } from './command-reference.js'
+import { filterTypeTable, plainParameterTable } from './search-urls.js'
 
 const marker = '<!-- generated:'
 
 /** Every document with generated parts, as it should be now. */
 export async function generatedDocs() {
-  const { refresh, render, renderable } = await load('src/reference/markdown.ts')
+  const [{ refresh, render, renderable }, searchUrls] = await Promise.all([
+    load('src/reference/markdown.ts'),
+    load('src/catalogue/search-url-table.ts'),
+  ])
   const generated = {
     ...Object.fromEntries(renderable.map((name) => [name, render(name)])),
     commands: commandReference(await commandMap()),
+    'search-filters': filterTypeTable(searchUrls),
+    'search-parameters': plainParameterTable(searchUrls),
   }
   return readdirSync(`${root}docs`)
     .map((name) => `docs/${name}`)

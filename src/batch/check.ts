@@ -1,6 +1,6 @@
 import { ApiError } from '../api/errors.js'
-import type { Row } from '../csv/parse.js'
 import { hashOf, RepeatFilter } from '../csv/identity-filter.js'
+import type { Row } from '../csv/parse.js'
 import type { Table } from './read.js'
 
 /** What one pass over a whole file has found. */

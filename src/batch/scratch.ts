@@ -1,6 +1,6 @@
+import { hashNumber, hashOf, IdentityFilter, type RepeatFilter } from '../csv/identity-filter.js'
 import type { Connection, Driver } from '../storage/driver.js'
 import type { Answer, Status } from './answer.js'
-import { hashNumber, hashOf, IdentityFilter, type RepeatFilter } from '../csv/identity-filter.js'
 import type { Answered, Journal, JournalRow, Recalled } from './journal.js'
 
 /** Choices about a scratch journal. */

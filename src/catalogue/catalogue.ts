@@ -1,7 +1,7 @@
 import { ApiError } from '../api/errors.js'
 import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
-import { migrate } from '../storage/migrate.js'
+import { migrate, versionOf } from '../storage/migrate.js'
 import { accountOf } from './account.js'
 import { countProfiles } from './count-profiles.js'
 import { headcountOf } from './evolution.js'
@@ -10,6 +10,7 @@ import { countFound, find } from './finders.js'
 import { jobsOf } from './hiring.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
+import { endLoad } from './load.js'
 import { findLocations } from './locations.js'
 import { type Candidate, matchCompany } from './match.js'
 import { reachableNumbers } from './messenger.js'
@@ -50,6 +51,8 @@ export async function openCatalogue(
 ): Promise<Catalogue> {
   if (driver.dialect !== 'sqlite')
     throw new ApiError('storage_failed', { reason: 'the catalogue is kept in SQLite' })
+  // Steps of the schema may need the indexes that an import left to be built when it was killed.
+  if ((await driver.read(versionOf)) <= migrations.length) await endLoad(driver)
   await migrate(driver, migrations)
   const ports = { driver, clock, ids }
   const ofCompany = <T>(

@@ -1,5 +1,6 @@
 import type { Clock, Ids } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
+import type { Load } from './load.js'
 import type { Prepared } from './preparers.js'
 import { newTally, reject, type Tally } from './report.js'
 import { Unreadable } from './values.js'
@@ -32,42 +33,49 @@ export async function withLongLog<T>(driver: Driver, work: () => Promise<T>): Pr
   }
 }
 
-/** Writes records in transactions that are short; the tally counts what is committed. */
-export async function commit(records: readonly Prepared[], tally: Tally, ports: CommitPorts): Promise<void> {
+/** Writes records in transactions that are short, within a load if there is one; the tally counts what is committed. */
+export async function commit(
+  records: readonly Prepared[],
+  tally: Tally,
+  ports: CommitPorts,
+  load: Load | undefined,
+): Promise<void> {
   for (let from = 0; from < records.length; ) {
     const start = from
-    const { end, done } = await ports.driver.transaction((connection) =>
-      writeSome(connection, records, start, ports),
+    const { written, done } = await ports.driver.transaction((connection) =>
+      writeSome(connection, records.slice(start), ports, load),
     )
     tally.added += done.added
     tally.updated += done.updated
     tally.companies += done.companies
     for (const rejected of done.rejected) reject(tally, rejected)
-    from = end
+    from += written
   }
 }
 
 /** Writes records until the time is up; a transaction may be run again, so it counts for itself. */
-async function writeSome(
+function writeSome(
   connection: Connection,
   records: readonly Prepared[],
-  from: number,
   { clock, ids }: CommitPorts,
-): Promise<{ end: number; done: Tally }> {
-  const writing = beginWriting(connection, ids)
+  load: Load | undefined,
+): { written: number; done: Tally } {
+  const writing = beginWriting(connection, ids, load)
+  load?.enter(writing.statements)
   const done = newTally()
   const until = clock.now() + transactionMs
-  let end = from
-  for (const { line, write } of records.slice(from)) {
+  let written = 0
+  for (const { line, write } of records) {
     try {
-      done[await write(writing)] += 1
+      done[write(writing)] += 1
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
       reject(done, { line, reason: error.message })
     }
-    end += 1
+    written += 1
     if (clock.now() >= until) break
   }
+  load?.leave(writing.statements)
   done.companies = writing.companies
-  return { end, done }
+  return { written, done }
 }

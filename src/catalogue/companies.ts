@@ -64,8 +64,7 @@ function noteCompany(
   domain: string | null | undefined,
 ): void {
   note('companies', 'domain', domain)
-  for (const profile of profiles)
-    note('companies', ...columnOf(profile), domain ? [] : ['without domain'])
+  for (const profile of profiles) note('companies', ...columnOf(profile), domain ? [] : ['without domain'])
 }
 
 function writeRow(

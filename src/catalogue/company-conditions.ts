@@ -1,7 +1,7 @@
 import type { GrowthFilters } from '../engine/ports.js'
 import { industryIs, sizeIs } from './company-filters.js'
 import { locatedIn } from './located.js'
-import { type Condition, listed } from './phrases.js'
+import { type Condition, every, listed } from './phrases.js'
 
 /** What the filters `company_size`, `locations` and `industries` ask of companies; empty lists ask nothing. */
 export const companyConditions = ({
@@ -13,3 +13,10 @@ export const companyConditions = ({
   ...listed(locations, (ids) => locatedIn('locations', ids)),
   ...listed(industries, industryIs),
 ]
+
+/** Rows whose column `company` names one of the companies that fulfil some conditions, if there are any. */
+export function among(conditions: readonly Condition[]): Condition[] {
+  if (conditions.length === 0) return []
+  const [sql, ...values] = every(conditions)
+  return [[`company IN (SELECT key FROM companies INDEXED BY companies_facts WHERE ${sql})`, ...values]]
+}

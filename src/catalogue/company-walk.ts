@@ -18,10 +18,9 @@ export async function countCompanies(
   conditions: readonly Condition[],
 ): Promise<number> {
   const [where, ...values] = every(conditions)
-  const row = await connection.get<{ total: number }>(
-    `SELECT count(*) AS total FROM companies WHERE ${where}`,
-    ...values,
-  )
+  // In the order of keys, what lies beside a company in other tables lies together too.
+  const sql = `SELECT count(*) AS total FROM companies INDEXED BY companies_facts WHERE ${where}`
+  const row = await connection.get<{ total: number }>(sql, ...values)
   return row?.total ?? 0
 }
 

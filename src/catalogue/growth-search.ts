@@ -2,7 +2,7 @@ import { functions } from '../api/ids.js'
 import type { GrowthFilters } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import { accountOf } from './account.js'
-import { companyConditions } from './company-conditions.js'
+import { among, companyConditions } from './company-conditions.js'
 import { countCompanies } from './company-walk.js'
 import type { Finder } from './finder.js'
 import { foldText } from './name.js'
@@ -54,13 +54,12 @@ async function rowsOf(
 ): Promise<Row[]> {
   const [first, ...others] = measuresOf(filters)
   if (!first) return []
-  const companies = every(companyConditions(filters))
   const [where, ...values] = every([
     ['department = ?', first.department],
     first.bounds,
     stretch(first.by),
     ...others.map(ofCompany('g.company')),
-    companies[0] === 'TRUE' ? companies : existing(companies),
+    ...among(companyConditions(filters)),
   ])
   return await connection.all<Row>(
     `SELECT found.*, record FROM (
@@ -71,11 +70,6 @@ async function rowsOf(
     limit,
   )
 }
-
-const existing = ([sql, ...values]: Condition): Condition => [
-  `EXISTS (SELECT 1 FROM companies WHERE key = g.company AND (${sql}))`,
-  ...values,
-]
 
 /** A measure as a condition of the company whose key stands in a column. */
 const ofCompany =
@@ -90,7 +84,8 @@ const ofCompany =
 function measuresOf(filters: GrowthFilters): Measure[] {
   const { min_headcount_growth_percentage: min, max_headcount_growth_percentage: max } = filters
   const whole = within('growth', min, max)
-  const company: Measure[] = whole.length === 0 ? [] : [{ by: 'growth', department: 'all', bounds: every(whole) }]
+  const company: Measure[] =
+    whole.length === 0 ? [] : [{ by: 'growth', department: 'all', bounds: every(whole) }]
   if (filters.department === undefined) return company
   const growth = within(
     'growth',

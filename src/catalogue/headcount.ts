@@ -40,7 +40,8 @@ export function writeHistory(
 }
 
 const history = 'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY date'
-const replace = 'INSERT OR REPLACE INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)'
+const replace =
+  'INSERT OR REPLACE INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)'
 
 /** Keeps how many people each department of a company has, and by how many per cent it grew in 12 months. */
 export function writeGrowth(statements: Statements, company: number): void {

@@ -3,7 +3,13 @@ import { industryIs, sizeIs } from './company-filters.js'
 import { postedSince } from './hiring.js'
 import { locatedIn } from './located.js'
 import { type Condition, holdsAny, listed, not, some } from './phrases.js'
-import { consultingIndustries, consultingNames, internshipWords, stageTitles } from './telling-words.js'
+import {
+  consultingIndustries,
+  consultingNames,
+  internshipStatuses,
+  internshipWords,
+  stageTitles,
+} from './telling-words.js'
 
 const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number>> = {
   last_24_hours: 1,
@@ -64,8 +70,5 @@ const isInternship = (): Condition =>
       'key IN (SELECT rowid FROM jobs_text WHERE jobs_text MATCH ?)',
       `title : (${anyPhrase(internshipWords)} OR (^ "${stageTitles.begin}" NOT (${anyPhrase(stageTitles.not)})))`,
     ],
-    [
-      "EXISTS (SELECT 1 FROM json_each(?) WHERE instr(statuses, '|' || value || '|') > 0)",
-      JSON.stringify([...internshipWords, stageTitles.begin]),
-    ],
+    ...internshipStatuses.map((status): Condition => ['instr(statuses, ?) > 0', `|${status}|`]),
   ])

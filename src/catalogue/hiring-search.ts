@@ -1,6 +1,7 @@
 import type { Job } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import { accountOf } from './account.js'
+import { among } from './company-conditions.js'
 import { countCompanies } from './company-walk.js'
 import type { Finder } from './finder.js'
 import { jobOf } from './hiring.js'
@@ -27,7 +28,7 @@ export const hiringSearch: Finder<'hiring'> = {
 
   find: async (connection, filters, { limit, after, now }) => {
     const sought = every(jobsSought(filters, now))
-    const companies = every(companiesHiring(filters))
+    const companies = every(among(companiesHiring(filters)))
     const newest: Newest[] = []
     for (const stretch of stretchesBehind(readPosition<Place>(after))) {
       newest.push(...(await newestJobs(connection, sought, companies, stretch, limit + 1 - newest.length)))
@@ -69,9 +70,9 @@ async function newestJobs(
 ): Promise<Newest[]> {
   return await connection.all<Newest>(
     `SELECT found.*, record FROM (
-      SELECT key, company, posted_at FROM jobs AS job
+      SELECT key, company, posted_at FROM jobs AS job INDEXED BY jobs_by_date
       WHERE ${stretch} AND ${sought}
-        AND EXISTS (SELECT 1 FROM companies WHERE companies.key = job.company AND ${companies})
+        AND ${companies}
         AND NOT EXISTS (
           SELECT 1 FROM jobs INDEXED BY jobs_by_company
           WHERE company = job.company AND (${isNewer} OR ${isSameDay}) AND ${sought}

@@ -2,9 +2,10 @@ import { type CommitPorts, commit, withLongLog } from './commit.js'
 import { countryCodes } from './country-codes.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
+import { beginLoad, endLoad, type Load } from './load.js'
 import { type Prepared, preparers } from './preparers.js'
 import { ImportError, type ImportReport, importErrorOf, newTally, reject, type Tally } from './report.js'
-import { inPortions, type Row, type Rows } from './row.js'
+import { inPortions, portion, type Row, type Rows } from './row.js'
 import { openRows } from './rows.js'
 import { Unreadable } from './values.js'
 
@@ -50,15 +51,22 @@ async function importRows(
     mapping: { ...mapping },
     ignored: [...ignored],
   })
+  let load: Load | undefined
   try {
+    await endLoad(ports.driver)
     for await (const rows of portions) {
-      await commit(prepareAll(kind, rows, tally, coded), tally, ports)
+      // What is less than a portion is not worth to drop and build indexes for.
+      const isMuch = rows.length >= portion && tally.added + tally.updated === 0
+      if (isMuch) load = await beginLoad(ports.driver, kind)
+      await commit(prepareAll(kind, rows, tally, coded), tally, ports, load)
       onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
     }
   } catch (error) {
     const told = importErrorOf(error)
     if (told instanceof ImportError) told.report = report()
     throw told
+  } finally {
+    if (load) await endLoad(ports.driver)
   }
   return report()
 }

@@ -10,7 +10,12 @@ export const jobColumns = ['posted_at', 'country', 'region', 'city', 'statuses']
  * The values of these columns, in their order. A place is in a country that is given: words alone are too often another
  * place (`Wilmington, DE`, `Atlanta, Georgia`).
  */
-export function jobValues({ date_posted, country_code, job_location, employment_statuses }: StoredJob): Value[] {
+export function jobValues({
+  date_posted,
+  country_code,
+  job_location,
+  employment_statuses,
+}: StoredJob): Value[] {
   const [city] = job_location?.split(',', 1) ?? []
   return [
     date_posted === undefined ? null : Date.parse(date_posted),

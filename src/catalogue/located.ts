@@ -1,5 +1,5 @@
 import { ApiError } from '../api/errors.js'
-import { type Condition, isOneOf, some } from './phrases.js'
+import { type Condition, isOneOf, listed, some } from './phrases.js'
 import { type Place, placeOf, regionOf } from './place.js'
 import { short } from './values.js'
 
@@ -10,16 +10,21 @@ import { short } from './values.js'
 export function locatedIn(field: string, ids: readonly string[]): Condition {
   const places = ids.map((id) => known(field, id))
   const of = (kind: Place['kind']) => places.filter((place) => place.kind === kind)
+  // Only what is asked for stands in the condition: a scan evaluates all of it on every row.
   return some([
-    isOneOf(
-      'country',
-      of('country').map(({ country }) => country),
+    ...listed(of('country'), (all) =>
+      isOneOf(
+        'country',
+        all.map(({ country }) => country),
+      ),
     ),
-    isOneOf(
-      'region',
-      of('region').flatMap(({ region = [] }) => region),
+    ...listed(of('region'), (all) =>
+      isOneOf(
+        'region',
+        all.flatMap(({ region = [] }) => region),
+      ),
     ),
-    ...cities(of('city')),
+    ...listed(of('city'), (all) => some(inCities(all))),
   ])
 }
 
@@ -35,7 +40,7 @@ function known(field: string, id: string): Place {
  * A city is in its region, so that towns of one name stay apart. A record without a region is taken to be in the largest
  * of them.
  */
-function cities(places: readonly Place[]): Condition[] {
+function inCities(places: readonly Place[]): Condition[] {
   const rows = places.flatMap((place) =>
     place.names.map((name) => [place.country, name, place.region ?? null] as const),
   )

@@ -64,8 +64,7 @@ async function alike(
 ): Promise<readonly [sql: string, ...values: Value[]]> {
   const examples = await examplesOf(connection, filters)
   const [condition, ...values] = every(companyConditions(filters))
-  const yardsticks = examples.map(yardstick).filter((one) => one !== undefined)
-  return [resembling(condition), JSON.stringify(yardsticks), ...values]
+  return [resembling(condition), JSON.stringify(examples.map(yardstick)), ...values]
 }
 
 const facts = `SELECT key, industry, industry_name, country,

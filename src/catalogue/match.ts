@@ -66,7 +66,10 @@ export const atProfile = ({ id, slug }: Profile): readonly [sql: string, value: 
   id === undefined ? [bySlug, slug ?? null] : [byId, id]
 
 /** Asks for companies of a folded name, as long as nothing else that is known speaks against them: for two at most. */
-export function atName(name: string, known: Partial<Wanted> = {}): readonly [sql: string, ...values: Value[]] {
+export function atName(
+  name: string,
+  known: Partial<Wanted> = {},
+): readonly [sql: string, ...values: Value[]] {
   const { profiles = [], domain, country = null } = known
   return [byName, name, country, country, profiles.length > 0 ? 1 : 0, domain === undefined ? 0 : 1]
 }

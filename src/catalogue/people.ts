@@ -1,8 +1,9 @@
-import type { Connection, Value } from '../storage/driver.js'
+import type { Value } from '../storage/driver.js'
 import { type Employer, employerKey } from './employer.js'
 import { foldName, foldText } from './name.js'
 import { fullName, type PersonFields, type PreparedPerson, type StoredPerson } from './person.js'
 import { personColumns, personTexts, personValues, textsOf } from './person-columns.js'
+import type { Statements } from './statements.js'
 import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
@@ -18,9 +19,9 @@ interface PersonRow {
 }
 
 /** Adds a person, or merges what is given over the one there is with the profile, else e-mail, else name and company. */
-export async function writePerson(writing: Writing, prepared: PreparedPerson): Promise<Written> {
-  const employer = await employerKey(writing, prepared.employer)
-  const existing = await existingPerson(writing.connection, prepared, employer)
+export function writePerson(writing: Writing, prepared: PreparedPerson): Written {
+  const employer = employerKey(writing, prepared.employer)
+  const existing = existingPerson(writing, prepared, employer)
   const before = existing && (JSON.parse(existing.record) as StoredPerson)
   const company = employer ?? existing?.company ?? null
   const after: StoredPerson = {
@@ -31,7 +32,7 @@ export async function writePerson(writing: Writing, prepared: PreparedPerson): P
     network_id: prepared.id ?? before?.network_id ?? newNetworkId(writing),
   }
   if (after.first_name !== undefined && after.last_name !== undefined) after.full_name ??= fullName(after)
-  const key = existing?.key ?? (await writing.nextKey('people'))
+  const key = existing?.key ?? writing.nextKey('people')
   const row = {
     key,
     company,
@@ -39,8 +40,9 @@ export async function writePerson(writing: Writing, prepared: PreparedPerson): P
     name: foldText(fullName(after)),
     person: after,
   }
-  await writeRow(writing.connection, row, existing, before)
-  await writePhones(writing.connection, key, before, after)
+  writeRow(writing.statements, row, existing, before)
+  writePhones(writing.statements, key, before, after)
+  notePerson(writing, row)
   return existing ? 'updated' : 'added'
 }
 
@@ -68,22 +70,27 @@ const columns = 'SELECT key, company, network_id, slug, email, record FROM peopl
  * The person that a given one is. One found by a weaker key must have no stronger one of its own beside the one
  * given, or it is another person.
  */
-async function existingPerson(
-  connection: Connection,
+function existingPerson(
+  { statements, mayHold }: Writing,
   prepared: PreparedPerson,
   company: number | undefined,
-): Promise<PersonRow | undefined> {
+): PersonRow | undefined {
   const { id, slug, name, employer } = prepared
   const { email } = prepared.fields
+  const mayBe = (column: string, value: string | undefined, among?: string): value is string =>
+    value !== undefined && mayHold('people', column, value, among)
   const all = (where: string, ...values: Value[]) =>
-    connection.all<PersonRow>(`${columns} ${where}`, ...values)
-  const byId = id === undefined ? undefined : (await all('network_id = ?', id))[0]
-  const known = byId ?? (slug === undefined ? undefined : (await all('slug = ?', slug))[0])
+    statements.all<PersonRow>(`${columns} ${where}`, ...values)
+  const byId = mayBe('network_id', id) ? all('network_id = ?', id)[0] : undefined
+  const known = byId ?? (mayBe('slug', slug) ? all('slug = ?', slug)[0] : undefined)
   if (known) return known
-  const mailed = email === undefined ? [] : await all('email = ?', email)
+  const open = openTo(prepared)
+  const mailed = mayBe('email', email, open) ? all('email = ?', email) : []
   const owner = mailed.find((person) => !hasOtherProfile(person, prepared))
   if (owner || name === '') return owner
-  const same = (await all('company IS ? AND name = ?', company ?? null, name))
+  const unmailed = open ?? (email === undefined ? undefined : 'without email')
+  if (!mayBe('company', at(company, name), unmailed)) return undefined
+  const same = all('company IS ? AND name = ?', company ?? null, name)
     .filter((person) => !hasOtherProfile(person, prepared) && (email === undefined || person.email === null))
     .filter((person) => company !== undefined || namesCompany(person, employer))
   if (same.length > 1 && id === undefined && slug === undefined && email === undefined)
@@ -95,6 +102,25 @@ async function existingPerson(
 function hasOtherProfile(person: PersonRow, { id, slug }: PreparedPerson): boolean {
   if (id === undefined && slug === undefined) return false
   return person.slug !== null || (id !== undefined && !isMade(person.network_id))
+}
+
+/** The part of the records that `hasOtherProfile` leaves to a person; all of them without a name. */
+function openTo({ id, slug }: PreparedPerson): string | undefined {
+  if (id !== undefined) return 'without profile'
+  return slug === undefined ? undefined : 'without slug'
+}
+
+const at = (company: number | null | undefined, name: string): string => `${company ?? ''} ${name}`
+
+/** Remembers what a person can be found by, and by whom. */
+function notePerson({ note }: Writing, { company, slug, name, person }: NewRow): void {
+  const { network_id, email } = person
+  const bare =
+    slug !== null ? [] : isMade(network_id) ? ['without slug', 'without profile'] : ['without slug']
+  note('people', 'network_id', network_id)
+  note('people', 'slug', slug)
+  note('people', 'email', email, bare)
+  note('people', 'company', at(company, name), email === undefined ? [...bare, 'without email'] : bare)
 }
 
 function namesCompany({ record }: PersonRow, { company_name }: Employer): boolean {
@@ -117,32 +143,32 @@ const update = `UPDATE people SET ${columnNames.map((column) => `${column} = ?`)
 const replaceTexts = `INSERT OR REPLACE INTO people_text (${personTexts.join(', ')}, rowid)
   VALUES (${personTexts.map(() => '?, ').join('')}?)`
 
-async function writeRow(
-  connection: Connection,
+function writeRow(
+  statements: Statements,
   { key, company, slug, name, person }: NewRow,
   existing: PersonRow | undefined,
   before: StoredPerson | undefined,
-): Promise<void> {
+): void {
   const record = JSON.stringify(person)
   const values = [company, person.network_id, slug, name, ...personValues(person), record, key]
-  await connection.run(existing ? update : insert, ...values)
+  statements.run(existing ? update : insert, ...values)
   const texts = textsOf(person)
   if (before && textsOf(before).every((text, at) => text === texts[at])) return
-  await connection.run(replaceTexts, ...texts, key)
+  statements.run(replaceTexts, ...texts, key)
 }
 
-async function writePhones(
-  connection: Connection,
+function writePhones(
+  statements: Statements,
   key: number,
   before: StoredPerson | undefined,
   { phones = [], messenger }: StoredPerson,
-): Promise<void> {
+): void {
   for (const number of before?.phones ?? [])
     if (!phones.includes(number))
-      await connection.run('DELETE FROM phones WHERE number = ? AND person = ?', number, key)
+      statements.run('DELETE FROM phones WHERE number = ? AND person = ?', number, key)
   const reachable = messenger === undefined ? null : Number(messenger)
   for (const number of phones)
-    await connection.run(
+    statements.run(
       'INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET messenger = excluded.messenger',
       number,
       key,

@@ -32,12 +32,12 @@ export const resembling = (condition: string): string => `
     SELECT technology, ln(1 + (SELECT count(*) FROM companies) * 1.0 / count(*)) AS weight
     FROM company_technologies GROUP BY technology
   ), used AS MATERIALIZED (
-    SELECT of_key AS user, technology AS used_technology, weight
+    SELECT of_key AS user, technology AS used_technology, weight AS used_weight
     FROM example JOIN company_technologies ON company = of_key JOIN rarity USING (technology)
   ), compared AS (
     SELECT *, ${alikeGrowth} AS alike_growth, coalesce((
       SELECT total(weight) FILTER (WHERE used_technology IS NOT NULL)
-        / (total(weight) FILTER (WHERE used_technology IS NULL) + (SELECT total(weight) FROM used WHERE user = of_key))
+        / (total(weight) FILTER (WHERE used_technology IS NULL) + (SELECT total(used_weight) FROM used WHERE user = of_key))
       FROM company_technologies JOIN rarity USING (technology)
       LEFT JOIN used ON user = of_key AND used_technology = technology
       WHERE company = near_key

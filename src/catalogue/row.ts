@@ -12,8 +12,8 @@ export interface Rows {
   readonly portions: AsyncIterable<readonly Row[]>
 }
 
-/** Rows that are handed on together. */
-const portion = 2_000
+/** Rows that are handed on together, but for the last ones. */
+export const portion = 2_000
 
 /** Gathers rows into portions; those before an error are handed on before it is. */
 export async function* inPortions(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {

@@ -38,7 +38,7 @@ export function filtersFor(asks: Asks, of: SearchPage['of']): Readonly<Record<st
     const names = [...new Set(asks.unknown)].map(short)
     throw refused(`these filters cannot be honoured, remove them from the search: ${names.join(', ')}`)
   }
-  const filters = new Map<string, Set<string>>()
+  const filters = new Map<string, Target>()
   for (const asked of asks.values) add(filters, asked, of)
   const { keyword, min, max, currency } = asks
   const others = {
@@ -49,23 +49,38 @@ export function filtersFor(asks: Asks, of: SearchPage['of']): Readonly<Record<st
   }
   return Object.fromEntries([
     ...Object.entries(others).filter(([, value]) => value !== undefined && value !== ''),
-    ...[...filters].map(([name, values]) => [name, singles.has(name) ? [...values][0] : [...values]]),
+    ...[...filters].map(([target, byName]) => [target, chosen(target, byName)]),
   ])
+}
+
+/** The values asked for one of our filters, under each name that the url has for it. */
+type Target = Map<string, Set<string>>
+
+function add(filters: Map<string, Target>, asked: Asked, of: SearchPage['of']): void {
+  const { name, filter, value, excluded } = asked
+  const [include, exclude] = filter[of] ?? []
+  const target = excluded ? exclude : include
+  if (target === undefined) throw refused(`${name} can only include here, remove what it excludes`)
+  const byName = filters.get(target) ?? new Map<string, Set<string>>()
+  const values = byName.get(name) ?? new Set()
+  for (const one of valuesOf(name, filter, value)) values.add(checked(name, one, bounds.text))
+  filters.set(target, byName.set(name, values))
 }
 
 /** Filters that are one text. */
 const singles = new Set(['first_name', 'last_name'])
 
-function add(filters: Map<string, Set<string>>, asked: Asked, of: SearchPage['of']): void {
-  const { name, filter, value, excluded } = asked
-  const [include, exclude] = filter[of] ?? []
-  const target = excluded ? exclude : include
-  if (target === undefined) throw refused(`${name} can only include here, remove what it excludes`)
-  const values = filters.get(target) ?? new Set()
-  for (const one of valuesOf(name, filter, value)) values.add(checked(name, one, bounds.text))
-  if (values.size > (singles.has(target) ? 1 : bounds.items))
-    throw refused(`${name} has too many values, ${singles.has(target) ? 1 : bounds.items} at most`)
-  filters.set(target, values)
+/** The values of a filter. The network finds what fulfils both of two names, our filter what fulfils one. */
+function chosen(target: string, byName: Target): string | readonly string[] {
+  const [[name, values] = ['', new Set<string>()], ...others] = byName
+  const other = others.find(
+    ([, set]) => set.size !== values.size || [...set].some((value) => !values.has(value)),
+  )
+  if (other) throw refused(`${name} and ${other[0]} cannot be combined here, remove one of them`)
+  const most = singles.has(target) ? 1 : bounds.items
+  if (values.size > most) throw refused(`${name} has too many values, ${most} at most`)
+  const [only = ''] = values
+  return singles.has(target) ? only : [...values]
 }
 
 function valuesOf(name: string, { value: kind }: FilterType, value: UrlValue): readonly string[] {

@@ -85,7 +85,8 @@ function revenueIn(filter: NestedObject | undefined): Pick<Asks, 'min' | 'max' |
     throw refused(`${revenueType}: '${short(currency)}' is not a currency such as USD`)
   if (min !== undefined && max !== undefined && min > max)
     throw refused(`${revenueType}: min must not be above max`)
-  return { min, max: max === endlessRevenue ? undefined : max, currency }
+  const most = max === endlessRevenue ? undefined : max
+  return min === undefined && most === undefined ? {} : { min, max: most, currency }
 }
 
 function endIn(range: NestedObject, end: 'min' | 'max'): number | undefined {

@@ -13,6 +13,9 @@ export interface FilterType {
   readonly companies?: Target<keyof CompanyFilters>
 }
 
+const locations = ['included_locations', 'excluded_locations'] as const
+const industries = ['included_industries', 'excluded_industries'] as const
+
 /**
  * The types of filters that are understood, with their sub-filter behind a colon where they have one; of several for
  * one target the first is written.
@@ -25,10 +28,10 @@ export const filterTypes: readonly FilterType[] = [
   { type: 'TITLE:PAST', value: 'title', people: ['past_titles', 'excluded_past_titles'] },
   { type: 'FUNCTION', value: 'function', people: ['functions'] },
   { type: 'SENIORITY_LEVEL', value: 'seniority', people: ['seniority_levels'] },
-  { type: 'REGION', value: 'place', people: ['included_locations', 'excluded_locations'], companies: ['included_locations', 'excluded_locations'] },
-  { type: 'GEOGRAPHY', value: 'place', people: ['included_locations', 'excluded_locations'], companies: ['included_locations', 'excluded_locations'] },
-  { type: 'COMPANY_HEADQUARTERS', value: 'place', people: ['company_headquarters'], companies: ['included_locations', 'excluded_locations'] },
-  { type: 'INDUSTRY', value: 'industry', people: ['included_industries', 'excluded_industries'], companies: ['included_industries', 'excluded_industries'] },
+  { type: 'REGION', value: 'place', people: locations, companies: locations },
+  { type: 'GEOGRAPHY', value: 'place', people: locations, companies: locations },
+  { type: 'COMPANY_HEADQUARTERS', value: 'place', people: ['company_headquarters'], companies: locations },
+  { type: 'INDUSTRY', value: 'industry', people: industries, companies: industries },
   { type: 'CURRENT_COMPANY', value: 'company', people: ['included_companies', 'excluded_companies'] },
   { type: 'PAST_COMPANY', value: 'company', people: ['past_companies'] },
   { type: 'COMPANY_HEADCOUNT', value: 'size', people: ['company_size'], companies: ['company_size'] },

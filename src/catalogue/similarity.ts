@@ -41,12 +41,15 @@ export interface Example {
 /** What a comparison with a company needs. Of its weights only those of known aspects are left; together 1. */
 export interface Yardstick extends Example {
   readonly weights: Readonly<Record<Aspect, number>>
-  /** The least that industry, size and country must score: technologies and growth cannot make up for less. */
-  readonly leastBase: number
+  /**
+   * The least that industry, size and country must score: technologies and growth cannot make up for less. Null where
+   * too little is known of the company for anything to resemble it.
+   */
+  readonly leastBase: number | null
 }
 
-/** How others are compared with a company; nothing where too little is known of it. */
-export function yardstick(example: Example): Yardstick | undefined {
+/** How others are compared with a company. */
+export function yardstick(example: Example): Yardstick {
   const known: Readonly<Record<Aspect, boolean>> = {
     industry: example.industry !== null || example.industry_name !== null,
     technologies: example.technologies > 0,
@@ -56,10 +59,9 @@ export function yardstick(example: Example): Yardstick | undefined {
   }
   const aspects = Object.keys(weights) as Aspect[]
   const whole = aspects.reduce((sum, aspect) => sum + (known[aspect] ? weights[aspect] : 0), 0)
-  if (whole < leastKnown) return undefined
   const scaled = (aspect: Aspect) => (known[aspect] ? weights[aspect] / whole : 0)
   const own = Object.fromEntries(aspects.map((aspect) => [aspect, scaled(aspect)])) as Record<Aspect, number>
-  // Half a unit of the score is left for its rounding.
+  // A unit of the score is left for its rounding.
   const leastBase = leastScore - own.technologies - own.growth - 1 / scoreUnits
-  return { ...example, weights: own, leastBase }
+  return { ...example, weights: own, leastBase: whole < leastKnown ? null : leastBase }
 }

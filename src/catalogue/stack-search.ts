@@ -97,8 +97,8 @@ interface Use {
 
 const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.mentions AS job_mentions
   FROM json_each(?) AS c
-  JOIN company_technologies AS u ON u.company = c.value
-  JOIN technologies AS t ON t.key = u.technology`
+  CROSS JOIN company_technologies AS u ON u.company = c.value
+  CROSS JOIN technologies AS t ON t.key = u.technology`
 const surestFirst = 'ORDER BY u.confidence DESC, t.slug'
 
 /** What some companies use of the technologies asked for, or at all where none are; surest first. */

@@ -47,7 +47,21 @@ export const consultingNames: readonly string[] = [
   'zeitarbeit',
 ]
 
-/** Words of a job's title, or of its kind of employment, that make it an internship or an apprenticeship. */
+/** Kinds of employment that are internships or apprenticeships. */
+export const internshipStatuses: readonly string[] = [
+  'alternance',
+  'apprenticeship',
+  'apprentissage',
+  'ausbildung',
+  'intern',
+  'internship',
+  'praktikum',
+  'stage',
+  'werkstudent',
+  'working student',
+]
+
+/** Words of a job's title that make it one. */
 export const internshipWords: readonly string[] = [
   'alternance',
   'alternant',

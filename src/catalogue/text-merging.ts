@@ -12,9 +12,7 @@ const isText = `sql LIKE 'CREATE VIRTUAL TABLE % USING fts5%'`
 
 /** The texts of a catalogue that can be searched by words. */
 const textsIn = (statements: Statements): string[] =>
-  statements
-    .all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE ${isText}`)
-    .map(({ name }) => name)
+  statements.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE ${isText}`).map(({ name }) => name)
 
 /** Leaves the segments of texts as they are written, until `mergeTexts`. */
 export const mergeLater = (statements: Statements): void => set(statements, late)

@@ -30,7 +30,10 @@ export const areMissing = (statements: Statements): boolean =>
 export function dropIndexes(statements: Statements, tables: readonly string[]): void {
   const dropped = statements.all<Index>(droppable, JSON.stringify(tables))
   statements.run(mark)
-  statements.run(`INSERT INTO unbuilt_indexes (name, owner, column, sql) ${droppable}`, JSON.stringify(tables))
+  statements.run(
+    `INSERT INTO unbuilt_indexes (name, owner, column, sql) ${droppable}`,
+    JSON.stringify(tables),
+  )
   for (const { name } of dropped) statements.run(`DROP INDEX "${name}"`)
 }
 

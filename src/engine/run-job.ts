@@ -78,7 +78,7 @@ async function searchStep(
   job: AsyncJob,
   { search, scale }: Extract<Plan, { does: 'search' }>,
 ): Promise<Step> {
-  const left = job.most === null ? recordsPerStep : job.most - job.done
+  const left = (job.most ?? Number.POSITIVE_INFINITY) - job.done
   const limit = Math.min(recordsPerStep, left)
   const span = { limit, after: job.place ?? undefined, now: job.createdAt, userIds: scale }
   const { records, next } = await source.find(search, span)

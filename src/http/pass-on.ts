@@ -31,9 +31,9 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'connection closed',
 }
 
-/** The reason is the cause of what `fetch` throws, or among the causes where several addresses were tried. */
+/** Why nothing was answered: the cause of what `fetch` throws, in our words where they are known. */
 function reasonOf(error: unknown): string {
-  const cause = (error as { cause?: { code?: unknown; message?: unknown } } | null)?.cause
-  const code = typeof cause?.code === 'string' ? cause.code : ''
-  return reasons[code] ?? (code || 'not sent')
+  const { code, message } = (error as { cause?: { code?: unknown; message?: unknown } } | null)?.cause ?? {}
+  if (typeof code === 'string') return reasons[code] ?? code
+  return typeof message === 'string' && message !== '' ? message : 'not sent'
 }

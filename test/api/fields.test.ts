@@ -26,6 +26,19 @@ describe('fields', () => {
   })
 
   it.each([
+    ['https://www.network.example/sales/search/people?query=(keywords:x)', true, true],
+    ['https://linkedin.com/search/results/people/?keywords=x', true, false],
+    ['https://network.example/sales/search/company?query=(keywords:x)', false, false],
+    ['https://network.example/in/ada', false, false],
+    ['https://a.example/sales/search/people?query=(keywords:x)', false, false],
+    ['network.example/sales/search/people', false, false],
+    ['', false, false],
+  ])('the url of a people search may be %j: %s, of a premium one: %s', (value, any, premium) => {
+    expect(accepts(field.searchUrl('people', 'x'), value)).toBe(any)
+    expect(accepts(field.searchUrl('people', 'x', { premium: true }), value)).toBe(premium)
+  })
+
+  it.each([
     ['https://example.com', true],
     ['http://127.0.0.1:8080/hook?x=1', true],
     ['https://[::1]/hook', true],

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hashOf, IdentityFilter, RepeatFilter } from '../../src/csv/identity-filter.js'
 import type { Answered } from '../../src/batch/journal.js'
 import { createScratch } from '../../src/batch/scratch.js'
+import { hashOf, IdentityFilter, RepeatFilter } from '../../src/csv/identity-filter.js'
 import { openSqlite } from '../../src/storage/sqlite.js'
 import { testFolder } from './folder.js'
 

@@ -253,6 +253,13 @@ const cases: Case[] = [
     'search_url: FIRST_NAME has too many values, 1 at most',
   ],
   [
+    'two filters that both must hold',
+    plainPeople('company=Acme&currentCompany=%5B%221035%22%5D'),
+    'people',
+    422,
+    'search_url: company and currentCompany cannot be combined here, remove one of them',
+  ],
+  [
     'too many values',
     people(filter('CURRENT_TITLE', ...Array.from({ length: 1_001 }, (_, at) => `text:t${at}`))),
     'people',
@@ -279,6 +286,13 @@ const cases: Case[] = [
     'people',
     422,
     'search_url: CURRENT_TITLE must not contain NUL or broken characters',
+  ],
+  [
+    'a revenue without ends',
+    companies('(filters:List((type:ANNUAL_REVENUE,rangeValue:(max:1001),selectedSubFilter:USD)))'),
+    'companies',
+    422,
+    empty,
   ],
   [
     'a revenue without a range',

@@ -99,6 +99,13 @@ const peopleCases: Case[] = [
     { job_titles: ['owner'], past_titles: ['Director'] },
   ],
   [
+    'one filter under two names',
+    people(
+      '(filters:List((type:TITLE,values:List((text:owner),(text:ceo)),selectedSubFilter:CURRENT),(type:CURRENT_TITLE,values:List((text:ceo),(text:owner)))))',
+    ),
+    { job_titles: ['owner', 'ceo'] },
+  ],
+  [
     'past titles',
     people(filter('PAST_TITLE', 'text:CEO,selectionType:INCLUDED', 'text:Intern,selectionType:EXCLUDED')),
     { past_titles: ['CEO'], excluded_past_titles: ['Intern'] },

@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Shape, shapeOf } from '../../src/api/shapes.js'
 import { type Operation, operations } from '../../src/api/table.js'
+import { accept } from '../../src/engine/accept.js'
 import type { Provider } from '../../src/engine/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
 import { type Bench, openBench } from '../helpers/engine.js'
-import { damages, inputs, pathValues, personaId, type Schema } from './requests.js'
+import { damages, inputs, knownId, pathValues, type Schema } from './requests.js'
 
 const seed = Number(process.env.FUZZ_SEED ?? 20_260_310)
 const runs = Math.ceil(6_000 / operations().length)
@@ -75,7 +76,7 @@ const requests = (described: Described): fc.Arbitrary<Sent> =>
     input: inputs(schemaOf(described)),
     damage: damages,
     path: pathValues,
-    key: fc.oneof({ arbitrary: fc.constant('good' as const), weight: 12 }, fc.constantFrom(...keys)),
+    key: fc.oneof({ arbitrary: fc.constant('good' as const), weight: 8 }, fc.constantFrom(...keys)),
     idempotencyKey: fc.oneof(
       { arbitrary: fc.constant(undefined), weight: 3 },
       fc.constantFrom('a', '"b"', 'c', 'a b', '', 'é', 'x'.repeat(256)),
@@ -147,9 +148,40 @@ const ladder: Provider = {
 function addPersona({ store, workspaceId, clock }: Bench): Promise<void> {
   const lists = { jobTitles: ['CEO'], excludedJobTitles: [], functions: [], seniorityLevels: [] }
   const [createdAt, updatedAt] = [clock.now(), clock.now()]
-  const persona = { id: personaId, workspaceId, name: 'Buyers', ...lists, createdAt, updatedAt }
+  const persona = { id: knownId, workspaceId, name: 'Buyers', ...lists, createdAt, updatedAt }
   return store.transaction((tx) => tx.addPersona(persona))
 }
+
+/** A list, a search and an enrichment of the known id. */
+async function addWork({ store, workspaceId, clock }: Bench): Promise<void> {
+  const now = clock.now()
+  await store.transaction(async (tx) => {
+    const [member] = await tx.members(workspaceId)
+    const workspace = await tx.workspace(workspaceId)
+    if (!member || !workspace) return
+    const bill = { workspace, member, credits: 0, topUpUrl: '' }
+    const none = { name: 'Known', expected: 0, enrichments: [] }
+    const ask = { types: ['email'], mobileOnly: false, phoneCountryCodes: [] } as const
+    const contacts = { does: 'waterfall', ask, contacts: [{ firstName: 'Ada' }] } as const
+    const work = { ...none, id: waterfallId, plan: contacts }
+    const enrichment = {
+      id: knownId,
+      jobId: waterfallId,
+      ordinal: 1,
+      firstName: 'Ada',
+      lastName: null,
+      custom: null,
+    }
+    await accept(tx, { ...bill, operation: 'contacts.enrich' }, { ...work, enrichments: [enrichment] }, now)
+    const people = { does: 'search', search: { kind: 'people', filters: {} }, scale: false } as const
+    await accept(tx, { ...bill, operation: 'leads.extract' }, { ...none, id: knownId, plan: people }, now)
+    const moments = { createdAt: now, updatedAt: now }
+    const list = { id: knownId, workspaceId, name: 'Known', networkListId: 7, status: 'pending' } as const
+    await tx.addList({ ...list, ...moments, companies: [] })
+  })
+}
+
+const waterfallId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a12'
 
 describe(`fuzz, FUZZ_SEED=${seed}`, () => {
   let bench: Bench
@@ -179,6 +211,7 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
       wrong: 'pk_wrong',
     }
     await addPersona(bench)
+    await addWork(bench)
     granted = await bench.balance()
     paid = 0
     reported = []

@@ -1,0 +1,169 @@
+import { companySizes, companyTypes, functions, seniorities, years } from '../../src/api/ids.js'
+import type { Given } from '../../src/catalogue/kind.js'
+import type { CompanyFilters, PeopleFilters } from '../../src/engine/ports.js'
+import { stillClock } from './open.js'
+
+// The filters once more, in the plainest way: one record after the other, and texts compared word by word.
+
+/** A company as given, and how it is found. */
+const words = (text: unknown): string =>
+  ` ${String(text ?? '')
+    .toLowerCase()
+    .normalize('NFD')
+    .replace(/\p{M}|'/gu, '')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()} `
+const holds = (text: unknown, phrase: string): boolean => words(text).includes(words(phrase))
+const holdsOne = (text: unknown, phrases: readonly string[]): boolean =>
+  phrases.some((phrase) => holds(text, phrase))
+const bare = (name: unknown): string => words(name).trim().replace(/ (sarl|ltd|co|and co)$/, '')
+const sameName = (name: unknown, asked: string): boolean => name !== undefined && bare(name) === bare(asked)
+
+function isAt(place: Given, id: string): boolean {
+  if (id === 'geo:FR.84' || id === 'Lyon, France') return place.country === 'FR' && place.city === 'Lyon'
+  return place.country === id
+}
+const isAtOne = (place: Given, ids: readonly string[]): boolean => ids.some((id) => isAt(place, id))
+
+const names: Readonly<Record<string, string>> = { 96: 'software development', 43: 'financial services', 4: 'automotive' }
+const industryOf = (company: Given): string => bare(company.industry ?? names[String(company.industry_id)])
+const isOfIndustry = (company: Given, asked: string): boolean =>
+  industryOf(company) !== '' && industryOf(company) === bare(names[asked] ?? asked)
+
+function sizeOf({ employee_range, headcount }: Given): unknown {
+  if (employee_range !== undefined || headcount === undefined) return employee_range
+  return Number(headcount) <= 10 ? '1-10' : '11-50'
+}
+
+const said = (keyword: string, texts: readonly unknown[]): boolean => {
+  const has = (phrase: string) => texts.some((text) => holds(text, phrase))
+  const meanings: Readonly<Record<string, boolean>> = {
+    sales: has('sales'),
+    'NOT sales': !has('sales'),
+    'head AND NOT data': has('head') && !has('data'),
+    '"head of" OR senior': has('head of') || has('senior'),
+    'engineer (sales OR data)': has('engineer') && (has('sales') || has('data')),
+  }
+  return meanings[keyword] ?? false
+}
+
+/** Whether a company matches. */
+export function companyMatches(company: Given, filters: CompanyFilters): boolean {
+  const { name, description, industry, revenue, revenue_currency } = company
+  const { min_revenue: min, max_revenue: max, revenue_currency: currency } = filters
+  const about = [description, industry].filter(Boolean).join(' ')
+  const inMillions = revenue === undefined ? Number.NaN : Number(revenue) / 1e6
+  const checks: boolean[] = [
+    filters.keyword === undefined || said(filters.keyword, [name, about]),
+    filters.included_industries?.some((one) => isOfIndustry(company, one)) ?? true,
+    !filters.excluded_industries?.some((one) => isOfIndustry(company, one)),
+    filters.included_locations === undefined || isAtOne(company, filters.included_locations),
+    !isAtOne(company, filters.excluded_locations ?? []),
+    filters.company_size?.some((size) => size === sizeOf(company)) ?? true,
+    min === undefined || inMillions >= min,
+    max === undefined || inMillions <= max,
+    currency === undefined ||
+      (min === undefined && max === undefined) ||
+      String(revenue_currency).toUpperCase() === currency,
+  ]
+  return checks.every(Boolean)
+}
+
+/** Full years between a day and now. */
+function yearsSince(day: string): number {
+  const now = new Date(stillClock.now()).toISOString().slice(0, 10)
+  let full = 0
+  while (`${Number(day.slice(0, 4)) + full + 1}${day.slice(4)}` <= now) full += 1
+  return full
+}
+
+function termOf(person: Given, of: 'position' | 'company'): number | undefined {
+  const [given, beyond] = [person[`years_in_${of}`], person[`months_in_${of}`]]
+  const known = given === undefined && beyond === undefined ? undefined : Number(given ?? 0)
+  if (person.started_at === undefined) return known
+  const since = yearsSince(String(person.started_at))
+  return of === 'position' ? since : Math.max(since, known ?? 0)
+}
+
+const isWithin = (term: unknown, ranges: readonly string[] | undefined): boolean =>
+  ranges === undefined ||
+  (term !== undefined &&
+    ranges.some((id) => {
+      const [from, to] = years[id] ?? [Number.NaN, null]
+      return Number(term) >= from && Number(term) <= (to ?? Number.POSITIVE_INFINITY)
+    }))
+
+const pastOf = (person: Given): readonly Given[] => (person.past_positions ?? []) as readonly Given[]
+
+function textsMatch(person: Given, filters: PeopleFilters): boolean {
+  const about = [person.headline, person.summary].filter(Boolean).join(' ')
+  const name = person.first_name && person.last_name ? `${person.first_name} ${person.last_name}` : ''
+  const past = (titles: readonly string[]) => pastOf(person).some(({ title }) => holdsOne(title, titles))
+  const { job_titles: titles, past_titles } = filters
+  return (
+    (filters.keyword === undefined || said(filters.keyword, [name, person.title, about])) &&
+    (titles === undefined || titles.includes('*') || holdsOne(person.title, titles)) &&
+    !holdsOne(person.title, filters.excluded_job_titles ?? []) &&
+    (past_titles === undefined || past(past_titles)) &&
+    !past(filters.excluded_past_titles ?? []) &&
+    (filters.past_companies?.some((asked) =>
+      pastOf(person).some(
+        (post) => sameName(post.company_name, asked) || post.company_network_id === asked,
+      ),
+    ) ??
+      true)
+  )
+}
+
+function worksAt(person: Given, company: Given | undefined, asked: string): boolean {
+  if (!company) return sameName(person.company_name, asked)
+  return sameName(company.name, asked) || company.network_id === asked
+}
+
+function companyIs(person: Given, company: Given | undefined, filters: PeopleFilters): boolean {
+  const of = company ?? {}
+  const type = Object.keys(companyTypes).find((letter) => companyTypes[letter] === of.company_type)
+  const { company: only, company_size, company_type } = filters
+  return (
+    (only === undefined ||
+      (company !== undefined && (of.domain === only.domain || of.network_id === only.networkId))) &&
+    (filters.included_companies?.some((asked) => worksAt(person, company, asked)) ?? true) &&
+    !filters.excluded_companies?.some((asked) => worksAt(person, company, asked)) &&
+    (filters.included_accounts?.includes(String(of.domain)) ?? true) &&
+    !filters.excluded_accounts?.includes(String(of.domain)) &&
+    (filters.company_headquarters === undefined || isAtOne(of, filters.company_headquarters)) &&
+    (filters.included_industries?.some((one) => isOfIndustry(of, one)) ?? true) &&
+    !filters.excluded_industries?.some((one) => isOfIndustry(of, one)) &&
+    (company_size?.some((size) => size === sizeOf(of)) ?? true) &&
+    (company_type?.some((letter) => letter === type) ?? true)
+  )
+}
+
+/** Whether a person matches; accounts are given by the domain of their company. */
+export function personMatches(person: Given, companies: readonly Given[], filters: PeopleFilters): boolean {
+  const company = companies.find(({ domain }) => domain === person.company_domain)
+  const checks: boolean[] = [
+    textsMatch(person, filters),
+    companyIs(person, company, filters),
+    filters.included_locations === undefined || isAtOne(person, filters.included_locations),
+    !isAtOne(person, filters.excluded_locations ?? []),
+    filters.functions?.some((id) => functions[id] === person.function) ?? true,
+    filters.seniority_levels?.some((id) => seniorities[id] === person.seniority) ?? true,
+    isWithin(person.years_of_experience, filters.years_of_experience),
+    isWithin(termOf(person, 'position'), filters.years_in_current_position),
+    isWithin(termOf(person, 'company'), filters.years_at_current_company),
+    filters.first_name === undefined || sameName(person.first_name, filters.first_name),
+    filters.last_name === undefined || sameName(person.last_name, filters.last_name),
+  ]
+  return checks.every(Boolean)
+}
+
+/** Companies in the order they are found: the largest first. */
+export const largestFirst = (companies: readonly Given[]): Given[] =>
+  companies
+    .map((company, at) => ({ company, at, size: Number(company.headcount ?? -1) }))
+    .sort((one, other) => other.size - one.size || one.at - other.at)
+    .map(({ company }) => company)
+
+/** Sizes are compared by name here and by rank there. */
+export const sizes: readonly string[] = companySizes

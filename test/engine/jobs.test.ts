@@ -1,0 +1,345 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { AsyncJob, Provider } from '../../src/engine/ports.js'
+import { keepStep, LeaseLost } from '../../src/engine/progress.js'
+import { runJob } from '../../src/engine/run-job.js'
+import { createWorker } from '../../src/engine/worker.js'
+import { type Bench, openBench, randomIds } from '../helpers/engine.js'
+
+const hook = 'https://hook.example/'
+const search = { webhook_url: hook, keyword: 'known' }
+const lead = { ...search, live: false }
+
+const portsOf = ({ store, source, clock }: Bench) => ({
+  ...{ store, source, clock, ids: randomIds },
+  targets: () => ({ allow: [], loopback: false }),
+})
+
+async function finished(bench: Bench, id: string): Promise<AsyncJob> {
+  const job = await createWorker(portsOf(bench)).finish(id)
+  if (!job) throw new Error('the job was not free')
+  return job
+}
+
+const recordsOf = (bench: Bench, id: string) =>
+  bench.store.read((reads) => reads.records(id, { after: 0 }, 100_000))
+
+const positionOf = (bench: Bench) => bench.store.read((reads) => reads.position(bench.workspaceId))
+
+const idOf = (body: unknown): string => {
+  const { id, message, enrichment_id } = body as Record<string, unknown>
+  return String(id ?? (message as { id?: unknown } | undefined)?.id ?? enrichment_id)
+}
+
+describe('an import', () => {
+  it('keeps every record in order, and takes each from the quota', async () => {
+    const bench = await openBench()
+    bench.source.matches = 230
+    const before = (await bench.call('credits.show', {})).body as { credits: Record<string, number> }
+    const { body, status } = await bench.call('leads.advanced_search', lead)
+    expect(status).toBe(202)
+    const job = await finished(bench, idOf(body))
+    expect(job).toMatchObject({ state: 'finished', done: 230, truncated: false, enriched: true })
+    const records = await recordsOf(bench, job.id)
+    expect(records.map(({ ordinal }) => ordinal)).toEqual(Array.from({ length: 230 }, (_, at) => at + 1))
+    expect(JSON.parse(records[229]?.record ?? '').lead.first_name).toBe('person-229')
+    const after = (await bench.call('credits.show', {})).body as { credits: Record<string, number> }
+    const used = (name: string) => (before.credits[name] ?? 0) - (after.credits[name] ?? 0)
+    expect([used('daily_profile_scraping'), used('enrichment')]).toEqual([230, 0])
+  })
+
+  it.each([
+    [120, 500, 120, true],
+    [120, 100, 100, false],
+    [120, 120, 120, false],
+    [500, 230, 230, false],
+  ])(
+    'with a quota of %i left and a limit of %i keeps %i: truncated %s',
+    async (quota, limit, kept, truncated) => {
+      const bench = await openBench()
+      bench.source.matches = 230
+      await bench.admin.setQuotas({ dailyProfiles: quota })
+      const { body } = await bench.call('leads.advanced_search', { ...lead, limit })
+      const job = await finished(bench, idOf(body))
+      expect([job.done, job.truncated, job.state]).toEqual([kept, truncated, 'finished'])
+      expect(await recordsOf(bench, job.id)).toHaveLength(kept)
+    },
+  )
+
+  it('leaves out what scale leaves out', async () => {
+    const bench = await openBench()
+    bench.source.matches = 1
+    const { body } = await bench.call('leads.advanced_search', { ...lead, scale: true })
+    await finished(bench, idOf(body))
+    const saved = (await bench.call('searches.get', { id: idOf(body) })).body as { leads: { lead: object }[] }
+    expect(Object.keys(saved.leads[0]?.lead ?? {})).not.toEqual(
+      expect.arrayContaining(['connections_count', 'headline']),
+    )
+  })
+
+  it('fails where the source fails, and keeps what it has', async () => {
+    const bench = await openBench()
+    bench.source.matches = 230
+    const { body } = await bench.call('intents.stack', { webhook_url: hook, stacks: ['react'] })
+    const held = await positionOf(bench)
+    expect(held).toMatchObject({ credits: 310, held: 690 })
+    let asked = 0
+    bench.source.before = () => {
+      if (++asked > 1) throw new Error('unplugged')
+    }
+    const job = await finished(bench, idOf(body))
+    expect(job).toMatchObject({ state: 'failed', done: 100, error: 'Internal error', held: 0, spent: 300 })
+    expect(await positionOf(bench)).toMatchObject({ credits: 700, held: 0, spent: 300 })
+    expect(await bench.admin.verify()).toMatchObject({ ok: true })
+  })
+})
+
+describe('P04: hold, then settle once', () => {
+  it('holds price times records, pays for each, and gives the rest back', async () => {
+    const bench = await openBench()
+    bench.source.matches = 50
+    const { body } = await bench.call('intents.stack', { webhook_url: hook, stacks: ['react'], limit: 80 })
+    expect(await positionOf(bench)).toMatchObject({ credits: 850, held: 150, spent: 0 })
+    const shown = (await bench.call('credits.show', {})).body
+    expect(shown).toMatchObject({ credits: { enrichment: 850 } })
+    bench.source.matches = 40
+    const job = await finished(bench, idOf(body))
+    expect(job).toMatchObject({ done: 40, spent: 120, held: 0, truncated: false })
+    expect(await positionOf(bench)).toMatchObject({ credits: 880, held: 0, spent: 120 })
+  })
+
+  it('never pays more than it holds, however many match by then', async () => {
+    const bench = await openBench()
+    bench.source.matches = 10
+    const { body } = await bench.call('intents.hiring', { webhook_url: hook })
+    bench.source.matches = 500
+    const job = await finished(bench, idOf(body))
+    expect(job).toMatchObject({ done: 10, spent: 10, held: 0, truncated: true })
+  })
+
+  it('refuses what cannot be held, and queues nothing', async () => {
+    const bench = await openBench()
+    bench.source.matches = 400
+    const reply = await bench.call('intents.stack', { webhook_url: hook, stacks: ['react'] })
+    expect(reply).toMatchObject({
+      status: 402,
+      body: { error: 'Insufficient credits: need 1200 credits, have 1000' },
+    })
+    expect(await bench.admin.jobs(10)).toEqual([])
+    expect(await positionOf(bench)).toMatchObject({ seq: 1, credits: 1_000, held: 0 })
+  })
+
+  it('counts what is held against the week, and gives it back', async () => {
+    const bench = await openBench()
+    bench.source.matches = 50
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 100 })
+    const first = await bench.call('intents.hiring', { webhook_url: hook, limit: 60 })
+    expect((await bench.call('intents.hiring', { webhook_url: hook, limit: 51 })).status).toBe(202)
+    const over = await bench.call('accounts.enrich', { domain: 'known.example' })
+    expect(over).toMatchObject({ status: 403, body: { code: 'workspace_limit_exceeded' } })
+    bench.source.matches = 20
+    await finished(bench, idOf(first.body))
+    expect((await bench.call('accounts.enrich', { domain: 'known.example' })).status).toBe(200)
+  })
+
+  it('loses and doubles nothing, whatever happens at once', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({ limit: fc.integer({ min: 1, max: 120 }), later: fc.integer({ min: 0, max: 150 }) }),
+          {
+            minLength: 1,
+            maxLength: 6,
+          },
+        ),
+        fc.integer({ min: 0, max: 700 }),
+        async (asks, credits) => {
+          const bench = await openBench()
+          bench.source.matches = 150
+          await bench.admin.setCredits(credits)
+          const accepted: string[] = []
+          for (const { limit } of asks) {
+            const { status, body } = await bench.call('intents.stack', {
+              ...{ webhook_url: hook, stacks: ['react'], limit },
+            })
+            if (status === 202) accepted.push(idOf(body))
+          }
+          bench.source.matches = asks[0]?.later ?? 0
+          const jobs = await Promise.all(accepted.map((id) => finished(bench, id)))
+          const { credits: left, held, spent } = await positionOf(bench)
+          expect(spent).toBe(3 * jobs.reduce((sum, { done }) => sum + done, 0))
+          expect([held, left + spent]).toEqual([0, credits])
+          expect(await bench.admin.verify()).toMatchObject({ ok: true })
+        },
+      ),
+      { numRuns: 40 },
+    )
+  })
+})
+
+describe('a job', () => {
+  const queued = async (matches: number) => {
+    const bench = await openBench()
+    bench.source.matches = matches
+    const { body } = await bench.call('leads.advanced_search', lead)
+    return { bench, id: idOf(body), ports: portsOf(bench) }
+  }
+  const claimed = async ({ bench, id }: Awaited<ReturnType<typeof queued>>, token: string) => {
+    const realNow = bench.clock.now()
+    const claim = { token, realNow, leaseUntil: realNow + 30_000, id }
+    return await bench.store.transaction((tx) => tx.claimJob(claim))
+  }
+
+  it('belongs to one worker while its lease lasts, then to the next', async () => {
+    const all = await queued(10)
+    expect(await claimed(all, 'a')).toMatchObject({ state: 'running', attempts: 1 })
+    expect(await claimed(all, 'b')).toBeUndefined()
+    all.bench.clock.advance(30_000)
+    expect(await claimed(all, 'b')).toMatchObject({ token: 'b', attempts: 2 })
+  })
+
+  it('P44: is not written by a worker that lost it', async () => {
+    const all = await queued(250)
+    const first = await claimed(all, 'a')
+    if (!first) throw new Error('not claimed')
+    const step = { records: [{ lead: {} }], place: '1', ended: false }
+    const half = await keepStep(all.ports, first, step)
+    all.bench.clock.advance(30_000)
+    const second = await claimed(all, 'b')
+    await expect(keepStep(all.ports, half, step)).rejects.toBeInstanceOf(LeaseLost)
+    const ended = second && (await runJob(all.ports, second))
+    expect(ended).toMatchObject({ state: 'finished', done: 250 })
+    expect(await runJob(all.ports, half)).toBeUndefined()
+    expect((await recordsOf(all.bench, all.id)).map(({ ordinal }) => ordinal)).toEqual(
+      Array.from({ length: 250 }, (_, at) => at + 1),
+    )
+  })
+
+  it('goes on where it stopped when it is asked to stop', async () => {
+    const all = await queued(250)
+    const stopping = new AbortController()
+    const first = await claimed(all, 'a')
+    const stopped = first && (await runJob(all.ports, first, stopping.signal, () => stopping.abort()))
+    expect(stopped).toMatchObject({ state: 'running', done: 100 })
+    expect(await finished(all.bench, all.id)).toMatchObject({ state: 'finished', done: 250 })
+  })
+
+  it('never goes back', async () => {
+    const all = await queued(1)
+    await finished(all.bench, all.id)
+    for (const state of ['queued', 'running', 'failed'] as const)
+      await expect(all.bench.store.transaction((tx) => tx.changeJob(all.id, { state }))).rejects.toThrow()
+    expect(await claimed(all, 'c')).toBeUndefined()
+  })
+
+  it('is given up when it ended its process again and again', async () => {
+    const all = await queued(10)
+    for (let attempt = 0; attempt < 5; attempt++) {
+      await claimed(all, `lost ${attempt}`)
+      all.bench.clock.advance(30_000)
+    }
+    expect(await finished(all.bench, all.id)).toMatchObject({ state: 'failed', done: 0 })
+  })
+})
+
+describe('a waterfall', () => {
+  const ladder: Provider = {
+    name: 'test',
+    email: ({ lastName }) =>
+      lastName === 'Nobody' ? undefined : { email: 'a@known.example', status: 'valid' },
+    phones: () => [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }],
+  }
+  const open = async () => {
+    const bench = await openBench()
+    bench.source.ladder = [ladder]
+    return bench
+  }
+  const ada = { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' }
+
+  it('is pending, then finished, and pays for what it found', async () => {
+    const bench = await open()
+    const { body } = await bench.call('contacts.enrich', {
+      ...ada,
+      enrichment_type: ['email'],
+      custom: { a: 1 },
+    })
+    const id = idOf(body)
+    expect(body).toEqual({
+      enrichment_id: id,
+      first_name: 'Ada',
+      last_name: 'Byron',
+      status: 'pending',
+      custom: { a: 1 },
+    })
+    expect((await bench.call('contacts.get', { id })).body).toMatchObject({ status: 'pending', email: null })
+    expect(await positionOf(bench)).toMatchObject({ credits: 997, held: 3 })
+    await finished(bench, id)
+    const { body: result } = await bench.call('contacts.get_enrichment', { id })
+    expect(result).toMatchObject({
+      ...{ enrichment_id: id, status: 'finished', email: 'a@known.example', email_status: 'valid' },
+      ...{ credits_used: 3, custom: { a: 1 } },
+    })
+    expect(await positionOf(bench)).toMatchObject({ credits: 997, held: 0, spent: 3 })
+  })
+
+  it('in bulk answers each contact by its own id, and pays only for those found', async () => {
+    const bench = await open()
+    const contacts = Array.from({ length: 45 }, (_, at) => ({
+      ...ada,
+      lastname: at % 3 === 0 ? 'Nobody' : `Byron ${at}`,
+      custom: { at },
+    }))
+    const { body } = await bench.call('contacts.bulk_enrich', { contacts, enrichment_type: ['email'] })
+    const { contacts: each } = body as { contacts: { enrichment_id: string; custom: { at: number } }[] }
+    expect(each.map(({ custom }) => custom.at)).toEqual(contacts.map((_, at) => at))
+    await finished(bench, idOf(body))
+    const all = (await bench.call('contacts.get', { id: idOf(body) })).body
+    expect(all).toMatchObject({ status: 'finished', total: 45, finished: 45 })
+    const one = (await bench.call('contacts.get', { id: each[3]?.enrichment_id ?? '' })).body
+    expect(one).toMatchObject({ email: null, credits_used: 0, message: 'No data found', custom: { at: 3 } })
+    expect(await positionOf(bench)).toMatchObject({ credits: 910, held: 0, spent: 90 })
+  })
+
+  it('answered at once is charged at once, and can be asked for again', async () => {
+    const bench = await open()
+    const { body, credits } = await bench.call('contacts.enrich_sync', { ...ada, enrichment_type: ['email'] })
+    expect(credits).toBe(3)
+    expect((await bench.call('contacts.get', { id: idOf(body) })).body).toEqual(body)
+  })
+
+  it('looks for personal addresses only with consent', async () => {
+    const bench = await open()
+    const asked = { network_url: 'https://www.network.example/in/ada', enrichment_type: ['personal_email'] }
+    const refused = await bench.call('contacts.enrich', asked)
+    expect(refused).toMatchObject({
+      status: 422,
+      body: { error: 'Personal email enrichment requires consent' },
+    })
+    await bench.admin.changeMember('me@localhost', { consentPersonalEmail: true })
+    expect((await bench.call('contacts.enrich', asked)).status).toBe(202)
+  })
+})
+
+describe('a list', () => {
+  it('is pending, then completed, and narrows searches to its companies', async () => {
+    const bench = await openBench()
+    const companies = [{ domain: 'known.example' }, { domain: 'nobody.example' }, { name: 'Known' }]
+    const { body, status } = await bench.call('lists.create', { name: 'Mine', companies })
+    expect(status).toBe(201)
+    const id = idOf(body)
+    expect((await bench.call('lists.get', { id })).body).toMatchObject({ name: 'Mine', status: 'pending' })
+    const asked = { ...lead, included_account_lists: [id] }
+    expect(await bench.call('leads.advanced_search', asked)).toMatchObject({ status: 422 })
+    expect(await finished(bench, id)).toMatchObject({ state: 'finished', done: 3 })
+    expect((await bench.call('lists.list', {})).body).toMatchObject({
+      lists: [{ id, status: 'completed' }],
+      pagination: { total_count: 1, has_more: false },
+    })
+    bench.clock.advance(1_000)
+    const { body: started } = await bench.call('leads.advanced_search', asked)
+    const job = await bench.admin.job(idOf(started))
+    expect(job.plan).toMatchObject({
+      search: { filters: { included_accounts: ['6b5d2f3e-0000-4000-8000-000000000001'] } },
+    })
+  })
+})
