@@ -75,15 +75,15 @@ async function asked(
   return { keys: rows.map(({ key }) => key), unknown: rows.length < slugs.length }
 }
 
+const users = `SELECT company FROM company_technologies WHERE technology IN (SELECT value FROM json_each(?))`
+
 const usesAny = (technologies: readonly number[]): Condition => [
-  `EXISTS (SELECT 1 FROM company_technologies AS u WHERE u.company = companies.key
-    AND u.technology IN (SELECT value FROM json_each(?)))`,
+  `key IN (${users})`,
   JSON.stringify(technologies),
 ]
 
 const usesAll = (technologies: readonly number[]): Condition => [
-  `(SELECT count(*) FROM company_technologies AS u WHERE u.company = companies.key
-    AND u.technology IN (SELECT value FROM json_each(?))) = ?`,
+  `key IN (${users} GROUP BY company HAVING count(*) = ?)`,
   JSON.stringify(technologies),
   technologies.length,
 ]
