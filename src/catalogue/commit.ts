@@ -11,6 +11,8 @@ export interface CommitPorts {
   readonly driver: Driver
   readonly clock: Clock
   readonly ids: Ids
+  /** The load that wrote last in this process, if that was one. */
+  readonly last: { load?: Load | undefined }
 }
 
 /** How long one transaction writes, so that no other process waits for an import, in milliseconds. */
@@ -57,11 +59,12 @@ export async function commit(
 function writeSome(
   connection: Connection,
   records: readonly Prepared[],
-  { clock, ids }: CommitPorts,
+  { clock, ids, last }: CommitPorts,
   load: Load | undefined,
 ): { written: number; done: Tally } {
   const writing = beginWriting(connection, ids, load)
-  load?.enter(writing.statements)
+  load?.enter(writing.statements, load === last.load)
+  last.load = load
   const done = newTally()
   const until = clock.now() + transactionMs
   let written = 0
@@ -75,7 +78,6 @@ function writeSome(
     written += 1
     if (clock.now() >= until) break
   }
-  load?.leave(writing.statements)
   done.companies = writing.companies
   return { written, done }
 }

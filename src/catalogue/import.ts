@@ -57,7 +57,7 @@ async function importRows(
     for await (const rows of portions) {
       // What is less than a portion is not worth to drop and build indexes for.
       const isMuch = rows.length >= portion && tally.added + tally.updated === 0
-      if (isMuch) load = await beginLoad(ports.driver, kind)
+      if (isMuch) load = await beginLoad(kind, ports)
       await commit(prepareAll(kind, rows, tally, coded), tally, ports, load)
       onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
     }

@@ -16,12 +16,6 @@ const filled: Readonly<Record<Kind, readonly string[]>> = {
 /** Enough for the filter to take all of its 16 MiB, which serves millions of records. */
 const expected = 12_000_000
 
-/** Which changes a connection knows of: by other connections, and by itself. */
-interface Changes {
-  readonly others: number
-  readonly own: number
-}
-
 /**
  * An import into a table that was empty. Its indexes are missing meanwhile, and what the table holds is known from
  * what was written: nearly no record is looked up before it is added. Somebody else who writes takes that knowledge
@@ -30,29 +24,29 @@ interface Changes {
 export class Load {
   readonly #kind: Kind
   readonly #seen = new IdentityFilter(expected)
+  readonly #found = new Set<string>()
   #alone = true
-  #last: Changes | undefined
+  /** Changes of the database by other connections, as SQLite counts them. */
+  #others: number | undefined
 
   constructor(kind: Kind) {
     this.#kind = kind
   }
 
-  /** Begins a transaction: notices whether anybody else wrote since the last one. */
-  enter(statements: Statements): void {
-    const now = changesOf(statements)
-    if (this.#last && (now.others !== this.#last.others || now.own !== this.#last.own)) this.#alone = false
-  }
-
-  /** Ends a transaction. */
-  leave(statements: Statements): void {
-    this.#last = changesOf(statements)
+  /** Begins a transaction. `isNext` says that nobody in this process wrote since the last one of this load. */
+  enter(statements: Statements, isNext: boolean): void {
+    const version = statements.get<{ data_version: number }>('PRAGMA data_version')?.data_version
+    if (!isNext || version !== (this.#others ?? version)) this.#alone = false
+    this.#others = version
+    this.#found.clear()
   }
 
   /** Whether a record may have an identity, and if so makes sure that it is found fast by the column. */
   mayHold(statements: Statements, table: Kind, column: string, identity: string): boolean {
     if (table !== this.#kind) return true
     if (this.#alone && !this.#seen.has(hashOf(identity))) return false
-    buildFor(statements, table, column)
+    if (!this.#found.has(column)) buildFor(statements, table, column)
+    this.#found.add(column)
     return true
   }
 
@@ -63,14 +57,18 @@ export class Load {
 }
 
 /** Begins a load where the table of a kind is empty; else there is none. */
-export async function beginLoad(driver: Driver, kind: Kind): Promise<Load | undefined> {
+export async function beginLoad(
+  kind: Kind,
+  { driver, last }: { readonly driver: Driver; readonly last: { load?: Load | undefined } },
+): Promise<Load | undefined> {
   return await driver.transaction((connection) => {
     const statements = atOnce(connection)
     if (areMissing(statements) || statements.get(`SELECT key FROM ${kind} LIMIT 1`)) return undefined
     dropIndexes(statements, filled[kind])
     mergeLater(statements)
     const load = new Load(kind)
-    load.leave(statements)
+    load.enter(statements, true)
+    last.load = load
     return load
   })
 }
@@ -80,12 +78,4 @@ export async function endLoad(driver: Driver): Promise<void> {
   if (!(await driver.read((connection) => areMissing(atOnce(connection))))) return
   await mergeTexts(driver)
   await buildIndexes(driver, mergeAsUsual)
-}
-
-function changesOf(statements: Statements): Changes {
-  const changes = statements.get<Changes>(
-    'SELECT data_version AS others, total_changes() AS own FROM pragma_data_version',
-  )
-  if (!changes) throw new Error('the database does not tell its changes')
-  return changes
 }

@@ -24,8 +24,8 @@ export async function destinationOf(
   targets: Targets,
   resolve: Resolve,
 ): Promise<Destination | Refused> {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url) return { refused: 'The url is not valid' }
+  if (!URL.canParse(text)) return { refused: 'The url is not valid' }
+  const url = new URL(text)
   const unfit = whyUnfit(url, text)
   if (unfit) return { refused: unfit }
   const host = hostOf(url)

@@ -167,7 +167,10 @@ describe('an attempt ends', () => {
     expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
   })
 
-  it('when the body of an answer trickles, with the status that came before', async () => {
+  it.each([
+    { bodyMs: 100, totalMs: 60_000 },
+    { bodyMs: 60_000, totalMs: 250 },
+  ])('when the body of an answer trickles, with the status that came before: %j', async (limits) => {
     const closed: Promise<void>[] = []
     const hook = await kept(
       answering((_, response) => {
@@ -176,7 +179,7 @@ describe('an attempt ends', () => {
         response.on('close', () => clearInterval(timer))
       }),
     )
-    const sender = await sending({ ...hurried, totalMs: 5_000 })
+    const sender = await sending(limits)
     expect(await sender.send(to(hook))).toMatchObject({ status: 200, error: null })
     await Promise.all(closed)
     expect(await sender.send(to(hook))).toMatchObject({ status: 200, error: null })

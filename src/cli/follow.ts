@@ -1,0 +1,97 @@
+import type { Admin } from '../engine/admin.js'
+import type { AsyncJob } from '../engine/ports.js'
+import type { Worker } from '../engine/worker.js'
+import type { Context } from './context.js'
+
+/** Accepted work as a command left it. */
+export interface Followed {
+  /** The job at its end, or as it stood when the time was up or a signal came. */
+  readonly job: AsyncJob
+  /** Resolves when the first attempt of each delivery was made, or when it is time to go. */
+  readonly delivered: Promise<void>
+}
+
+/** How often work that another process has taken up is looked at, in milliseconds. */
+const lookEveryMs = 250
+
+/** Whether nothing more happens to a job. */
+export const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
+
+/**
+ * Takes a job to its end in this process, or waits for whoever is at it; `over` ends that early, and leaves the job
+ * to whoever comes next.
+ */
+export async function follow(
+  context: Context,
+  jobId: string,
+  over: AbortSignal,
+  onStep: (job: AsyncJob) => void,
+): Promise<Followed> {
+  const [worker, admin] = [await context.worker(), await context.admin()]
+  const isTime = aborted(over)
+  void isTime.then(() => worker.stop())
+  let ended: (job: AsyncJob) => void = () => {}
+  // Deliveries come after the last step, and the result need not wait for them.
+  const last = new Promise<AsyncJob>((resolve) => {
+    ended = resolve
+  })
+  const finishing = finish(context, { worker, admin }, jobId, over, (job) => {
+    onStep(job)
+    if (isOver(job)) ended(job)
+  })
+  const job = await Promise.race([last, finishing])
+  const delivered = Promise.race([finishing.then(() => {}), isTime])
+  // What fails after everybody left has nobody to tell.
+  delivered.catch(() => {})
+  return { job, delivered }
+}
+
+async function finish(
+  context: Context,
+  { worker, admin }: { readonly worker: Worker; readonly admin: Admin },
+  jobId: string,
+  over: AbortSignal,
+  onStep: (job: AsyncJob) => void,
+): Promise<AsyncJob> {
+  for (;;) {
+    const job = (over.aborted ? undefined : await worker.finish(jobId, onStep)) ?? (await admin.job(jobId))
+    if (over.aborted || isOver(job)) return job
+    onStep(job)
+    await context.sleep(lookEveryMs, over).catch(() => {})
+  }
+}
+
+/** A timer of Node takes no more, about 24 days. */
+const longestMs = 2_147_483_647
+
+/** Does work with a signal that is given at a signal of the system, or when the time is up; no time has no end. */
+export async function within<T>(
+  context: Context,
+  interrupted: AbortSignal,
+  seconds: number | undefined,
+  work: (over: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [over, done] = [new AbortController(), new AbortController()]
+  const end = () => over.abort(interrupted.reason)
+  interrupted.addEventListener('abort', end)
+  if (interrupted.aborted) end()
+  if (seconds === 0) over.abort()
+  else if (seconds !== undefined)
+    context.sleep(Math.min(seconds * 1_000, longestMs), done.signal).then(
+      () => over.abort(),
+      () => {},
+    )
+  try {
+    return await work(over.signal)
+  } finally {
+    interrupted.removeEventListener('abort', end)
+    done.abort()
+  }
+}
+
+/** Resolves when a signal is given. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((done) => {
+    if (signal.aborted) done()
+    else signal.addEventListener('abort', () => done(), { once: true })
+  })
