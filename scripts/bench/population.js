@@ -22,7 +22,16 @@ const industries = [
   ['903', 'Logistics'],
   ['904', 'Robotics'],
 ]
-const types = ['Private', 'Private', 'Private', 'Public', 'Non-profit', 'Partnership', 'Self-owned', 'Government']
+const types = [
+  'Private',
+  'Private',
+  'Private',
+  'Public',
+  'Non-profit',
+  'Partnership',
+  'Self-owned',
+  'Government',
+]
 const levels = [
   ['Junior', 'Entry Level'],
   ['', 'Senior'],

@@ -48,7 +48,6 @@ export const errors = {
   network_rate_limited: { status: 429, text: 'Rate limited by the network. Please wait a few hours before retrying.', exit: 8, stops: true, hint: 'Wait a few hours.' },
   headers_too_large: { status: 431, text: 'The request headers are too large', exit: 7, hint: 'Send fewer or shorter headers.' },
   internal: { status: 500, text: 'Internal server error', exit: 10, hint: 'Try again; if it stays, report it.' },
-  not_implemented: { status: 501, text: 'Not implemented', exit: 10, stops: true, hint: 'The local engine has no handler for this operation yet; a remote server may.' },
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
   storage_failed: { status: 503, text: 'The database could not be written: {reason}', exit: 10, stops: true, hint: 'Check free space and permissions; nothing was charged.' },

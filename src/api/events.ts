@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { described } from './fields.js'
 import { accountRecord, contactResult, jobRecord, leadAndCompany, leadRecord, listRecord } from './records.js'
+import { similarity, technologiesFound } from './signals.js'
 import type { OperationId } from './table.js'
 import { count, echo, moment, string, uuid, yesNo } from './values.js'
 
@@ -67,27 +68,36 @@ function carried(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRawSh
 const failure = (phase: EventRow['phases'][number]): z.ZodRawShape =>
   phase === 'failed' ? { error: string('What went wrong') } : {}
 
-const jobs = () => described(z.array(jobRecord()), 'Its job postings that match')
-const account = (kind: EventKind) =>
-  kind === 'hiring_import' ? accountRecord().extend({ jobs: jobs() }) : accountRecord()
+/** What was found with a company, by the kind of event. */
+const found: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
+  hiring_import: () => ({ jobs: described(z.array(jobRecord()), 'Its job postings that match') }),
+  stack_import: () => ({ technologies_found: technologiesFound() }),
+  lookalike_import: () => ({ similarity: similarity() }),
+}
+
+const foundWith = (kind: EventKind): z.ZodRawShape => found[kind]?.() ?? {}
+const ordinal = () => count('Place of the record in the order found, from 1')
 
 /** A single record, as streaming delivers it. */
 function one(kind: EventKind): z.ZodRawShape {
-  const ordinal = count('Place of the record in the order found, from 1')
   if (kind === 'lead_search')
     return {
-      ordinal,
+      ordinal: ordinal(),
       lead: described(leadRecord(), 'The person'),
       company: described(accountRecord(), 'The company').nullable(),
     }
-  const hiring = kind === 'hiring_import' ? { jobs: jobs() } : {}
-  return { ordinal, account: described(accountRecord(), 'The company'), ...hiring }
+  return { ordinal: ordinal(), account: described(accountRecord(), 'The company'), ...foundWith(kind) }
 }
 
-const all = (kind: EventKind): z.ZodRawShape =>
-  kind === 'lead_search'
-    ? { leads: described(z.array(leadAndCompany()), 'The leads; empty after streaming') }
-    : { accounts: described(z.array(account(kind)), 'The companies; empty after streaming') }
+/** All records, each with its ordinal; what was found with a company stands among the fields of the company. */
+function all(kind: EventKind): z.ZodRawShape {
+  if (kind === 'lead_search') {
+    const lead = leadAndCompany().extend({ ordinal: ordinal() })
+    return { leads: described(z.array(lead), 'The leads; empty after streaming') }
+  }
+  const account = z.intersection(accountRecord(), z.object({ ordinal: ordinal(), ...foundWith(kind) }))
+  return { accounts: described(z.array(account), 'The companies; empty after streaming') }
+}
 
 const ending = (): z.ZodRawShape => ({
   total: count('Records in all'),

@@ -3,6 +3,7 @@ import * as list from './arrays.js'
 import * as field from './fields.js'
 import * as record from './records.js'
 import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, missing, rule } from './rules.js'
+import { technologiesFound } from './signals.js'
 import * as value from './values.js'
 
 const imports = (of: string) => ({
@@ -75,16 +76,7 @@ const blurred = () =>
     city: value.maybe('City'),
     country: value.maybe('Country'),
     network_url: value.maybe('Profile on the network, blurred'),
-    technologies_found: field.described(
-      z.array(
-        z.object({
-          technology_name: value.string('Name'),
-          confidence: field.described(z.enum(['low', 'medium', 'high']), 'How sure it is'),
-          job_mentions: value.count('Job postings that mention it'),
-        }),
-      ),
-      'Technologies that match',
-    ),
+    technologies_found: technologiesFound(),
   })
 
 /** Schemas of the area `intents`. */

@@ -55,8 +55,16 @@ export interface Facts {
   readonly idempotent: boolean
   /** Starts work whose results are delivered later. */
   readonly starts?: 'import' | 'waterfall'
-  /** Usable with `--csv`; `found` names the array of a one-to-many reply. */
-  readonly batch?: { readonly identity: Identity; readonly found?: string }
+  /** Usable with `--csv`. */
+  readonly batch?: {
+    readonly identity: Identity
+    /** The array of a one-to-many reply. */
+    readonly found?: string
+    /** Flag of the row of this command that answers each line of the file at once. */
+    readonly through?: string
+    /** The array that takes all lines of the file together, in one request. */
+    readonly into?: string
+  }
   /** Largest request body in bytes, where it is not the usual 1 MiB. */
   readonly bodyLimit?: number
   /** Columns of a table on a terminal; dotted paths into the reply (or into one of its records). */

@@ -106,7 +106,7 @@ export const table = {
     command: 'contacts waterfall', method: 'POST', path: '/contacts/single_enrich', ok: 202,
     summary: 'Find e-mail addresses and phones of a contact; the result is delivered later',
     price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
-    starts: 'waterfall', batch: { identity: 'contact' }, columns: ['enrichment_id', 'status'],
+    starts: 'waterfall', batch: { identity: 'contact', through: 'sync' }, columns: ['enrichment_id', 'status'],
   },
   'contacts.enrich_sync': {
     command: 'contacts waterfall', flag: 'sync', method: 'POST', path: '/contacts/sync_single_enrich',
@@ -195,7 +195,8 @@ export const table = {
     command: 'lists create', method: 'POST', path: '/lists', ok: 201,
     summary: 'Create a list of companies',
     price: {}, rate: byPlan, errors: 'text', idempotent: true, starts: 'import',
-    batch: { identity: 'company' }, bodyLimit: 32 * 1024 * 1024, columns: ['id', 'network_list_id'],
+    batch: { identity: 'company', into: 'companies' }, bodyLimit: 32 * 1024 * 1024,
+    columns: ['id', 'network_list_id'],
   },
   'lists.list': {
     command: 'lists list', method: 'GET', path: '/lists', ok: 200,

@@ -1,10 +1,12 @@
 import type { Clock, Ids } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
+import type { Kind } from './kind.js'
 import type { Load } from './load.js'
-import type { Prepared } from './preparers.js'
+import type { PreparedRecord } from './reading.js'
 import { newTally, reject, type Tally } from './report.js'
 import { Unreadable } from './values.js'
-import { beginWriting } from './writing.js'
+import { writers } from './writers.js'
+import { beginWriting, type Writing, type Written } from './writing.js'
 
 /** What writing records works with. */
 export interface CommitPorts {
@@ -35,17 +37,21 @@ export async function withLongLog<T>(driver: Driver, work: () => Promise<T>): Pr
   }
 }
 
+type Write = (writing: Writing, record: never) => Written
+
 /** Writes records in transactions that are short, within a load if there is one; the tally counts what is committed. */
 export async function commit(
-  records: readonly Prepared[],
+  kind: Kind,
+  records: readonly PreparedRecord[],
   tally: Tally,
   ports: CommitPorts,
   load: Load | undefined,
 ): Promise<void> {
+  const write: Write = writers[kind]
   for (let from = 0; from < records.length; ) {
     const start = from
     const { written, done } = await ports.driver.transaction((connection) =>
-      writeSome(connection, records.slice(start), ports, load),
+      writeSome(connection, write, records.slice(start), ports, load),
     )
     tally.added += done.added
     tally.updated += done.updated
@@ -58,7 +64,8 @@ export async function commit(
 /** Writes records until the time is up; a transaction may be run again, so it counts for itself. */
 function writeSome(
   connection: Connection,
-  records: readonly Prepared[],
+  write: Write,
+  records: readonly PreparedRecord[],
   { clock, ids, last }: CommitPorts,
   load: Load | undefined,
 ): { written: number; done: Tally } {
@@ -68,9 +75,9 @@ function writeSome(
   const done = newTally()
   const until = clock.now() + transactionMs
   let written = 0
-  for (const { line, write } of records) {
+  for (const { line, record } of records) {
     try {
-      done[write(writing)] += 1
+      done[write(writing, record)] += 1
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
       reject(done, { line, reason: error.message })

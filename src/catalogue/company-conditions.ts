@@ -18,5 +18,6 @@ export const companyConditions = ({
 export function among(conditions: readonly Condition[]): Condition[] {
   if (conditions.length === 0) return []
   const [sql, ...values] = every(conditions)
-  return [[`company IN (SELECT key FROM companies INDEXED BY companies_facts WHERE ${sql})`, ...values]]
+  // The sign keeps an index from being asked for each of them with each other value that it may have.
+  return [[`+company IN (SELECT key FROM companies INDEXED BY companies_facts WHERE ${sql})`, ...values]]
 }

@@ -3,14 +3,12 @@ import type { Connection } from '../storage/driver.js'
 import { type Condition, every } from './phrases.js'
 import { partOf, readPosition } from './position.js'
 
-/** A company on the way. */
+/** A company on the way; one of unknown headcount stands behind those that have nobody. */
 export interface CompanyRow {
   readonly key: number
-  readonly headcount: number | null
+  readonly headcount: number
   readonly record: string
 }
-
-type Place = readonly [headcount: number | null, key: number]
 
 /** How many companies fulfil all conditions. */
 export async function countCompanies(
@@ -24,26 +22,24 @@ export async function countCompanies(
   return row?.total ?? 0
 }
 
+const headcount = 'coalesce(headcount, -1)'
+
 /** A span of the companies that fulfil all conditions: the largest first, those of unknown headcount last. */
 export async function walkCompanies(
   connection: Connection,
   conditions: readonly Condition[],
   { limit, after }: Pick<Span, 'limit' | 'after'>,
 ): Promise<Found<CompanyRow>> {
-  const rows: CompanyRow[] = []
-  for (const stretch of stretchesBehind(readPosition<Place>(after))) {
-    const [where, ...values] = every([stretch, ...conditions])
-    const sql = `SELECT key, headcount, record FROM companies WHERE ${where} ORDER BY headcount DESC, key LIMIT ?`
-    rows.push(...(await connection.all<CompanyRow>(sql, ...values, limit + 1 - rows.length)))
-    if (rows.length > limit) break
-  }
-  return partOf(rows, limit, ({ headcount, key }) => [headcount, key])
-}
-
-/** What lies behind a place, in stretches to whose beginning the index leads at once. */
-function stretchesBehind(place: Place | undefined): Condition[] {
-  if (!place) return [['TRUE']]
-  const [headcount, key] = place
-  const equals: Condition = ['headcount IS ? AND key > ?', headcount, key]
-  return headcount === null ? [equals] : [equals, ['headcount < ?', headcount], ['headcount IS NULL']]
+  const place = readPosition<readonly [headcount: number, key: number]>(after)
+  const behind: Condition[] = place ? [[`(-${headcount}, key) > (?, ?)`, -place[0], place[1]]] : []
+  const [where, ...values] = every([...conditions, ...behind])
+  const rows = await connection.all<CompanyRow>(
+    `SELECT found.*, record FROM (
+      SELECT key, ${headcount} AS headcount FROM companies INDEXED BY companies_facts
+      WHERE ${where} ORDER BY 2 DESC, 1 LIMIT ?
+    ) AS found CROSS JOIN companies ON companies.key = found.key ORDER BY 2 DESC, 1`,
+    ...values,
+    limit + 1,
+  )
+  return partOf(rows, limit, (row) => [row.headcount, row.key])
 }

@@ -1,5 +1,6 @@
 import { companySizes } from '../api/ids.js'
-import type { Account } from '../engine/ports.js'
+import type { Ids } from '../engine/ports.js'
+import { type CompanyNames, type CompanyRow, companyRow } from './company-row.js'
 import { domainOf } from './domain.js'
 import { type Fields, readFields } from './fields.js'
 import { type HeadcountEntry, readHistory } from './headcount.js'
@@ -11,16 +12,17 @@ import { short, sizeNamed, Unreadable } from './values.js'
 
 /** A company read from a file or the sample, ready to be written. */
 export interface PreparedCompany {
-  readonly account: Partial<Account>
-  /** Folded name. */
-  readonly name: string | undefined
+  readonly domain: string | undefined
   readonly profiles: readonly Profile[]
+  readonly names: CompanyNames
+  /** Its row as a new company, with an id of its own. */
+  readonly row: CompanyRow
   readonly uses: readonly TechnologyUse[] | undefined
   readonly history: readonly HeadcountEntry[] | undefined
 }
 
 /** Reads a given company. Refuses one that nothing identifies: no domain, network id or profile url. */
-export function prepareCompany(given: Given): PreparedCompany {
+export function prepareCompany(given: Given, ids: Pick<Ids, 'uuid'>): PreparedCompany {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     'companies',
     sized(given),
@@ -34,10 +36,17 @@ export function prepareCompany(given: Given): PreparedCompany {
   const name = account.name === undefined ? undefined : foldName(account.name)
   if (account.name !== undefined) account.cleaned_name ??= cleanedName(account.name, name)
   if (account.headcount !== undefined) account.employee_range ??= sizeOf(account.headcount)
+  if (uses) Object.assign(account, { technologies: uses.map(({ slug }) => slug) })
+  const names = {
+    network_id: profiles.find(({ id }) => id !== undefined)?.id ?? null,
+    slug: profiles.find(({ slug }) => slug !== undefined)?.slug ?? null,
+    name: name ?? null,
+  }
   return {
-    account: uses ? { ...account, technologies: uses.map(({ slug }) => slug) } : account,
-    name,
+    domain,
     profiles,
+    names,
+    row: companyRow({ id: ids.uuid(), ...account }, names),
     uses,
     history: headcount_history === undefined ? undefined : readHistory(headcount_history),
   }

@@ -32,7 +32,7 @@ function findEmployer(writing: Writing, employer: Employer): number | undefined 
     network_url: company_network_url,
     network_id: company_network_id,
     name: company_name,
-  })
+  }, writing.ids)
   const existing = existingCompany(writing, company)
   if (existing) return existing.key
   writing.companies += 1

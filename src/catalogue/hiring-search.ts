@@ -111,6 +111,6 @@ async function jobsOfEach(
 function stretchesBehind(place: Place | undefined): Condition[] {
   if (!place) return [['TRUE']]
   const [postedAt, key] = place
-  const equals: Condition = ['posted_at IS ? AND key < ?', postedAt, key]
-  return postedAt === null ? [equals] : [equals, ['posted_at < ?', postedAt], ['posted_at IS NULL']]
+  if (postedAt === null) return [['posted_at IS NULL AND key < ?', key]]
+  return [['posted_at <= ? AND (posted_at < ? OR key < ?)', postedAt, postedAt, key], ['posted_at IS NULL']]
 }

@@ -1,25 +1,20 @@
 import { type CommitPorts, commit, withLongLog } from './commit.js'
-import { countryCodes } from './country-codes.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { beginLoad, endLoad, type Load } from './load.js'
-import { type Prepared, preparers } from './preparers.js'
-import { ImportError, type ImportReport, importErrorOf, newTally, reject, type Tally } from './report.js'
-import { inPortions, portion, type Row, type Rows } from './row.js'
-import { openRows } from './rows.js'
-import { Unreadable } from './values.js'
+import { readApart } from './read-apart.js'
+import { type Portion, readRows } from './reading.js'
+import { ImportError, type ImportReport, newTally, reject } from './report.js'
+import { inPortions, type Row, rowsInPortion } from './row.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
   kind: Kind,
   bytes: AsyncIterable<Uint8Array>,
-  options: ImportOptions,
+  { onProgress, ...options }: ImportOptions,
   ports: CommitPorts,
 ): Promise<ImportReport> {
-  const rows = await openRows(kind, bytes, options).catch((error) => {
-    throw importErrorOf(error)
-  })
-  return await withLongLog(ports.driver, () => importRows(kind, rows, ports, options.onProgress))
+  return await importPortions(kind, readApart(kind, bytes, options, ports.ids), ports, onProgress)
 }
 
 /** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
@@ -29,7 +24,7 @@ export async function importRecords(
   ports: CommitPorts,
 ): Promise<ImportReport> {
   const rows = { mapping: {}, ignored: [], portions: inPortions(numbered(records)) }
-  return await withLongLog(ports.driver, () => importRows(kind, rows, ports))
+  return await importPortions(kind, readRows(kind, rows, ports.ids), ports)
 }
 
 async function* numbered(records: Iterable<Given> | AsyncIterable<Given>): AsyncGenerator<Row[]> {
@@ -37,55 +32,40 @@ async function* numbered(records: Iterable<Given> | AsyncIterable<Given>): Async
   for await (const given of records) yield [{ line: ++line, given }]
 }
 
-async function importRows(
+async function importPortions(
   kind: Kind,
-  { portions, mapping, ignored }: Rows,
+  portions: AsyncIterable<Portion>,
   ports: CommitPorts,
   onProgress?: (done: number) => void,
 ): Promise<ImportReport> {
   const tally = newTally()
-  const coded = countryCodes()
-  const report = (): ImportReport => ({
-    ...tally,
-    rejected: [...tally.rejected],
-    mapping: { ...mapping },
-    ignored: [...ignored],
-  })
-  let load: Load | undefined
-  try {
-    await endLoad(ports.driver)
-    for await (const rows of portions) {
-      // What is less than a portion is not worth to drop and build indexes for.
-      const isMuch = rows.length >= portion && tally.added + tally.updated === 0
-      if (isMuch) load = await beginLoad(kind, ports)
-      await commit(prepareAll(kind, rows, tally, coded), tally, ports, load)
-      onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
+  let columns: Pick<ImportReport, 'mapping' | 'ignored'> = { mapping: {}, ignored: [] }
+  const report = (): ImportReport => ({ ...tally, rejected: [...tally.rejected], ...columns })
+  const write = async () => {
+    let load: Load | undefined
+    try {
+      for await (const { records, rejected, mapping, ignored } of portions) {
+        columns = { mapping, ignored }
+        for (const row of rejected) reject(tally, row)
+        if (isMuch(records, tally)) load = await beginLoad(kind, ports)
+        await commit(kind, records, tally, ports, load)
+        onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
+      }
+    } finally {
+      if (load) await endLoad(ports.driver)
     }
+  }
+  try {
+    // Of an import that was killed.
+    await endLoad(ports.driver)
+    await withLongLog(ports.driver, write)
   } catch (error) {
-    const told = importErrorOf(error)
-    if (told instanceof ImportError) told.report = report()
-    throw told
-  } finally {
-    if (load) await endLoad(ports.driver)
+    if (error instanceof ImportError) error.report = report()
+    throw error
   }
   return report()
 }
 
-function prepareAll(
-  kind: Kind,
-  rows: readonly Row[],
-  tally: Tally,
-  coded: (given: Given) => Given,
-): Prepared[] {
-  const prepared: Prepared[] = []
-  for (const row of rows) {
-    try {
-      if ('reason' in row) reject(tally, row)
-      else prepared.push({ line: row.line, write: preparers[kind](coded(row.given)) })
-    } catch (error) {
-      if (!(error instanceof Unreadable)) throw error
-      reject(tally, { line: row.line, reason: error.message })
-    }
-  }
-  return prepared
-}
+/** Whether an import begins with so many records that it is worth to build indexes for all of them at the end. */
+const isMuch = (records: readonly unknown[], { added, updated }: { added: number; updated: number }) =>
+  records.length >= rowsInPortion / 2 && added + updated === 0

@@ -1,37 +1,23 @@
-import { writeCompany } from './companies.js'
-import { prepareCompany } from './company.js'
-import { prepareJob, writeJob } from './jobs.js'
+import type { Ids } from '../engine/ports.js'
+import { type PreparedCompany, prepareCompany } from './company.js'
+import { type PreparedJob, prepareJob } from './jobs.js'
 import type { Given, Kind } from './kind.js'
-import { writePerson } from './people.js'
+import { type NewPerson, newPerson } from './new-person.js'
 import { preparePerson } from './person.js'
-import { preparePost, writePost } from './posts.js'
-import type { Writing, Written } from './writing.js'
+import { type PreparedPost, preparePost } from './posts.js'
 
-/** Writes one record. It may still refuse with Unreadable, but only before it changes anything. */
-export type Write = (writing: Writing) => Written
-
-/** A record that was read and can be written. */
+/** A record of each kind, read completely and ready to be written: plain data. */
 export interface Prepared {
-  readonly line: number
-  readonly write: Write
+  readonly companies: PreparedCompany
+  readonly people: NewPerson
+  readonly jobs: PreparedJob
+  readonly posts: PreparedPost
 }
 
 /** Reads a given record of each kind, completely, before anything of it is written; refuses with Unreadable. */
-export const preparers: Readonly<Record<Kind, (given: Given) => Write>> = {
-  companies: (given) => {
-    const company = prepareCompany(given)
-    return (writing) => writeCompany(writing, company).written
-  },
-  people: (given) => {
-    const person = preparePerson(given)
-    return (writing) => writePerson(writing, person)
-  },
-  jobs: (given) => {
-    const job = prepareJob(given)
-    return (writing) => writeJob(writing, job)
-  },
-  posts: (given) => {
-    const post = preparePost(given)
-    return (writing) => writePost(writing, post)
-  },
+export const preparers: { readonly [K in Kind]: (given: Given, ids: Ids) => Prepared[K] } = {
+  companies: prepareCompany,
+  people: (given, ids) => newPerson(preparePerson(given), ids),
+  jobs: prepareJob,
+  posts: preparePost,
 }

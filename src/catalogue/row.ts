@@ -13,7 +13,7 @@ export interface Rows {
 }
 
 /** Rows that are handed on together, but for the last ones. */
-export const portion = 2_000
+export const rowsInPortion = 2_000
 
 /** Gathers rows into portions; those before an error are handed on before it is. */
 export async function* inPortions(batches: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
@@ -21,7 +21,7 @@ export async function* inPortions(batches: AsyncIterable<readonly Row[]>): Async
   try {
     for await (const batch of batches) {
       for (const row of batch) rows.push(row)
-      if (rows.length < portion) continue
+      if (rows.length < rowsInPortion) continue
       yield rows
       rows = []
     }

@@ -3,8 +3,6 @@
 /** The step of the schema behind the signals; `fill-signals.ts` fills its table and columns. */
 export const signals = `
 CREATE INDEX company_technologies_by_company ON company_technologies (company);
-CREATE INDEX companies_by_headcount
-  ON companies (headcount DESC, key, size, industry, country, region, city, industry_name);
 
 CREATE TABLE headcount_growth (
   company INTEGER NOT NULL REFERENCES companies (key),

@@ -75,15 +75,16 @@ async function asked(
   return { keys: rows.map(({ key }) => key), unknown: rows.length < slugs.length }
 }
 
+// The sign keeps an index from being asked for each user with each other value that it may have.
 const users = `SELECT company FROM company_technologies WHERE technology IN (SELECT value FROM json_each(?))`
 
 const usesAny = (technologies: readonly number[]): Condition => [
-  `key IN (${users})`,
+  `+key IN (${users})`,
   JSON.stringify(technologies),
 ]
 
 const usesAll = (technologies: readonly number[]): Condition => [
-  `key IN (${users} GROUP BY company HAVING count(*) = ?)`,
+  `+key IN (${users} GROUP BY company HAVING count(*) = ?)`,
   JSON.stringify(technologies),
   technologies.length,
 ]

@@ -1,6 +1,6 @@
 import type { Contact, FoundEmail, Provider } from '../engine/ports.js'
 import type { Driver } from '../storage/driver.js'
-import type { StoredPerson } from './people.js'
+import type { StoredPerson } from './person.js'
 import { matchPerson } from './person-match.js'
 import { personOf } from './person-record.js'
 import { phoneDetail } from './phone-details.js'

@@ -4,28 +4,28 @@ import { type Format, fieldsOf, fileOf, formatOf, isFormatKnown } from './output
 import { checkOutputName } from './output-name.js'
 import type { Invocation } from './shell.js'
 
-/** What the options of a batch command ask for. */
-export interface Choices {
+/** How the options of a command say that a file is to be read. */
+export interface InputChoices {
   /** Path of the input; `-` for stdin. */
   readonly file: string
   readonly map: readonly string[]
   readonly mapOnly: boolean
   readonly encoding: string | undefined
   readonly delimiter: string | undefined
-  readonly excel: boolean
   readonly raw: boolean
   readonly failOn: 'any' | 'none'
+}
+
+/** What the options of a batch command ask for. */
+export interface Choices extends InputChoices {
+  readonly excel: boolean
   readonly format: Exclude<Format, 'table' | 'ids'>
   /** Result columns to write; all when absent. */
   readonly fields: readonly string[] | undefined
 }
 
-/** Reads the options of a batch command; what does not go together is refused before anything is read. */
-export function choicesOf({ options, globals }: Invocation, streams: Streams): Choices {
-  if (options.dryRun)
-    throw new UsageError('--dry-run does not work with --csv yet.', 'Leave out --csv to see one request.')
-  if (options.idempotencyKey !== undefined)
-    throw new UsageError('--idempotency-key does not go with --csv: each paid row has a key of its own.')
+/** Reads the options about the file. */
+export function inputChoicesOf({ options }: Invocation): InputChoices {
   const text = (name: string) => (typeof options[name] === 'string' ? options[name] : undefined)
   return {
     file: text('csv') ?? '',
@@ -33,9 +33,23 @@ export function choicesOf({ options, globals }: Invocation, streams: Streams): C
     mapOnly: options.mapOnly === true,
     encoding: text('encoding'),
     delimiter: text('delimiter'),
-    excel: options.excel === true,
     raw: options.rawCsv === true,
     failOn: text('failOn') === 'none' ? 'none' : 'any',
+  }
+}
+
+/** Reads the options of a batch command; what does not go together is refused before anything is read. */
+export function choicesOf(invocation: Invocation, streams: Streams): Choices {
+  const { options, globals } = invocation
+  if (options.dryRun)
+    throw new UsageError('--dry-run does not work with --csv yet.', 'Leave out --csv to see one request.')
+  if (options.idempotencyKey !== undefined)
+    throw new UsageError('--idempotency-key does not go with --csv: each paid row has a key of its own.')
+  if (options.wait === false)
+    throw new UsageError('--no-wait does not go with --csv: each row is answered in the output.')
+  return {
+    ...inputChoicesOf(invocation),
+    excel: options.excel === true,
     format: options.mapOnly === true ? 'csv' : rowFormat(globals, streams),
     fields: fieldsOf(globals),
   }

@@ -7,14 +7,14 @@ import { nearest } from '../batch/nearest.js'
 import { openTable, spool, type Table } from '../batch/read.js'
 import { fileSink, type Sink, streamSink } from '../batch/sink.js'
 import { createWriter, type Writer } from '../batch/write.js'
-import type { Choices } from './batch-choices.js'
+import type { Choices, InputChoices } from './batch-choices.js'
 import type { Context, GlobalOptions } from './context.js'
 import { UsageError } from './exit.js'
 import { keepPartial } from './keep-partial.js'
 import { fileOf } from './output.js'
 
 /** Opens the input. A pipe can be read only once, so it is kept in the work folder to be checked first. */
-export async function openInput(context: Context, choices: Choices, folder: string): Promise<Table> {
+export async function openInput(context: Context, choices: InputChoices, folder: string): Promise<Table> {
   const { encoding, delimiter, raw } = choices
   const options = { encoding, delimiter, raw }
   if (choices.file !== '-') return openTable(resolve(context.streams.cwd, choices.file), options)

@@ -84,6 +84,8 @@ export interface Context {
    */
   admin(options?: GlobalOptions & { readonly create?: boolean }): Promise<Admin>
   catalogue(): Promise<Catalogue>
+  /** Whether the target is the engine of this machine, so that what it accepts can be done by this process. */
+  isLocal(options: GlobalOptions): boolean
   /** Who does what the local target accepts; it is stopped at the end. */
   worker(): Promise<Worker>
   settings(): Settings

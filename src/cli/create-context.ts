@@ -50,6 +50,8 @@ export function createContext(streams: Streams, world: World = {}): Context {
     },
     catalogue: local.catalogue,
     worker: local.worker,
+    isLocal: (options) =>
+      targetOf(options, streams.env, settings()).kind === 'local' && world.caller === undefined,
     caller: async (options) => {
       checkTarget(options)
       return world.caller ?? local.caller()

@@ -14,6 +14,7 @@ export const exits = {
   unreachable: 10,
   someFailed: 11,
   checkFailed: 13,
+  stillRunning: 14,
   interrupted: 130,
   terminated: 143,
 } as const

@@ -1,11 +1,13 @@
 import { Option } from 'commander'
 import type { Reply } from '../api/caller.js'
 import type { OperationId } from '../api/table.js'
+import type { Context } from './context.js'
 import { creditsView } from './credits-view.js'
 import { exits, Stop } from './exit.js'
 import { groups, whole } from './flags.js'
 import type { View } from './output.js'
 import { type Row, valueAt } from './records.js'
+import type { Invocation } from './shell.js'
 import { grouped } from './terminal.js'
 
 /** What a derived command has beyond its row of the table. */
@@ -15,6 +17,8 @@ export interface Extra {
   options?(): Option[]
   /** Judges a success after it was printed; throws when the command is to end badly all the same. */
   judge?(reply: Reply, options: Readonly<Record<string, unknown>>): void
+  /** Says on stderr what else there is to know after a success. */
+  after?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
 }
 
 const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
@@ -27,6 +31,7 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     ],
     judge: checkBalance,
   },
+  'searches.list': { after: tellHidden },
 }
 
 /** The extra of an operation. */
@@ -41,4 +46,13 @@ function checkBalance(reply: Reply, options: Readonly<Record<string, unknown>>):
     'Buy credits, or lower --min.',
     'below_minimum',
   )
+}
+
+/** Searches without an e-mail address or phone are not listed unless they are asked for. */
+async function tellHidden(context: Context, _: Reply, { options, globals }: Invocation): Promise<void> {
+  if (options.enriched === false || !context.isLocal(globals)) return
+  const { all, enriched } = await (await context.admin(globals)).countSearches()
+  const hidden = all - enriched
+  if (hidden > 0)
+    context.notify(`${grouped(hidden)} more, none of whose leads can be reached: --no-enriched`, globals)
 }

@@ -81,7 +81,8 @@ export function inputOf(
   return input
 }
 
-const attribute = (flag: string): string =>
+/** The name under which commander keeps an option. */
+export const attribute = (flag: string): string =>
   flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 function check({ flag, kind }: Field, value: unknown): void {

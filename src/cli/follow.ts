@@ -2,6 +2,7 @@ import type { Admin } from '../engine/admin.js'
 import type { AsyncJob } from '../engine/ports.js'
 import type { Worker } from '../engine/worker.js'
 import type { Context } from './context.js'
+import { aborted } from './interrupts.js'
 
 /** Accepted work as a command left it. */
 export interface Followed {
@@ -60,38 +61,3 @@ async function finish(
     await context.sleep(lookEveryMs, over).catch(() => {})
   }
 }
-
-/** A timer of Node takes no more, about 24 days. */
-const longestMs = 2_147_483_647
-
-/** Does work with a signal that is given at a signal of the system, or when the time is up; no time has no end. */
-export async function within<T>(
-  context: Context,
-  interrupted: AbortSignal,
-  seconds: number | undefined,
-  work: (over: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const [over, done] = [new AbortController(), new AbortController()]
-  const end = () => over.abort(interrupted.reason)
-  interrupted.addEventListener('abort', end)
-  if (interrupted.aborted) end()
-  if (seconds === 0) over.abort()
-  else if (seconds !== undefined)
-    context.sleep(Math.min(seconds * 1_000, longestMs), done.signal).then(
-      () => over.abort(),
-      () => {},
-    )
-  try {
-    return await work(over.signal)
-  } finally {
-    interrupted.removeEventListener('abort', end)
-    done.abort()
-  }
-}
-
-/** Resolves when a signal is given. */
-export const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((done) => {
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', () => done(), { once: true })
-  })

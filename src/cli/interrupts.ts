@@ -1,4 +1,4 @@
-import type { Streams } from './context.js'
+import type { Context, Streams } from './context.js'
 import { exits } from './exit.js'
 
 /** What ended long work from outside, and the exit code that says so. */
@@ -27,3 +27,40 @@ export function exitOfSignal(signal: AbortSignal): number | undefined {
   const name = signal.reason as unknown
   return signal.aborted && typeof name === 'string' ? signalExits[name as Signal] : undefined
 }
+
+/** A timer of Node takes no more, about 24 days. */
+const longestMs = 2_147_483_647
+
+/**
+ * Runs work that ends in order at a signal of the system, or when its seconds are over; without them it has no end.
+ * The signal of the system still counts for what the work leaves behind.
+ */
+export async function within<T>(
+  context: Context,
+  interrupted: AbortSignal,
+  seconds: number | undefined,
+  work: (over: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [over, done] = [new AbortController(), new AbortController()]
+  const end = () => over.abort(interrupted.reason)
+  interrupted.addEventListener('abort', end, { once: true })
+  if (interrupted.aborted) end()
+  if (seconds === 0) over.abort()
+  else if (seconds !== undefined)
+    context.sleep(Math.min(seconds * 1_000, longestMs), done.signal).then(
+      () => over.abort(),
+      () => {},
+    )
+  try {
+    return await work(over.signal)
+  } finally {
+    done.abort()
+  }
+}
+
+/** Resolves when a signal is given. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((done) => {
+    if (signal.aborted) done()
+    else signal.addEventListener('abort', () => done(), { once: true })
+  })

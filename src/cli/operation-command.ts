@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
-import { shapeOf } from '../api/shapes.js'
+import { type Shape, shapeOf } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
+import { askMissing } from './ask-fields.js'
 import { addBatchOptions } from './batch-options.js'
 import { hasPages } from './every-page.js'
 import { examples } from './examples.js'
@@ -8,9 +9,12 @@ import { extraOf } from './extras.js'
 import { limitsText, priceText } from './facts.js'
 import { type Field, fieldsOfSchema, optionsOf } from './fields.js'
 import { groups } from './flags.js'
+import { withOwnWebhook } from './own-webhook.js'
 import { pathParameters } from './request.js'
 import { gather, runOnce } from './run-once.js'
-import type { Shell } from './shell.js'
+import type { Invocation, Shell } from './shell.js'
+import { waitOptions } from './wait-options.js'
+import { fieldOfWords, placeOf, withWords } from './words-in-place.js'
 
 /** Makes the command of an operation; `siblings` are the rows that share its words, each with a flag of its own. */
 export async function operationCommand(
@@ -23,27 +27,65 @@ export async function operationCommand(
   const inPath = pathParameters(operation)
   const all = fieldsOfSchema(shape.input)
   const fields = all.filter((field) => !inPath.includes(field.name))
+  const inPlace = fieldOfWords(operation.id, fields)
   const command = shell.command(name, operation.summary)
   for (const field of all)
     if (inPath.includes(field.name)) command.argument(`<${field.name}>`, field.kind.description)
+  if (inPlace) command.argument(placeOf(inPlace), inPlace.kind.description)
   const own = [...flagOptions(operation, siblings), ...requestOptions(operation)]
-  for (const option of [...fieldOptions(fields), ...own, ...(extraOf(operation.id).options?.() ?? [])])
+  for (const option of [
+    ...fieldOptions(operation, fields),
+    ...own,
+    ...(extraOf(operation.id).options?.() ?? []),
+  ])
     command.addOption(option)
   if (hasPages(shape))
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
-  if (operation.batch) addBatchOptions(command)
+  if (operation.batch) addBatchOptions(command, operation.batch)
   command.addHelpText('after', () => helpAfter(operation))
-  return shell.action(command, async (invocation) => {
-    const input = await gather(shell.context, operation, shape, fields, invocation)
-    if (invocation.options.csv === undefined) return runOnce(shell, operation, shape, input, invocation)
-    const { batch } = await import('./commands/batch.js')
-    return batch(shell, operation, shape, input, invocation)
+  return shell.action(command, (given) => {
+    const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
+    return run(shell, operation, shape, fields, { ...given, options })
   })
 }
 
+async function run(
+  shell: Shell,
+  operation: Operation,
+  shape: Shape,
+  fields: readonly Field[],
+  invocation: Invocation,
+): Promise<number> {
+  const { context } = shell
+  const given = await gather(context, operation, shape, fields, invocation)
+  if (invocation.options.csv !== undefined) {
+    const { fromCsv } = await import('./commands/from-csv.js')
+    return fromCsv(shell, operation, shape, given, invocation)
+  }
+  const isOurs = operation.starts !== undefined && context.isLocal(invocation.globals)
+  const known = isOurs ? withOwnWebhook(shape, given) : given
+  const input = await askMissing(context, shape, fields, known, invocation.globals)
+  if (operation.starts === undefined) return runOnce(shell, operation, shape, input, invocation)
+  const { runStarting } = await import('./run-starting.js')
+  return runStarting(shell, operation, shape, input, invocation)
+}
+
 /** What must be given comes first; otherwise the order is the schema's. */
-const fieldOptions = (fields: readonly Field[]): Option[] =>
-  [...fields].sort((a, b) => Number(b.kind.required) - Number(a.kind.required)).flatMap(optionsOf)
+const fieldOptions = (operation: Operation, fields: readonly Field[]): Option[] =>
+  fields
+    .map((field) => (operation.starts && field.name === 'webhook_url' ? ownedWebhook(field) : field))
+    .sort((a, b) => Number(b.kind.required) - Number(a.kind.required))
+    .flatMap(optionsOf)
+
+/** Nobody needs an address for what this command takes itself. */
+const ownedWebhook = (field: Field): Field => ({
+  ...field,
+  kind: {
+    ...field.kind,
+    required: false,
+    description: `${field.kind.description}; without it, this command waits for the result itself`,
+  },
+})
 
 function flagOptions(operation: Operation, siblings: readonly Operation[]): Option[] {
   return [operation, ...siblings].flatMap((row) =>
@@ -58,6 +100,7 @@ function requestOptions(operation: Operation): Option[] {
     new Option('--dry-run', 'print the request and its price, send nothing'),
     // Elsewhere the key is taken and ignored, as the API does.
     key.hideHelp(!operation.idempotent),
+    ...(operation.starts ? waitOptions() : []),
   ]
   return options.map((option) => option.helpGroup(groups.request))
 }

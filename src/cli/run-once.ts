@@ -5,7 +5,7 @@ import type { Shape } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
 import { callOnce, exitOfRefusal } from './call.js'
 import { complain, isJson } from './complain.js'
-import type { Context } from './context.js'
+import type { Context, GlobalOptions } from './context.js'
 import { everyPage } from './every-page.js'
 import { exits, reportOfAnswer, UsageError } from './exit.js'
 import { extraOf } from './extras.js'
@@ -58,19 +58,16 @@ export async function runOnce(
 }
 
 /** Asks, and prints a success; its place is opened first, so that no paid answer finds its door shut. */
-async function answered(
+export async function answered(
   context: Context,
   operation: Operation,
   input: Input,
-  { globals, options }: Invocation,
+  invocation: Invocation,
 ): Promise<Reply> {
+  const { globals } = invocation
   const sink = await openSink(context, fileOf(globals), globals)
   try {
-    const idempotencyKey = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
-    const caller = await context.caller(globals)
-    const ask = (fields: Input) =>
-      callOnce(context, caller, operation, fields, { ...globals, idempotencyKey })
-    const reply = options.all === true ? await everyPage(ask, input) : await ask(input)
+    const reply = await asked(context, operation, input, invocation)
     if (isOk(reply)) await printTo(sink, context, reply.body, globals, viewOf(operation))
     else await sink.discard()
     return reply
@@ -80,13 +77,26 @@ async function answered(
   }
 }
 
+/** Asks, and answers what came back; with `--all` of every page. */
+export async function asked(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  { globals, options }: Invocation,
+): Promise<Reply> {
+  const idempotencyKey = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
+  const caller = await context.caller(globals)
+  const ask = (fields: Input) => callOnce(context, caller, operation, fields, { ...globals, idempotencyKey })
+  return options.all === true ? everyPage(ask, input) : ask(input)
+}
+
 function viewOf(operation: Operation): View {
   const { layout } = extraOf(operation.id)
   return { columns: operation.columns, ...(layout ? { layout } : {}) }
 }
 
-/** A failed answer: its body where the output is JSON, and what it means on stderr. */
-async function refuse(
+/** Tells of a failed answer: its body where the output is JSON, and what it means on stderr. Answers the exit code. */
+export async function refuse(
   shell: Shell,
   operation: Operation,
   reply: Reply,
@@ -98,19 +108,29 @@ async function refuse(
   return complain(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
 }
 
-/** What a success means beside its body. */
-async function judge(
+/** What a success means beside its body; answers the exit code. */
+export async function judge(
   context: Context,
   operation: Operation,
   reply: Reply,
-  { globals, options }: Invocation,
+  invocation: Invocation,
 ): Promise<number> {
-  if (resolvesNothing(operation, reply.body)) {
-    const said = { error: 'Nothing was found.', code: null, hint: 'Nothing was charged.' }
-    return complain(context, { ...said, status: reply.status, exit_code: exits.notFound }, globals)
-  }
+  const { globals } = invocation
+  if (resolvesNothing(operation, reply.body)) return sayNothingFound(context, globals, reply.status)
   if (reply.credits > 0 && context.streams.stdout.isTTY)
     context.notify(`Charged ${credited(reply.credits)}.`, globals)
-  extraOf(operation.id).judge?.(reply, options)
+  const { judge: check, after } = extraOf(operation.id)
+  check?.(reply, invocation.options)
+  await after?.(context, reply, invocation)
   return exits.ok
+}
+
+/** Tells that a lookup resolved nothing; answers its exit code. */
+export function sayNothingFound(
+  context: Context,
+  globals: GlobalOptions,
+  status: number | null = null,
+): Promise<number> {
+  const said = { error: 'Nothing was found.', code: null, hint: 'Nothing was charged.' }
+  return complain(context, { ...said, status, exit_code: exits.notFound }, globals)
 }

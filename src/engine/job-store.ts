@@ -27,6 +27,24 @@ export interface DeliveryFilter {
   readonly state?: Delivery['state']
 }
 
+/** Until when work belongs to whoever takes it up now, unless a sign of life comes; real time. */
+export interface Lease {
+  readonly realNow: number
+  readonly leaseUntil: number
+}
+
+/** Which deliveries may be attempted. */
+export interface DueDeliveries extends Lease {
+  /** Engine time. First attempts that were allowed are due whatever it says. */
+  readonly now: number
+  /** Engine time that no pause reaches: what is due behind it was noted before the clock went back, and is due now. */
+  readonly farthest: number
+  /** Urls that take no more attempts for now. */
+  readonly busy: readonly string[]
+  /** Only first attempts of this job. */
+  readonly jobId?: string
+}
+
 /** Secrets that sign what a workspace delivers, newest first: after a rotation the old one lives on for a day. */
 export interface SigningSecret {
   readonly secret: string
@@ -49,8 +67,8 @@ export interface JobReads {
   countJobs(workspaceId: string, filter: JobFilter): Awaitable<number>
   /** Jobs that are not final, by state. */
   countUnfinished(workspaceId: string): Awaitable<{ readonly queued: number; readonly running: number }>
-  /** Whether a job is queued, or running without a sign of life at a moment of real time. */
-  isJobDue(realNow: number): Awaitable<boolean>
+  /** Whether a job is queued, or running without a sign of life. */
+  isJobDue(lease: Lease): Awaitable<boolean>
   /** Credits that a job held when it was accepted; nothing when it held none. */
   heldFor(workspaceId: string, jobId: string): Awaitable<number | undefined>
   /** Credits that a member's jobs hold. */
@@ -72,11 +90,10 @@ export interface JobReads {
   listedAccounts(listId: string): Awaitable<readonly string[]>
   delivery(workspaceId: string, id: string): Awaitable<Delivery | undefined>
   deliveries(workspaceId: string, filter: DeliveryFilter, limit: number): Awaitable<readonly Delivery[]>
-  /** The last number among a job's deliveries, and whether one of them still waits for its first attempt. */
+  /** The last number among a job's deliveries, and whether the first attempt of one of them is due or being made. */
   deliveryQueue(jobId: string): Awaitable<{ readonly last: number; readonly open: boolean }>
   countDeliveries(workspaceId: string): Awaitable<Readonly<Record<Delivery['state'], number>>>
-  /** When the next delivery is due, engine time; nothing when none is pending. */
-  nextDue(): Awaitable<number | undefined>
+  isDeliveryDue(due: DueDeliveries): Awaitable<boolean>
   signingSecrets(workspaceId: string): Awaitable<readonly SigningSecret[]>
 }
 
@@ -85,14 +102,11 @@ export interface JobWrites {
   addJob(job: AsyncJob): Awaitable<void>
   /**
    * Takes up the oldest job that is queued or whose lease has run out, or the one named; nothing when there is none.
-   * Nobody else gets it while the lease lasts.
+   * Nobody else gets it while the lease lasts; one that lasts longer than any is from before the clock went back.
    */
-  claimJob(claim: {
-    readonly token: string
-    readonly realNow: number
-    readonly leaseUntil: number
-    readonly id?: string
-  }): Awaitable<AsyncJob | undefined>
+  claimJob(
+    claim: Lease & { readonly token: string; readonly id?: string },
+  ): Awaitable<AsyncJob | undefined>
   /** The job as it is now, if this token still has it. */
   lockJob(id: string, token: string): Awaitable<AsyncJob | undefined>
   renewJob(id: string, token: string, leaseUntil: number): Awaitable<boolean>
@@ -103,20 +117,15 @@ export interface JobWrites {
   changeList(id: string, change: Pick<CompanyList, 'status' | 'updatedAt'>): Awaitable<void>
   setListed(listId: string, ordinal: number, accountId: string | null): Awaitable<void>
   addDeliveries(deliveries: readonly Delivery[]): Awaitable<void>
-  /** Takes up the delivery that has been due for longest, of no url that is busy, and of one job alone if it is named. */
-  claimDelivery(claim: {
-    readonly token: string
-    readonly now: number
-    readonly realNow: number
-    readonly leaseUntil: number
-    readonly busy: readonly string[]
-    readonly jobId?: string
-  }): Awaitable<Delivery | undefined>
-  /** Lets the first attempt of a job's next delivery be made. */
+  /** Takes up the delivery that has been due for longest. */
+  claimDelivery(claim: DueDeliveries & { readonly token: string }): Awaitable<Delivery | undefined>
+  /** Takes up deliveries of a job that wait behind the one whose first attempt this token makes, in order. */
+  claimWaiting(jobId: string, token: string, limit: number): Awaitable<readonly Delivery[]>
+  /** Lets the first attempt of a job's next delivery be made, unless that of another one is due or being made. */
   releaseNext(jobId: string, dueAt: number): Awaitable<void>
   /** Ends the claim; answers whether it was still held by this token. */
   changeDelivery(id: string, token: string, change: DeliveryChange): Awaitable<boolean>
-  /** Makes deliveries due again, from their first attempt on; answers how many. */
+  /** Makes deliveries that ended due again, each job's one after the other, from their first attempt on; answers how many. */
   replayDeliveries(workspaceId: string, ids: readonly string[], dueAt: number): Awaitable<number>
   setSigningSecrets(workspaceId: string, secrets: readonly SigningSecret[]): Awaitable<void>
 }

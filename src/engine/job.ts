@@ -59,7 +59,7 @@ export interface AsyncJob {
   readonly token: string | null
   /** Real time until which a running job is believed alive. */
   readonly leaseUntil: number
-  /** How often it was taken up. */
+  /** How often it was taken up since it last got on. */
   readonly attempts: number
 }
 
@@ -78,6 +78,7 @@ export type JobChange = Partial<
     | 'spent'
     | 'error'
     | 'finishedAt'
+    | 'attempts'
   >
 >
 

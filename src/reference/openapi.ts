@@ -3,7 +3,9 @@ import { isLimited, isPriced } from '../api/operation.js'
 import { type Shape, shapeOf } from '../api/shapes.js'
 import { areaOf, type Operation, operations } from '../api/table.js'
 import { errorResponses, errorSchemas, errorsOf, headers, headersNamed, rateHeaders } from './answers.js'
+import { examples } from './examples.js'
 import { jsonSchema, type Schema, type Schemas, schemas } from './schemas.js'
+import { eventBodies, webhookParameters, webhooks } from './webhooks.js'
 import { priceWords, quotaWords, rateWords } from './words.js'
 
 /** What a document is made for. */
@@ -27,6 +29,7 @@ const areas: Readonly<Record<string, string>> = {
   locations: 'Location ids',
   credits: 'Credits and quotas',
   account: 'The account behind the key',
+  webhooks: 'What is delivered to the address that a request gave',
 }
 
 /** The whole API as an OpenAPI 3.1 document, made from the operation table and the schemas. */
@@ -41,11 +44,12 @@ export async function openapi(options: OpenapiOptions): Promise<object> {
     security: [{ apiKey: [] }],
     tags: Object.entries(areas).map(([name, description]) => ({ name, description })),
     paths: paths(shapes, known),
+    webhooks: webhooks(known),
     components: {
       securitySchemes: {
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'A key of a user' },
       },
-      parameters: { IdempotencyKey: idempotencyKey },
+      parameters: { IdempotencyKey: idempotencyKey, ...webhookParameters },
       headers,
       responses: errorResponses(),
       schemas: { ...errorSchemas, ...known.all() },
@@ -79,7 +83,9 @@ function bodies(rows: readonly Row[]): [name: string, schema: Schema][] {
       : []),
     [bodyName(operation, 'Reply'), jsonSchema(shape.output)],
   ])
-  return all.sort(([, a], [, b]) => JSON.stringify(a).length - JSON.stringify(b).length)
+  return [...all, ...eventBodies()].sort(
+    ([, a], [, b]) => JSON.stringify(a).length - JSON.stringify(b).length,
+  )
 }
 
 const bodyName = ({ id }: Operation, kind: 'Request' | 'Reply'): string =>
@@ -109,7 +115,7 @@ function describe(operation: Operation, shape: Shape, known: Schemas): Schema {
     'x-rate': operation.rate,
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(operation.method === 'POST'
-      ? { requestBody: { required: true, content: json(known.place(input)) } }
+      ? { requestBody: { required: true, content: json(known.place(input), examples[operation.id].request) } }
       : {}),
     responses: {
       [operation.ok]: success(operation, known.place(jsonSchema(shape.output))),
@@ -118,7 +124,7 @@ function describe(operation: Operation, shape: Shape, known: Schemas): Schema {
   }
 }
 
-const json = (schema: Schema): Schema => ({ 'application/json': { schema } })
+const json = (schema: Schema, example: unknown): Schema => ({ 'application/json': { schema, example } })
 
 function descriptionOf(operation: Operation): string {
   const aliases = Object.entries(aliasesOf(operation.id))
@@ -140,7 +146,7 @@ function success(operation: Operation, schema: Schema): Schema {
   return {
     description: operation.starts ? 'Accepted; results are delivered later' : 'Success',
     ...(names.length > 0 ? { headers: headersNamed(...names) } : {}),
-    content: json(schema),
+    content: json(schema, examples[operation.id].reply),
   }
 }
 
@@ -151,9 +157,9 @@ function parametersOf(operation: Operation, input: Schema): Schema[] {
     const inPath = operation.path.includes(`{${name}}`)
     if (operation.method === 'POST' && !inPath) return []
     const { description, ...schema } = field
-    return [
-      { name, in: inPath ? 'path' : 'query', required: inPath || required.has(name), description, schema },
-    ]
+    const place = { name, in: inPath ? 'path' : 'query', required: inPath || required.has(name) }
+    const example = examples[operation.id].request[name]
+    return [{ ...place, description, schema, ...(example === undefined ? {} : { example }) }]
   })
   return operation.idempotent ? [...fields, { $ref: '#/components/parameters/IdempotencyKey' }] : fields
 }

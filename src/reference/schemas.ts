@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import * as record from '../api/records.js'
+import { similarity, technologiesFound } from '../api/signals.js'
 
 /** A JSON Schema, or a reference to one. */
 export type Schema = { readonly [key: string]: unknown }
@@ -23,6 +24,8 @@ const records = {
   LeadPreview: record.leadPreview,
   Job: record.jobRecord,
   ContactResult: record.contactResult,
+  TechnologiesFound: technologiesFound,
+  Similarity: similarity,
   List: record.listRecord,
   Pagination: record.pagination,
 } as const
@@ -101,7 +104,7 @@ function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema 
       if (key === 'properties' && isSchema(value)) return [key, mapValues(value, change)]
       if (key === 'items' || key === 'additionalProperties')
         return [key, isSchema(value) ? change(value) : value]
-      if (key === 'anyOf' && Array.isArray(value)) return [key, value.map(change)]
+      if ((key === 'anyOf' || key === 'allOf') && Array.isArray(value)) return [key, value.map(change)]
       return [key, value]
     }),
   )

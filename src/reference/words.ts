@@ -1,3 +1,4 @@
+import type { EventName } from '../api/events.js'
 import type { Rate } from '../api/operation.js'
 import type { Operation } from '../api/table.js'
 
@@ -22,3 +23,12 @@ function oneRate({ plan, own }: Rate): string {
   const parts = [...(own ? [`${own[0]} per ${own[1]}`] : []), ...(plan ? ['plan'] : [])]
   return parts.length === 0 ? 'none' : parts.join(' and ')
 }
+
+const phases: Readonly<Record<string, string>> = {
+  record: 'A record was found; only with streaming: true',
+  completed: 'The work is done',
+  failed: 'The work could not be done',
+}
+
+/** What an event tells, in words. */
+export const eventWords = (name: EventName): string => phases[name.split('.')[1] ?? ''] ?? ''

@@ -1,20 +1,44 @@
-import type { Delivery, JobReads, JobWrites, SigningSecret } from '../engine/ports.js'
+import type { Delivery, DueDeliveries, JobReads, JobWrites, SigningSecret } from '../engine/ports.js'
 import type { Connection, Value } from './driver.js'
+import { freeAt, freeSql } from './lease.js'
 import { changeOf, deliveryColumns, fromRow, insertOf, type Row, selectList } from './rows.js'
 
 const columns = selectList(deliveryColumns)
 const insert = insertOf('deliveries', deliveryColumns)
 const deliveryOf = (row: Row): Delivery => fromRow<Delivery>(deliveryColumns, row)
 
-const dueSql = `
-  SELECT id FROM deliveries
-  WHERE state = 'pending' AND due_at <= ? AND lease_until <= ? AND (? IS NULL OR job_id = ?)
-    AND url NOT IN (SELECT value FROM json_each(?))
-  ORDER BY due_at LIMIT 1`
-const claimSql = `
-  UPDATE deliveries SET token = ?, lease_until = ? WHERE id = (${dueSql}) RETURNING ${columns}`
-const nextSql = `
-  SELECT id FROM deliveries WHERE job_id = ? AND state = 'pending' AND due_at IS NULL ORDER BY seq LIMIT 1`
+const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))`
+const pending = `SELECT id FROM deliveries WHERE state = 'pending' AND due_at IS NOT NULL AND ${attemptable}`
+const first = `${pending} AND attempts = 0`
+/** What is due; else what only seems not to be, because the clock went back. */
+const dueSql = `coalesce(
+  (${pending} AND due_at <= ? ORDER BY due_at LIMIT 1),
+  (${first} AND due_at > ? LIMIT 1),
+  (${pending} AND due_at > ? ORDER BY due_at DESC LIMIT 1))`
+const firstOfJobSql = `(${first} AND job_id = ? LIMIT 1)`
+const claimed = (id: string) =>
+  `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${columns}`
+const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
+const claimWaitingSql = `
+  UPDATE deliveries SET token = ? WHERE id IN (
+    SELECT id FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?) RETURNING ${columns}`
+const openSql = `
+  SELECT 1 FROM deliveries WHERE job_id = ? AND state = 'pending' AND attempts = 0 AND due_at IS NOT NULL`
+const releaseSql = `
+  UPDATE deliveries SET due_at = ?
+  WHERE id = (SELECT id FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT 1)
+    AND NOT EXISTS (${openSql})`
+const replaySql = `
+  UPDATE deliveries
+  SET state = 'pending', attempts = 0, due_at = NULL, status = NULL, error = NULL, finished_at = NULL
+  WHERE workspace_id = ? AND id = ? AND state <> 'pending' RETURNING job_id AS job`
+
+/** Which delivery is due, as SQL, with its values. */
+function dueOf({ now, farthest, busy, jobId, ...lease }: DueDeliveries): { sql: string; values: Value[] } {
+  const attempt = [...freeAt(lease), JSON.stringify(busy)]
+  if (jobId !== undefined) return { sql: firstOfJobSql, values: [...attempt, jobId] }
+  return { sql: dueSql, values: [...attempt, now, ...attempt, now, ...attempt, farthest] }
+}
 
 /** Questions about deliveries, and what signs them. */
 export function deliveryReads(connection: Connection) {
@@ -33,7 +57,7 @@ export function deliveryReads(connection: Connection) {
     },
     deliveryQueue: async (jobId) => {
       const sql = `SELECT (SELECT coalesce(max(seq), 0) FROM deliveries WHERE job_id = ?) AS last,
-        EXISTS (SELECT 1 FROM deliveries WHERE job_id = ? AND state = 'pending' AND attempts = 0) AS open`
+        EXISTS (${openSql}) AS open`
       const row = await connection.get<{ last: number; open: number }>(sql, jobId, jobId)
       return { last: Number(row?.last ?? 0), open: Number(row?.open ?? 0) === 1 }
     },
@@ -44,9 +68,9 @@ export function deliveryReads(connection: Connection) {
       for (const { state, total } of rows) counted[state] = Number(total)
       return counted
     },
-    nextDue: async () => {
-      const sql = "SELECT min(due_at) AS due FROM deliveries WHERE state = 'pending'"
-      return (await connection.get<{ due: number | null }>(sql))?.due ?? undefined
+    isDeliveryDue: async (due) => {
+      const { sql, values } = dueOf(due)
+      return (await connection.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
     },
     signingSecrets: (workspaceId) =>
       connection.all<SigningSecret>(
@@ -62,13 +86,17 @@ export function deliveryWrites(connection: Connection) {
     addDeliveries: async (deliveries) => {
       for (const delivery of deliveries) await connection.run(insert.sql, ...insert.values(delivery))
     },
-    claimDelivery: async ({ token, now, realNow, leaseUntil, busy, jobId = null }) => {
-      const values = [token, leaseUntil, now, realNow, jobId, jobId, JSON.stringify(busy)]
-      const row = await connection.get<Row>(claimSql, ...values)
+    claimDelivery: async ({ token, ...due }) => {
+      const { sql, values } = dueOf(due)
+      const row = await connection.get<Row>(claimed(sql), token, due.leaseUntil, ...values)
       return row && deliveryOf(row)
     },
+    claimWaiting: async (jobId, token, limit) => {
+      const rows = await connection.all<Row>(claimWaitingSql, token, jobId, limit)
+      return rows.map(deliveryOf).sort((one, other) => one.seq - other.seq)
+    },
     releaseNext: async (jobId, dueAt) => {
-      await connection.run(`UPDATE deliveries SET due_at = ? WHERE id = (${nextSql})`, dueAt, jobId)
+      await connection.run(releaseSql, dueAt, jobId, jobId)
     },
     changeDelivery: async (id, token, change) => {
       const changed = changeOf<Delivery>(deliveryColumns, { ...change, leaseUntil: 0 })
@@ -77,12 +105,13 @@ export function deliveryWrites(connection: Connection) {
       return (await connection.run(sql, ...changed.values, id, token)) > 0
     },
     replayDeliveries: async (workspaceId, ids, dueAt) => {
-      const sql = `UPDATE deliveries
-        SET state = 'pending', attempts = 0, due_at = ?, status = NULL, error = NULL, finished_at = NULL
-        WHERE workspace_id = ? AND id = ? AND state <> 'pending'`
-      let replayed = 0
-      for (const id of ids) replayed += await connection.run(sql, dueAt, workspaceId, id)
-      return replayed
+      const jobs: string[] = []
+      for (const id of ids) {
+        const row = await connection.get<{ job: string }>(replaySql, workspaceId, id)
+        if (row) jobs.push(row.job)
+      }
+      for (const jobId of new Set(jobs)) await connection.run(releaseSql, dueAt, jobId, jobId)
+      return jobs.length
     },
     setSigningSecrets: async (workspaceId, secrets) => {
       await connection.run('DELETE FROM signing_secrets WHERE workspace_id = ?', workspaceId)

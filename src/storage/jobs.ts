@@ -8,6 +8,7 @@ import type {
   JobWrites,
 } from '../engine/ports.js'
 import type { Connection, Value } from './driver.js'
+import { freeAt, freeSql } from './lease.js'
 import {
   changeOf,
   enrichmentColumns,
@@ -28,7 +29,7 @@ const enrichmentOf = (row: Row): Enrichment => fromRow<Enrichment>(enrichmentCol
 
 const dueSql = `
   SELECT id FROM jobs
-  WHERE state IN ('queued', 'running') AND lease_until <= ? AND (? IS NULL OR id = ?)
+  WHERE state IN ('queued', 'running') AND ${freeSql} AND (? IS NULL OR id = ?)
   ORDER BY created_at, id LIMIT 1`
 const claimSql = `
   UPDATE jobs SET state = 'running', token = ?, lease_until = ?, attempts = attempts + 1
@@ -68,7 +69,7 @@ export function jobReads(connection: Connection) {
       const inState = (state: JobState) => Number(rows.find((row) => row.state === state)?.jobs ?? 0)
       return { queued: inState('queued'), running: inState('running') }
     },
-    isJobDue: async (realNow) => (await connection.get(dueSql, realNow, null, null)) !== undefined,
+    isJobDue: async (lease) => (await connection.get(dueSql, ...freeAt(lease), null, null)) !== undefined,
     heldFor: async (workspaceId, jobId) =>
       (await connection.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount,
     heldBy: async (memberId) =>
@@ -113,8 +114,9 @@ export function jobWrites(connection: Connection) {
     addJob: async (job) => {
       await connection.run(jobInsert.sql, ...jobInsert.values(job))
     },
-    claimJob: async ({ token, realNow, leaseUntil, id = null }) => {
-      const row = await connection.get<Row>(claimSql, token, leaseUntil, realNow, id, id)
+    claimJob: async ({ token, id = null, ...lease }) => {
+      const values = [token, lease.leaseUntil, ...freeAt(lease), id, id]
+      const row = await connection.get<Row>(claimSql, ...values)
       return row && jobOf(row)
     },
     lockJob: async (id, token) => {

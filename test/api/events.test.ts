@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { eventBody, eventNames, eventOf, events } from '../../src/api/events.js'
+import { accountRecord } from '../../src/api/records.js'
 import { type OperationId, operations } from '../../src/api/table.js'
 
 const fieldsOf = (name: (typeof names)[number]) => Object.keys(eventBody(name).shape)
@@ -73,10 +74,33 @@ describe('events', () => {
     ['list_import.completed', ['list']],
     ['list_import.failed', ['list', 'error']],
     ['hiring_import.record', ['ordinal', 'account', 'jobs']],
-    ['stack_import.record', ['ordinal', 'account']],
+    ['hiring_import.completed', ['accounts', 'total', 'truncated', 'part', 'parts']],
+    ['stack_import.record', ['ordinal', 'account', 'technologies_found']],
+    ['growth_import.record', ['ordinal', 'account']],
+    ['lookalike_import.record', ['ordinal', 'account', 'similarity']],
     ['contact_enrichment.failed', ['error']],
   ] as const)('%s carries %j', (name, carried) => {
     expect(fieldsOf(name)).toEqual([...common, ...carried])
+  })
+
+  it.each([
+    ['account_import', []],
+    ['hiring_import', ['jobs']],
+    ['stack_import', ['technologies_found']],
+    ['growth_import', []],
+    ['lookalike_import', ['similarity']],
+  ] as const)('%s.completed has companies with their ordinal and %j among their fields', (kind, found) => {
+    const schema = z.toJSONSchema(eventBody(`${kind}.completed`)) as unknown as {
+      properties: { accounts: { items: { allOf: { properties: object }[] } } }
+    }
+    const [account, more] = schema.properties.accounts.items.allOf
+    expect(Object.keys(account?.properties ?? {})).toEqual(Object.keys(accountRecord().shape))
+    expect(Object.keys(more?.properties ?? {})).toEqual(['ordinal', ...found])
+  })
+
+  it('lead_search.completed has leads with their ordinal', () => {
+    const text = JSON.stringify(z.toJSONSchema(eventBody('lead_search.completed')))
+    expect(text).toContain('"required":["lead","company","ordinal"]')
   })
 
   it('of contacts carry the result', () => {

@@ -11,11 +11,7 @@ type Tree =
   | { readonly or: readonly Tree[] }
 
 const vocabulary = ['ada', 'Bob', 'CEO', 'Zürich', 'café', 'data', '42']
-const plain = (text: string): string =>
-  text
-    .toLowerCase()
-    .normalize('NFD')
-    .replace(/\p{M}/gu, '')
+const plain = (text: string): string => text.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '')
 
 const words = fc.array(fc.constantFrom(...vocabulary), { minLength: 1, maxLength: 3 })
 const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
@@ -87,7 +83,24 @@ describe('a keyword', () => {
   })
 
   it('never asks what the database cannot read, whatever is written', () => {
-    const piece = fc.constantFrom('AND', 'OR', 'NOT', '(', ')', '"', '“', 'a', 'b', '-', '*', ':', '^', '{', '+', 'NEAR')
+    const piece = fc.constantFrom(
+      'AND',
+      'OR',
+      'NOT',
+      '(',
+      ')',
+      '"',
+      '“',
+      'a',
+      'b',
+      '-',
+      '*',
+      ':',
+      '^',
+      '{',
+      '+',
+      'NEAR',
+    )
     fc.assert(
       fc.property(fc.array(fc.oneof(piece, fc.string()), { maxLength: 30 }), (pieces) => {
         const keyword = pieces.join(' ')

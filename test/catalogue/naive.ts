@@ -16,7 +16,10 @@ const words = (text: unknown): string =>
 const holds = (text: unknown, phrase: string): boolean => words(text).includes(words(phrase))
 const holdsOne = (text: unknown, phrases: readonly string[]): boolean =>
   phrases.some((phrase) => holds(text, phrase))
-const bare = (name: unknown): string => words(name).trim().replace(/ (sarl|ltd|co|and co)$/, '')
+const bare = (name: unknown): string =>
+  words(name)
+    .trim()
+    .replace(/ (sarl|ltd|co|and co)$/, '')
 const sameName = (name: unknown, asked: string): boolean => name !== undefined && bare(name) === bare(asked)
 
 function isAt(place: Given, id: string): boolean {
@@ -25,7 +28,11 @@ function isAt(place: Given, id: string): boolean {
 }
 const isAtOne = (place: Given, ids: readonly string[]): boolean => ids.some((id) => isAt(place, id))
 
-const names: Readonly<Record<string, string>> = { 96: 'software development', 43: 'financial services', 4: 'automotive' }
+const names: Readonly<Record<string, string>> = {
+  96: 'software development',
+  43: 'financial services',
+  4: 'automotive',
+}
 const industryOf = (company: Given): string => bare(company.industry ?? names[String(company.industry_id)])
 const isOfIndustry = (company: Given, asked: string): boolean =>
   industryOf(company) !== '' && industryOf(company) === bare(names[asked] ?? asked)
@@ -107,9 +114,7 @@ function textsMatch(person: Given, filters: PeopleFilters): boolean {
     (past_titles === undefined || past(past_titles)) &&
     !past(filters.excluded_past_titles ?? []) &&
     (filters.past_companies?.some((asked) =>
-      pastOf(person).some(
-        (post) => sameName(post.company_name, asked) || post.company_network_id === asked,
-      ),
+      pastOf(person).some((post) => sameName(post.company_name, asked) || post.company_network_id === asked),
     ) ??
       true)
   )

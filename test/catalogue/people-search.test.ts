@@ -20,7 +20,8 @@ async function filled({ companies, people }: Population): Promise<Catalogue> {
 /** Filters in which accounts stand by their ids. */
 async function withIds(catalogue: Catalogue, filters: PeopleFilters): Promise<PeopleFilters> {
   const idsOf = async (domains: readonly string[] | undefined) =>
-    domains && (await Promise.all(domains.map(async (domain) => (await catalogue.company({ domain }))?.id ?? '')))
+    domains &&
+    (await Promise.all(domains.map(async (domain) => (await catalogue.company({ domain }))?.id ?? '')))
   const [included_accounts, excluded_accounts] = [
     await idsOf(filters.included_accounts),
     await idsOf(filters.excluded_accounts),

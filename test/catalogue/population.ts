@@ -29,11 +29,17 @@ const employers = ['Acme', 'Acme SARL', 'Nord Sûr', 'Other & Co']
 
 const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined })
 const of = <T>(...values: readonly T[]) => fc.constantFrom(...values)
-const titles = fc
-  .array(of(...titleWords), { minLength: 1, maxLength: 3 })
-  .map((words) => words.join(' '))
+const titles = fc.array(of(...titleWords), { minLength: 1, maxLength: 3 }).map((words) => words.join(' '))
 const lists = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 2 })
-const days = of('2026-03-10', '2026-03-11', '2025-03-10', '2025-03-11', '2023-03-10', '2012-02-29', '2027-01-01')
+const days = of(
+  '2026-03-10',
+  '2026-03-11',
+  '2025-03-10',
+  '2025-03-11',
+  '2023-03-10',
+  '2012-02-29',
+  '2027-01-01',
+)
 
 const company = fc.record({
   name: maybe(of(...employers)),
@@ -64,7 +70,11 @@ const person = fc.record({
   months_in_company: maybe(of(0, 11)),
   past_positions: maybe(
     fc.array(
-      fc.record({ title: maybe(titles), company_name: maybe(of(...employers)), company_network_id: maybe(of('1', '2')) }),
+      fc.record({
+        title: maybe(titles),
+        company_name: maybe(of(...employers)),
+        company_network_id: maybe(of('1', '2')),
+      }),
       { maxLength: 2 },
     ),
   ),
@@ -73,7 +83,10 @@ const person = fc.record({
 
 /** Companies from `c0.example` and people from `p0`; of the latter some name a company that is not there, some none. */
 export const population: fc.Arbitrary<Population> = fc
-  .tuple(fc.array(company, { minLength: 6, maxLength: 6 }), fc.array(person, { minLength: 30, maxLength: 30 }))
+  .tuple(
+    fc.array(company, { minLength: 6, maxLength: 6 }),
+    fc.array(person, { minLength: 30, maxLength: 30 }),
+  )
   .map(([companies, people]) => ({
     companies: companies.map(({ place, industry, ...given }, at) => ({
       domain: `c${at}.example`,
@@ -93,7 +106,13 @@ export const population: fc.Arbitrary<Population> = fc
 const locations = lists(of('FR', 'geo:FR.84', 'DE', 'JP', 'Lyon, France'))
 const industriesAsked = lists(of('96', 'education', 'Financial Services', '4'))
 const employersAsked = lists(of('acme', 'NORD SUR', 'Nowhere', '2', '3'))
-const keyword = of('sales', 'NOT sales', 'head AND NOT data', '"head of" OR senior', 'engineer (sales OR data)')
+const keyword = of(
+  'sales',
+  'NOT sales',
+  'head AND NOT data',
+  '"head of" OR senior',
+  'engineer (sales OR data)',
+)
 const years3 = lists(of(...Object.keys(years)))
 const sizes = lists(of(...companySizes.slice(0, 3)))
 
@@ -147,10 +166,8 @@ export const peopleFilters = fc.record(
 
 /** Keeps at most so many of the filters, chosen at random: all at once would find nobody. */
 export const few = <T extends object>(filters: fc.Arbitrary<T>, most = 3): fc.Arbitrary<T> =>
-  fc
-    .tuple(filters, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })))
-    .map(([given, draws]) => {
-      const drawn = Object.entries(given).map((entry) => ({ entry, draw: draws.next().value ?? 0 }))
-      const kept = drawn.sort((one, other) => one.draw - other.draw).slice(0, most)
-      return Object.fromEntries(kept.map(({ entry }) => entry)) as T
-    })
+  fc.tuple(filters, fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true }))).map(([given, draws]) => {
+    const drawn = Object.entries(given).map((entry) => ({ entry, draw: draws.next().value ?? 0 }))
+    const kept = drawn.sort((one, other) => one.draw - other.draw).slice(0, most)
+    return Object.fromEntries(kept.map(({ entry }) => entry)) as T
+  })

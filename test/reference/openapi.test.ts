@@ -1,6 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { errors } from '../../src/api/errors.js'
+import { eventNames } from '../../src/api/events.js'
 import { shapeOf } from '../../src/api/shapes.js'
 import { areaOf, operation, operations } from '../../src/api/table.js'
 import { openapi } from '../../src/reference/openapi.js'
@@ -8,7 +9,13 @@ import { openapi } from '../../src/reference/openapi.js'
 interface Described {
   readonly operationId: string
   readonly tags: readonly string[]
-  readonly parameters?: readonly { name?: string; in?: string; required?: boolean; $ref?: string }[]
+  readonly parameters?: readonly {
+    name?: string
+    in?: string
+    required?: boolean
+    $ref?: string
+    example?: unknown
+  }[]
   readonly requestBody?: { content: { 'application/json': { schema: { $ref: string } } } }
   readonly responses: Readonly<
     Record<string, { $ref?: string; headers?: object; content?: Record<string, { schema: unknown }> }>
@@ -22,7 +29,15 @@ interface Document {
   readonly security: readonly object[]
   readonly tags: readonly { name: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly webhooks: Readonly<Record<string, { readonly post: Delivered }>>
   readonly components: Readonly<Record<string, Readonly<Record<string, Record<string, unknown>>>>>
+}
+interface Delivered {
+  readonly security: readonly object[]
+  readonly tags: readonly string[]
+  readonly description: string
+  readonly parameters: readonly { $ref: string }[]
+  readonly requestBody: { content: { 'application/json': { schema: { $ref: string } } } }
 }
 
 let document: Document
@@ -77,8 +92,8 @@ describe('the document', () => {
   })
 
   it('holds records once, however often they are used', () => {
-    const text = JSON.stringify(document)
-    for (const field of ['cleaned_name', 'is_open_to_work_network', 'technologies_found', 'hiring_team'])
+    const text = JSON.stringify(document.components.schemas)
+    for (const field of ['cleaned_name', 'is_open_to_work_network', 'technology_name', 'hiring_team'])
       expect(text.split(`"${field}":{`)).toHaveLength(2)
     const schemas = Object.values(document.components.schemas ?? {}).map((schema) => JSON.stringify(schema))
     expect(new Set(schemas).size).toBe(schemas.length)
@@ -106,7 +121,8 @@ describe('operations', () => {
   })
 
   it('have a tag that is described', () => {
-    const used = new Set(all().flatMap(({ tags }) => tags))
+    const delivered = Object.values(document.webhooks).map(({ post }) => post)
+    const used = new Set([...all(), ...delivered].flatMap(({ tags }) => tags))
     expect([...used].sort()).toEqual(document.tags.map(({ name }) => name).sort())
   })
 
@@ -130,6 +146,48 @@ describe('operations', () => {
           .map(({ name }) => `{${name}}`)
         expect(names ?? []).toEqual(path.match(/\{\w+\}/g) ?? [])
       }
+  })
+})
+
+describe('webhooks', () => {
+  it('are the events, each with a body of its own', () => {
+    expect(Object.keys(document.webhooks)).toEqual(eventNames())
+    for (const [name, { post }] of Object.entries(document.webhooks)) {
+      const reference = post.requestBody.content['application/json'].schema.$ref.split('/').at(-1) ?? ''
+      expect(document.components.schemas?.[reference]).toMatchObject({
+        properties: { event: { const: name } },
+      })
+    }
+  })
+
+  it('carry the headers of Standard Webhooks, and no key', () => {
+    for (const { post } of Object.values(document.webhooks)) {
+      expect(post.security).toEqual([])
+      const names = post.parameters.map(({ $ref }) => $ref.split('/').at(-1) ?? '')
+      const headers = names.map((name) => document.components.parameters?.[name])
+      expect(headers.map((header) => [header?.in, header?.required, header?.name])).toEqual([
+        ['header', true, 'webhook-id'],
+        ['header', true, 'webhook-timestamp'],
+        ['header', true, 'webhook-signature'],
+      ])
+    }
+  })
+
+  it('name every endpoint that they come from', () => {
+    for (const { id, method, path, starts } of operations()) {
+      const from = Object.values(document.webhooks).filter(({ post }) =>
+        post.description.includes(`\`${method} ${path}\``),
+      )
+      expect([id, from.length > 0]).toEqual([id, starts !== undefined])
+    }
+  })
+})
+
+describe('examples', () => {
+  it('are shown of every path parameter', () => {
+    const inPath = all().flatMap(({ parameters = [] }) => parameters.filter((one) => one.in === 'path'))
+    expect(inPath.length).toBeGreaterThan(5)
+    for (const { example } of inPath) expect(example).toMatch(/^[0-9a-f-]{36}$/)
   })
 })
 

@@ -1,5 +1,4 @@
 import type { Input } from '../../api/caller.js'
-import { coerceField } from '../../api/coerce.js'
 import { validate } from '../../api/invalid.js'
 import { isPriced } from '../../api/operation.js'
 import type { Shape } from '../../api/shapes.js'
@@ -10,8 +9,6 @@ import type { Table } from '../../batch/read.js'
 import { exitCodeOf } from '../../batch/report.js'
 import { run } from '../../batch/run.js'
 import { createScratch } from '../../batch/scratch.js'
-import { countryOf } from '../../catalogue/country.js'
-import { e164Of } from '../../catalogue/e164.js'
 import type { Driver } from '../../storage/driver.js'
 import { confirm } from '../ask.js'
 import { type Choices, choicesOf } from '../batch-choices.js'
@@ -23,6 +20,7 @@ import { exitOfSignal, interruptible } from '../interrupts.js'
 import { startProgress } from '../progress.js'
 import { rowed, tellReport } from '../report.js'
 import { identityOf } from '../row-identity.js'
+import { valueReader } from '../row-values.js'
 import { openRunFolder } from '../run-folder.js'
 import type { Invocation, Shell } from '../shell.js'
 import { grouped } from '../terminal.js'
@@ -72,7 +70,11 @@ function mappingOf({ operation, shape, constants, choices }: Job, table: Table):
   })
 }
 
-async function showMapping({ shell, globals }: Job, mapping: Mapping): Promise<number> {
+/** Prints which column fills which field; answers the exit code. */
+export async function showMapping(
+  { shell, globals }: Pick<Job, 'shell' | 'globals'>,
+  mapping: Mapping,
+): Promise<number> {
   await shell.print(mapping, globals, { layout: () => `${describeMapping(mapping).join('\n')}\n` })
   return exits.ok
 }
@@ -85,7 +87,7 @@ interface Lookup {
 }
 
 const lookupOf = ({ operation, shape, constants }: Job, mapping: Mapping): Lookup => ({
-  input: rowInput(mapping, constants, convertOf(shape)),
+  input: rowInput(mapping, constants, valueReader(shape.input)),
   identity: identityOf(operation),
 })
 
@@ -149,21 +151,4 @@ async function runAll(
   if (output.isAbandoned()) return exits.ok
   await tellReport(context, report, globals)
   return exitOfSignal(signal) ?? exitCodeOf(report, choices.failOn)
-}
-
-/** Reads cells as the fields take them; countries by any of their names, phone numbers with any separators. */
-function convertOf(shape: Shape): (field: string, cell: string) => unknown {
-  const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = shape.input.shape
-  return (field, cell) => {
-    if (field === 'country' || field === 'country_code') return countryOf(cell) ?? cell
-    const schema = fields[field]
-    const value = schema ? coerceField(schema, cell) : cell
-    return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
-  }
-}
-
-/** Phone numbers as the API takes them; what is none stays as it is, for validation to refuse. */
-function inE164(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inE164)
-  return typeof value === 'string' ? (e164Of(value) ?? value) : value
 }

@@ -18,7 +18,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     load: async () => (await import('./init.js')).initCommand,
   },
   engine: {
-    summary: 'The local workspace: plan, credits, quotas, members, keys, clock, ledger',
+    summary: 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs',
     group: 'engine',
     load: async () => (await import('./engine.js')).engineCommand,
   },
@@ -41,6 +41,11 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     summary: 'Serve the API over HTTP on this machine',
     group: 'servers',
     load: async () => (await import('./serve.js')).serveCommand,
+  },
+  worker: {
+    summary: 'Do accepted work and deliver it, beside or without a server',
+    group: 'servers',
+    load: async () => (await import('./worker.js')).workerCommand,
   },
   listen: {
     summary: 'Receive webhook deliveries on this machine',

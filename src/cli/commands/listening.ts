@@ -39,10 +39,3 @@ export async function startListening(
     throw error
   }
 }
-
-/** Waits for a signal. */
-export const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((done) => {
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', () => done(), { once: true })
-  })

@@ -1,6 +1,15 @@
 import { bodyOf } from '../deliveries.js'
 import { hold } from '../holds.js'
-import type { AsyncJob, Delivery, DeliveryFilter, JobRecord, JobState, Reads, Transaction } from '../ports.js'
+import type {
+  AsyncJob,
+  Delivery,
+  DeliveryFilter,
+  JobRecord,
+  JobState,
+  ListedCompany,
+  Reads,
+  Transaction,
+} from '../ports.js'
 import { rotateSecret, secretsOf } from '../secrets.js'
 import { AdminError } from './error.js'
 import { type AdminPorts, current } from './ports.js'
@@ -26,6 +35,18 @@ export function jobAdmin(ports: AdminPorts) {
         await jobOf(reads, workspaceId, id)
         return reads.records(id, { after }, limit)
       }),
+    /** Companies of a list behind an ordinal, and the accounts they were found to be. */
+    listed: (id: string, after: number, limit: number): Promise<readonly ListedCompany[]> =>
+      reading(async (reads, workspaceId) => {
+        await jobOf(reads, workspaceId, id)
+        return reads.listed(id, after, limit)
+      }),
+    /** How many lead searches the workspace has, and of how many a lead can be reached. */
+    countSearches: (): Promise<{ readonly all: number; readonly enriched: number }> =>
+      reading(async (reads, id) => ({
+        all: await reads.countJobs(id, { kind: 'lead_search' }),
+        enriched: await reads.countJobs(id, { kind: 'lead_search', enriched: true }),
+      })),
     /** Queues the work of a failed job again, as a new one; answers it. */
     retryJob: (id: string): Promise<AsyncJob> =>
       writing((tx, workspaceId, now) => retry(ports, tx, workspaceId, id, now)),

@@ -31,6 +31,8 @@ export function statusView(body: unknown, look: Look): string {
     'Next grant': at('next_allocation_at'),
     Members: at('members'),
     'Valid keys': at('keys'),
+    Jobs: counted(at('jobs'), ['queued', 'running'], 'none under way'),
+    Deliveries: counted(at('deliveries'), ['pending', 'failed', 'delivered'], 'none'),
     Sessions: `network ${valid(at('sessions.network'))}, premium ${valid(at('sessions.premium'))}`,
     Clock: `${at('clock.now')}${clockNote(at('clock.frozen'), Number(at('clock.offset_seconds')))}`,
     Catalogue: Object.entries((at('catalogue') ?? {}) as Row)
@@ -39,6 +41,15 @@ export function statusView(body: unknown, look: Look): string {
     Schema: at('schema_version'),
   }
   return `${record(facts, look)}\n${quotaTable((at('quotas') ?? {}) as object, look)}`
+}
+
+/** Counts of some states in words; what does not occur is left out. */
+function counted(counts: unknown, states: readonly string[], none: string): string {
+  const parts = states
+    .map((state) => [state, Number(valueAt(counts, state) ?? 0)] as const)
+    .filter(([, count]) => count > 0)
+    .map(([state, count]) => `${grouped(count)} ${state}`)
+  return parts.join(', ') || none
 }
 
 const valid = (state: unknown): string => (state === true ? 'valid' : 'not valid')

@@ -6,7 +6,10 @@ import { statusView } from './status-view.js'
 
 /** `prospect engine status`: everything about the workspace in use, in one look. */
 export function statusCommand(shell: Shell): Command {
-  const command = shell.command('status', 'Plan, credits, quotas, members, sessions, clock and catalogue')
+  const command = shell.command(
+    'status',
+    'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue',
+  )
   guide(command, ['engine status', 'engine status --json --fields credits.enrichment'])
   return adminAction(
     shell,

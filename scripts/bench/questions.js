@@ -1,0 +1,83 @@
+/** Twenty searches of people: a keyword that 0.01 % to 5 % of them match, and three filters each. */
+export const questions = [
+  { keyword: 'kubernetes', functions: ['25'], seniority_levels: ['220'], included_locations: ['FR'] },
+  {
+    keyword: 'kubernetes',
+    company_size: ['11-50', '51-200'],
+    included_industries: ['96'],
+    seniority_levels: ['120'],
+  },
+  {
+    keyword: 'kubernetes',
+    job_titles: ['head of sales'],
+    included_locations: ['US', 'CA'],
+    company_type: ['P'],
+  },
+  {
+    keyword: 'kubernetes',
+    included_locations: ['geo:2996944'],
+    years_in_current_position: ['1', '2'],
+    functions: ['8'],
+  },
+  {
+    keyword: 'forecasting',
+    company_headquarters: ['DE'],
+    company_size: ['201-500'],
+    excluded_industries: ['Retail'],
+  },
+  { keyword: 'forecasting', functions: ['15', '25'], years_of_experience: ['5'], excluded_locations: ['US'] },
+  {
+    keyword: 'forecasting',
+    excluded_job_titles: ['junior'],
+    seniority_levels: ['310'],
+    company_type: ['C', 'N'],
+  },
+  {
+    keyword: 'onboarding',
+    job_titles: ['director'],
+    included_industries: ['43', 'Hospitals'],
+    company_size: ['1-10'],
+  },
+  {
+    keyword: 'onboarding',
+    past_titles: ['finance'],
+    functions: ['12'],
+    included_locations: ['GB', 'DE', 'ES'],
+  },
+  {
+    keyword: 'onboarding AND NOT kubernetes',
+    seniority_levels: ['220', '300', '310'],
+    functions: ['26'],
+    years_at_current_company: ['4', '5'],
+  },
+  { keyword: 'robotics', functions: ['8', '24'], company_size: ['51-200'], included_locations: ['JP'] },
+  {
+    keyword: 'robotics OR payroll',
+    excluded_locations: ['FR'],
+    excluded_industries: ['Education'],
+    company_size: ['11-50'],
+  },
+  {
+    keyword: '"vp legal affairs"',
+    included_locations: ['BR'],
+    company_type: ['P'],
+    years_of_experience: ['3', '4'],
+  },
+  { keyword: 'payroll', functions: ['10'], included_industries: ['Logistics'], seniority_levels: ['120'] },
+  { keyword: 'compliance', job_titles: ['legal'], included_locations: ['US'], company_headquarters: ['US'] },
+  {
+    keyword: 'compliance (forecasting OR payroll)',
+    company_size: ['1-10'],
+    company_type: ['P'],
+    functions: ['25'],
+  },
+  { keyword: 'genomics', functions: ['24'], years_in_current_position: ['5'], included_locations: ['GB'] },
+  {
+    keyword: 'cryogenics',
+    seniority_levels: ['220'],
+    company_size: ['1-10'],
+    excluded_job_titles: ['sales'],
+  },
+  { keyword: 'hydroponics', included_industries: ['Construction'], functions: ['21'], company_type: ['P'] },
+  { keyword: 'falconry', included_locations: ['FR'], seniority_levels: ['120'], company_size: ['1-10'] },
+]

@@ -1,0 +1,83 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { root } from '../run.js'
+import { median } from './measure.js'
+import { companies, people } from './population.js'
+import { questions } from './questions.js'
+
+const rounds = 5
+
+/**
+ * Previews of people searches through the whole engine: every rule, count and the first 25. First each question once,
+ * on a database that was just opened, then all of them in turns.
+ */
+export async function search({ folder, quick }) {
+  const [staff, employers] = quick ? [50_000, 10_000] : [1_000_000, 200_000]
+  const path = join(folder, 'population.db')
+  await fill(path, staff, employers)
+  const asker = await open(path)
+  try {
+    const first = []
+    for (const question of questions) first.push(await asker.ask(question))
+    const again = []
+    for (let round = 0; round < rounds; round++)
+      for (const question of questions) again.push(await asker.ask(question))
+    const among = `${staff.toLocaleString('en')} people: three filters and a keyword`
+    return [
+      ...rows(`Preview among ${among}, ${questions.length} questions asked for the first time`, first),
+      ...rows(`The same questions, ${rounds} more times`, again),
+    ]
+  } finally {
+    await asker.close()
+  }
+}
+
+const rows = (what, times) => [
+  measurement(`${what}: median`, median(times), 50),
+  measurement(`${what}: 95th percentile`, percentile(times, 0.95), 200),
+]
+
+const measurement = (what, ms, limitMs) => ({
+  what,
+  measured: `${ms.toFixed(1)} ms`,
+  baseline: `${limitMs} ms`,
+  ratio: ms / limitMs,
+  atMost: 1,
+})
+
+const percentile = (values, share) =>
+  [...values].sort((one, other) => one - other)[Math.ceil(values.length * share) - 1]
+
+const openEngine = async (options) =>
+  (await import(pathToFileURL(join(root, 'dist', 'index.js')).href)).openEngine(options)
+
+/** Fills a catalogue the way every catalogue is filled. */
+async function fill(path, staff, employers) {
+  const { catalogue, close } = await openEngine({ engine: ':memory:', catalogue: path })
+  for (const [kind, records] of [
+    ['companies', companies(employers)],
+    ['people', people(staff, employers)],
+  ]) {
+    const { rejected } = await catalogue.importRecords(kind, records)
+    if (rejected.length > 0) throw new Error(`${kind}: ${rejected[0].reason}`)
+  }
+  await close()
+}
+
+/** Opens the catalogue behind an engine; its clock goes on with each question, so that none is refused as too early. */
+async function open(path) {
+  let now = Date.parse('2026-03-10T12:00:00Z')
+  const opened = await openEngine({ engine: ':memory:', catalogue: path, clock: { now: () => now } })
+  const { key } = await opened.admin.init()
+  await opened.admin.setPlan('Scale')
+  const ask = async (question) => {
+    now += 1_000
+    const began = performance.now()
+    const input = { ...question, live: false }
+    const { status, body } = await opened.caller.call('leads.advanced_search_preview', input, { apiKey: key })
+    const ms = performance.now() - began
+    if (status !== 200) throw new Error(`${JSON.stringify(question)}: ${JSON.stringify(body)}`)
+    return ms
+  }
+  return { ask, close: opened.close }
+}

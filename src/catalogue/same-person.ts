@@ -1,0 +1,81 @@
+import type { Value } from '../storage/driver.js'
+import type { Employer } from './employer.js'
+import { isMade } from './made-id.js'
+import { foldName } from './name.js'
+import type { NewPerson } from './new-person.js'
+import type { StoredPerson } from './person.js'
+import type { PersonRow } from './person-row.js'
+import { Unreadable } from './values.js'
+import type { Writing } from './writing.js'
+
+/** A person who is in the catalogue. */
+export interface KnownPerson {
+  readonly key: number
+  readonly company: number | null
+  readonly network_id: string
+  readonly slug: string | null
+  readonly email: string | null
+  readonly record: string
+}
+
+const columns = 'SELECT key, company, network_id, slug, email, record FROM people WHERE'
+
+/**
+ * The person that a given one is. One found by a weaker key must have no stronger one of its own beside the one
+ * given, or it is another person.
+ */
+export function samePerson(
+  { statements, mayHold }: Writing,
+  given: NewPerson,
+  company: number | undefined,
+): KnownPerson | undefined {
+  const { id, slug, name, email, employer } = given
+  const mayBe = (column: string, value: string | undefined, among?: string): value is string =>
+    value !== undefined && mayHold('people', column, value, among)
+  const all = (where: string, ...values: Value[]) =>
+    statements.all<KnownPerson>(`${columns} ${where}`, ...values)
+  const byId = mayBe('network_id', id) ? all('network_id = ?', id)[0] : undefined
+  const known = byId ?? (mayBe('slug', slug) ? all('slug = ?', slug)[0] : undefined)
+  if (known) return known
+  const open = openTo(given)
+  const mailed = mayBe('email', email, open) ? all('email = ?', email) : []
+  const owner = mailed.find((person) => !hasOtherProfile(person, given))
+  if (owner || name === '') return owner
+  const part = open ?? (email === undefined ? undefined : 'without email')
+  if (!mayBe('company', placed(company, name), part)) return undefined
+  const same = all('company IS ? AND name = ?', company ?? null, name)
+    .filter((person) => !hasOtherProfile(person, given) && (email === undefined || person.email === null))
+    .filter((person) => company !== undefined || namesCompany(person, employer))
+  if (same.length > 1 && id === undefined && slug === undefined && email === undefined)
+    throw new Unreadable('several people of this name are at this company: give a profile url or an email')
+  return same.length === 1 ? same[0] : undefined
+}
+
+/** Whether a person who was not found by the profile given has one already. */
+function hasOtherProfile(person: KnownPerson, { id, slug }: NewPerson): boolean {
+  if (id === undefined && slug === undefined) return false
+  return person.slug !== null || (id !== undefined && !isMade(person.network_id))
+}
+
+/** The part of the people that `hasOtherProfile` leaves; all of them have no name. */
+function openTo({ id, slug }: NewPerson): 'without profile' | 'without slug' | undefined {
+  if (id !== undefined) return 'without profile'
+  return slug === undefined ? undefined : 'without slug'
+}
+
+const placed = (company: number | null | undefined, name: string): string => `${company ?? ''} ${name}`
+
+function namesCompany({ record }: KnownPerson, { company_name }: Employer): boolean {
+  const { company_name: there } = JSON.parse(record) as StoredPerson
+  return company_name !== undefined && there !== undefined && foldName(there) === foldName(company_name)
+}
+
+/** Remembers what a person who is written can be found by, and by whom: the other side of `samePerson`. */
+export function notePerson({ note }: Writing, company: number | null, row: PersonRow): void {
+  const { network_id, slug, email, name } = row
+  const open = slug !== null ? [] : isMade(network_id) ? ['without slug', 'without profile'] : ['without slug']
+  note('people', 'network_id', network_id)
+  note('people', 'slug', slug)
+  note('people', 'email', email, open)
+  note('people', 'company', placed(company, name), email === null ? [...open, 'without email'] : open)
+}

@@ -1,0 +1,87 @@
+import { type Command, Option } from 'commander'
+import type { AsyncJob, JobState } from '../../../engine/ports.js'
+import { whole } from '../../flags.js'
+import { exitOfSignal, interruptible } from '../../interrupts.js'
+import { columnsOfKind, recordsOf } from '../../job-records.js'
+import { asGroup, type Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+import { printRecords } from '../print-records.js'
+import { isoTime } from '../time-values.js'
+import { adminAction, ownersAdmin } from './admin-action.js'
+
+/** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */
+export function jobsCommand(shell: Shell): Command {
+  const jobs = asGroup(shell.command('jobs', 'Accepted work: imports, waterfalls, list imports'))
+  for (const part of [listJobs, showJob, retryJob, runJobs]) jobs.addCommand(part(shell))
+  return jobs
+}
+
+const states: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
+const usualLimit = 100
+
+function listJobs(shell: Shell): Command {
+  const command = shell
+    .command('list', 'List the jobs, newest first')
+    .addOption(new Option('--state <state>', `only these: ${states.join(' | ')}`).choices(states))
+    .option('--limit <n>', `at most so many (default: ${usualLimit})`, whole)
+  guide(command, ['engine jobs list', 'engine jobs list --state failed --json'])
+  const columns = ['id', 'operation', 'name', 'state', 'done', 'expected', 'created_at']
+  return adminAction(
+    shell,
+    command,
+    async (admin, { options }) => {
+      const { state, limit = usualLimit } = options as { state?: JobState; limit?: number }
+      return (await admin.jobs(limit, state)).map(shown)
+    },
+    { columns },
+  )
+}
+
+function showJob(shell: Shell): Command {
+  const command = shell
+    .command('show', 'Show a job, or with --records what it found')
+    .argument('<id>', 'id of the search, import, list or enrichment')
+    .option('--records', 'the records it has found so far')
+  guide(command, [
+    'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11',
+    'engine jobs show 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11 --records -o accounts.csv',
+  ])
+  return shell.action(command, async ({ args: [id = ''], options, globals }) => {
+    const admin = await ownersAdmin(shell.context, globals)
+    const job = await admin.job(id)
+    if (options.records === true)
+      await printRecords(shell.context, () => recordsOf(admin, job), globals, columnsOfKind(job.kind))
+    else await shell.print({ ...shown(job), webhook_url: job.webhookUrl, custom: job.custom }, globals)
+    return 0
+  })
+}
+
+function retryJob(shell: Shell): Command {
+  const command = shell
+    .command('retry', 'Queue the work of a failed job again, as a new job')
+    .argument('<id>', 'id of the job, as jobs list shows it')
+  guide(command, ['engine jobs retry 2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11'], 'Next: prospect engine jobs run')
+  return adminAction(shell, command, async (admin, { args: [id = ''] }) => shown(await admin.retryJob(id)))
+}
+
+function runJobs(shell: Shell): Command {
+  const command = shell.command('run', 'Do all work and make all deliveries that are due, once')
+  guide(command, ['engine jobs run', 'engine jobs run --json'])
+  return shell.action(command, async ({ globals }) => {
+    const worker = await shell.context.worker()
+    return interruptible(shell.context.streams, async (signal) => {
+      signal.addEventListener('abort', () => void worker.stop(), { once: true })
+      await shell.print(await worker.drain(), globals)
+      return exitOfSignal(signal) ?? 0
+    })
+  })
+}
+
+/** A job as results carry it. */
+const shown = (job: AsyncJob) => ({
+  ...{ id: job.id, operation: job.operation, kind: job.kind, name: job.name, state: job.state },
+  ...{ done: job.done, expected: job.expected, truncated: job.truncated },
+  ...{ credits: job.spent, held: job.held, attempts: job.attempts, error: job.error },
+  created_at: isoTime(job.createdAt),
+  finished_at: job.finishedAt === null ? null : isoTime(job.finishedAt),
+})

@@ -1,0 +1,144 @@
+import type { z } from 'zod'
+import type { Input } from '../../api/caller.js'
+import { ApiError } from '../../api/errors.js'
+import { validate } from '../../api/invalid.js'
+import type { Shape } from '../../api/shapes.js'
+import type { Operation } from '../../api/table.js'
+import { describeMapping, type Mapping, mapColumns, parsePins, rowInput } from '../../batch/mapping.js'
+import type { Table } from '../../batch/read.js'
+import { askMissing } from '../ask-fields.js'
+import { type InputChoices, inputChoicesOf } from '../batch-choices.js'
+import { openInput } from '../batch-files.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { exits, UsageError } from '../exit.js'
+import { fieldsOfSchema } from '../fields.js'
+import { valueReader } from '../row-values.js'
+import { openRunFolder } from '../run-folder.js'
+import { runStarting } from '../run-starting.js'
+import type { Invocation, Shell } from '../shell.js'
+import { grouped } from '../terminal.js'
+import { showMapping } from './batch.js'
+
+/** Sends all rows of a file together, in one request: as the items of its field `into`. Answers the exit code. */
+export async function gathered(
+  shell: Shell,
+  operation: Operation,
+  shape: Shape,
+  into: string,
+  given: Input,
+  invocation: Invocation,
+): Promise<number> {
+  const { context } = shell
+  const { globals } = invocation
+  if (given[into] !== undefined)
+    throw new UsageError(`--csv and --${into} exclude each other.`, `Put all ${into} into the file.`)
+  const choices = inputChoicesOf(invocation)
+  const table = await openTable(context, choices)
+  const item = itemOf(shape, into)
+  const mapping = mapColumns({
+    header: table.header,
+    fields: Object.keys(item.shape),
+    subject: operation.batch?.identity ?? 'company',
+    pins: parsePins(choices.map),
+  })
+  if (choices.mapOnly) return showMapping({ shell, globals }, mapping)
+  for (const line of describeMapping(mapping)) context.notify(line, globals)
+  const rows = await readItems(operation, item, table, mapping)
+  tellProblems(context, rows.problems, globals)
+  if (rows.items.length === 0) throw new UsageError(`${choices.file} has no row that could be sent.`)
+  const fields = fieldsOfSchema(shape.input)
+  const input = await askMissing(context, shape, fields, { ...given, [into]: rows.items }, globals)
+  checkSize(operation, input, choices.file)
+  const lineOf = (ordinal: number) => rows.lines[ordinal - 1]
+  const code = await runStarting(shell, operation, shape, input, invocation, lineOf)
+  const isFailure = choices.failOn === 'any' && rows.problems.length > 0
+  return code === exits.ok && isFailure ? exits.someFailed : code
+}
+
+/** What is read from a pipe is kept in a folder of its own until the end. */
+async function openTable(context: Context, choices: InputChoices): Promise<Table> {
+  const folder = choices.file === '-' ? (await openRunFolder(context)).path : ''
+  return openInput(context, choices, folder)
+}
+
+/** The schema of the items of an array field. */
+const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
+  (input.shape[field] as unknown as z.ZodArray<z.ZodObject>).element
+
+/** More would be refused: the most items an array takes. */
+const mostItems = 100_000
+
+interface Problem {
+  readonly line: number
+  readonly text: string
+}
+
+interface Items {
+  readonly items: readonly Input[]
+  /** Line of each item, in their order. */
+  readonly lines: readonly number[]
+  readonly problems: readonly Problem[]
+}
+
+async function readItems(
+  operation: Operation,
+  item: z.ZodObject,
+  table: Table,
+  mapping: Mapping,
+): Promise<Items> {
+  const toInput = rowInput(mapping, {}, valueReader(item))
+  const shape: Shape = { input: item, output: item }
+  const found = { items: [] as Input[], lines: [] as number[], problems: [] as Problem[] }
+  for await (const rows of table.rows())
+    for (const { cells, line } of rows) {
+      const input = toInput(cells)
+      const text = raggedText(cells, table.header) ?? refusalOf(() => validate(operation.id, shape, input))
+      if (text !== undefined) found.problems.push({ line, text })
+      else {
+        found.items.push(input)
+        found.lines.push(line)
+      }
+      if (found.items.length > mostItems)
+        throw new UsageError(
+          `${table.path} has more than ${grouped(mostItems)} companies, which is the most a list takes.`,
+          'Split the file.',
+        )
+    }
+  return found
+}
+
+function raggedText(cells: readonly string[], header: readonly string[]): string | undefined {
+  if (cells.length === header.length) return undefined
+  return `it has ${cells.length} cells, and the header has ${header.length}`
+}
+
+function refusalOf(check: () => unknown): string | undefined {
+  try {
+    check()
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) return error.message
+    throw error
+  }
+}
+
+/** Rows told one by one; the others are counted. */
+const problemsTold = 10
+
+function tellProblems(context: Context, problems: readonly Problem[], globals: GlobalOptions): void {
+  for (const { line, text } of problems.slice(0, problemsTold))
+    context.notify(`Line ${line} is left out: ${text}.`, globals)
+  const more = problems.length - problemsTold
+  if (more > 0)
+    context.notify(`${grouped(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`, globals)
+}
+
+function checkSize({ bodyLimit }: Operation, input: Input, file: string): void {
+  const bytes = Buffer.byteLength(JSON.stringify(input))
+  if (bodyLimit === undefined || bytes <= bodyLimit) return
+  const mebibytes = (size: number) => `${Math.ceil(size / 1_048_576)} MiB`
+  throw new UsageError(
+    `${file} makes a request of ${mebibytes(bytes)}, and the most that is taken is ${mebibytes(bodyLimit)}.`,
+    'Split the file.',
+  )
+}

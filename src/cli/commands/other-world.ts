@@ -1,0 +1,16 @@
+import type { Targets } from '../../engine/ports.js'
+import type { Context } from '../context.js'
+import { createContext } from '../create-context.js'
+
+/** The same world around a database, and with other targets for deliveries; closed with the command. */
+export function otherWorld(
+  context: Context,
+  database: string | undefined,
+  targets: (members: number) => Targets,
+): Context {
+  const { streams, clock, ids, sleep } = context
+  const env = database === undefined ? streams.env : { ...streams.env, PROSPECT_DATABASE_URL: database }
+  const other = createContext({ ...streams, env }, { clock, ids, sleep, targets })
+  context.onClose(() => other.close())
+  return other
+}

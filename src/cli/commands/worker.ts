@@ -1,0 +1,44 @@
+import type { Command } from 'commander'
+import { aborted, interruptible } from '../interrupts.js'
+import type { Invocation, Shell } from '../shell.js'
+import { deliveringOptions, targetsOf } from './delivery-targets.js'
+import { guide } from './guide.js'
+import { otherWorld } from './other-world.js'
+
+/** `prospect worker`: does what was accepted and delivers it, until a signal ends it. */
+export function workerCommand(shell: Shell): Command {
+  const command = shell.command(
+    'worker',
+    'Do the imports and waterfalls that were accepted, and deliver them',
+  )
+  for (const option of deliveringOptions()) command.addOption(option)
+  guide(
+    command,
+    ['worker', 'worker --database engine.db --allow-target 10.1.0.0/16'],
+    'Any number of them share a database; prospect serve does the same work unless it has --no-worker.\n' +
+      'To do what is due once and stop: prospect engine jobs run\n' +
+      'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
+  )
+  return shell.action(command, (invocation) => work(shell, invocation))
+}
+
+interface Choices {
+  readonly allowTarget?: readonly string[]
+  readonly database?: string
+}
+
+async function work(shell: Shell, { options, globals }: Invocation): Promise<number> {
+  const { context: outer } = shell
+  const { allowTarget, database } = options as Choices
+  // On a database of several machines, the loopback of this one is nobody's own.
+  const isShared = /^\w+:\/\//.test(database ?? outer.home.engine)
+  const context = otherWorld(outer, database, targetsOf(allowTarget, !isShared))
+  const worker = await context.worker()
+  await interruptible(outer.streams, async (signal) => {
+    worker.start()
+    context.notify('Working. Ctrl-C ends it.', globals)
+    await aborted(signal)
+    await worker.stop()
+  })
+  return 0
+}

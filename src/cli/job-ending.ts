@@ -1,0 +1,121 @@
+import type { EventKind } from '../api/events.js'
+import { isPriced } from '../api/operation.js'
+import { ownWebhook } from '../api/own-webhook.js'
+import { type Operation, operation } from '../api/table.js'
+import type { Admin } from '../engine/admin.js'
+import type { AsyncJob } from '../engine/ports.js'
+import { complain } from './complain.js'
+import type { Context, GlobalOptions } from './context.js'
+import { exits } from './exit.js'
+import { credited } from './facts.js'
+import { isOver } from './follow.js'
+import type { Step } from './progress.js'
+import { grouped } from './terminal.js'
+
+/** The command that prints what the work of a job found so far. */
+export function resultCommand({ kind, id }: AsyncJob): string {
+  if (kind === 'lead_search') return `prospect searches get ${id} --all`
+  if (kind === 'list_import') return `prospect lists get ${id}`
+  return kind === 'contact_enrichment'
+    ? `prospect contacts get ${id}`
+    : `prospect engine jobs show ${id} --records`
+}
+
+/** How to go on with a job that nobody is at. */
+export const goOn = (job: AsyncJob): string =>
+  `Go on with: prospect engine jobs run; then see: ${resultCommand(job)}`
+
+/** Tells what is bad about the end of a job, or that it has not come; answers the exit code. */
+export async function tellEnd(
+  context: Context,
+  job: AsyncJob,
+  globals: GlobalOptions,
+  interruption: number | undefined,
+): Promise<number> {
+  const told = isOver(job) ? ended(job) : left(job, interruption)
+  return told ? complain(context, { ...told, status: null }, globals) : exits.ok
+}
+
+type Told = Omit<Parameters<typeof complain>[1], 'status'>
+
+function ended(job: AsyncJob): Told | undefined {
+  if (job.state === 'failed') {
+    const kept = job.done > 0 ? `What was found before is kept: ${resultCommand(job)}. ` : ''
+    const hint = `${kept}Try it again: prospect engine jobs retry ${job.id}`
+    const error = `The work failed: ${job.error ?? 'Internal error'}`
+    return { error, code: 'job_failed', exit_code: exits.unreachable, hint }
+  }
+  if (!job.truncated) return undefined
+  const row = operation(job.operation)
+  const of = job.expected > job.done ? ` of ${grouped(job.expected)}` : ''
+  return {
+    error: `Only ${grouped(job.done)}${of} ${wordOf(job.kind, job.expected)} were imported: ${reasonOf(row)}`,
+    code: 'truncated',
+    exit_code: row.quota ? exits.planLimit : exits.credits,
+    hint: row.quota
+      ? 'Quotas reset at 00:00 UTC; see: prospect credits'
+      : 'Buy credits, then import the rest; see: prospect credits',
+  }
+}
+
+const reasonOf = ({ quota }: Operation): string => {
+  if (quota === 'profiles') return 'the daily profile quota is used up.'
+  return quota === 'companies'
+    ? 'the daily or monthly company quota is used up.'
+    : 'the credits are used up, or the weekly limit is reached.'
+}
+
+const left = (job: AsyncJob, interruption: number | undefined): Told => ({
+  error: `The work is not done: ${countText(job)} so far`,
+  code: interruption === undefined ? 'still_running' : 'stopped',
+  exit_code: interruption ?? exits.stillRunning,
+  hint: goOn(job),
+})
+
+/** What a success brought, in a sentence. */
+export function successText(job: AsyncJob): string {
+  const paid = isPriced(operation(job.operation)) ? ` for ${credited(job.spent)}` : ''
+  const done = job.kind === 'contact_enrichment' ? 'Looked up' : 'Imported'
+  return `${done} ${grouped(job.done)} ${wordOf(job.kind, job.done)}${paid}.`
+}
+
+/** How far a job is, in a line. */
+export const stepText =
+  (job: Pick<AsyncJob, 'kind' | 'operation'>) =>
+  ({ rows, total, credits }: Step): string =>
+    [
+      `${grouped(rows)}${total ? ` of ${grouped(Math.max(rows, total))}` : ''} ${wordOf(job.kind, total ?? rows)}`,
+      ...(isPriced(operation(job.operation)) ? [credited(credits)] : []),
+    ].join(' · ')
+
+const countText = (job: AsyncJob): string =>
+  `${grouped(job.done)} of ${grouped(job.expected)} ${wordOf(job.kind, job.expected)}`
+
+function wordOf(kind: EventKind, count: number): string {
+  if (kind === 'lead_search') return count === 1 ? 'person' : 'people'
+  if (kind === 'contact_enrichment') return count === 1 ? 'contact' : 'contacts'
+  return count === 1 ? 'company' : 'companies'
+}
+
+/** Tells whether the webhook of a job took what it was sent. */
+export async function tellDeliveries(
+  context: Context,
+  admin: Admin,
+  { id, webhookUrl }: AsyncJob,
+  globals: GlobalOptions,
+): Promise<void> {
+  if (webhookUrl === null || webhookUrl === ownWebhook) return
+  const of = (state: 'pending' | 'failed') => admin.deliveries({ jobId: id, state }, 1)
+  const [open] = [...(await of('pending')), ...(await of('failed'))]
+  const { host } = new URL(webhookUrl)
+  if (!open) return context.notify(`Delivered to ${host}.`, globals)
+  const later =
+    open.state === 'pending'
+      ? ' It is tried again by prospect serve, prospect worker or prospect engine jobs run.'
+      : ''
+  const reason = (open.error ?? 'not attempted yet').replace(/\.$/, '')
+  context.notify(
+    `Not delivered to ${host}: ${reason}.${later} See: prospect engine deliveries list --job ${id}`,
+    globals,
+  )
+}

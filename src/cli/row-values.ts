@@ -1,0 +1,21 @@
+import type { z } from 'zod'
+import { coerceField } from '../api/coerce.js'
+import { countryOf } from '../catalogue/country.js'
+import { e164Of } from '../catalogue/e164.js'
+
+/** Reads cells as the fields of a schema take them; countries by any of their names, phone numbers with any separators. */
+export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
+  const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
+  return (field, cell) => {
+    if (field === 'country' || field === 'country_code') return countryOf(cell) ?? cell
+    const schema = fields[field]
+    const value = schema ? coerceField(schema, cell) : cell
+    return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
+  }
+}
+
+/** Phone numbers as the API takes them; what is none stays as it is, for validation to refuse. */
+function inE164(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inE164)
+  return typeof value === 'string' ? (e164Of(value) ?? value) : value
+}

@@ -1,0 +1,128 @@
+import type { Input } from '../api/caller.js'
+import { isOk } from '../api/caller.js'
+import { eventOf } from '../api/events.js'
+import type { Shape } from '../api/shapes.js'
+import type { Operation } from '../api/table.js'
+import type { AsyncJob } from '../engine/ports.js'
+import { agreeToAll } from './agree-to-all.js'
+import type { Context, GlobalOptions } from './context.js'
+import { exits, UsageError } from './exit.js'
+import { type Followed, follow, isOver } from './follow.js'
+import { exitOfSignal, interruptible, within } from './interrupts.js'
+import { resultCommand, stepText, successText, tellDeliveries, tellEnd } from './job-ending.js'
+import { resultOfKind } from './job-records.js'
+import { printNothing, printResult } from './job-result.js'
+import { checkFields } from './known-fields.js'
+import { fieldsOf, fileOf } from './output.js'
+import { startProgress } from './progress.js'
+import { valueAt } from './records.js'
+import { answered, asked, judge, refuse, runOnce, sayNothingFound } from './run-once.js'
+import type { Invocation, Shell } from './shell.js'
+import { openSink } from './sink.js'
+import { unresolved } from './unresolved.js'
+import { type Wait, waitOf } from './wait-options.js'
+
+/**
+ * Sends a request that starts work, sees the work through where it is done on this machine, and answers the exit
+ * code. With `--wait` what the work found is printed in place of the reply. `lineOf` gives the line of the file that a
+ * company of a list came from.
+ */
+export async function runStarting(
+  shell: Shell,
+  operation: Operation,
+  shape: Shape,
+  input: Input,
+  invocation: Invocation,
+  lineOf?: (ordinal: number) => number | undefined,
+): Promise<number> {
+  const { context } = shell
+  const { globals, options } = invocation
+  const wait = waitOf(options)
+  if (wait.shows && !context.isLocal(globals))
+    throw new UsageError('--wait works with the local engine only.', 'Give a --webhook-url instead.')
+  if (options.dryRun === true || !context.isLocal(globals))
+    return runOnce(shell, operation, shape, input, invocation)
+  if (wait.shows) await checkOutput(context, operation, globals)
+  else checkFields(shape.output, fieldsOf(globals))
+  if (!(await agreeToAll(context, operation, input, globals))) return exits.ok
+  const ask = wait.shows ? asked : answered
+  const reply = await ask(context, operation, input, invocation)
+  if (!isOk(reply)) return refuse(shell, operation, reply, invocation)
+  const id = jobIdOf(reply.body)
+  if (id === undefined) return wait.shows ? printNothing(shell, globals) : exits.ok
+  if (!wait.shows) await judge(context, operation, reply, invocation)
+  if (wait.stays) return see({ shell, operation, globals, wait, lineOf }, id)
+  context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.', globals)
+  return exits.ok
+}
+
+/** What does not fit the result, or has no place to go, is refused before anything is sent. */
+async function checkOutput(context: Context, { id }: Operation, globals: GlobalOptions): Promise<void> {
+  const kind = eventOf(id)
+  if (kind) checkFields(resultOfKind(kind), fieldsOf(globals))
+  await (await openSink(context, fileOf(globals), globals)).discard()
+}
+
+/** The id of the search, import, list or enrichment in a reply; nothing where no work was started. */
+function jobIdOf(body: unknown): string | undefined {
+  const id = valueAt(body, 'message.id') ?? valueAt(body, 'id') ?? valueAt(body, 'enrichment_id')
+  return typeof id === 'string' ? id : undefined
+}
+
+/** Work that was accepted, and what the person who asked for it wants of it. */
+interface Started {
+  readonly shell: Shell
+  readonly operation: Operation
+  readonly globals: GlobalOptions
+  readonly wait: Wait
+  readonly lineOf: ((ordinal: number) => number | undefined) | undefined
+}
+
+/** Stays with a job until its end, until a signal, or until the time is up. */
+async function see(started: Started, id: string): Promise<number> {
+  const { context } = started.shell
+  return interruptible(context.streams, async (interrupted) => {
+    const watch = (over: AbortSignal) => watched(started, id, over)
+    const followed = await within(context, interrupted, started.wait.seconds, watch)
+    const code = await settled(started, followed.job, exitOfSignal(interrupted))
+    if (isOver(followed.job)) await delivered(started, followed)
+    return exitOfSignal(interrupted) ?? code
+  })
+}
+
+/** Follows a job with its progress on stderr. */
+async function watched({ shell, operation, globals }: Started, id: string, over: AbortSignal) {
+  const { context } = shell
+  const kind = eventOf(operation.id) ?? 'lead_search'
+  const progress = await startProgress(context, globals, stepText({ kind, operation: operation.id }))
+  try {
+    return await follow(context, id, over, ({ done, spent, expected }) =>
+      progress.update({ rows: done, found: done, credits: spent, total: expected }),
+    )
+  } finally {
+    progress.stop()
+  }
+}
+
+/** Prints what was found where that is wanted, and tells how it ended. */
+async function settled(
+  { shell, globals, wait, lineOf }: Started,
+  job: AsyncJob,
+  interruption: number | undefined,
+): Promise<number> {
+  const { context } = shell
+  const found = job.state === 'finished' && wait.shows ? await printResult(shell, job, globals) : true
+  const code = await tellEnd(context, job, globals, interruption)
+  if (code !== exits.ok) return code
+  if (job.kind === 'list_import') await unresolved(context, job, globals, lineOf)
+  if (!found) return sayNothingFound(context, globals)
+  const see = wait.shows ? '' : ` See: ${resultCommand(job)}`
+  context.notify(`${successText(job)}${see}`, globals)
+  return exits.ok
+}
+
+/** Waits for the first attempts of what is to be delivered, and tells how they went. */
+async function delivered({ shell, globals }: Started, { job, delivered }: Followed): Promise<void> {
+  await delivered
+  await tellDeliveries(shell.context, await shell.context.admin(globals), job, globals)
+}

@@ -1,0 +1,117 @@
+import type { EventName } from '../../src/api/events.js'
+import { type OperationId, operation } from '../../src/api/table.js'
+import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
+import { loadSample } from '../../src/catalogue/sample.js'
+import { createAdmin } from '../../src/engine/admin.js'
+import { createEngine } from '../../src/engine/engine.js'
+import type { Attempt, Sender, Source } from '../../src/engine/ports.js'
+import { createWorker } from '../../src/engine/worker.js'
+import { handler } from '../../src/http/handler.js'
+import { openStore } from '../../src/storage/open.js'
+import { openSqlite } from '../../src/storage/sqlite.js'
+import { countedIds } from '../catalogue/open.js'
+import { seededIds, TestClock } from '../helpers/engine.js'
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** A request as it was sent over HTTP, and what came back. */
+export interface Exchange {
+  readonly id: OperationId
+  readonly input: Fields
+  readonly status: number
+  readonly contentType: string | null
+  readonly body: unknown
+}
+
+/** The engine over the sample that `prospect data sample` loads, served over HTTP; the same in every run. */
+export interface SampleEngine {
+  ask(id: OperationId, input?: Fields): Promise<Exchange>
+  /** Does all accepted work, and delivers what it has to tell. */
+  work(): Promise<void>
+  /** From now on nothing is found, and all work fails. */
+  unplug(): void
+  /** Bodies that were delivered, in their order. */
+  readonly delivered: readonly { readonly event: EventName; readonly id: string }[]
+  close(): Promise<void>
+}
+
+const origin = 'http://127.0.0.1:4010'
+
+/** Opens it, with the default sample and a member who has consented to personal addresses. */
+export async function openSampleEngine(): Promise<SampleEngine> {
+  const clock = new TestClock()
+  const ids = seededIds('sample')
+  const store = await openStore(':memory:')
+  const catalogue = await openCatalogue(openSqlite(':memory:'), { clock, ids: countedIds() })
+  await loadSample(catalogue, { now: clock.now() })
+  const admin = createAdmin({ store, clock, ids })
+  const { key = '', member } = await admin.init({ workspace: 'Example', email: 'ada@example.com' })
+  await admin.changeMember(member.email, { consentPersonalEmail: true })
+  const source = unpluggable(catalogue)
+  const delivered: { event: EventName; id: string }[] = []
+  const sender = senderInto(delivered)
+  const caller = createEngine({ store, source, clock, ids, sender })
+  const serve = handler({ caller, version: 'test', document: async () => ({}) })
+  const targets = () => ({ allow: [], loopback: false })
+  const worker = createWorker({ store, source, clock, ids, sender, targets })
+  return {
+    ask: async (id, input = {}) => {
+      // The windows of one second are over.
+      clock.advance(1_000)
+      const response = await serve(requestOf(id, input, key))
+      const contentType = response.headers.get('content-type')
+      return { id, input, status: response.status, contentType, body: await response.json() }
+    },
+    work: async () => {
+      clock.advance(1_000)
+      await worker.drain()
+    },
+    unplug: () => source.unplug(),
+    delivered,
+    close: async () => {
+      await caller.close()
+      await catalogue.close()
+    },
+  }
+}
+
+function requestOf(id: OperationId, input: Fields, key: string): Request {
+  const { method, path } = operation(id)
+  const inPath = (path.match(/\{(\w+)\}/g) ?? []).map((name) => name.slice(1, -1))
+  const url = `${origin}/api/v2${path.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]))}`
+  const rest = Object.entries(input).filter(([name]) => !inPath.includes(name))
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' }
+  if (method === 'POST')
+    return new Request(url, { method, headers, body: JSON.stringify(Object.fromEntries(rest)) })
+  const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, String(value)]))
+  return new Request(`${url}?${query}`, { method, headers })
+}
+
+/** The catalogue until it is unplugged. */
+function unpluggable(catalogue: Catalogue): Source & { unplug(): void } {
+  let plugged = true
+  const whilePlugged =
+    <A extends unknown[], R>(ask: (...given: A) => R) =>
+    (...given: A): R => {
+      if (!plugged) throw new Error('unplugged')
+      return ask(...given)
+    }
+  return {
+    ...catalogue,
+    find: whilePlugged(catalogue.find) as Source['find'],
+    company: whilePlugged(catalogue.company),
+    providers: whilePlugged(catalogue.providers),
+    unplug: () => {
+      plugged = false
+    },
+  }
+}
+
+const senderInto = (delivered: { event: EventName; id: string }[]): Sender => ({
+  send: async ({ body }: Attempt) => {
+    delivered.push(JSON.parse(body))
+    return { status: 200, error: null, ms: 1 }
+  },
+  check: async () => undefined,
+  close: async () => {},
+})

@@ -1,0 +1,75 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { eventBody, eventNames } from '../../src/api/events.js'
+import { shapeOf } from '../../src/api/shapes.js'
+import { operations } from '../../src/api/table.js'
+import { openapi } from '../../src/reference/openapi.js'
+import { type SampleRun, sampleRun } from '../reference/sample-run.js'
+import { type Check, type Schema, schemaProblems } from '../reference/schema-problems.js'
+
+interface Content {
+  readonly content: { readonly 'application/json': { readonly schema: Schema; readonly example?: unknown } }
+}
+interface Described {
+  readonly requestBody?: Content
+  readonly responses: Readonly<Record<string, Content>>
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
+  readonly webhooks: Readonly<Record<string, { readonly post: { readonly requestBody: Content } }>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+let run: SampleRun
+let document: Document
+let problems: Check
+beforeAll(async () => {
+  run = await sampleRun()
+  document = (await openapi({ version: 'test' })) as Document
+  problems = schemaProblems(document.components.schemas)
+})
+
+const json = ({ content }: Content) => content['application/json']
+
+describe.each(operations().map((row) => [row.id, row] as const))('%s', (id, row) => {
+  const described = () => document.paths[row.path]?.[row.method.toLowerCase()]
+  const exchange = () => run.exchanges.find((one) => one.id === id)
+
+  it('answers its success over HTTP with a body that its own schema describes', async () => {
+    const { status, contentType, body } = exchange() ?? {}
+    expect([status, contentType]).toEqual([row.ok, 'application/json'])
+    const response = described()?.responses[row.ok]
+    expect(response && problems(json(response).schema, body)).toEqual([])
+    expect((await shapeOf(id)).output.parse(body)).toEqual(body)
+  })
+
+  it('shows that request and that answer as examples', () => {
+    const { requestBody, responses } = described() ?? {}
+    expect(responses?.[row.ok] && json(responses[row.ok] as Content).example).toEqual(exchange()?.body)
+    if (!requestBody) return
+    expect(json(requestBody).example).toEqual(exchange()?.input)
+    expect(problems(json(requestBody).schema, exchange()?.input)).toEqual([])
+  })
+})
+
+describe.each(eventNames())('%s', (name) => {
+  it('is delivered with a body that its own schema describes, as its example shows', () => {
+    const body = run.events.find(([one]) => one === name)?.[1]
+    const content = document.webhooks[name]?.post.requestBody
+    expect(content && problems(json(content).schema, body)).toEqual([])
+    expect(content && json(content).example).toEqual(body)
+    expect(eventBody(name).parse(body)).toEqual(body)
+  })
+})
+
+describe('the check of schemas', () => {
+  it('finds fields that no schema names, that are missing, or of another type', () => {
+    const one = { type: 'object', required: ['a'], properties: { a: { type: ['integer', 'null'] } } }
+    const both = { allOf: [{ $ref: '#/components/schemas/One' }, { type: 'object', properties: { b: {} } }] }
+    const check = schemaProblems({ One: one })
+    expect(check(one, { a: null })).toEqual([])
+    expect(check(both, { a: 1, b: 2 })).toEqual([])
+    expect(check(both, { b: 2, c: 3 })).toEqual(['$ lacks a', '$.c is in no schema'])
+    expect(check(one, { a: '1' })).toHaveLength(1)
+    expect(check({ ...one, contains: {} }, { a: 1 })).toEqual(['$: the keyword contains is not known'])
+  })
+})
