@@ -30,7 +30,7 @@ const shared = {
 }
 
 try {
-  await Promise.all([buildProgram(), buildLibrary(), ...Object.entries(vendored).map(buildPackage)])
+  await Promise.all([buildProgram(), buildLibrary(), buildThread(), ...Object.entries(vendored).map(buildPackage)])
   await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))
   await warmUp()
   await rm(dist, { recursive: true, force: true })
@@ -75,6 +75,17 @@ function buildLibrary() {
     splitting: true,
     chunkNames: 'library/[hash]',
     packages: 'external',
+  })
+}
+
+/** What reads long files beside the thread that writes them. */
+function buildThread() {
+  return build({
+    ...shared,
+    entryPoints: ['src/catalogue/reading-thread.ts'],
+    outdir: fresh,
+    format: 'esm',
+    external,
   })
 }
 

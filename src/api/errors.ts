@@ -99,12 +99,35 @@ export interface Failure {
   readonly stops: boolean
 }
 
+/**
+ * How servers have said, or say in other words, what has a row of its own: the statuses, and what the text must say.
+ * Empty balances were 422 (waterfall, validation, hiring, stack) or 401 (intents) before they were 402.
+ */
+const habits: readonly (readonly [statuses: readonly number[], says: RegExp, means: ErrorCode])[] = [
+  [
+    [401, 422],
+    /\b(?:insufficient|not enough|out of|no(?: more)?) (?:\w+ ){0,2}credits?\b|\bcredits? (?:\w+ ){0,2}(?:exhausted|insufficient|used up)\b/i,
+    'insufficient_credits',
+  ],
+  [[422], /\bweekly\b.*\blimit\b|\blimit\b.*\bweek\b/i, 'workspace_limit_exceeded'],
+  [[422], /\bplan limit\b/i, 'plan_limit_reached'],
+  [[429], /\ba few hours\b|\bby the network\b/i, 'network_rate_limited'],
+]
+
+/** The row that a refusal without a code means by its words. */
+function meantBy(status: number, text: string): ErrorRow | undefined {
+  const habit = habits.find(([statuses, says]) => statuses.includes(status) && says.test(text))
+  return habit && errors[habit[2]]
+}
+
 /** Reads the failure out of a status and body of any server of this kind. */
 export function failureOf(status: number, body: unknown): Failure {
   const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   const text = [fields.message, fields.error].find((value) => typeof value === 'string') as string | undefined
-  const code = typeof fields.code === 'string' ? fields.code : undefined
-  const row = findRow(status, code, text ?? '')
+  const said = typeof fields.code === 'string' ? fields.code : undefined
+  const meant = said === undefined ? meantBy(status, text ?? '') : undefined
+  const row = meant ?? findRow(status, said, text ?? '')
+  const code = said ?? meant?.code
   return {
     text: text ?? (row && !row.text.includes('{') ? row.text : `The server answered ${status}`),
     ...(code === undefined ? {} : { code }),

@@ -95,7 +95,7 @@ function all(kind: EventKind): z.ZodRawShape {
     const lead = leadAndCompany().extend({ ordinal: ordinal() })
     return { leads: described(z.array(lead), 'The leads; empty after streaming') }
   }
-  const account = z.intersection(accountRecord(), z.object({ ordinal: ordinal(), ...foundWith(kind) }))
+  const account = accountRecord().extend({ ordinal: ordinal(), ...foundWith(kind) })
   return { accounts: described(z.array(account), 'The companies; empty after streaming') }
 }
 

@@ -2,6 +2,7 @@ import type { Clock, Ids } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
 import type { Load } from './load.js'
+import type { Prepared } from './preparers.js'
 import type { PreparedRecord } from './reading.js'
 import { newTally, reject, type Tally } from './report.js'
 import { Unreadable } from './values.js'
@@ -37,7 +38,7 @@ export async function withLongLog<T>(driver: Driver, work: () => Promise<T>): Pr
   }
 }
 
-type Write = (writing: Writing, record: never) => Written
+type Write = (writing: Writing, record: Prepared[Kind]) => Written
 
 /** Writes records in transactions that are short, within a load if there is one; the tally counts what is committed. */
 export async function commit(
@@ -47,7 +48,8 @@ export async function commit(
   ports: CommitPorts,
   load: Load | undefined,
 ): Promise<void> {
-  const write: Write = writers[kind]
+  // A record is of the kind that was asked for.
+  const write = writers[kind] as Write
   for (let from = 0; from < records.length; ) {
     const start = from
     const { written, done } = await ports.driver.transaction((connection) =>

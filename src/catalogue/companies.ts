@@ -1,6 +1,6 @@
 import type { StoredAccount } from './account.js'
 import type { PreparedCompany } from './company.js'
-import { type CompanyRow, companyRow, companyRowColumns, wordsOf } from './company-row.js'
+import { companyRow, companyRowColumns, valuesOf, wordsOf } from './company-row.js'
 import { writeHistory } from './headcount.js'
 import { atProfile, type Candidate } from './match.js'
 import type { Profile } from './profile.js'
@@ -25,17 +25,16 @@ export function writeCompany(
 /** The company that a given one is: the one with its domain, else the one with its profile and no other domain. */
 export function existingCompany(
   { statements, mayHold }: Writing,
-  { domain, profiles }: PreparedCompany,
+  { row: { domain }, profiles }: PreparedCompany,
 ): Candidate | undefined {
-  if (domain !== undefined && mayHold('companies', 'domain', domain)) {
+  if (domain !== null && mayHold('companies', 'domain', domain)) {
     const company = statements.get<Candidate>('SELECT * FROM companies WHERE domain = ?', domain)
     if (company) return company
   }
   for (const profile of profiles) {
-    if (!mayHold('companies', ...columnOf(profile), domain === undefined ? undefined : 'without domain'))
-      continue
+    if (!mayHold('companies', ...columnOf(profile), domain === null ? undefined : 'without domain')) continue
     const there = statements.all<Candidate>(...atProfile(profile))
-    const candidates = domain === undefined ? there : there.filter((company) => company.domain === null)
+    const candidates = domain === null ? there : there.filter((company) => company.domain === null)
     if (candidates.length > 1)
       throw new Unreadable('several companies have this profile: give the domain of the one meant')
     if (candidates[0]) return candidates[0]
@@ -47,10 +46,10 @@ const columnOf = ({ id, slug }: Profile): [column: string, value: string] =>
   id === undefined ? ['slug', slug ?? ''] : ['network_id', id]
 
 /** Remembers what a company can be found by; one with a domain is found by its profile only where none is given. */
-function noteCompany({ note }: Writing, { domain, profiles }: PreparedCompany): void {
+function noteCompany({ note }: Writing, { row: { domain }, profiles }: PreparedCompany): void {
   note('companies', 'domain', domain)
   for (const profile of profiles)
-    note('companies', ...columnOf(profile), domain === undefined ? ['without domain'] : [])
+    note('companies', ...columnOf(profile), domain === null ? ['without domain'] : [])
 }
 
 const insert = `INSERT INTO companies (${companyRowColumns.join(', ')}, key)
@@ -60,23 +59,22 @@ const update = `UPDATE companies
 const replaceWords = 'INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
 
 function add(writing: Writing, key: number, { row, uses }: PreparedCompany): void {
-  writing.statements.run(insert, ...row.values, key)
+  writing.statements.run(insert, ...valuesOf(row), key)
   writing.statements.run(replaceWords, key, ...row.words)
   if (uses) writeUses(writing, key, [], uses)
 }
 
-function merge(writing: Writing, existing: Candidate, { row, names, uses }: PreparedCompany): void {
+function merge(writing: Writing, existing: Candidate, { row, uses }: PreparedCompany): void {
   const before = JSON.parse(existing.record) as StoredAccount
   const after = { ...before, ...(JSON.parse(row.record) as StoredAccount), id: before.id }
   const merged = companyRow(after, {
-    network_id: names.network_id ?? existing.network_id,
-    slug: names.slug ?? existing.slug,
-    name: names.name ?? existing.name,
+    domain: row.domain ?? existing.domain,
+    network_id: row.network_id ?? existing.network_id,
+    slug: row.slug ?? existing.slug,
+    name: row.name ?? existing.name,
   })
-  if (merged.record !== existing.record) writing.statements.run(update, ...merged.values, existing.key)
-  if (!sameWords(merged, before)) writing.statements.run(replaceWords, existing.key, ...merged.words)
+  if (merged.record !== existing.record) writing.statements.run(update, ...valuesOf(merged), existing.key)
+  if (wordsOf(before).some((text, at) => text !== merged.words[at]))
+    writing.statements.run(replaceWords, existing.key, ...merged.words)
   if (uses) writeUses(writing, existing.key, before.technologies ?? [], uses)
 }
-
-const sameWords = ({ words }: CompanyRow, before: StoredAccount): boolean =>
-  wordsOf(before).every((text, at) => text === words[at])

@@ -1,6 +1,6 @@
 import { companySizes } from '../api/ids.js'
 import type { Ids } from '../engine/ports.js'
-import { type CompanyNames, type CompanyRow, companyRow } from './company-row.js'
+import { type CompanyRow, companyRow } from './company-row.js'
 import { domainOf } from './domain.js'
 import { type Fields, readFields } from './fields.js'
 import { type HeadcountEntry, readHistory } from './headcount.js'
@@ -12,9 +12,7 @@ import { short, sizeNamed, Unreadable } from './values.js'
 
 /** A company read from a file or the sample, ready to be written. */
 export interface PreparedCompany {
-  readonly domain: string | undefined
   readonly profiles: readonly Profile[]
-  readonly names: CompanyNames
   /** Its row as a new company, with an id of its own. */
   readonly row: CompanyRow
   readonly uses: readonly TechnologyUse[] | undefined
@@ -38,14 +36,13 @@ export function prepareCompany(given: Given, ids: Pick<Ids, 'uuid'>): PreparedCo
   if (account.headcount !== undefined) account.employee_range ??= sizeOf(account.headcount)
   if (uses) Object.assign(account, { technologies: uses.map(({ slug }) => slug) })
   const names = {
+    domain: domain ?? null,
     network_id: profiles.find(({ id }) => id !== undefined)?.id ?? null,
     slug: profiles.find(({ slug }) => slug !== undefined)?.slug ?? null,
     name: name ?? null,
   }
   return {
-    domain,
     profiles,
-    names,
     row: companyRow({ id: ids.uuid(), ...account }, names),
     uses,
     history: headcount_history === undefined ? undefined : readHistory(headcount_history),

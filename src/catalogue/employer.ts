@@ -27,12 +27,15 @@ function findEmployer(writing: Writing, employer: Employer): number | undefined 
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   if (!company_domain && !company_network_url && !company_network_id)
     return onlyOneNamed(writing, foldName(company_name ?? ''))
-  const company = prepareCompany({
-    domain: company_domain,
-    network_url: company_network_url,
-    network_id: company_network_id,
-    name: company_name,
-  }, writing.ids)
+  const company = prepareCompany(
+    {
+      domain: company_domain,
+      network_url: company_network_url,
+      network_id: company_network_id,
+      name: company_name,
+    },
+    writing.ids,
+  )
   const existing = existingCompany(writing, company)
   if (existing) return existing.key
   writing.companies += 1

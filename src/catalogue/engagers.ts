@@ -5,12 +5,13 @@ import { leadOf } from './lead-record.js'
 import { type Condition, every, isOneOf } from './phrases.js'
 import { partOf, readPosition } from './position.js'
 import { postIdentity } from './posts.js'
+import { whenBuilt } from './when-built.js'
 
 /**
  * The people who reacted to a post or commented on it, each once, by profile. Of one whom the catalogue does not know
  * there is the profile url alone; a post that it does not know has engaged nobody.
  */
-export const engagers: Finder<'engagers'> = {
+export const engagers: Finder<'engagers'> = whenBuilt(['people_by_slug'], {
   count: async (connection, filters) => {
     const [where, ...values] = engagedWith(filters)
     const row = await connection.get<{ total: number }>(
@@ -26,7 +27,7 @@ export const engagers: Finder<'engagers'> = {
     const { records, ...more } = partOf(rows, limit, ({ profile }) => [profile])
     return { records: records.map((engager) => leadFrom(engager, now)), ...more }
   },
-}
+})
 
 interface Engager {
   readonly profile: string

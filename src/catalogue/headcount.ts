@@ -1,14 +1,12 @@
-import { headcountBefore, percentageFrom } from './growth.js'
+import { type DatedHeadcount, headcountBefore, percentageFrom } from './growth.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
 import type { Statements } from './statements.js'
 import { date, text, Unreadable, whole } from './values.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
-export interface HeadcountEntry {
-  readonly date: string
+export interface HeadcountEntry extends DatedHeadcount {
   readonly department: string
-  readonly headcount: number
 }
 
 /** Reads a given headcount history. */

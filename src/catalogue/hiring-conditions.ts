@@ -2,7 +2,7 @@ import type { HiringFilters } from '../engine/ports.js'
 import { industryIs, sizeIs } from './company-filters.js'
 import { postedSince } from './hiring.js'
 import { locatedIn } from './located.js'
-import { type Condition, holdsAny, listed, not, some } from './phrases.js'
+import { type Condition, listed, not, some } from './phrases.js'
 import {
   consultingIndustries,
   consultingNames,
@@ -10,6 +10,7 @@ import {
   internshipWords,
   stageTitles,
 } from './telling-words.js'
+import { anyOf, inTexts, phrase, within } from './text-query.js'
 
 const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number>> = {
   last_24_hours: 1,
@@ -24,8 +25,9 @@ const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number
 /** What the filters of a hiring search ask of jobs. Days count back from `now`. */
 export function jobsSought(filters: HiringFilters, now: number): Condition[] {
   const { published_date, exclude_internships, included_locations, excluded_locations } = filters
-  const title = (phrases: readonly string[]) => holdsAny('jobs_text', 'title', phrases)
-  const description = (phrases: readonly string[]) => holdsAny('jobs_text', 'description', phrases)
+  const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
+    inTexts('jobs', within([column], anyOf(phrases.map(phrase))), 'many')
+  const [title, description] = [holds('title'), holds('description')]
   return [
     ...(published_date === undefined ? [] : [postedSince(now, days[published_date])]),
     ...listed(filters.selected_titles, title),

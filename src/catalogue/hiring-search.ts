@@ -1,4 +1,3 @@
-import type { Job } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import { accountOf } from './account.js'
 import { among } from './company-conditions.js'
@@ -8,6 +7,7 @@ import { jobOf } from './hiring.js'
 import { companiesHiring, jobsSought } from './hiring-conditions.js'
 import { type Condition, every } from './phrases.js'
 import { partOf, readPosition } from './position.js'
+import { whenBuilt } from './when-built.js'
 
 /** Jobs of one company that a record carries at most. */
 const mostJobs = 100
@@ -16,7 +16,7 @@ const mostJobs = 100
  * Companies that look for people, each with the jobs that match: those with the newest such job first, those with undated
  * ones alone last.
  */
-export const hiringSearch: Finder<'hiring'> = {
+export const hiringSearch: Finder<'hiring'> = whenBuilt(['jobs_by_company', 'jobs_by_date'], {
   count: async (connection, filters, now) => {
     const [matches, ...values] = every(jobsSought(filters, now))
     const hires: Condition = [
@@ -40,11 +40,11 @@ export const hiringSearch: Finder<'hiring'> = {
       const account = accountOf(record)
       const { name, domain, network_url } = account
       const own = (jobs.get(company) ?? []).map((job) => jobOf(job, { name, domain, network_url }))
-      return { account, jobs: own satisfies Job[] }
+      return { account, jobs: own }
     }
     return { records: records.map(record), ...more }
   },
-}
+})
 
 type Place = readonly [postedAt: number | null, key: number]
 

@@ -1,9 +1,11 @@
 import type { Job, JobFilters } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import { accountOf } from './account.js'
+import { fewOrMany, type Size } from './few-or-many.js'
 import type { StoredJob } from './jobs.js'
 import type { Candidate } from './match.js'
-import { type Condition, every, given, holdsAny, not } from './phrases.js'
+import { type Condition, every, isOneOf, listed, not } from './phrases.js'
+import { anyOf, inTexts, phrase, within } from './text-query.js'
 import { text } from './values.js'
 
 const dayMs = 86_400_000
@@ -16,7 +18,9 @@ export async function jobsOf(
   limit: number,
   now: number,
 ): Promise<{ total: number; jobs: Job[] }> {
-  const [where, ...values] = every([['company = ?', key], ...conditions(filters, now)])
+  const own: Condition = ['company = ?', key]
+  const size = await fewOrMany(connection, 'jobs', own)
+  const [where, ...values] = every([own, ...conditions(filters, size, now)])
   const count = `SELECT count(*) AS total FROM jobs WHERE ${where}`
   const newest = `SELECT record FROM jobs WHERE ${where} ORDER BY posted_at DESC, key DESC LIMIT ?`
   const { total } = (await connection.get<{ total: number }>(count, ...values)) ?? { total: 0 }
@@ -25,20 +29,19 @@ export async function jobsOf(
   return { total, jobs: rows.map((row) => jobOf(row.record, { name, domain, network_url })) }
 }
 
-function conditions(filters: JobFilters, now: number): Condition[] {
-  const title = (phrases: readonly string[]) => holdsAny('jobs_text', 'title', phrases)
-  const description = (phrases: readonly string[]) => holdsAny('jobs_text', 'description', phrases)
+function conditions(filters: JobFilters, size: Size, now: number): Condition[] {
+  const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
+    inTexts('jobs', within([column], anyOf(phrases.map(phrase))), size)
+  const [title, description] = [holds('title'), holds('description')]
   const days = filters.posted_within_days
   return [
     ...(days === undefined ? [] : [postedSince(now, days)]),
-    ...given([
-      [filters.job_title_keywords, title],
-      [filters.excluded_job_title_keywords, (phrases) => not(title(phrases))],
-      [filters.job_description_keywords, description],
-      [filters.excluded_job_description_keywords, (phrases) => not(description(phrases))],
-      [filters.job_country_codes, inCountries],
-      [filters.excluded_job_country_codes, (codes) => not(inCountries(codes))],
-    ]),
+    ...listed(filters.job_title_keywords, title),
+    ...listed(filters.excluded_job_title_keywords, (phrases) => not(title(phrases))),
+    ...listed(filters.job_description_keywords, description),
+    ...listed(filters.excluded_job_description_keywords, (phrases) => not(description(phrases))),
+    ...listed(filters.job_country_codes, inCountries),
+    ...listed(filters.excluded_job_country_codes, (codes) => not(inCountries(codes))),
   ]
 }
 
@@ -49,10 +52,7 @@ export const postedSince = (now: number, days: number): Condition => [
 ]
 
 /** A job of unknown country is in none of them. */
-const inCountries = (codes: readonly string[]): Condition => [
-  "coalesce(country, '') IN (SELECT value FROM json_each(?))",
-  JSON.stringify(codes),
-]
+const inCountries = (codes: readonly string[]): Condition => isOneOf('country', codes)
 
 /** The job that a stored record stands for, with every key. */
 export function jobOf(record: string, company: Job['company']): Job {

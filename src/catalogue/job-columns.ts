@@ -1,5 +1,5 @@
 import type { Value } from '../storage/driver.js'
-import type { StoredJob } from './jobs.js'
+import type { Fields } from './fields.js'
 import { foldText } from './name.js'
 import { regionOf } from './place.js'
 
@@ -15,7 +15,7 @@ export function jobValues({
   country_code,
   job_location,
   employment_statuses,
-}: StoredJob): Value[] {
+}: Fields<'jobs'>): Value[] {
   const [city] = job_location?.split(',', 1) ?? []
   return [
     date_posted === undefined ? null : Date.parse(date_posted),

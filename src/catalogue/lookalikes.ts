@@ -9,12 +9,13 @@ import { every } from './phrases.js'
 import { partOf, readPosition } from './position.js'
 import { resembling } from './resembling.js'
 import { type Example, scoreUnits, usualHeadcounts, yardstick } from './similarity.js'
+import { whenBuilt } from './when-built.js'
 
 /**
  * Companies that resemble one of those given, the most alike first; which are not among them. 404 where the catalogue
  * knows none of the profiles.
  */
-export const lookalikes: Finder<'lookalikes'> = {
+export const lookalikes: Finder<'lookalikes'> = whenBuilt(['company_technologies_by_company'], {
   count: async (connection, filters) => {
     const [sql, ...values] = await alike(connection, filters)
     const row = await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql})`, ...values)
@@ -38,7 +39,7 @@ export const lookalikes: Finder<'lookalikes'> = {
     const record = (row: Row) => ({ account: accountOf(row.record), similarity: similarityOf(row) })
     return { records: records.map(record), ...more }
   },
-}
+})
 
 type Place = readonly [score: number, key: number]
 

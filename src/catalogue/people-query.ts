@@ -1,9 +1,10 @@
 import { ApiError } from '../api/errors.js'
 import { liveOnlyFilters } from '../api/live-only-filters.js'
 import { isGiven } from '../api/rules.js'
-import type { CompanyQuery, PeopleFilters } from '../engine/ports.js'
+import type { PeopleFilters } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import { industryIs, sizeIs, typeIs } from './company-filters.js'
+import { fewOrMany, type Size } from './few-or-many.js'
 import { readKeyword } from './keyword.js'
 import { locatedIn } from './located.js'
 import { matchCompany } from './match.js'
@@ -26,8 +27,14 @@ import { allOf, inverse, type TextQuery, within } from './text-query.js'
 export interface PeopleQuery {
   readonly text: TextQuery | undefined
   readonly conditions: readonly Condition[]
-  /** A further condition, fulfilled by the people of few companies: they are found by it. */
-  readonly staff: Condition | undefined
+  /** Where they work, if that is at few companies. */
+  readonly staff: Staff | undefined
+}
+
+/** The people who work at a few companies. */
+export interface Staff {
+  readonly condition: Condition
+  readonly size: Size
 }
 
 /** Reads the filters of a search; days count up to `now`. 422 names a filter that cannot be honoured. */
@@ -42,26 +49,41 @@ export async function peopleQuery(
       reason: `${refused.join(', ')} cannot be honoured by the local catalogue`,
     })
   const texts = textsAsked(filters)
-  const { company, included_accounts } = filters
-  const staff: Condition[] = [
-    ...(company ? [await atOne(connection, company)] : []),
-    ...(included_accounts ? [atAccounts(included_accounts)] : []),
-  ]
-  const areFew = company !== undefined || (included_accounts?.length ?? fewCompanies) < fewCompanies
+  const companies = await companiesAsked(connection, filters)
+  const staff = companies.areFew ? await staffOf(connection, companies.condition) : undefined
   return {
     text: texts.length === 0 ? undefined : allOf(texts),
     conditions: [
       ...personal(filters, now),
-      ...(areFew ? [] : staff),
+      ...(staff ? [] : [companies.condition]),
       ...employment(filters),
       ...ofCompany(filters),
     ],
-    staff: areFew ? every(staff) : undefined,
+    staff,
   }
 }
 
 /** From more companies than this, going through everybody is quicker than asking each of them for its people. */
 const fewCompanies = 1_000
+
+/** The companies that people must work at: few enough to begin with, or not. */
+async function companiesAsked(
+  connection: Connection,
+  { company, included_accounts: accounts }: PeopleFilters,
+): Promise<{ condition: Condition; areFew: boolean }> {
+  const conditions: Condition[] = accounts ? [atAccounts(accounts)] : []
+  if (company) conditions.push(['company = ?', (await matchCompany(connection, company))?.key ?? null])
+  return {
+    condition: every(conditions),
+    areFew: company !== undefined || (accounts?.length ?? fewCompanies) < fewCompanies,
+  }
+}
+
+/** Those who work where a condition over the column `company` says. */
+export const staffOf = async (connection: Connection, condition: Condition): Promise<Staff> => ({
+  condition,
+  size: await fewOrMany(connection, 'people', condition),
+})
 
 function textsAsked(filters: PeopleFilters): TextQuery[] {
   const { keyword, job_titles, excluded_job_titles, past_titles, excluded_past_titles, past_companies } =
@@ -93,10 +115,6 @@ const personal = (filters: PeopleFilters, now: number): Condition[] => [
 
 const named = (column: 'first_name' | 'last_name', name: string | undefined): Condition[] =>
   name === undefined ? [] : [[`${column} = ?`, foldText(name)]]
-
-async function atOne(connection: Connection, query: CompanyQuery): Promise<Condition> {
-  return ['company = ?', (await matchCompany(connection, query))?.key ?? null]
-}
 
 /** Where they work and do not work, beside the companies that they must work at. */
 const employment = (filters: PeopleFilters): Condition[] => [

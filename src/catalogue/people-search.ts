@@ -4,6 +4,7 @@ import { type FoundLead, leadOf } from './lead-record.js'
 import { type PeopleQuery, peopleQuery } from './people-query.js'
 import { type Condition, every } from './phrases.js'
 import { partOf, readPosition } from './position.js'
+import { inTexts } from './text-query.js'
 
 /** Up to this number counts are exact, as is every smaller one. */
 const exactUpTo = 10_000
@@ -41,6 +42,10 @@ export const peopleSearch: Finder<'people'> = {
 // Neighbours in the catalogue resemble each other, and so do those a round number apart: keys are mixed up first.
 const isSampled = (key: string): Condition => [`(${key} * 2654435761 >> 16) % ${share} = 0`]
 
+/** How many people match, exactly. */
+export const countPeople = (connection: Connection, query: PeopleQuery): Promise<number> =>
+  countOf(connection, keysOf(query))
+
 const countOf = async (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
   (await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql})`, ...values))?.total ?? 0
 
@@ -62,15 +67,14 @@ interface Path {
 }
 
 function pathOf({ text, staff }: PeopleQuery): Path {
-  if (text && !text.negated)
+  if (text && !text.negated && staff?.size !== 'few')
     return {
       key: 'people_text.rowid',
       from: 'people_text CROSS JOIN people INDEXED BY people_facts ON people.key = people_text.rowid',
-      conditions: [['people_text MATCH ?', text.match], ...(staff ? [staff] : [])],
+      conditions: [['people_text MATCH ?', text.match], ...(staff ? [staff.condition] : [])],
     }
-  const others: Condition[] = text ? [[`people.key NOT IN (${matching})`, text.match]] : []
+  const texts = text ? [inTexts('people', text, staff?.size ?? 'many')] : []
+  if (!staff) return { key: 'people.key', from: 'people INDEXED BY people_facts', conditions: texts }
   // The sign keeps SQLite from going through everybody in order, where the people of few companies are quickly sorted.
-  if (staff) return { key: '+people.key', from: 'people', conditions: [staff, ...others] }
-  return { key: 'people.key', from: 'people INDEXED BY people_facts', conditions: others }
+  return { key: '+people.key', from: 'people', conditions: [staff.condition, ...texts] }
 }
-const matching = 'SELECT rowid FROM people_text WHERE people_text MATCH ?'

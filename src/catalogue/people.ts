@@ -2,7 +2,7 @@ import { type Employer, employerKey } from './employer.js'
 import type { NewPerson } from './new-person.js'
 import type { PersonFields, StoredPerson } from './person.js'
 import { personTexts, textsOf } from './person-columns.js'
-import { type PersonRow, personRow, personRowColumns } from './person-row.js'
+import { type PersonRow, personRow, personRowColumns, valuesOf } from './person-row.js'
 import { type KnownPerson, notePerson, samePerson } from './same-person.js'
 import type { Statements } from './statements.js'
 import type { Writing, Written } from './writing.js'
@@ -27,7 +27,7 @@ function add(writing: Writing, given: NewPerson, company: number | null): void {
   const { statements } = writing
   const key = writing.nextKey('people')
   const row = company === null ? unplaced(given) : given.row
-  statements.run(insert, company, ...row.values, key)
+  statements.run(insert, company, ...valuesOf(row), key)
   statements.run(replaceTexts, ...row.texts, key)
   writePhones(statements, key, [], given)
   notePerson(writing, company, row)
@@ -53,7 +53,7 @@ function merge(writing: Writing, existing: KnownPerson, given: NewPerson, compan
   if (after.first_name !== undefined && after.last_name !== undefined)
     after.full_name ??= `${after.first_name} ${after.last_name}`
   const row = personRow(after, given.slug ?? existing.slug)
-  statements.run(update, company, ...row.values, existing.key)
+  statements.run(update, company, ...valuesOf(row), existing.key)
   if (textsOf(before).some((text, at) => text !== row.texts[at]))
     statements.run(replaceTexts, ...row.texts, existing.key)
   const { phones = [], messenger } = after

@@ -10,29 +10,35 @@ export interface PersonRow {
   readonly email: string | null
   /** Folded full name; blank when there is none. */
   readonly name: string
+  /** Values of `personColumns`, in their order. */
+  readonly facts: readonly Value[]
   /** Their JSON. */
   readonly record: string
-  /** Values of `personRowColumns`, in their order. */
-  readonly values: readonly Value[]
   /** What keyword searches look through. */
   readonly texts: readonly string[]
 }
 
-/** The columns that a row fills, all but the company and the key. */
-export const personRowColumns = ['network_id', 'slug', 'name', ...personColumns, 'record'] as const
-
 /** Makes the row of a person. */
 export function personRow(person: StoredPerson, slug: string | null): PersonRow {
-  const { network_id, email = null } = person
-  const record = JSON.stringify(person)
-  const name = foldText(fullName(person))
   return {
-    network_id,
+    network_id: person.network_id,
     slug,
-    email,
-    name,
-    record,
-    values: [network_id, slug, name, ...personValues(person), record],
+    email: person.email ?? null,
+    name: foldText(fullName(person)),
+    facts: personValues(person),
+    record: JSON.stringify(person),
     texts: textsOf(person),
   }
 }
+
+/** The columns of a row, all but the company and the key, in the order of `valuesOf`. */
+export const personRowColumns = ['network_id', 'slug', 'name', ...personColumns, 'record']
+
+/** The values of a row, in the order of `personRowColumns`. */
+export const valuesOf = ({ network_id, slug, name, facts, record }: PersonRow): Value[] => [
+  network_id,
+  slug,
+  name,
+  ...facts,
+  record,
+]

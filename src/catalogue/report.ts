@@ -45,13 +45,16 @@ export function reject(tally: Tally, rejected: Rejected): void {
 
 /** A file that cannot be read on: what is wrong, where, and what was kept until then. A mistake of usage. */
 export class ImportError extends Error {
+  /** What is wrong, without the line. */
+  readonly sentence: string
   readonly line: number | undefined
   /** What had been imported before; set by the import. */
   report: ImportReport | undefined
 
-  constructor(message: string, line?: number) {
-    super(line === undefined ? message : `Line ${line}: ${message}`)
+  constructor(sentence: string, line?: number) {
+    super(line === undefined ? sentence : `Line ${line}: ${sentence}`)
     this.name = 'ImportError'
+    this.sentence = sentence
     this.line = line
   }
 }

@@ -73,7 +73,8 @@ function namesCompany({ record }: KnownPerson, { company_name }: Employer): bool
 /** Remembers what a person who is written can be found by, and by whom: the other side of `samePerson`. */
 export function notePerson({ note }: Writing, company: number | null, row: PersonRow): void {
   const { network_id, slug, email, name } = row
-  const open = slug !== null ? [] : isMade(network_id) ? ['without slug', 'without profile'] : ['without slug']
+  const open =
+    slug !== null ? [] : isMade(network_id) ? ['without slug', 'without profile'] : ['without slug']
   note('people', 'network_id', network_id)
   note('people', 'slug', slug)
   note('people', 'email', email, open)

@@ -103,7 +103,8 @@ CREATE TABLE engagers (
 
 // What searches filter by. The two indexes of facts hold every such column behind the key: a search reads them alone,
 // in the order of the keys, and one that is added goes to their end. Searches name them, so that they must always be
-// there. Texts of people have their past posts as well.
+// there. The column next to the key is one that is never asked to equal one of many values: SQLite would look each of
+// them up. Texts of people have their past posts as well.
 const second = `
 ALTER TABLE companies ADD COLUMN id TEXT;
 ALTER TABLE companies ADD COLUMN city TEXT;
@@ -114,7 +115,7 @@ ALTER TABLE companies ADD COLUMN revenue REAL;
 ALTER TABLE companies ADD COLUMN revenue_currency TEXT;
 CREATE INDEX companies_by_id ON companies (id);
 CREATE INDEX companies_facts ON companies
-  (key, size, industry, country, company_type, headcount, region, city, industry_name, revenue, revenue_currency);
+  (key, revenue, size, industry, country, company_type, headcount, region, city, industry_name, revenue_currency);
 
 ALTER TABLE people ADD COLUMN city TEXT;
 ALTER TABLE people ADD COLUMN region TEXT;
@@ -126,7 +127,7 @@ ALTER TABLE people ADD COLUMN position_since INTEGER;
 ALTER TABLE people ADD COLUMN months_in_position INTEGER;
 ALTER TABLE people ADD COLUMN months_in_company INTEGER;
 CREATE INDEX people_facts ON people
-  (key, company, function, seniority, country, region, city, years_of_experience, position_since,
+  (key, position_since, company, function, seniority, country, region, city, years_of_experience,
    months_in_position, months_in_company, employer, first_name, last_name);
 DROP TABLE people_text;
 CREATE VIRTUAL TABLE people_text USING fts5 (
@@ -140,5 +141,8 @@ export const migrations: readonly Migration[] = [
   { sqlite: first },
   // Needed once, and loaded then.
   { sqlite: second, work: async (connection) => (await import('./fill-columns.js')).fillColumns(connection) },
-  { sqlite: signals, work: async (connection) => (await import('./fill-signals.js')).fillSignals(connection) },
+  {
+    sqlite: signals,
+    work: async (connection) => (await import('./fill-signals.js')).fillSignals(connection),
+  },
 ]

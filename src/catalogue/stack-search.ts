@@ -6,12 +6,13 @@ import { countCompanies, walkCompanies } from './company-walk.js'
 import type { Finder } from './finder.js'
 import { type Condition, isOneOf, listed, not } from './phrases.js'
 import { slugOf } from './technologies.js'
+import { whenBuilt } from './when-built.js'
 
 /**
  * Companies by the technologies they use, the largest first. Their number is exact. A technology that is not in the
  * catalogue is used by nobody.
  */
-export const stackSearch: Finder<'stack'> = {
+export const stackSearch: Finder<'stack'> = whenBuilt(['company_technologies_by_company'], {
   count: async (connection, filters) =>
     await countCompanies(connection, await conditionsOf(connection, filters)),
 
@@ -29,7 +30,7 @@ export const stackSearch: Finder<'stack'> = {
     })
     return { records: records.map(record), ...more }
   },
-}
+})
 
 async function conditionsOf(connection: Connection, filters: StackFilters): Promise<Condition[]> {
   const { countries, included_industries, excluded_industries, company_size } = filters

@@ -1,3 +1,6 @@
+import type { Size } from './few-or-many.js'
+import type { Condition } from './phrases.js'
+
 /**
  * Texts that are asked for: those that a query of FTS5 finds, or (`negated`) all others. FTS5 cannot say "all others"
  * by itself, so that it is carried beside the query until somebody can.
@@ -33,6 +36,17 @@ export const within = (columns: readonly string[], { match, negated }: TextQuery
   match: `({${columns.join(' ')}} : ${match})`,
   negated,
 })
+
+/** Records whose texts fulfil a query, among few or many. */
+export const inTexts = (
+  table: 'companies' | 'people' | 'jobs',
+  { match, negated }: TextQuery,
+  of: Size,
+): Condition => {
+  const found = `FROM ${table}_text WHERE ${table}_text MATCH ?`
+  const sql = of === 'few' ? `EXISTS (SELECT 1 ${found} AND rowid = key)` : `key IN (SELECT rowid ${found})`
+  return [negated ? `NOT ${sql}` : sql, match]
+}
 
 const joined = (matches: readonly string[], operator: 'AND' | 'OR'): string =>
   matches.length === 1 ? (matches[0] ?? '') : `(${matches.join(` ${operator} `)})`

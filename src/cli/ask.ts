@@ -23,7 +23,27 @@ export async function askText(
 ): Promise<string | undefined> {
   if (!canAsk(context, options)) return undefined
   const { input } = await import('@inquirer/prompts')
-  const validate = (answer: string): true | string => {
+  return input(
+    { message, validate: validating(check), ...(preset === undefined ? {} : { default: preset }) },
+    promptStreams(context),
+  )
+}
+
+/** Asks for a secret on stderr, again while `check` throws; what is typed is not shown. Nothing without a person. */
+export async function askSecret(
+  context: Context,
+  message: string,
+  options: GlobalOptions,
+  check: (answer: string) => unknown,
+): Promise<string | undefined> {
+  if (!canAsk(context, options)) return undefined
+  const { password } = await import('@inquirer/prompts')
+  return password({ message, mask: false, validate: validating(check) }, promptStreams(context))
+}
+
+const validating =
+  (check: (answer: string) => unknown) =>
+  (answer: string): true | string => {
     try {
       check(answer)
       return true
@@ -31,11 +51,6 @@ export async function askText(
       return (error as Error).message
     }
   }
-  return input(
-    { message, validate, ...(preset === undefined ? {} : { default: preset }) },
-    promptStreams(context),
-  )
-}
 
 /** Asks for one of some values on stderr; nothing when there is no person to ask. */
 export async function askChoice<T extends string>(

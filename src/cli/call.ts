@@ -1,9 +1,10 @@
 import type { Caller, CallOptions, Input, Reply } from '../api/caller.js'
+import { failureOf } from '../api/errors.js'
 import { saysNothingFound } from '../api/found.js'
 import { retryAfterMs } from '../api/retry-after.js'
 import type { Operation } from '../api/table.js'
 import type { Context, GlobalOptions } from './context.js'
-import { reportOfAnswer } from './exit.js'
+import { reportOfReply } from './exit.js'
 import { credited } from './facts.js'
 import { targetOf } from './target.js'
 
@@ -28,13 +29,17 @@ export async function callOnce(
   for (let waited = 0; ; ) {
     const call: CallOptions = { apiKey, idempotencyKey: options.idempotencyKey, ...deadline(timeout) }
     const reply = await asked(context, caller, operation, input, call, options)
-    const seconds = reply.status === 429 ? secondsToWait(reply, context.clock.now()) : undefined
+    const seconds = passes(reply) ? secondsToWait(reply, context.clock.now()) : undefined
     if (seconds === undefined || waited + seconds > patience) return reply
     context.notify(`Rate limited: waiting ${seconds} s.`, options)
     await context.sleep(seconds * 1_000)
     waited += seconds
   }
 }
+
+/** Whether a refusal passes with time: a rate limit of the service does, one of the network behind it takes hours. */
+const passes = ({ status, body, unknown }: Reply): boolean =>
+  status === 429 && !unknown && !failureOf(status, body).stops
 
 /** A timer of Node takes no more, about 24 days. */
 const longestTimeoutMs = 2_147_483_647
@@ -71,7 +76,7 @@ export function secondsToWait({ headers }: Pick<Reply, 'headers'>, now: number):
 
 /** Exit code of an answer that is no success; a lookup's 400 that says "not found" is a 404 of other servers. */
 export function exitOfRefusal(operation: Operation, reply: Reply): number {
-  const report = reportOfAnswer(reply.status, reply.body)
+  const report = reportOfReply(reply)
   const isLookup = operation.needs === 'unit'
   return isLookup && reply.status === 400 && saysNothingFound(report.error) ? 9 : report.exit_code
 }

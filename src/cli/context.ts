@@ -21,6 +21,12 @@ export interface GlobalOptions {
   readonly local?: boolean
   readonly baseUrl?: string
   readonly direct?: boolean
+  /** Permits an `http:` server that is not this machine. */
+  readonly insecureHttp?: boolean
+  /** The server's word for `network` in the names of fields. */
+  readonly networkName?: string
+  /** The server's word for `premium` in the names of fields. */
+  readonly premiumName?: string
   readonly format?: 'table' | 'json' | 'ndjson' | 'csv' | 'tsv' | 'ids'
   readonly json?: boolean
   readonly fields?: string
@@ -59,6 +65,12 @@ export interface Profile {
   readonly timeout?: number
   /** Seconds. */
   readonly max_wait?: number
+  /** The plan of the workspace on a remote server. */
+  readonly plan?: string
+  /** The header of idempotency keys that the server is known to honour, or `none`. */
+  readonly idempotency?: string
+  readonly network_name?: string
+  readonly premium_name?: string
 }
 
 /** The settings of this machine, as `config.json` holds them. */
@@ -93,6 +105,8 @@ export interface Context {
   notify(text: string, options: GlobalOptions): void
   /** The text without any key this command has handled. */
   redact(text: string): string
+  /** Tells of a secret that this command handles, so that it is never printed. */
+  conceal(secret: string): void
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Work to do before the program ends, last added first. */
   onClose(work: () => Promise<void> | void): void

@@ -7,6 +7,7 @@ import { givenKey } from './credentials.js'
 import { homeOf } from './home.js'
 import { createLocal } from './local.js'
 import { once } from './once.js'
+import { createRemoteServer } from './remote.js'
 import { createRedaction } from './secrets.js'
 import { readSettings } from './settings.js'
 import { targetOf } from './target.js'
@@ -19,7 +20,7 @@ export interface World {
   readonly sleep?: Context['sleep']
   /** Where a workspace of so many members may deliver to besides public addresses; its own machine when it has one. */
   readonly targets?: (members: number) => Targets
-  /** In place of the target. */
+  /** In place of the target's. */
   readonly caller?: Caller
 }
 
@@ -42,7 +43,8 @@ export function createContext(streams: Streams, world: World = {}): Context {
   }
   const local = createLocal({ home, clock, ids, notify, onClose, targets })
   const given = once((options: GlobalOptions) => givenKey(streams, options))
-  const checkTarget = (options: GlobalOptions) => void targetOf(options, streams.env, settings())
+  const remote = createRemoteServer({ ...{ streams, home, clock, ids, sleep, onClose }, given })
+  const chosen = (options: GlobalOptions) => targetOf(options, streams.env, settings())
   return {
     ...{ streams, clock, ids, sleep, notify, redact, settings, onClose, close },
     get home() {
@@ -50,18 +52,21 @@ export function createContext(streams: Streams, world: World = {}): Context {
     },
     catalogue: local.catalogue,
     worker: local.worker,
-    isLocal: (options) =>
-      targetOf(options, streams.env, settings()).kind === 'local' && world.caller === undefined,
+    isLocal: (options) => chosen(options).kind === 'local' && world.caller === undefined,
     caller: async (options) => {
-      checkTarget(options)
-      return world.caller ?? local.caller()
+      const target = chosen(options)
+      return world.caller ?? (target.kind === 'local' ? local.caller() : remote.caller(target))
     },
     apiKey: async (options) => {
-      checkTarget(options)
-      const key = (await given(options)) ?? (await local.key(options))
+      const target = chosen(options)
+      const isLocal = target.kind === 'local'
+      const key = isLocal
+        ? ((await given(options)) ?? (await local.key(options)))
+        : await remote.key(target, options)
       remember(key)
       return key
     },
+    conceal: remember,
     admin: async (options = {}) => {
       if (options.create !== false) await local.key(options)
       return local.admin()

@@ -44,6 +44,9 @@ export async function givenKey(streams: Streams, options: GlobalOptions): Promis
   return streams.env.PROSPECT_API_KEY ? clean(streams.env.PROSPECT_API_KEY, 'PROSPECT_API_KEY') : undefined
 }
 
+/** The key in a text that was typed. */
+export const keyIn = (text: string): string => clean(text, 'What was typed')
+
 function clean(text: string, source: string): string {
   const key = text.trim()
   if (/^[\x21-\x7e]{1,512}$/.test(key)) return key

@@ -1,3 +1,4 @@
+import { ConnectionLost, type Reply } from '../api/caller.js'
 import { ApiError, errors, failureOf } from '../api/errors.js'
 
 /** Exit codes that are not the meaning of an API answer; those stand in the error table. */
@@ -65,11 +66,33 @@ export function reportOf(error: unknown): Report | undefined {
   // What a prompt throws when Ctrl-C answers it.
   if (error instanceof Error && error.name === 'ExitPromptError')
     return report('Stopped at the question; nothing was done.', null, null, exits.interrupted, '')
+  if (error instanceof ConnectionLost) return reportOfLoss(error)
   if (isInterruption(error))
     return report('Stopped before the answer came.', 'timeout', null, exits.unreachable, 'Raise --timeout.')
   if (!isRefusal(error)) return undefined
   const exit = isMisplaced(error) ? exits.usage : (error.exit ?? exits.usage)
   return report(error.message, exit === exits.usage ? 'usage' : 'output', null, exit, error.hint ?? '')
+}
+
+/** What it means that no answer came. */
+function reportOfLoss({ message, unknown }: ConnectionLost): Report {
+  if (unknown)
+    return report(`${message}. ${openQuestion}`, 'outcome_unknown', null, exits.unreachable, unknownHint)
+  const hint = 'Check the address and the network; nothing was charged.'
+  return report(message, 'unreachable', null, exits.unreachable, hint)
+}
+
+const openQuestion = 'Whether the work was done and charged is not known'
+const unknownHint =
+  'Run the same command again: it sends the same idempotency key, so that a server that honours keys charges once. ' +
+  'prospect credits shows the balance.'
+
+/** What a failed reply means; a fault on the way may leave open whether the work was done. */
+export function reportOfReply({ status, body, unknown }: Reply): Report {
+  const known = reportOfAnswer(status, body)
+  if (!unknown) return known
+  const error = `${known.error.replace(/\.$/, '')}. ${openQuestion}`
+  return { ...known, error, code: 'outcome_unknown', exit_code: exits.unreachable, hint: unknownHint }
 }
 
 /** What a failed answer of the API means. */

@@ -49,6 +49,13 @@ export const globals = (): [string, Option[]][] => [
       new Option('--local', 'use the local engine, whatever the profile says'),
       new Option('--base-url <url>', 'use the server at this address, which ends in /api/v2'),
       new Option('--direct', 'nothing kept between the command and the server'),
+      new Option('--insecure-http', 'permit an http address that is not this machine'),
+      new Option('--network-name <word>', "the server's word for network in the names of fields").argParser(
+        word,
+      ),
+      new Option('--premium-name <word>', "the server's word for premium in the names of fields").argParser(
+        word,
+      ),
       new Option('--api-key-file <file>', 'read the API key from a file'),
       new Option('--api-key-stdin', 'read the API key from stdin'),
       new Option(`${refused} <key>`, 'refused').argParser(refuseKey),
@@ -79,6 +86,13 @@ function refuseKey(): never {
     'An API key is never an argument: other users of this machine could see it, and the shell keeps it.',
     'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.',
   )
+}
+
+/** A part of the name of a field. */
+export function word(text: string): string {
+  if (!/^[a-z][a-z0-9_]{0,39}$/.test(text))
+    throw new InvalidArgumentError('Give a word of lower-case letters, digits and _.')
+  return text
 }
 
 /** A number above zero. */

@@ -107,12 +107,13 @@ async function makeKey(
   return key
 }
 
-/** A sender that is loaded with the first address. */
+/** A sender that is loaded with the first address. Its end is known before anybody uses it, and so comes after theirs. */
 function lazySender({ clock, onClose }: LocalPorts): Sender {
+  let made: Sender | undefined
+  onClose(() => made?.close())
   const sender = once(async () => {
     const { createSender } = await import('../client/sender.js')
-    const made = createSender({ clock })
-    onClose(() => made.close())
+    made = createSender({ clock })
     return made
   })
   return {

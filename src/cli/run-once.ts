@@ -7,7 +7,7 @@ import { callOnce, exitOfRefusal } from './call.js'
 import { complain, isJson } from './complain.js'
 import type { Context, GlobalOptions } from './context.js'
 import { everyPage } from './every-page.js'
-import { exits, reportOfAnswer, UsageError } from './exit.js'
+import { exits, reportOfReply, UsageError } from './exit.js'
 import { extraOf } from './extras.js'
 import { credited } from './facts.js'
 import { type Field, inputOf } from './fields.js'
@@ -104,7 +104,7 @@ export async function refuse(
 ): Promise<number> {
   const { context } = shell
   if (isJson(context, globals)) await printRefusal(shell, reply.body, globals)
-  const report = reportOfAnswer(reply.status, reply.body)
+  const report = reportOfReply(reply)
   return complain(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
 }
 

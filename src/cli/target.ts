@@ -1,31 +1,95 @@
-import type { GlobalOptions, Settings, Streams } from './context.js'
+import type { WireNames } from '../api/names.js'
+import { baseUrlOf } from './base-url.js'
+import type { GlobalOptions, Profile, Settings, Streams } from './context.js'
 import { UsageError } from './exit.js'
 import { profileOf } from './settings.js'
 
-/** Where requests go. A remote server becomes another member of this union, and nothing else changes. */
-export interface Target {
-  readonly kind: 'local'
+/** Limits that hold for whatever the target is. */
+interface Limits {
   /** Seconds a request may take. */
   readonly timeout?: number
   /** Seconds a rate limit is waited for. */
   readonly maxWait?: number
 }
 
+/** The engine of this machine. */
+export interface LocalTarget extends Limits {
+  readonly kind: 'local'
+}
+
+/** A server. */
+export interface RemoteTarget extends Limits {
+  readonly kind: 'remote'
+  /** Ends in `/api/v2`. */
+  readonly baseUrl: string
+  /** What a stored key is bound to. */
+  readonly origin: string
+  /** Nothing is kept between the command and the server. */
+  readonly direct: boolean
+  readonly names?: WireNames
+  /** The plan whose windows are kept to; what the server says of them corrects it. */
+  readonly plan?: string
+  /** The header of idempotency keys that the server is known to honour, or `none`. */
+  readonly idempotency?: string
+}
+
+/** Where requests go. */
+export type Target = LocalTarget | RemoteTarget
+
 /** Chooses the target: `--local`, else the option, else the environment, else the profile, else local. */
 export function targetOf(options: GlobalOptions, env: Streams['env'], settings: Settings): Target {
   const profile = profileOf(settings, options.profile ?? env.PROSPECT_PROFILE)
-  const baseUrl = options.baseUrl ?? env.PROSPECT_BASE_URL ?? profile.base_url
-  const isRemote = baseUrl !== undefined || profile.target === 'remote'
-  if (!options.local && isRemote)
-    throw new UsageError(
-      'This version serves the local engine only; a remote server cannot be called yet.',
-      'Add --local to use the local engine, or leave out --base-url.',
-    )
-  if (options.direct)
-    throw new UsageError('--direct is about a remote server, and the target is the local engine.')
-  return {
-    kind: 'local',
+  const limits: Limits = {
     ...(profile.timeout === undefined ? {} : { timeout: profile.timeout }),
     ...(profile.max_wait === undefined ? {} : { maxWait: profile.max_wait }),
   }
+  const url = options.local ? undefined : addressOf(options, env, profile)
+  if (url) return { ...remoteOf(url, options, profile), ...limits }
+  if (options.direct)
+    throw new UsageError('--direct is about a remote server, and the target is the local engine.')
+  return { kind: 'local', ...limits }
+}
+
+/** The base address meant; nothing for the local engine. */
+function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile): URL | undefined {
+  const insecure = options.insecureHttp === true
+  if (options.baseUrl !== undefined) return baseUrlOf(options.baseUrl, '--base-url', insecure)
+  if (env.PROSPECT_BASE_URL) return baseUrlOf(env.PROSPECT_BASE_URL, 'PROSPECT_BASE_URL', insecure)
+  if (profile.target === 'local') return undefined
+  if (profile.base_url !== undefined) return baseUrlOf(profile.base_url, 'base_url of the profile', insecure)
+  if (profile.target === 'remote')
+    throw new UsageError(
+      'The profile is for a remote server and has no base_url.',
+      'Set it: prospect config set base_url https://api.example.com/api/v2',
+    )
+  return undefined
+}
+
+function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTarget {
+  const names = namesOf(options, profile)
+  return {
+    kind: 'remote',
+    baseUrl: url.href,
+    origin: url.origin,
+    direct: options.direct === true,
+    ...(names === undefined ? {} : { names }),
+    ...(profile.plan === undefined ? {} : { plan: profile.plan }),
+    ...(profile.idempotency === undefined ? {} : { idempotency: profile.idempotency }),
+  }
+}
+
+/** The server's words for `network` and `premium`, where it has others. */
+function namesOf(options: GlobalOptions, profile: Profile): WireNames | undefined {
+  const network = options.networkName ?? profile.network_name ?? 'network'
+  const premium = options.premiumName ?? profile.premium_name ?? 'premium'
+  return network === 'network' && premium === 'premium' ? undefined : { network, premium }
+}
+
+/**
+ * Whether the key in the environment may go to an origin: not where the environment names another server, whose key it
+ * then is.
+ */
+export function isKeyFor(origin: string, env: Streams['env']): boolean {
+  const text = env.PROSPECT_BASE_URL
+  return !text || !URL.canParse(text) || new URL(text).origin === origin
 }

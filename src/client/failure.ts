@@ -42,8 +42,8 @@ export function sentenceOf(error: unknown, host: string): string {
   return `The request to ${host} failed${code ? ` (${code})` : ''}`
 }
 
-/** The code of an error, or of the first among those of an error that holds several or has a cause. */
-function codeOf(error: unknown): string {
+/** The code of an error, or of the first among those of an error that holds several or has a cause; else empty. */
+export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return ''
   if ('code' in error && typeof error.code === 'string') return error.code
   return codeOf(error instanceof AggregateError ? error.errors[0] : error.cause)

@@ -1,9 +1,10 @@
 import type { EventName } from '../api/events.js'
 import { ownWebhook } from '../api/own-webhook.js'
-import type { AsyncJob, CompanyList, Delivery, Ids, JobRecord, Reads } from './ports.js'
+import type { AsyncJob, CompanyList, Delivery, Enrichment, Ids, JobRecord, Reads } from './ports.js'
 
-/** Records first to last of a job, and as which part of how many they go. */
+/** Records first to last of a job, what they tell, and as which part of how many they go. */
 interface Slice {
+  readonly phase: 'record' | 'completed' | 'failed'
   readonly first: number
   readonly last: number
   readonly part?: number
@@ -22,30 +23,34 @@ export const streamed = (
     ids,
     reads,
     job,
-    'record',
-    records.map(({ ordinal }) => ({ first: ordinal, last: ordinal })),
+    records.map(({ ordinal }) => one('record', ordinal)),
     now,
   )
 
 /** What tells of a finished job: of waterfalls one delivery for each contact, else all records in as few as hold them. */
 export function completed(ids: Ids, reads: Reads, job: AsyncJob, now: number): Promise<Delivery[]> {
-  const none: Slice = { first: 1, last: 0 }
-  if (job.kind === 'contact_enrichment') {
-    const each = Array.from({ length: job.done }, (_, at) => ({ first: at + 1, last: at + 1 }))
-    return made(ids, reads, job, 'completed', each, now)
-  }
-  const slices = job.streaming || job.kind === 'list_import' || job.done === 0 ? [none] : partsOf(job)
-  return made(ids, reads, job, 'completed', slices, now)
+  if (job.kind === 'contact_enrichment') return made(ids, reads, job, each('completed', 1, job.done), now)
+  const isEmpty = job.streaming || job.kind === 'list_import' || job.done === 0
+  return made(ids, reads, job, isEmpty ? [none('completed')] : partsOf(job), now)
 }
 
-/** What tells of a job that could not be done. */
-export const failed = (ids: Ids, reads: Reads, job: AsyncJob, now: number): Promise<Delivery[]> =>
-  made(ids, reads, job, 'failed', [{ first: 1, last: 0 }], now)
+/** What tells of a job that could not be done; of a waterfall, what it had found by then is told all the same. */
+export function failed(ids: Ids, reads: Reads, job: AsyncJob, now: number): Promise<Delivery[]> {
+  if (job.kind !== 'contact_enrichment') return made(ids, reads, job, [none('failed')], now)
+  const { done, expected } = job
+  return made(ids, reads, job, [...each('completed', 1, done), ...each('failed', done + 1, expected)], now)
+}
+
+const one = (phase: Slice['phase'], ordinal: number): Slice => ({ phase, first: ordinal, last: ordinal })
+const none = (phase: Slice['phase']): Slice => ({ phase, first: 1, last: 0 })
+
+const each = (phase: Slice['phase'], first: number, last: number): Slice[] =>
+  Array.from({ length: last - first + 1 }, (_, at) => one(phase, first + at))
 
 function partsOf({ parts, done }: AsyncJob): Slice[] {
-  if (parts.length <= 1) return [{ first: 1, last: done }]
+  if (parts.length <= 1) return [{ phase: 'completed', first: 1, last: done }]
   return parts.map((first, at) => ({
-    ...{ first, last: (parts[at + 1] ?? done + 1) - 1 },
+    ...{ phase: 'completed', first, last: (parts[at + 1] ?? done + 1) - 1 },
     ...{ part: at + 1, parts: parts.length },
   }))
 }
@@ -54,17 +59,16 @@ async function made(
   ids: Ids,
   reads: Reads,
   job: AsyncJob,
-  phase: string,
   slices: readonly Slice[],
   now: number,
 ): Promise<Delivery[]> {
   const { webhookUrl: url } = job
-  if (url === null || url === ownWebhook) return []
+  if (url === null || url === ownWebhook || slices.length === 0) return []
   const { last, open } = await reads.deliveryQueue(job.id)
   return slices.map(
     (slice, at): Delivery => ({
       ...{ id: `msg_${ids.uuid()}`, workspaceId: job.workspaceId, jobId: job.id, seq: last + at + 1 },
-      ...{ event: `${job.kind}.${phase}` as EventName, url, first: slice.first, last: slice.last },
+      ...{ event: `${job.kind}.${slice.phase}` as EventName, url, first: slice.first, last: slice.last },
       ...{ part: slice.part ?? null, parts: slice.parts ?? null, state: 'pending', attempts: 0 },
       // First attempts leave in order: each makes the next one due.
       dueAt: at === 0 && !open ? now : null,
@@ -73,41 +77,48 @@ async function made(
   )
 }
 
+/** What a delivery told of is not in the store any more. */
+export class RecordsGone extends Error {}
+
 /** The body of a delivery, put together from what its job kept; the same every time it is asked for. */
 export async function bodyOf(reads: Reads, delivery: Delivery): Promise<string> {
   const job = await reads.job(delivery.workspaceId, delivery.jobId)
-  if (!job) throw new Error(`delivery ${delivery.id} has no job`)
-  const range = { after: delivery.first - 1, last: delivery.last }
-  const count = delivery.last - delivery.first + 1
-  const records = count > 0 ? await reads.records(job.id, range, count) : []
-  const id = job.kind === 'contact_enrichment' ? await enrichmentId(reads, job, delivery.first) : job.id
+  if (!job) throw new RecordsGone('The work it tells of was deleted')
+  const contact = job.kind === 'contact_enrichment' && (await enrichmentOf(reads, job, delivery.first))
+  const { id, custom } = contact || job
+  const parts = await carried(reads, job, delivery)
   const head = {
     event: delivery.event,
     id,
     created_at: new Date(delivery.createdAt).toISOString(),
-    ...(job.custom && job.kind !== 'contact_enrichment' ? { custom: job.custom } : {}),
+    // The result of a contact has its own.
+    ...(custom && !(contact && delivery.event.endsWith('.completed')) ? { custom } : {}),
   }
-  return joined([json(head), ...(await carried(reads, job, delivery, records))])
+  return joined([json(head), ...parts])
 }
 
-async function enrichmentId(reads: Reads, job: AsyncJob, ordinal: number): Promise<string> {
-  return (await reads.enrichments(job.id)).find((one) => one.ordinal === ordinal)?.id ?? job.id
+async function enrichmentOf(reads: Reads, job: AsyncJob, ordinal: number): Promise<Enrichment | undefined> {
+  return (await reads.enrichments(job.id)).find((enrichment) => enrichment.ordinal === ordinal)
+}
+
+async function recordsOf(reads: Reads, { jobId, first, last }: Delivery): Promise<readonly JobRecord[]> {
+  const count = last - first + 1
+  if (count === 0) return []
+  const records = await reads.records(jobId, { after: first - 1, last }, count)
+  if (records.length < count) throw new RecordsGone('Records it told of were deleted')
+  return records
 }
 
 /** What a body holds behind its head, as the texts of JSON objects. */
-async function carried(
-  reads: Reads,
-  job: AsyncJob,
-  { event, part, parts }: Delivery,
-  records: readonly JobRecord[],
-): Promise<string[]> {
+async function carried(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string[]> {
+  const { event, part, parts } = delivery
   const phase = event.split('.')[1]
   const error = phase === 'failed' ? [json({ error: job.error ?? 'Internal error' })] : []
   if (job.kind === 'list_import') return [json({ list: await listed(reads, job) }), ...error]
   if (phase === 'failed') return error
-  const [only] = records
-  if (job.kind === 'contact_enrichment') return only ? [only.record] : []
-  if (phase === 'record') return only ? [json({ ordinal: only.ordinal }), only.record] : []
+  const records = await recordsOf(reads, delivery)
+  if (job.kind === 'contact_enrichment') return records.map(({ record }) => record)
+  if (phase === 'record') return records.flatMap(({ ordinal, record }) => [json({ ordinal }), record])
   const ending = { total: job.done, truncated: job.truncated, ...(parts === null ? {} : { part, parts }) }
   return [`{${all(job, records)}}`, json(ending)]
 }
@@ -127,7 +138,8 @@ function withOrdinal(ordinal: number, record: string): string {
 
 async function listed(reads: Reads, job: AsyncJob): Promise<unknown> {
   const list = await reads.list(job.workspaceId, job.id)
-  return list && shownList(list)
+  if (!list) throw new RecordsGone('The list it tells of was deleted')
+  return shownList(list)
 }
 
 /** A list as the API shows it. */

@@ -42,6 +42,10 @@ export function createEngine(engine: EnginePorts): Caller {
   }
   return {
     call: (id, input, options = {}) => answer(ports, operation(id), input, options),
+    settled: async (run, before, options = {}) => {
+      const { workspace } = await ports.access(options.apiKey)
+      await store.transaction((tx) => tx.dropRunReplies(workspace.id, run, before))
+    },
     close: () => store.close(),
   }
 }

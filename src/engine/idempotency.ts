@@ -37,8 +37,10 @@ function canonical(value: unknown): string {
 
 /** The right to answer a key, held until the reply is kept or the claim dropped. */
 export interface Claim {
+  /** Whether a reply that cost nothing and left nothing behind need not be kept. */
+  readonly effectsOnly: boolean
   /** Keeps the reply in the transaction of its effect; refuses when the claim was lost meanwhile. */
-  keep(tx: Transaction, status: number, body: unknown): Promise<void>
+  keep(tx: Transaction, status: number, body: unknown, credits: number): Promise<void>
   /** Frees the key: nothing happened that must not happen twice. */
   drop(): Promise<void>
 }
@@ -76,7 +78,8 @@ export async function claimKey(
   return replay ? { replay } : { claim: heldClaim(store, workspaceId, key, token, realNow) }
 }
 
-const inProgress = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
+/** What a second request under a key is told while the first is running. */
+export const inProgress = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
 
 const isFree = (found: StoredReply, realNow: number, now: number): boolean =>
   found.status === null ? found.leaseUntil <= realNow : now - found.createdAt >= keptMs
@@ -102,6 +105,7 @@ function heldClaim(
   }, heartbeatMs)
   heartbeat.unref()
   return {
+    effectsOnly: false,
     keep: async (tx, status, body) => {
       clearInterval(heartbeat)
       if (!(await tx.keepReply(workspaceId, key, token, status, JSON.stringify(body)))) throw inProgress()

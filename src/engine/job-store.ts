@@ -104,9 +104,7 @@ export interface JobWrites {
    * Takes up the oldest job that is queued or whose lease has run out, or the one named; nothing when there is none.
    * Nobody else gets it while the lease lasts; one that lasts longer than any is from before the clock went back.
    */
-  claimJob(
-    claim: Lease & { readonly token: string; readonly id?: string },
-  ): Awaitable<AsyncJob | undefined>
+  claimJob(claim: Lease & { readonly token: string; readonly id?: string }): Awaitable<AsyncJob | undefined>
   /** The job as it is now, if this token still has it. */
   lockJob(id: string, token: string): Awaitable<AsyncJob | undefined>
   renewJob(id: string, token: string, leaseUntil: number): Awaitable<boolean>

@@ -1,4 +1,4 @@
-import type { CallOptions, Input, Reply } from '../api/caller.js'
+import type { CallOptions, Input, Reply, RunRow } from '../api/caller.js'
 import { coerceInput } from '../api/coerce.js'
 import { ApiError, errorBody } from '../api/errors.js'
 import { validate } from '../api/invalid.js'
@@ -14,6 +14,7 @@ import type { Awaitable, Principal, Source, Store, Transaction, Workspace } from
 import { costOf, creditsNeeded, unitsFor } from './price.js'
 import { checkQuota } from './quotas.js'
 import { countRequest } from './rates.js'
+import { claimRow } from './run-rows.js'
 import { checkSession } from './sessions.js'
 import { engineTime, periodStart } from './time.js'
 import { requireConsent } from './waterfall.js'
@@ -63,7 +64,9 @@ export async function answer(
     if (isLimited(operation)) headers = await countRequest(ports.store, operation, principal, given.live, now)
     const input = await check(ports, operation, given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
-    const key = operation.idempotent ? idempotencyKey(options.idempotencyKey) : undefined
+    const key = operation.idempotent
+      ? (options.row ?? idempotencyKey(options.idempotencyKey))
+      : undefined
     return key === undefined
       ? await work(ports, request, headers)
       : await once(ports, request, given, key, headers)
@@ -101,19 +104,24 @@ async function once(
   ports: PipelinePorts,
   request: Request,
   given: Input,
-  key: string,
+  key: string | RunRow,
   headers: Headers,
 ): Promise<Reply> {
   const { operation, principal, now } = request
+  const { id } = principal.workspace
   const fingerprint = fingerprintOf(operation, given)
-  const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
+  const claimed =
+    typeof key === 'string'
+      ? await claimKey(ports, id, key, fingerprint, now)
+      : await claimRow(ports.store, id, key, fingerprint)
   if ('claim' in claimed) return await underClaim(ports, request, headers, claimed.claim)
-  const { status, body } = claimed.replay
+  const { replay } = claimed
   return {
-    status: status ?? operation.ok,
-    body: JSON.parse(body ?? 'null'),
+    status: replay.status ?? operation.ok,
+    body: JSON.parse(replay.body ?? 'null'),
     headers: { ...headers, 'idempotent-replayed': 'true' },
     credits: 0,
+    ...('credits' in replay ? { replayed: replay.credits } : {}),
   }
 }
 
@@ -148,7 +156,8 @@ async function work(ports: PipelinePorts, request: Request, headers: Headers, cl
     })
     const { output: body, used = {}, keep, job } = found
     const credits = costOf(operation, used)
-    if (credits > 0 || claim || keep || job)
+    const hasEffect = credits > 0 || keep !== undefined || job !== undefined
+    if (hasEffect || isKept(claim))
       await settle(store, request, { credits, status: operation.ok, body, keep, job }, claim)
     if (job) ports.accepted(job.id)
     return { status: operation.ok, body, headers, credits }
@@ -156,10 +165,13 @@ async function work(ports: PipelinePorts, request: Request, headers: Headers, cl
     // That nothing was found is an answer too: free, and kept under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     const body = errorBody(error, operation)
-    if (claim) await settle(store, request, { credits: 0, status: error.status, body }, claim)
+    if (isKept(claim)) await settle(store, request, { credits: 0, status: error.status, body }, claim)
     return { status: error.status, body, headers, credits: 0 }
   }
 }
+
+/** Whether a reply is kept under its key even where it had no effect. */
+const isKept = (claim: Claim | undefined): boolean => claim !== undefined && !claim.effectsOnly
 
 const billOf = (request: Request, credits: number): Bill => ({
   workspace: request.principal.workspace,
@@ -199,6 +211,6 @@ function settle(store: Store, request: Request, ended: Ended, claim: Claim | und
     await keep?.(tx)
     if (job) await accept(tx, billOf(request, 0), job, request.now)
     if (credits > 0) await charge(tx, billOf(request, credits), request.now)
-    await claim?.keep(tx, status, body)
+    await claim?.keep(tx, status, body, credits)
   })
 }

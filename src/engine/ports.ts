@@ -9,6 +9,7 @@ import type {
   Persona,
   Position,
   Principal,
+  RunReply,
   Slice,
   StoredClock,
   StoredReply,
@@ -57,6 +58,8 @@ export interface Reads extends JobReads {
   ): Awaitable<readonly Consumption[]>
   counter(owner: string, name: string): Awaitable<Counter | undefined>
   reply(workspaceId: string, key: string): Awaitable<StoredReply | undefined>
+  /** The reply that a row of a run had. */
+  runReply(workspaceId: string, run: string, ordinal: number): Awaitable<RunReply | undefined>
   persona(workspaceId: string, id: string): Awaitable<Persona | undefined>
   personas(workspaceId: string, slice: Slice): Awaitable<readonly Persona[]>
   countPersonas(workspaceId: string): Awaitable<number>
@@ -98,6 +101,10 @@ export interface Transaction extends Reads, JobWrites {
   dropClaim(workspaceId: string, key: string, token: string): Awaitable<void>
   /** Forgets the oldest replies created at or before a moment of engine time, at most `limit`; no running claim. */
   dropReplies(before: number, limit: number): Awaitable<number>
+  /** Keeps the reply to a row of a run unless it has one; answers whether it had none. */
+  keepRunReply(workspaceId: string, run: string, ordinal: number, reply: RunReply): Awaitable<boolean>
+  /** Forgets the replies to the rows of a run below an ordinal. */
+  dropRunReplies(workspaceId: string, run: string, before: number): Awaitable<number>
   addPersona(persona: Persona): Awaitable<void>
   /** Answers whether the workspace had it. */
   dropPersona(workspaceId: string, id: string): Awaitable<boolean>

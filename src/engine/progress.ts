@@ -1,6 +1,7 @@
 import { type Operation, operation } from '../api/table.js'
 import { completed, failed, streamed } from './deliveries.js'
 import { release, settle } from './holds.js'
+import { partsWith } from './parts.js'
 import type {
   AsyncJob,
   Clock,
@@ -27,8 +28,10 @@ export interface WorkerPorts {
   readonly sender?: Sender
   /** Where a workspace of so many members may deliver to besides public addresses. */
   readonly targets: (members: number) => Targets
-  /** Told of what will be tried again. */
+  /** Told of what failed: it will be tried again, or its job has failed for a reason that only we can understand. */
   readonly onTrouble?: (error: unknown) => void
+  /** How long work belongs to whoever took it up without a sign of life, in real time: 30 s unless said. */
+  readonly leaseMs?: number
 }
 
 /** Records that a step of a job found, and where the next one begins. */
@@ -47,9 +50,6 @@ export interface Step {
 
 /** Somebody else has the job now: whatever this process would still write is refused. */
 export class LeaseLost extends Error {}
-
-/** Largest body of a delivery, in bytes; a completed one above it goes in parts. */
-const largestBody = 5_000_000
 
 /**
  * Keeps what a step found: records, quota, payment out of the hold, deliveries and how far the job is, all in one
@@ -101,8 +101,10 @@ async function finish(ports: WorkerPorts, tx: Transaction, job: AsyncJob, now: n
 async function save(tx: Transaction, job: AsyncJob): Promise<AsyncJob> {
   const { state, done, place, truncated, parts, partBytes, enriched, held, spent, error, finishedAt } = job
   const progress = { state, done, place, truncated, parts, partBytes, enriched, held, spent }
-  await tx.changeJob(job.id, { ...progress, error, finishedAt })
-  return job
+  // Whoever took it up got on with it, so that it is not what ends processes.
+  const next = { ...job, attempts: 0 }
+  await tx.changeJob(job.id, { ...progress, error, finishedAt, attempts: next.attempts })
+  return next
 }
 
 /** The job as it is now, its workspace and the engine's time; refuses when another process took the job over. */
@@ -139,24 +141,6 @@ const recordsOf = ({ done }: AsyncJob, records: readonly unknown[]): JobRecord[]
     status: 'QUALIFIED',
     record: JSON.stringify(record),
   }))
-
-/** Counts records into the parts of the completed body. */
-function partsWith(
-  { parts: before, partBytes: bytes }: AsyncJob,
-  records: readonly JobRecord[],
-): Pick<AsyncJob, 'parts' | 'partBytes'> {
-  const parts = [...before]
-  let partBytes = bytes
-  for (const { ordinal, record } of records) {
-    const size = Buffer.byteLength(record) + 1
-    if (parts.length === 0 || partBytes + size > largestBody) {
-      parts.push(ordinal)
-      partBytes = 0
-    }
-    partBytes += size
-  }
-  return { parts, partBytes }
-}
 
 /** Whether a record is a lead with an e-mail address or a phone. */
 function isReachable(record: unknown): boolean {

@@ -1,20 +1,19 @@
 import { ApiError } from '../api/errors.js'
 import { operation } from '../api/table.js'
 import { contactRecord } from './contact-record.js'
+import { leaseFrom, leaseMsOf } from './lease.js'
 import type { AsyncJob, Lead, Plan } from './ports.js'
 import type { Used } from './price.js'
 import { fail, keepStep, LeaseLost, type Step, type WorkerPorts } from './progress.js'
 import { waterfall } from './waterfall.js'
 
-/** How long a job belongs to whoever took it up without a sign of life, and how often the sign is given; real time. */
-export const leaseMs = 30_000
-const heartbeatMs = 10_000
-/** A job that ended its process so many times is not taken up again. */
+/** A job that ended its process so many times without getting on is not taken up again. */
 const mostAttempts = 5
 
 /**
  * Takes a claimed job to its end, step by step; each step is kept in one transaction. Answers the job at its end, or as
- * it stood when `signal` asked to stop; nothing when another process has taken it over.
+ * it stood when `signal` asked to stop; nothing when another process has taken it over. Rejects where store or source
+ * cannot be reached for now: the job is taken up again when its lease has run out.
  */
 export async function runJob(
   ports: WorkerPorts,
@@ -22,47 +21,87 @@ export async function runJob(
   signal?: AbortSignal,
   onStep: (job: AsyncJob) => void = () => {},
 ): Promise<AsyncJob | undefined> {
-  const heartbeat = setInterval(() => {
-    // A missed heartbeat is no failure: the token decides whether a step is kept.
-    ports.store
-      .transaction((tx) => tx.renewJob(claimed.id, claimed.token ?? '', ports.clock.now() + leaseMs))
-      .catch(() => undefined)
-  }, heartbeatMs)
-  heartbeat.unref()
+  const heartbeat = startHeartbeat(ports, claimed)
   try {
-    const job = await takeSteps(ports, claimed, signal, onStep)
-    if (job.state === 'running') await giveBack(ports, job)
+    const job = await toItsEnd(ports, claimed, signal, quietly(ports, onStep))
+    if (job.state === 'running') await giveBack(ports, job, () => 0)
     return job
   } catch (error) {
     if (error instanceof LeaseLost) return undefined
-    if (isPassing(error)) throw error
-    return await fail(ports, claimed, error instanceof ApiError ? error.message : 'Internal error')
+    // It is not the job that is at fault.
+    await giveBack(ports, claimed, (now) => now + leaseMsOf(ports)).catch(() => undefined)
+    throw error
   } finally {
     clearInterval(heartbeat)
   }
 }
 
-async function takeSteps(
+/** Whoever watches a job cannot make it fail. */
+const quietly =
+  ({ onTrouble }: WorkerPorts, onStep: (job: AsyncJob) => void) =>
+  (job: AsyncJob): void => {
+    try {
+      onStep(job)
+    } catch (error) {
+      onTrouble?.(error)
+    }
+  }
+
+function startHeartbeat(ports: WorkerPorts, { id, token }: AsyncJob): NodeJS.Timeout {
+  const beat = () => {
+    // A missed one is no failure: the token decides whether a step is kept.
+    ports.store
+      .transaction((tx) => tx.renewJob(id, token ?? '', leaseFrom(ports).leaseUntil))
+      .catch(() => undefined)
+  }
+  return setInterval(beat, leaseMsOf(ports) / 3).unref()
+}
+
+async function toItsEnd(
   ports: WorkerPorts,
   claimed: AsyncJob,
   signal: AbortSignal | undefined,
   onStep: (job: AsyncJob) => void,
 ): Promise<AsyncJob> {
   if (claimed.attempts > mostAttempts)
-    return await fail(ports, claimed, 'It ended its process again and again')
+    return await failing(ports, claimed, 'It ended its process again and again', onStep)
   let job = claimed
-  while (job.state === 'running' && !signal?.aborted) {
-    job = await keepStep(ports, job, await stepOf(ports, job))
-    onStep(job)
+  try {
+    while (job.state === 'running' && !signal?.aborted) {
+      job = await keepStep(ports, job, await stepOf(ports, job))
+      onStep(job)
+    }
+    return job
+  } catch (error) {
+    if (error instanceof LeaseLost || isPassing(error)) throw error
+    if (!(error instanceof ApiError)) ports.onTrouble?.(error)
+    const told = error instanceof ApiError ? error.message : 'Internal error'
+    return await failing(ports, claimed, told, onStep)
   }
+}
+
+async function failing(
+  ports: WorkerPorts,
+  claimed: AsyncJob,
+  error: string,
+  onStep: (job: AsyncJob) => void,
+): Promise<AsyncJob> {
+  const job = await fail(ports, claimed, error)
+  onStep(job)
   return job
 }
 
-/** A job that was asked to stop is free for whoever comes next. */
-const giveBack = ({ store }: WorkerPorts, { id, token }: AsyncJob): Promise<boolean> =>
-  store.transaction((tx) => tx.renewJob(id, token ?? '', 0))
+/** Nobody has the job from a moment of real time on, and the attempt does not count. */
+const giveBack = (
+  { store, clock }: WorkerPorts,
+  { id, token }: AsyncJob,
+  until: (now: number) => number,
+): Promise<void> =>
+  store.transaction(async (tx) => {
+    if (await tx.renewJob(id, token ?? '', until(clock.now()))) await tx.changeJob(id, { attempts: 0 })
+  })
 
-/** The store or the source cannot be reached for now: the job stays as it is. */
+/** The store or the source cannot be reached for now. */
 const isPassing = (error: unknown): boolean => error instanceof ApiError && error.status === 503
 
 function stepOf(ports: WorkerPorts, job: AsyncJob): Promise<Step> {

@@ -1,5 +1,5 @@
 import { newSecret } from '../api/signature.js'
-import type { Ids, SigningSecret, Transaction } from './ports.js'
+import type { Ids, Reads, SigningSecret, Transaction } from './ports.js'
 
 /** How long the old secret signs along after a rotation, in engine time. */
 const overlapMs = 24 * 3_600_000
@@ -12,7 +12,7 @@ export async function secretsOf(
   now: number,
 ): Promise<string[]> {
   const valid = await validSecrets(tx, workspaceId, now)
-  if (valid.length > 0) return valid.map(({ secret }) => secret)
+  if (valid.length > 0) return valid
   const secret = newSecret(ids.bytes(secretBytes))
   await tx.setSigningSecrets(workspaceId, [{ secret, until: null }])
   return [secret]
@@ -28,13 +28,19 @@ export async function rotateSecret(
   now: number,
 ): Promise<string> {
   const secret = newSecret(ids.bytes(secretBytes))
-  const old = (await validSecrets(tx, workspaceId, now)).slice(0, 1)
+  const [old] = await validSecrets(tx, workspaceId, now)
   const until = now + overlapMs
-  await tx.setSigningSecrets(workspaceId, [{ secret, until: null }, ...old.map((one) => ({ ...one, until }))])
+  const before: SigningSecret[] = old === undefined ? [] : [{ secret: old, until }]
+  await tx.setSigningSecrets(workspaceId, [{ secret, until: null }, ...before])
   return secret
 }
 
-async function validSecrets(tx: Transaction, workspaceId: string, now: number): Promise<SigningSecret[]> {
-  const secrets = await tx.signingSecrets(workspaceId)
-  return secrets.filter(({ until }) => until === null || until > now)
+/** What signs now, newest first; nothing before the first use. */
+export async function validSecrets(
+  reads: Pick<Reads, 'signingSecrets'>,
+  workspaceId: string,
+  now: number,
+): Promise<string[]> {
+  const secrets = await reads.signingSecrets(workspaceId)
+  return secrets.filter(({ until }) => until === null || until > now).map(({ secret }) => secret)
 }

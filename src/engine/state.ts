@@ -113,6 +113,15 @@ export interface StoredReply {
   readonly createdAt: number
 }
 
+/** The reply to a row of a run on this machine; it has no lease and no age: its run tells when it is done with. */
+export interface RunReply {
+  readonly fingerprint: string
+  readonly status: number
+  /** What was charged with it. */
+  readonly credits: number
+  readonly body: string
+}
+
 /** A saved description of the people a workspace looks for. */
 export interface Persona {
   readonly id: string

@@ -1,12 +1,18 @@
-import type { AsyncJob, Delivery } from './ports.js'
-import { attemptDelivery, deliveryLeaseMs } from './post.js'
+import { Crew, type Trade } from './crew.js'
+import { leaseFrom } from './lease.js'
+import type { AsyncJob, Delivery, DueDeliveries } from './ports.js'
+import { attemptDeliveries, longestPauseMs, mostInARow } from './post.js'
 import type { WorkerPorts } from './progress.js'
-import { leaseMs, runJob } from './run-job.js'
+import { runJob } from './run-job.js'
 import { engineTime } from './time.js'
+import { Urls } from './urls.js'
 
-/** Does accepted work: jobs one after the other, deliveries many at once. Any number of workers share a store. */
+/** Does accepted work: some jobs and many deliveries at once. Any number of workers share a store. */
 export interface Worker {
-  /** Takes one job to its end unless somebody else is at it, and makes the first attempt of its deliveries. */
+  /**
+   * Takes one job to its end unless somebody else is at it, and makes the first attempt of its deliveries: as they
+   * come where it streams, else afterwards. Answers the job at its end, or as it stood when the worker was stopped.
+   */
   finish(jobId: string, onStep?: (job: AsyncJob) => void): Promise<AsyncJob | undefined>
   /** Does whatever is due now; answers how much that was. */
   drain(): Promise<{ readonly jobs: number; readonly deliveries: number }>
@@ -14,174 +20,174 @@ export interface Worker {
   start(): void
   /** Something may be due now. */
   wake(): void
-  /** Lets what is under way end its step, and takes up nothing else. */
+  /** Lets what is under way end its step, for 10 s at most, and takes up nothing else. */
   stop(): Promise<void>
 }
 
-/** How often work of other processes is looked for, in milliseconds. */
-const usualPauseMs = 1_000
+const jobsAtOnce = 4
 const deliveriesAtOnce = 64
-/** Attempts at one url at a time, so that a slow receiver does not take all places. */
-const attemptsPerUrl = 4
+/** With those that slow receivers keep waiting. */
+const mostDeliveries = 256
+/** When attempts give up their place, and when a url counts as slow, in milliseconds. */
+const slowMs = 1_000
+const slowUrlMs = 2_000
+/** An attempt may take longer than whoever asks us to end will wait. */
+const stopMs = 10_000
 
 /** Makes a worker; it does nothing until it is asked to. */
 export function createWorker(ports: WorkerPorts): Worker {
   return new Working(ports)
 }
 
+type Deliveries = readonly [Delivery, ...Delivery[]]
+
 class Working implements Worker {
   readonly #ports: WorkerPorts
   readonly #stopping = new AbortController()
-  readonly #busy = new Map<string, number>()
-  readonly #alarms = [new Alarm(), new Alarm()] as const
-  #loops: Promise<void>[] = []
+  readonly #urls = new Urls(slowUrlMs)
+  readonly #crews = new Set<{ wake(): void }>()
+  readonly #under = new Set<Promise<unknown>>()
+  #started = false
 
   constructor(ports: WorkerPorts) {
     this.#ports = ports
   }
 
-  async finish(jobId: string, onStep?: (job: AsyncJob) => void): Promise<AsyncJob | undefined> {
-    const job = await this.#takeJob(jobId)
-    const ended = job && (await runJob(this.#ports, job, this.#stopping.signal, onStep))
-    if (ended && ended.state !== 'running') await this.#deliverAll(jobId)
-    return ended
+  finish(jobId: string, onStep?: (job: AsyncJob) => void): Promise<AsyncJob | undefined> {
+    return this.#noted(this.#finish(jobId, onStep))
   }
 
-  async drain(): Promise<{ jobs: number; deliveries: number }> {
-    let jobs = 0
-    for (let job = await this.#takeJob(); job; job = await this.#takeJob()) {
-      await runJob(this.#ports, job, this.#stopping.signal)
-      jobs++
-    }
-    return { jobs, deliveries: await this.#deliverAll() }
+  drain(): Promise<{ jobs: number; deliveries: number }> {
+    return this.#noted(this.#drain())
   }
 
   start(): void {
-    if (this.#loops.length === 0) this.#loops = [this.#runJobs(), this.#deliver()]
+    if (this.#started) return
+    this.#started = true
+    const never = () => false
+    void this.#noted(this.#run(this.#jobs(), never))
+    void this.#noted(this.#run(this.#deliveries(), never))
   }
 
   wake(): void {
-    for (const alarm of this.#alarms) alarm.ring()
+    for (const crew of this.#crews) crew.wake()
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.wake()
-    await Promise.all(this.#loops)
+    let timer: NodeJS.Timeout | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, stopMs)
+    })
+    await Promise.race([Promise.allSettled([...this.#under]), patience])
+    clearTimeout(timer)
   }
 
-  async #runJobs(): Promise<void> {
-    const [alarm] = this.#alarms
-    while (!this.#stopping.signal.aborted) {
-      const job = await this.#quietly(() => this.#takeJob())
-      if (job) {
-        await this.#quietly(() => runJob(this.#ports, job, this.#stopping.signal))
-        // What it left to deliver is due.
-        this.wake()
-      } else await alarm.rung(usualPauseMs)
+  async #finish(jobId: string, onStep?: (job: AsyncJob) => void): Promise<AsyncJob | undefined> {
+    const job = await this.#takeJob(jobId)
+    if (!job) return undefined
+    let isOver = false
+    const crew = this.#deliveries(jobId)
+    const deliver = () => this.#run(crew, () => isOver)
+    const delivering = job.streaming ? deliver() : undefined
+    try {
+      return await runJob(this.#ports, job, this.#stopping.signal, (step) => {
+        onStep?.(step)
+        crew.wake()
+      })
+    } finally {
+      isOver = true
+      crew.wake()
+      await (delivering ?? deliver())
     }
   }
 
-  async #deliver(): Promise<void> {
-    const [, alarm] = this.#alarms
-    const under = new Set<Promise<unknown>>()
-    while (!this.#stopping.signal.aborted) {
-      const delivery =
-        under.size < deliveriesAtOnce ? await this.#quietly(() => this.#takeDelivery()) : undefined
-      if (delivery) {
-        const attempt = this.#quietly(() => this.#attempt(delivery)).finally(() => {
-          under.delete(attempt)
-          alarm.ring()
+  async #drain(): Promise<{ jobs: number; deliveries: number }> {
+    const troubles: unknown[] = []
+    const crews = [this.#jobs(troubles), this.#deliveries(undefined, troubles)] as const
+    const jobs = await this.#run(crews[0], () => true)
+    const deliveries = await this.#run(crews[1], () => true)
+    if (troubles.length > 0) throw troubles[0]
+    return { jobs, deliveries }
+  }
+
+  async #run<T>(crew: Crew<T>, isOver: () => boolean): Promise<number> {
+    this.#crews.add(crew)
+    try {
+      return await crew.run(isOver)
+    } finally {
+      this.#crews.delete(crew)
+    }
+  }
+
+  /** Whoever stops this worker waits for it. */
+  #noted<T>(work: Promise<T>): Promise<T> {
+    this.#under.add(work)
+    const done = () => void this.#under.delete(work)
+    work.then(done, done)
+    return work
+  }
+
+  #jobs(troubles?: unknown[]): Crew<AsyncJob> {
+    const trade: Trade<AsyncJob> = {
+      take: () => this.#takeJob(),
+      work: async (job) => {
+        await runJob(this.#ports, job, this.#stopping.signal, ({ streaming, state }) => {
+          if (streaming || state !== 'running') this.wake()
         })
-        under.add(attempt)
-      } else await alarm.rung(usualPauseMs)
+      },
+      places: jobsAtOnce,
+      onTrouble: (error) => this.#trouble(error, troubles),
     }
-    await Promise.all(under)
+    return new Crew(trade, this.#stopping.signal)
   }
 
-  /** Attempts what is due now, of one job alone if it is named. */
-  async #deliverAll(jobId?: string): Promise<number> {
-    let attempts = 0
-    const one = async () => {
-      for (let next = await this.#takeDelivery(jobId); next; next = await this.#takeDelivery(jobId)) {
-        attempts++
-        await this.#attempt(next)
-      }
+  #deliveries(jobId?: string, troubles?: unknown[]): Crew<Deliveries> {
+    const trade: Trade<Deliveries> = {
+      take: () => this.#takeDeliveries(jobId),
+      work: (row) =>
+        this.#urls.during(row[0].url, () => attemptDeliveries(this.#ports, row, this.#stopping.signal)),
+      ...{ places: deliveriesAtOnce, most: mostDeliveries, slowMs },
+      onTrouble: (error) => this.#trouble(error, troubles),
     }
-    await Promise.all(Array.from({ length: jobId === undefined ? deliveriesAtOnce : 1 }, one))
-    return attempts
+    return new Crew(trade, this.#stopping.signal)
+  }
+
+  #trouble(error: unknown, troubles: unknown[] | undefined): void {
+    troubles?.push(error)
+    this.#ports.onTrouble?.(error)
   }
 
   async #takeJob(id?: string): Promise<AsyncJob | undefined> {
-    const { store, clock, ids } = this.#ports
-    const realNow = clock.now()
-    if (!(await store.read((reads) => reads.isJobDue(realNow)))) return undefined
-    const claim = { token: ids.uuid(), realNow, leaseUntil: realNow + leaseMs }
-    return await store.transaction((tx) => tx.claimJob(id === undefined ? claim : { ...claim, id }))
+    const { store, ids } = this.#ports
+    if (!(await store.read((reads) => reads.isJobDue(leaseFrom(this.#ports))))) return undefined
+    const claim = { token: ids.uuid(), ...(id === undefined ? {} : { id }) }
+    return await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }))
   }
 
-  async #takeDelivery(jobId?: string): Promise<Delivery | undefined> {
+  /** A delivery that is due, with those behind it that may leave once its first attempt was made. */
+  async #takeDeliveries(jobId?: string): Promise<Deliveries | undefined> {
     const { store, clock, ids, sender } = this.#ports
-    if (!sender || this.#stopping.signal.aborted) return undefined
-    const busy = [...this.#busy].filter(([, count]) => count >= attemptsPerUrl).map(([url]) => url)
-    const realNow = clock.now()
-    const claim = { token: ids.uuid(), realNow, leaseUntil: realNow + deliveryLeaseMs, busy }
-    const { due = Number.POSITIVE_INFINITY, now } = await store.read(async (reads) => ({
-      due: await reads.nextDue(),
-      now: engineTime(await reads.clock(), realNow),
-    }))
-    if (due > now) return undefined
-    const chosen = { ...claim, now, ...(jobId === undefined ? {} : { jobId }) }
-    const delivery = await store.transaction((tx) => tx.claimDelivery(chosen))
-    if (delivery) this.#count(delivery.url, 1)
-    return delivery
-  }
-
-  async #attempt(delivery: Delivery): Promise<void> {
-    try {
-      await attemptDelivery(this.#ports, delivery)
-    } finally {
-      this.#count(delivery.url, -1)
-    }
-  }
-
-  #count(url: string, change: number): void {
-    const count = (this.#busy.get(url) ?? 0) + change
-    if (count > 0) this.#busy.set(url, count)
-    else this.#busy.delete(url)
-  }
-
-  /** What fails now is tried again later: its lease runs out. */
-  async #quietly<T>(work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await work()
-    } catch (error) {
-      this.#ports.onTrouble?.(error)
-      return undefined
-    }
-  }
-}
-
-/** Wakes a loop; one that rings while nobody sleeps is heard by whoever lies down next. */
-class Alarm {
-  #isRinging = false
-  #wake: () => void = () => {}
-
-  ring(): void {
-    this.#isRinging = true
-    this.#wake()
-  }
-
-  /** Resolves when it rings, or after the time. */
-  async rung(ms: number): Promise<void> {
-    if (!this.#isRinging)
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms)
-        this.#wake = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-    this.#isRinging = false
+    if (!sender) return undefined
+    const busy = this.#urls.busy()
+    const token = ids.uuid()
+    const dueAt = (engineNow: number): DueDeliveries => ({
+      ...leaseFrom(this.#ports),
+      ...{ now: engineNow, farthest: engineNow + longestPauseMs, busy },
+      ...(jobId === undefined ? {} : { jobId }),
+    })
+    const isDue = await store.read(async (reads) =>
+      reads.isDeliveryDue(dueAt(engineTime(await reads.clock(), clock.now()))),
+    )
+    if (!isDue) return undefined
+    return await store.transaction(async (tx): Promise<Deliveries | undefined> => {
+      const now = engineTime(await tx.clock(), clock.now())
+      const head = await tx.claimDelivery({ ...dueAt(now), token })
+      if (!head) return undefined
+      return head.attempts > 0
+        ? [head]
+        : [head, ...(await tx.claimWaiting(head.jobId, token, mostInARow - 1))]
+    })
   }
 }

@@ -1,6 +1,7 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import type { Input } from '../api/caller.js'
 import { ApiError } from '../api/errors.js'
+import { isDeeperThan } from '../api/exact-json.js'
 
 /** Deepest nesting of arrays and objects in a request body. */
 export const deepest = 64
@@ -22,7 +23,7 @@ export function parseJson(bytes: ArrayBuffer | Uint8Array): unknown {
       : Buffer.from(bytes)
   if (!isUtf8(buffer)) throw refused('The request body is not valid UTF-8')
   const text = buffer.toString().replace(/^\ufeff/, '')
-  if (isDeeper(text)) throw refused(`The request body is nested deeper than ${deepest} levels`)
+  if (isDeeperThan(text, deepest)) throw refused(`The request body is nested deeper than ${deepest} levels`)
   return parse(text)
 }
 
@@ -40,23 +41,6 @@ function parse(text: string): unknown {
   } catch {
     throw new ApiError('malformed_json')
   }
-}
-
-/** Counted before parsing, because the parser itself needs long for a body of nothing but brackets. */
-function isDeeper(text: string): boolean {
-  if (text.length <= 2 * deepest) return false
-  let depth = 0
-  let quoted = false
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char === 0x22) quoted = !quoted
-    else if (quoted && char === 0x5c) at++
-    else if (quoted) continue
-    else if (char === 0x5b || char === 0x7b) {
-      if (++depth > deepest) return true
-    } else if (char === 0x5d || char === 0x7d) depth--
-  }
-  return false
 }
 
 function check(value: unknown): void {

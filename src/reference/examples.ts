@@ -22,7 +22,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     },
     "reply": {
       "message": {
-        "id": "096ce067-cb0d-4d46-a5aa-775f65f5360d",
+        "id": "2f1f7c7e-0000-4000-8000-000000000001",
         "import_name": "Coffee",
         "import_url": "https://www.network.example/sales/search/company?query=(keywords:coffee)",
         "created_at": "2026-03-10T12:00:01.000Z",
@@ -43,7 +43,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     },
     "reply": {
       "message": "Import started",
-      "id": "d1b23cc7-2d6b-4142-ab0b-b5e9af296b62",
+      "id": "2f1f7c7e-0000-4000-8000-000000000002",
       "total": 1,
       "preview": [
         {
@@ -79,7 +79,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       "domain": "acme-robotics.example"
     },
     "reply": {
-      "id": "00000000-0000-4000-8000-000000000001",
+      "id": "2f1f7c7e-0000-4000-8000-000000000003",
       "name": "Acme Robotics GmbH",
       "cleaned_name": "Acme Robotics",
       "domain": "acme-robotics.example",
@@ -265,7 +265,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       }
     },
     "reply": {
-      "id": "70ed391b-6cfe-4a3f-a19e-c1869d4fa9c2",
+      "id": "2f1f7c7e-0000-4000-8000-000000000004",
       "status": "processing"
     }
   },
@@ -284,7 +284,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     },
     "reply": {
       "message": {
-        "id": "c344e152-886c-4a5f-ad05-9637545a572c",
+        "id": "2f1f7c7e-0000-4000-8000-000000000005",
         "search_name": "Heads of sales",
         "search_url": "https://www.network.example/sales/search/people?query=(filters%3AList((type%3ACURRENT_TITLE%2Cvalues%3AList((text%3AHead%2520of%2520Sales%2CselectionType%3AINCLUDED)))%2C(type%3ACOMPANY_HEADCOUNT%2Cvalues%3AList((id%3AE%2Ctext%3A201-500%2CselectionType%3AINCLUDED)))))",
         "expected_profiles_count": 2,
@@ -321,11 +321,11 @@ export const examples: Readonly<Record<OperationId, Example>> = {
   "leads.search": {
     "request": {
       "company_domain": "acme-robotics.example",
-      "persona_id": "881aaa4e-97d3-4b21-ac9a-0da339d223f7",
+      "persona_id": "2f1f7c7e-0000-4000-8000-000000000006",
       "live": false
     },
     "reply": {
-      "id": "e013e8e3-c38f-4f90-aa32-fb4a81e18b2e",
+      "id": "2f1f7c7e-0000-4000-8000-000000000007",
       "search_name": "People at Acme Robotics GmbH - API - 10/03/2026 12:00",
       "search_url": null,
       "created_at": "2026-03-10T12:00:34.000Z"
@@ -338,7 +338,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       "domain": "acme-robotics.example"
     },
     "reply": {
-      "id": "cbc2c822-1a4f-48bb-aeb0-48826885e03b",
+      "id": "2f1f7c7e-0000-4000-8000-000000000008",
       "status": "QUALIFIED",
       "first_name": "Lenya",
       "last_name": "Hertel",
@@ -389,7 +389,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       }
     },
     "reply": {
-      "enrichment_id": "ea18eec5-24d6-4a6d-aafe-7f3b817e937e",
+      "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000009",
       "first_name": "Lenya",
       "last_name": "Hertel",
       "status": "pending",
@@ -408,7 +408,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       ]
     },
     "reply": {
-      "enrichment_id": "8eb928a6-5128-4ca7-a413-06c2cc00e3e5",
+      "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000010",
       "first_name": "Lenya",
       "last_name": "Hertel",
       "network_profile_url": "https://www.network.example/in/lenya-hertel-0000",
@@ -451,13 +451,13 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       "webhook_url": "https://hooks.example/prospect"
     },
     "reply": {
-      "enrichment_id": "8a551180-58ec-4dd4-a70c-95f306290b33",
+      "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000011",
       "contacts": [
         {
-          "enrichment_id": "e8a447c3-5628-4337-ae9b-29c8786d9162"
+          "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000012"
         },
         {
-          "enrichment_id": "5c0f4a8c-ac27-49b4-a999-2e62f2062618",
+          "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000013",
           "custom": {
             "row": 2
           }
@@ -467,16 +467,16 @@ export const examples: Readonly<Record<OperationId, Example>> = {
   },
   "contacts.get": {
     "request": {
-      "id": "8a551180-58ec-4dd4-a70c-95f306290b33"
+      "id": "2f1f7c7e-0000-4000-8000-000000000011"
     },
     "reply": {
-      "enrichment_id": "8a551180-58ec-4dd4-a70c-95f306290b33",
+      "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000011",
       "status": "finished",
       "total": 2,
       "finished": 2,
       "contacts": [
         {
-          "enrichment_id": "e8a447c3-5628-4337-ae9b-29c8786d9162",
+          "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000012",
           "first_name": "Lenya",
           "last_name": "Hertel",
           "network_profile_url": "https://www.network.example/in/lenya-hertel-0000",
@@ -486,7 +486,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
           "credits_used": 3
         },
         {
-          "enrichment_id": "5c0f4a8c-ac27-49b4-a999-2e62f2062618",
+          "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000013",
           "first_name": "Lenya",
           "last_name": "Hertel",
           "network_profile_url": "https://www.network.example/in/lenya-hertel-0000",
@@ -503,10 +503,10 @@ export const examples: Readonly<Record<OperationId, Example>> = {
   },
   "contacts.get_enrichment": {
     "request": {
-      "id": "ea18eec5-24d6-4a6d-aafe-7f3b817e937e"
+      "id": "2f1f7c7e-0000-4000-8000-000000000009"
     },
     "reply": {
-      "enrichment_id": "ea18eec5-24d6-4a6d-aafe-7f3b817e937e",
+      "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000009",
       "first_name": "Lenya",
       "last_name": "Hertel",
       "network_profile_url": "https://www.network.example/in/lenya-hertel-0000",
@@ -524,7 +524,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       "email": "lenya.hertel@acme-robotics.example"
     },
     "reply": {
-      "id": "cbc2c822-1a4f-48bb-aeb0-48826885e03b",
+      "id": "2f1f7c7e-0000-4000-8000-000000000008",
       "status": "QUALIFIED",
       "first_name": "Lenya",
       "last_name": "Hertel",
@@ -573,7 +573,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       "webhook_url": "https://hooks.example/prospect"
     },
     "reply": {
-      "id": "0aa72614-ec41-4f0e-a9a6-65b328e846e5",
+      "id": "2f1f7c7e-0000-4000-8000-000000000014",
       "preview_count": 3,
       "message": "Import started"
     }
@@ -589,7 +589,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       "webhook_url": "https://hooks.example/prospect"
     },
     "reply": {
-      "id": "afa4c38b-f317-4da5-a73c-b1447fa4656e",
+      "id": "2f1f7c7e-0000-4000-8000-000000000015",
       "total_count": 6,
       "message": "Import started"
     }
@@ -660,7 +660,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     },
     "reply": {
       "message": "Import started",
-      "id": "4cb17373-e377-41b4-a2d5-58a105125566",
+      "id": "2f1f7c7e-0000-4000-8000-000000000016",
       "total": 3,
       "preview": [
         {
@@ -695,7 +695,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     },
     "reply": {
       "message": "Import started",
-      "id": "6b366bb7-e734-46ea-a956-2a476dbc7974",
+      "id": "2f1f7c7e-0000-4000-8000-000000000017",
       "total": 3,
       "preview": [
         {
@@ -728,7 +728,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     },
     "reply": {
       "message": "Import started",
-      "id": "b4989817-9c80-475f-a8b8-7ae3b23c7f60",
+      "id": "2f1f7c7e-0000-4000-8000-000000000018",
       "total": 2,
       "preview": [
         {
@@ -779,7 +779,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     "reply": {
       "searches": [
         {
-          "id": "b4989817-9c80-475f-a8b8-7ae3b23c7f60",
+          "id": "2f1f7c7e-0000-4000-8000-000000000018",
           "name": "Post engagers - API - 10/03/2026 12:00",
           "leads_count": 2,
           "created_at": "2026-03-10T12:00:11.000Z"
@@ -790,18 +790,18 @@ export const examples: Readonly<Record<OperationId, Example>> = {
         "total_count": 3,
         "has_more": true,
         "page": 1,
-        "next_cursor": "g6tvhL41YZBQ7Oe7-4Ykyeb-qLdxBeDfOVWQaMiOKvEWzE3NzMxNDQwMTEwMDAsImI0OTg5ODE3LTljODAtNDc1Zi1hOGI4LTdhZTNiMjNjN2Y2MCJd"
+        "next_cursor": "kC3vZg0xQm5leHQ"
       }
     }
   },
   "searches.get": {
     "request": {
-      "id": "70ed391b-6cfe-4a3f-a19e-c1869d4fa9c2",
+      "id": "2f1f7c7e-0000-4000-8000-000000000004",
       "per_page": 1
     },
     "reply": {
       "search": {
-        "id": "70ed391b-6cfe-4a3f-a19e-c1869d4fa9c2",
+        "id": "2f1f7c7e-0000-4000-8000-000000000004",
         "name": "Robotics",
         "leads_count": 2,
         "created_at": "2026-03-10T12:00:03.000Z",
@@ -841,7 +841,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
             "headline": "Director of Operations at Acme Robotics GmbH"
           },
           "company": {
-            "id": "00000000-0000-4000-8000-000000000001",
+            "id": "2f1f7c7e-0000-4000-8000-000000000003",
             "name": "Acme Robotics GmbH",
             "cleaned_name": "Acme Robotics",
             "domain": "acme-robotics.example",
@@ -876,7 +876,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
         "total_count": 2,
         "has_more": true,
         "page": 1,
-        "next_cursor": "_Q4b9aGZ4etFeq7cg00AHy-oCor9UqHxRXdNp8W8_T8WzEsIiJd"
+        "next_cursor": "kC3vZg0xQm5leHQ"
       }
     }
   },
@@ -895,8 +895,8 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       "webhook_url": "https://hooks.example/prospect"
     },
     "reply": {
-      "id": "e1524731-64a2-4782-ab6f-29d53c108dce",
-      "network_list_id": 277185562280704
+      "id": "2f1f7c7e-0000-4000-8000-000000000019",
+      "network_list_id": 7001
     }
   },
   "lists.list": {
@@ -906,9 +906,9 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     "reply": {
       "lists": [
         {
-          "id": "e1524731-64a2-4782-ab6f-29d53c108dce",
+          "id": "2f1f7c7e-0000-4000-8000-000000000019",
           "name": "Robots",
-          "network_list_id": 277185562280704,
+          "network_list_id": 7001,
           "created_at": "2026-03-10T12:00:12.000Z",
           "updated_at": "2026-03-10T12:00:13.000Z",
           "status": "completed"
@@ -924,12 +924,12 @@ export const examples: Readonly<Record<OperationId, Example>> = {
   },
   "lists.get": {
     "request": {
-      "id": "e1524731-64a2-4782-ab6f-29d53c108dce"
+      "id": "2f1f7c7e-0000-4000-8000-000000000019"
     },
     "reply": {
-      "id": "e1524731-64a2-4782-ab6f-29d53c108dce",
+      "id": "2f1f7c7e-0000-4000-8000-000000000019",
       "name": "Robots",
-      "network_list_id": 277185562280704,
+      "network_list_id": 7001,
       "created_at": "2026-03-10T12:00:12.000Z",
       "updated_at": "2026-03-10T12:00:13.000Z",
       "status": "completed"
@@ -940,7 +940,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
     "reply": {
       "personas": [
         {
-          "id": "881aaa4e-97d3-4b21-ac9a-0da339d223f7",
+          "id": "2f1f7c7e-0000-4000-8000-000000000006",
           "name": "Buyers",
           "job_titles": [
             "Head of Sales"
@@ -964,10 +964,10 @@ export const examples: Readonly<Record<OperationId, Example>> = {
   },
   "personas.get": {
     "request": {
-      "uuid": "881aaa4e-97d3-4b21-ac9a-0da339d223f7"
+      "uuid": "2f1f7c7e-0000-4000-8000-000000000006"
     },
     "reply": {
-      "id": "881aaa4e-97d3-4b21-ac9a-0da339d223f7",
+      "id": "2f1f7c7e-0000-4000-8000-000000000006",
       "name": "Buyers",
       "job_titles": [
         "Head of Sales"
@@ -992,7 +992,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
       ]
     },
     "reply": {
-      "id": "881aaa4e-97d3-4b21-ac9a-0da339d223f7",
+      "id": "2f1f7c7e-0000-4000-8000-000000000006",
       "name": "Buyers",
       "job_titles": [
         "Head of Sales"
@@ -1008,7 +1008,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
   },
   "personas.delete": {
     "request": {
-      "uuid": "881aaa4e-97d3-4b21-ac9a-0da339d223f7"
+      "uuid": "2f1f7c7e-0000-4000-8000-000000000006"
     },
     "reply": {
       "message": "Persona deleted"
@@ -1215,7 +1215,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
         "name": null
       },
       "workspace": {
-        "id": "e736105a-24bd-45a9-ae35-d4c5d9ed68c4",
+        "id": "2f1f7c7e-0000-4000-8000-000000000020",
         "name": "Example",
         "plan": "growth"
       },
@@ -1231,14 +1231,14 @@ export const examples: Readonly<Record<OperationId, Example>> = {
 export const eventExamples: Readonly<Record<EventName, unknown>> = {
   "account_import.record": {
     "event": "account_import.record",
-    "id": "b140dfef-d3dc-4fcb-af62-0412a618e14c",
+    "id": "2f1f7c7e-0000-4000-8000-000000000021",
     "created_at": "2026-03-10T12:00:56.000Z",
     "custom": {
       "campaign": "spring"
     },
     "ordinal": 1,
     "account": {
-      "id": "00000000-0000-4000-8000-000000000006",
+      "id": "2f1f7c7e-0000-4000-8000-000000000022",
       "name": "Café Méridien S.A.",
       "cleaned_name": "Café Méridien",
       "domain": "cafe-meridien.example",
@@ -1268,7 +1268,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "account_import.completed": {
     "event": "account_import.completed",
-    "id": "096ce067-cb0d-4d46-a5aa-775f65f5360d",
+    "id": "2f1f7c7e-0000-4000-8000-000000000001",
     "created_at": "2026-03-10T12:00:13.000Z",
     "custom": {
       "campaign": "spring"
@@ -1276,7 +1276,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
     "accounts": [
       {
         "ordinal": 1,
-        "id": "00000000-0000-4000-8000-000000000006",
+        "id": "2f1f7c7e-0000-4000-8000-000000000022",
         "name": "Café Méridien S.A.",
         "cleaned_name": "Café Méridien",
         "domain": "cafe-meridien.example",
@@ -1305,7 +1305,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
       },
       {
         "ordinal": 2,
-        "id": "00000000-0000-4000-8000-000000000017",
+        "id": "2f1f7c7e-0000-4000-8000-000000000023",
         "name": "Münchner Kaffeewerk",
         "cleaned_name": "Münchner Kaffeewerk",
         "domain": "xn--bcher-kaffee-dlb.example",
@@ -1337,7 +1337,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "account_import.failed": {
     "event": "account_import.failed",
-    "id": "fd45ff53-f3b3-45c2-a942-3fa36b009bb7",
+    "id": "2f1f7c7e-0000-4000-8000-000000000024",
     "created_at": "2026-03-10T12:01:09.000Z",
     "custom": {
       "campaign": "spring"
@@ -1346,7 +1346,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "lead_search.record": {
     "event": "lead_search.record",
-    "id": "d6f682c6-07dc-4219-ad9f-cb68e8a6bd0a",
+    "id": "2f1f7c7e-0000-4000-8000-000000000025",
     "created_at": "2026-03-10T12:00:56.000Z",
     "custom": {
       "campaign": "spring"
@@ -1383,7 +1383,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
       "headline": "Director of Operations at Acme Robotics GmbH"
     },
     "company": {
-      "id": "00000000-0000-4000-8000-000000000001",
+      "id": "2f1f7c7e-0000-4000-8000-000000000003",
       "name": "Acme Robotics GmbH",
       "cleaned_name": "Acme Robotics",
       "domain": "acme-robotics.example",
@@ -1414,7 +1414,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "lead_search.completed": {
     "event": "lead_search.completed",
-    "id": "70ed391b-6cfe-4a3f-a19e-c1869d4fa9c2",
+    "id": "2f1f7c7e-0000-4000-8000-000000000004",
     "created_at": "2026-03-10T12:00:13.000Z",
     "custom": {
       "campaign": "spring"
@@ -1453,7 +1453,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
           "headline": "Director of Operations at Acme Robotics GmbH"
         },
         "company": {
-          "id": "00000000-0000-4000-8000-000000000001",
+          "id": "2f1f7c7e-0000-4000-8000-000000000003",
           "name": "Acme Robotics GmbH",
           "cleaned_name": "Acme Robotics",
           "domain": "acme-robotics.example",
@@ -1513,7 +1513,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
           "headline": "Chief Technology Officer at Acme Robotics GmbH"
         },
         "company": {
-          "id": "00000000-0000-4000-8000-000000000001",
+          "id": "2f1f7c7e-0000-4000-8000-000000000003",
           "name": "Acme Robotics GmbH",
           "cleaned_name": "Acme Robotics",
           "domain": "acme-robotics.example",
@@ -1548,7 +1548,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "lead_search.failed": {
     "event": "lead_search.failed",
-    "id": "25418430-715a-4ac0-ae5b-5743e3169c8e",
+    "id": "2f1f7c7e-0000-4000-8000-000000000026",
     "created_at": "2026-03-10T12:01:09.000Z",
     "custom": {
       "campaign": "spring"
@@ -1557,12 +1557,12 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "list_import.completed": {
     "event": "list_import.completed",
-    "id": "e1524731-64a2-4782-ab6f-29d53c108dce",
+    "id": "2f1f7c7e-0000-4000-8000-000000000019",
     "created_at": "2026-03-10T12:00:13.000Z",
     "list": {
-      "id": "e1524731-64a2-4782-ab6f-29d53c108dce",
+      "id": "2f1f7c7e-0000-4000-8000-000000000019",
       "name": "Robots",
-      "network_list_id": 277185562280704,
+      "network_list_id": 7001,
       "created_at": "2026-03-10T12:00:12.000Z",
       "updated_at": "2026-03-10T12:00:13.000Z",
       "status": "completed"
@@ -1570,12 +1570,12 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "list_import.failed": {
     "event": "list_import.failed",
-    "id": "fcbc7de8-5698-42a3-acb2-094a39f2ac92",
+    "id": "2f1f7c7e-0000-4000-8000-000000000027",
     "created_at": "2026-03-10T12:01:09.000Z",
     "list": {
-      "id": "fcbc7de8-5698-42a3-acb2-094a39f2ac92",
+      "id": "2f1f7c7e-0000-4000-8000-000000000027",
       "name": "Robots",
-      "network_list_id": 257719554496671,
+      "network_list_id": 7001,
       "created_at": "2026-03-10T12:01:08.000Z",
       "updated_at": "2026-03-10T12:01:09.000Z",
       "status": "failed"
@@ -1584,9 +1584,9 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "contact_enrichment.completed": {
     "event": "contact_enrichment.completed",
-    "id": "ea18eec5-24d6-4a6d-aafe-7f3b817e937e",
+    "id": "2f1f7c7e-0000-4000-8000-000000000009",
     "created_at": "2026-03-10T12:00:13.000Z",
-    "enrichment_id": "ea18eec5-24d6-4a6d-aafe-7f3b817e937e",
+    "enrichment_id": "2f1f7c7e-0000-4000-8000-000000000009",
     "first_name": "Lenya",
     "last_name": "Hertel",
     "network_profile_url": "https://www.network.example/in/lenya-hertel-0000",
@@ -1600,17 +1600,20 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "contact_enrichment.failed": {
     "event": "contact_enrichment.failed",
-    "id": "cf2b847f-8fd4-4ea4-a474-f5e34c9da67a",
+    "id": "2f1f7c7e-0000-4000-8000-000000000028",
     "created_at": "2026-03-10T12:01:09.000Z",
+    "custom": {
+      "campaign": "spring"
+    },
     "error": "Internal error"
   },
   "hiring_import.record": {
     "event": "hiring_import.record",
-    "id": "450df8c2-d343-466d-a57b-6414d31826d9",
+    "id": "2f1f7c7e-0000-4000-8000-000000000029",
     "created_at": "2026-03-10T12:00:56.000Z",
     "ordinal": 1,
     "account": {
-      "id": "bf14d502-bf49-4dce-8ad5-1f9594818fd6",
+      "id": "2f1f7c7e-0000-4000-8000-000000000030",
       "name": "Terra Properties SARL",
       "cleaned_name": "Terra Properties",
       "domain": "terra-properties.example",
@@ -1665,12 +1668,12 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "hiring_import.completed": {
     "event": "hiring_import.completed",
-    "id": "0aa72614-ec41-4f0e-a9a6-65b328e846e5",
+    "id": "2f1f7c7e-0000-4000-8000-000000000014",
     "created_at": "2026-03-10T12:00:13.000Z",
     "accounts": [
       {
         "ordinal": 1,
-        "id": "bf14d502-bf49-4dce-8ad5-1f9594818fd6",
+        "id": "2f1f7c7e-0000-4000-8000-000000000030",
         "name": "Terra Properties SARL",
         "cleaned_name": "Terra Properties",
         "domain": "terra-properties.example",
@@ -1728,17 +1731,17 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "hiring_import.failed": {
     "event": "hiring_import.failed",
-    "id": "0487e845-57b5-4f2d-a2d5-e8c4af403654",
+    "id": "2f1f7c7e-0000-4000-8000-000000000031",
     "created_at": "2026-03-10T12:01:09.000Z",
     "error": "Internal error"
   },
   "stack_import.record": {
     "event": "stack_import.record",
-    "id": "730e8b11-cd12-4da3-a0f2-f33268e8f04f",
+    "id": "2f1f7c7e-0000-4000-8000-000000000032",
     "created_at": "2026-03-10T12:00:56.000Z",
     "ordinal": 1,
     "account": {
-      "id": "f9f84769-74ac-416a-a0eb-b8f2ff15f6d4",
+      "id": "2f1f7c7e-0000-4000-8000-000000000033",
       "name": "Baltic Maritime & Co. Ltd",
       "cleaned_name": "Baltic Maritime",
       "domain": "baltic-maritime.example",
@@ -1783,12 +1786,12 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "stack_import.completed": {
     "event": "stack_import.completed",
-    "id": "afa4c38b-f317-4da5-a73c-b1447fa4656e",
+    "id": "2f1f7c7e-0000-4000-8000-000000000015",
     "created_at": "2026-03-10T12:00:13.000Z",
     "accounts": [
       {
         "ordinal": 1,
-        "id": "f9f84769-74ac-416a-a0eb-b8f2ff15f6d4",
+        "id": "2f1f7c7e-0000-4000-8000-000000000033",
         "name": "Baltic Maritime & Co. Ltd",
         "cleaned_name": "Baltic Maritime",
         "domain": "baltic-maritime.example",
@@ -1836,17 +1839,17 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "stack_import.failed": {
     "event": "stack_import.failed",
-    "id": "d4017397-f4e5-4ead-ad83-4b3620664bf1",
+    "id": "2f1f7c7e-0000-4000-8000-000000000034",
     "created_at": "2026-03-10T12:01:09.000Z",
     "error": "Internal error"
   },
   "growth_import.record": {
     "event": "growth_import.record",
-    "id": "ef01aecf-632a-4ecc-a585-0f76ff74c3a7",
+    "id": "2f1f7c7e-0000-4000-8000-000000000035",
     "created_at": "2026-03-10T12:00:56.000Z",
     "ordinal": 1,
     "account": {
-      "id": "00000000-0000-4000-8000-000000000013",
+      "id": "2f1f7c7e-0000-4000-8000-000000000036",
       "name": "Kinoshita Motors 株式会社",
       "cleaned_name": "Kinoshita Motors",
       "domain": "kinoshita.example",
@@ -1877,12 +1880,12 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "growth_import.completed": {
     "event": "growth_import.completed",
-    "id": "4cb17373-e377-41b4-a2d5-58a105125566",
+    "id": "2f1f7c7e-0000-4000-8000-000000000016",
     "created_at": "2026-03-10T12:00:13.000Z",
     "accounts": [
       {
         "ordinal": 1,
-        "id": "00000000-0000-4000-8000-000000000013",
+        "id": "2f1f7c7e-0000-4000-8000-000000000036",
         "name": "Kinoshita Motors 株式会社",
         "cleaned_name": "Kinoshita Motors",
         "domain": "kinoshita.example",
@@ -1916,17 +1919,17 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "growth_import.failed": {
     "event": "growth_import.failed",
-    "id": "ca4c7c4e-babb-4961-a776-6bcc47250b25",
+    "id": "2f1f7c7e-0000-4000-8000-000000000037",
     "created_at": "2026-03-10T12:01:09.000Z",
     "error": "Internal error"
   },
   "lookalike_import.record": {
     "event": "lookalike_import.record",
-    "id": "d89a1775-dca2-4529-a1df-458b5d4ed5b0",
+    "id": "2f1f7c7e-0000-4000-8000-000000000038",
     "created_at": "2026-03-10T12:00:56.000Z",
     "ordinal": 1,
     "account": {
-      "id": "1e80a47e-319a-4f5e-b91e-8788aa28271e",
+      "id": "2f1f7c7e-0000-4000-8000-000000000039",
       "name": "Verde Biotech B.V.",
       "cleaned_name": "Verde Biotech",
       "domain": "verde-biotech.example",
@@ -1965,12 +1968,12 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "lookalike_import.completed": {
     "event": "lookalike_import.completed",
-    "id": "6b366bb7-e734-46ea-a956-2a476dbc7974",
+    "id": "2f1f7c7e-0000-4000-8000-000000000017",
     "created_at": "2026-03-10T12:00:13.000Z",
     "accounts": [
       {
         "ordinal": 1,
-        "id": "1e80a47e-319a-4f5e-b91e-8788aa28271e",
+        "id": "2f1f7c7e-0000-4000-8000-000000000039",
         "name": "Verde Biotech B.V.",
         "cleaned_name": "Verde Biotech",
         "domain": "verde-biotech.example",
@@ -2012,7 +2015,7 @@ export const eventExamples: Readonly<Record<EventName, unknown>> = {
   },
   "lookalike_import.failed": {
     "event": "lookalike_import.failed",
-    "id": "847ca04d-dcce-407d-aa66-95706bd800f0",
+    "id": "2f1f7c7e-0000-4000-8000-000000000040",
     "created_at": "2026-03-10T12:01:09.000Z",
     "error": "Internal error"
   }

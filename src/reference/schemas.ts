@@ -35,7 +35,7 @@ export function schemas(): Schemas {
   const named: Record<string, Schema> = {}
   const names = new Map<string, string>()
   const place = (schema: Schema): Schema => {
-    const placed = mapSchemas(schema, place)
+    const placed = extending(mapSchemas(schema, place), named)
     const name = names.get(signature(placed))
     return name === undefined ? placed : reference(name, placed.description)
   }
@@ -64,6 +64,36 @@ const reference = (name: string, description?: unknown): Schema => ({
   $ref: `#/components/schemas/${name}`,
   ...(description === undefined ? {} : { description }),
 })
+
+/** An object with all fields of a record and more, as that record and what is added to it. */
+function extending(schema: Schema, named: Readonly<Record<string, Schema>>): Schema {
+  const record = Object.keys(records).find((name) => extendsIt(schema, named[name] ?? {}))
+  if (record === undefined) return schema
+  const { description, properties, required, ...rest } = schema
+  const [fields, base] = [properties, named[record]?.properties] as [Schema, Schema]
+  const added = Object.entries(fields).filter(([name]) => !(name in base))
+  const needed = ((required ?? []) as string[]).filter((name) => !(name in base))
+  const own = {
+    ...rest,
+    properties: Object.fromEntries(added),
+    ...(needed.length > 0 ? { required: needed } : {}),
+  }
+  return { ...(description === undefined ? {} : { description }), allOf: [reference(record), own] }
+}
+
+function extendsIt({ properties, required }: Schema, record: Schema): boolean {
+  if (!isSchema(properties) || !isSchema(record.properties)) return false
+  const names = Object.keys(record.properties)
+  const needed = (fields: unknown) =>
+    names.filter((name) => ((fields ?? []) as string[]).includes(name)).join()
+  return (
+    names.length < Object.keys(properties).length &&
+    needed(required) === needed(record.required) &&
+    names.every(
+      (name) => JSON.stringify(properties[name]) === JSON.stringify((record.properties as Schema)[name]),
+    )
+  )
+}
 
 /** Two schemas that differ in their description alone are the same. */
 const signature = ({ description: _, ...schema }: Schema): string => JSON.stringify(schema)

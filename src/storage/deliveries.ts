@@ -8,22 +8,24 @@ const insert = insertOf('deliveries', deliveryColumns)
 const deliveryOf = (row: Row): Delivery => fromRow<Delivery>(deliveryColumns, row)
 
 const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))`
-const pending = `SELECT id FROM deliveries WHERE state = 'pending' AND due_at IS NOT NULL AND ${attemptable}`
-const first = `${pending} AND attempts = 0`
-/** What is due; else what only seems not to be, because the clock went back. */
-const dueSql = `coalesce(
-  (${pending} AND due_at <= ? ORDER BY due_at LIMIT 1),
-  (${first} AND due_at > ? LIMIT 1),
-  (${pending} AND due_at > ? ORDER BY due_at DESC LIMIT 1))`
-const firstOfJobSql = `(${first} AND job_id = ? LIMIT 1)`
+const allowed = "state = 'pending' AND attempts = 0 AND due_at IS NOT NULL"
+const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
+const again = "state = 'pending' AND attempts > 0"
+const oldest = (which: string, order = 'due_at') =>
+  `SELECT * FROM (SELECT id, due_at FROM deliveries WHERE ${which} AND ${attemptable} ORDER BY ${order} LIMIT 1)`
+/** The one due for longest: a first attempt that is allowed, one again, or one that the clock left behind by going back. */
+const dueSql = `(SELECT id FROM (
+  ${oldest(allowed)}
+  UNION ALL ${oldest(`${again} AND due_at <= ?`)}
+  UNION ALL ${oldest(`${again} AND due_at > ?`, 'due_at DESC')}
+) AS due ORDER BY due_at LIMIT 1)`
+const firstOfJobSql = `(SELECT id FROM deliveries WHERE job_id = ? AND ${allowed} AND ${attemptable} LIMIT 1)`
 const claimed = (id: string) =>
   `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${columns}`
-const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
 const claimWaitingSql = `
   UPDATE deliveries SET token = ? WHERE id IN (
     SELECT id FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?) RETURNING ${columns}`
-const openSql = `
-  SELECT 1 FROM deliveries WHERE job_id = ? AND state = 'pending' AND attempts = 0 AND due_at IS NOT NULL`
+const openSql = `SELECT 1 FROM deliveries WHERE job_id = ? AND ${allowed}`
 const releaseSql = `
   UPDATE deliveries SET due_at = ?
   WHERE id = (SELECT id FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT 1)
@@ -36,8 +38,8 @@ const replaySql = `
 /** Which delivery is due, as SQL, with its values. */
 function dueOf({ now, farthest, busy, jobId, ...lease }: DueDeliveries): { sql: string; values: Value[] } {
   const attempt = [...freeAt(lease), JSON.stringify(busy)]
-  if (jobId !== undefined) return { sql: firstOfJobSql, values: [...attempt, jobId] }
-  return { sql: dueSql, values: [...attempt, now, ...attempt, now, ...attempt, farthest] }
+  if (jobId !== undefined) return { sql: firstOfJobSql, values: [jobId, ...attempt] }
+  return { sql: dueSql, values: [...attempt, now, ...attempt, farthest, ...attempt] }
 }
 
 /** Questions about deliveries, and what signs them. */

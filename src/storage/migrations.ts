@@ -1,4 +1,5 @@
 import type { Migration } from './migrate.js'
+import { runReplies } from './run-replies.js'
 import { work } from './work-schema.js'
 
 const workspaces = `
@@ -145,4 +146,5 @@ export const migrations: readonly Migration[] = [
   { sqlite: workspaces + ledger + requests },
   { sqlite: saved },
   { sqlite: work },
+  { sqlite: runReplies },
 ]

@@ -10,6 +10,7 @@ import { memberReads, memberWrites } from './members.js'
 import { migrate, versionOf } from './migrate.js'
 import { migrations } from './migrations.js'
 import { replyReads, replyWrites } from './replies.js'
+import { runReplyReads, runReplyWrites } from './run-replies.js'
 import { savedReads, savedWrites } from './saved.js'
 import { openSqlite } from './sqlite.js'
 
@@ -42,6 +43,7 @@ const readsOver = (connection: Connection): Reads => ({
   ...ledgerReads(connection),
   ...counterReads(connection),
   ...replyReads(connection),
+  ...runReplyReads(connection),
   ...savedReads(connection),
   ...jobReads(connection),
   ...listReads(connection),
@@ -54,6 +56,7 @@ const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => (
   ...ledgerWrites(connection),
   ...counterWrites(connection),
   ...replyWrites(connection),
+  ...runReplyWrites(connection),
   ...savedWrites(connection),
   ...jobWrites(connection),
   ...listWrites(connection),

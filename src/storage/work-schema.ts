@@ -92,8 +92,10 @@ CREATE TABLE deliveries (
   lease_until BIGINT NOT NULL,
   UNIQUE (job_id, seq)
 );
-CREATE INDEX deliveries_due ON deliveries (due_at, lease_until, url) WHERE state = 'pending' AND due_at IS NOT NULL;
-CREATE INDEX deliveries_first ON deliveries (job_id, due_at)
+CREATE INDEX deliveries_again ON deliveries (due_at, lease_until, url) WHERE state = 'pending' AND attempts > 0;
+CREATE INDEX deliveries_first ON deliveries (due_at, lease_until, url)
+  WHERE state = 'pending' AND attempts = 0 AND due_at IS NOT NULL;
+CREATE INDEX deliveries_open ON deliveries (job_id)
   WHERE state = 'pending' AND attempts = 0 AND due_at IS NOT NULL;
 CREATE INDEX deliveries_waiting ON deliveries (job_id, seq)
   WHERE state = 'pending' AND attempts = 0 AND due_at IS NULL;

@@ -34,6 +34,7 @@ it.each<[string, ProfileFilters, number]>([
   ['a word of the title', { title_to_include: ['engineer'] }, 2],
   ['a phrase of the title', { title_to_include: ['sales engineer'] }, 1],
   ['any of several', { title_to_include: ['chief technology officer', 'sales'] }, 3],
+  ['everyone, by a star', { title_to_include: ['*'] }, 4],
   ['none of several', { title_to_exclude: ['engineer', 'chief'] }, 1],
   ['one and not another', { title_to_include: ['sales'], title_to_exclude: ['engineer'] }, 1],
   ['a country by code', { included_locations: ['FR'] }, 2],
@@ -43,6 +44,8 @@ it.each<[string, ProfileFilters, number]>([
   ['a city without its accents', { included_locations: ['saint-etienne'] }, 1],
   ['a country or a city', { included_locations: ['BE', 'Lyon'] }, 2],
   ['a country once, with its own city', { included_locations: ['FR', 'Lyon'] }, 2],
+  ['a country by its id on the network', { included_locations: ['105015875'] }, 2],
+  ['a region', { included_locations: ['geo:FR.84'] }, 2],
   ['a country without a city', { included_locations: ['FR'], excluded_locations: ['Lyon'] }, 1],
   ['anywhere else, or nowhere known', { excluded_locations: ['FR'] }, 2],
   ['a title at a place', { title_to_include: ['engineer'], included_locations: ['FR'] }, 1],
@@ -53,7 +56,7 @@ it.each<[string, ProfileFilters, number]>([
 it.each(['included_locations', 'excluded_locations'] as const)(
   'refuses a place it does not know, by name: %s',
   async (field) => {
-    for (const location of ['105015875', 'Île-de-France', '!!'])
+    for (const location of ['999', 'Nowhere at all', '!!'])
       await expect(count({ [field]: ['FR', location] })).rejects.toMatchObject({
         status: 422,
         message: expect.stringContaining(`${field}: '${location}'`),

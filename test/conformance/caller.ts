@@ -60,7 +60,7 @@ export function describeCaller(name: string, open: () => Promise<Subject>): void
       ['accounts.enrich', { domain: 'known.example', country: 'France' }, 422],
       ['accounts.enrich', { domain: 'nobody.example' }, 404],
       ['credits.consumption', { start_date: '2026-03-02', end_date: '2026-03-01' }, 422],
-      ['lists.get', { id: uuid }, 501],
+      ['lists.get', { id: uuid }, 404],
     ] as const)('refuses %s %j with %i and an error of words', async (id, input, status) => {
       const reply = await call(id, input)
       expect(reply.status).toBe(status)

@@ -1,21 +1,15 @@
-import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { validate } from '../../src/api/invalid.js'
-import { shapeOf } from '../../src/api/shapes.js'
-import { areaOf, type Operation, operations } from '../../src/api/table.js'
+import { areaOf, type Operation, type OperationId, operations } from '../../src/api/table.js'
 import { handler } from '../../src/http/handler.js'
-import { jsonSchema } from '../../src/reference/schemas.js'
 import { type Bench, openBench } from '../helpers/engine.js'
-import { plain, type Schema } from './requests.js'
+import { type Fields, requests, unknownId } from '../spec/requests.js'
 
 const base = 'http://127.0.0.1:4010/api/v2'
-const unknownId = '7f6f2d0e-5d0c-4d8e-9b0a-2f6f3f0f1a11'
 const rows = operations().map((row) => [row.id, row] as const)
 const areas = [...new Set(operations().map(({ id }) => areaOf(id)))]
 
 let bench: Bench
 let serve: (request: Request) => Promise<Response>
-const inputs = new Map<string, Record<string, unknown>>()
 /** Keys by what is the matter with them; those of areas by the name of the area. */
 const keys = new Map<string, string | undefined>([
   ['missing', undefined],
@@ -24,50 +18,20 @@ const keys = new Map<string, string | undefined>([
   ['unknown', `pk_${'0'.repeat(38)}`],
 ])
 
-/** A request of an operation that every check of its fields lets through, found by trying. */
-async function validInput({ id }: Operation): Promise<Record<string, unknown>> {
-  const shape = await shapeOf(id)
-  const schema = jsonSchema(shape.input) as Schema
-  const tried = fc.sample(plain({ ...schema, required: Object.keys(schema.properties ?? {}) }), {
-    seed: 1,
-    numRuns: 500,
-  }) as Record<string, unknown>[]
-  const sparse = fc.sample(plain(schema), { seed: 1, numRuns: 2_000 }) as Record<string, unknown>[]
-  const isValid = (given: Record<string, unknown>) => {
-    try {
-      return Boolean(validate(id, shape, given))
-    } catch {
-      return false
-    }
-  }
-  const found = [...tried, ...sparse]
-    // A cursor that was never given out is refused for what it is.
-    .map(({ cursor: _, ...given }) => ({ ...given, ...pathFields(id) }))
-    .find(isValid)
-  if (!found) throw new Error(`no valid request of ${id} was found`)
-  return found
-}
-
-const pathFields = (id: string): Record<string, string> => {
-  const name = /\{(\w+)\}/.exec(operations().find((row) => row.id === id)?.path ?? '')?.[1]
-  return name === undefined ? {} : { [name]: unknownId }
-}
-
 interface Seen {
   readonly status: number
   readonly body: string
   readonly headers: Record<string, string>
 }
 
-async function ask(row: Operation, key: string | undefined, id = unknownId): Promise<Seen> {
-  const { method } = row
+async function ask(row: Operation, key: string | undefined, more: Fields = {}): Promise<Seen> {
+  const { method, path } = row
   const headers = new Headers({ 'content-type': 'application/json' })
   if (key !== undefined) headers.set('x-api-key', key)
-  const input = inputs.get(row.id) ?? {}
-  const url = base + row.path.replace(/\{\w+\}/, id)
-  const query = new URLSearchParams(
-    Object.entries(input).map(([name, value]): [string, string] => [name, String(value)]),
-  )
+  const input = { ...requests[row.id], ...more }
+  const url = base + path.replace(/\{(\w+)\}/, (_, name: string) => String(input[name]))
+  const rest = Object.entries(input).filter(([name]) => !path.includes(`{${name}}`))
+  const query = new URLSearchParams(rest.map(([name, value]): [string, string] => [name, String(value)]))
   const request =
     method === 'POST'
       ? new Request(url, { method, headers, body: JSON.stringify(input) })
@@ -84,7 +48,6 @@ beforeAll(async () => {
   bench = await openBench()
   const { admin } = bench
   serve = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
-  for (const row of operations()) inputs.set(row.id, await validInput(row))
   const make = async (name: string, more: { scopes?: string[]; expiresAt?: number } = {}) => {
     const { id, key } = await admin.createKey({ member: 'me@localhost', ...more })
     keys.set(name, key)
@@ -129,14 +92,81 @@ describe.each(rows)('%s', (id, row) => {
   })
 })
 
-describe.each(rows.filter(([, { path }]) => path.includes('{')))('%s', (_, row) => {
-  it('answers whoever asks for an unknown id alike', async () => {
-    const mine = await ask(row, keys.get('all'))
-    const theirs = await ask(row, keys.get('theirs'))
-    const another = await ask(row, keys.get('all'), '00000000-0000-4000-8000-000000000000')
-    expect(mine.status).toBeGreaterThanOrEqual(400)
-    expect([theirs.status, theirs.body]).toEqual([mine.status, mine.body])
-    expect([another.status, another.body]).toEqual([mine.status, mine.body])
+/** What can be made, what shows one of it, and under which name its id comes back. */
+const kinds: readonly (readonly [makes: OperationId, shows: readonly OperationId[]])[] = [
+  ['personas.create', ['personas.get', 'personas.delete']],
+  ['lists.create', ['lists.get']],
+  ['leads.search', ['searches.get']],
+  ['leads.extract', ['searches.get']],
+  ['contacts.enrich', ['contacts.get', 'contacts.get_enrichment']],
+  ['contacts.enrich_sync', ['contacts.get', 'contacts.get_enrichment']],
+  ['contacts.bulk_enrich', ['contacts.get', 'contacts.get_enrichment']],
+]
+const rowOf = (id: OperationId): Operation => rows.find(([one]) => one === id)?.[1] as Operation
+const inPath = ({ path }: Operation): string => /\{(\w+)\}/.exec(path)?.[1] ?? ''
+
+/** Makes one of a kind; answers its ids, of a bulk enrichment those of its contacts too. */
+async function made(makes: OperationId, key: string | undefined): Promise<string[]> {
+  const { body } = await ask(rowOf(makes), key)
+  return body.match(/(?<="(?:id|enrichment_id)":")[0-9a-f-]{36}/g) ?? []
+}
+
+describe('an id in a path', () => {
+  it('is tried for every operation that has one', () => {
+    const tried = new Set(kinds.flatMap(([, shows]) => shows))
+    expect([...tried].sort()).toEqual(
+      operations()
+        .filter((row) => inPath(row))
+        .map(({ id }) => id)
+        .sort(),
+    )
+  })
+
+  describe.each(kinds)('made by %s', (makes, shows) => {
+    it.each(shows)(
+      'of another workspace is as unknown to %s as one of nothing, byte for byte',
+      async (id) => {
+        const row = rowOf(id)
+        const ids = await made(makes, keys.get('all'))
+        expect(ids.length).toBeGreaterThan(0)
+        for (const one of ids) {
+          bench.clock.advance(120_000)
+          const unknown = await ask(row, keys.get('theirs'), { [inPath(row)]: unknownId })
+          bench.clock.advance(120_000)
+          const theirs = await ask(row, keys.get('theirs'), { [inPath(row)]: one })
+          expect(theirs).toEqual(unknown)
+          expect(theirs.status).toBe(404)
+          expect((await ask(row, keys.get(areaOf(id)), { [inPath(row)]: one })).status).toBe(200)
+        }
+      },
+    )
+
+    it('is of no use to operations of other kinds', async () => {
+      const others = operations().filter((row) => inPath(row) && !shows.includes(row.id))
+      const [id = ''] = await made(makes, keys.get('all'))
+      for (const row of others) {
+        const { status, body } = await ask(row, keys.get('all'), { [inPath(row)]: id })
+        const unknown = await ask(row, keys.get('all'), { [inPath(row)]: unknownId })
+        expect([row.id, status, body]).toEqual([row.id, 404, unknown.body])
+      }
+    })
+  })
+})
+
+describe('lists of things', () => {
+  it.each([
+    ['personas.create', 'personas.list', {}],
+    ['lists.create', 'lists.list', {}],
+    ['leads.search', 'searches.list', { enriched: false }],
+  ] as const)('made by %s: %s has no row of another workspace', async (makes, lists, query) => {
+    const [mine = ''] = await made(makes, keys.get('all'))
+    const [theirs = ''] = await made(makes, keys.get('theirs'))
+    const [ours, others] = [
+      await ask(rowOf(lists), keys.get('all'), query),
+      await ask(rowOf(lists), keys.get('theirs'), query),
+    ]
+    expect([ours.body.includes(mine), ours.body.includes(theirs)]).toEqual([true, false])
+    expect([others.body.includes(mine), others.body.includes(theirs)]).toEqual([false, true])
   })
 })
 
@@ -161,8 +191,12 @@ describe('two workspaces', () => {
       account: { email: 'them@other.example' },
       workspace: { name: 'Other' },
     })
-    const spent = await read(theirs, '/credits_consumption?start_date=2026-01-01&end_date=2027-01-01')
-    expect(spent).toMatchObject({ credits_consumed: 1000 - (before[1] ?? 0) })
+    const range = '/credits_consumption?start_date=2026-01-01&end_date=2027-01-01'
+    const spent = [await read(mine, range), await read(theirs, range)] as { credits_consumed: number }[]
+    await enrich(mine, 'known-b.example')
+    bench.clock.advance(60_000)
+    const now = [await read(mine, range), await read(theirs, range)] as { credits_consumed: number }[]
+    expect(now.map((one, at) => one.credits_consumed - (spent[at]?.credits_consumed ?? 0))).toEqual([1, 0])
   })
 
   it('never answer each other’s idempotency keys', async () => {

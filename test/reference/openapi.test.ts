@@ -154,9 +154,8 @@ describe('webhooks', () => {
     expect(Object.keys(document.webhooks)).toEqual(eventNames())
     for (const [name, { post }] of Object.entries(document.webhooks)) {
       const reference = post.requestBody.content['application/json'].schema.$ref.split('/').at(-1) ?? ''
-      expect(document.components.schemas?.[reference]).toMatchObject({
-        properties: { event: { const: name } },
-      })
+      const body = JSON.stringify(document.components.schemas?.[reference])
+      expect(body).toContain(`"properties":{"event":{"type":"string","const":"${name}"`)
     }
   })
 

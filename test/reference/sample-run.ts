@@ -148,7 +148,7 @@ export async function sampleRun(): Promise<SampleRun> {
     await engine.work()
     const order = operations().map(({ id }) => id)
     exchanges.sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))
-    return { exchanges, events: await eventsOf(engine) }
+    return numbered({ exchanges, events: await eventsOf(engine) })
   } finally {
     await engine.close()
   }
@@ -169,4 +169,21 @@ async function eventsOf(engine: SampleEngine): Promise<SampleRun['events']> {
     const body = engine.delivered.find(({ event }) => event === name)
     return body ? [[name, body] as const] : []
   })
+}
+
+/**
+ * The run with its identifiers numbered as they come, and cursors and numbers of lists replaced: these are random, and
+ * an example that is recorded must not change with how many of them were made before.
+ */
+function numbered(run: SampleRun): SampleRun {
+  const known = new Map<string, string>()
+  const numberOf = (id: string) => {
+    if (!known.has(id)) known.set(id, `2f1f7c7e-0000-4000-8000-${String(known.size + 1).padStart(12, '0')}`)
+    return known.get(id) ?? id
+  }
+  const text = JSON.stringify(run)
+    .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, numberOf)
+    .replace(/"next_cursor":"[\w-]+"/g, '"next_cursor":"kC3vZg0xQm5leHQ"')
+    .replace(/"network_list_id":\d+/g, '"network_list_id":7001')
+  return JSON.parse(text) as SampleRun
 }

@@ -42,21 +42,27 @@ describe.each(operations().map((row) => [row.id, row] as const))('%s', (id, row)
     expect((await shapeOf(id)).output.parse(body)).toEqual(body)
   })
 
-  it('shows that request and that answer as examples', () => {
+  it('takes a request that its own schema describes', () => {
+    const { requestBody } = described() ?? {}
+    expect(requestBody && problems(json(requestBody).schema, exchange()?.input)).toEqual(
+      row.method === 'POST' ? [] : undefined,
+    )
+  })
+
+  it('shows examples that its own schemas describe', () => {
     const { requestBody, responses } = described() ?? {}
-    expect(responses?.[row.ok] && json(responses[row.ok] as Content).example).toEqual(exchange()?.body)
-    if (!requestBody) return
-    expect(json(requestBody).example).toEqual(exchange()?.input)
-    expect(problems(json(requestBody).schema, exchange()?.input)).toEqual([])
+    for (const content of [requestBody, responses?.[row.ok]])
+      if (content) expect(problems(json(content).schema, json(content).example)).toEqual([])
+    expect(responses?.[row.ok] && json(responses[row.ok] as Content).example).toBeDefined()
   })
 })
 
 describe.each(eventNames())('%s', (name) => {
-  it('is delivered with a body that its own schema describes, as its example shows', () => {
+  it('is delivered with a body that its own schema describes, as is its example', () => {
     const body = run.events.find(([one]) => one === name)?.[1]
     const content = document.webhooks[name]?.post.requestBody
     expect(content && problems(json(content).schema, body)).toEqual([])
-    expect(content && json(content).example).toEqual(body)
+    expect(content && problems(json(content).schema, json(content).example)).toEqual([])
     expect(eventBody(name).parse(body)).toEqual(body)
   })
 })

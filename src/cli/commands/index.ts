@@ -17,6 +17,16 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     group: 'machine',
     load: async () => (await import('./init.js')).initCommand,
   },
+  login: {
+    summary: 'Store the API key of a server',
+    group: 'machine',
+    load: async () => (await import('./login.js')).loginCommand,
+  },
+  logout: {
+    summary: 'Forget the stored API key of a server',
+    group: 'machine',
+    load: async () => (await import('./login.js')).logoutCommand,
+  },
   engine: {
     summary: 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs',
     group: 'engine',

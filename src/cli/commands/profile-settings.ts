@@ -1,3 +1,4 @@
+import { baseUrlOf } from '../base-url.js'
 import type { Context, GlobalOptions, Profile } from '../context.js'
 import { UsageError } from '../exit.js'
 import { prepareHome } from '../home.js'
@@ -6,7 +7,7 @@ import { openSettings, profileOf } from '../settings.js'
 interface Key {
   readonly description: string
   /** The value of a text; nothing where it is none. */
-  parse(text: string): number | undefined
+  parse(text: string): number | string | undefined
 }
 
 const seconds = (least: number, open: boolean) => (text: string) => {
@@ -14,10 +15,33 @@ const seconds = (least: number, open: boolean) => (text: string) => {
   return Number.isFinite(value) && (open ? value > least : value >= least) ? value : undefined
 }
 
+const fieldWord = /^[a-z][a-z0-9_]{0,39}$/
+
+function matching(pattern: RegExp) {
+  return (text: string) => (pattern.test(text.trim()) ? text.trim() : undefined)
+}
+
+/** The permission for an http address is given with each command, and not once for all. */
+function baseUrl(text: string): string {
+  return baseUrlOf(text, 'base_url', true).href
+}
+
 /** What a profile may say, by its name in the settings. */
 export const profileKeys = {
   timeout: { description: 'seconds after which a request is given up', parse: seconds(0, true) },
   max_wait: { description: 'seconds that a rate limit is waited for', parse: seconds(0, false) },
+  base_url: { description: 'the address of a server, which ends in /api/v2', parse: baseUrl },
+  target: { description: 'local or remote', parse: matching(/^(?:local|remote)$/) },
+  plan: {
+    description: "the plan of the server's workspace, such as growth",
+    parse: matching(/^[\w -]{1,64}$/),
+  },
+  idempotency: {
+    description: 'the header of idempotency keys that the server honours, or none',
+    parse: matching(/^[A-Za-z0-9-]{1,64}$/),
+  },
+  network_name: { description: "the server's word for network in fields", parse: matching(fieldWord) },
+  premium_name: { description: "the server's word for premium in fields", parse: matching(fieldWord) },
 } as const satisfies Partial<Record<keyof Profile, Key>>
 
 /** The name of a setting of a profile. */
@@ -47,7 +71,7 @@ export const builtIn: readonly string[] = ['default', 'local']
 export async function changeProfile(
   context: Context,
   name: string,
-  change: Partial<Record<ProfileKey, number | null>>,
+  change: Partial<Record<ProfileKey, number | string | null>>,
 ): Promise<void> {
   const store = await opened(context)
   const profiles = store.get('profiles') ?? {}

@@ -1,10 +1,17 @@
 import type { Command } from 'commander'
-import type { Context, GlobalOptions } from '../context.js'
+import type { Context, GlobalOptions, Profile } from '../context.js'
 import { UsageError } from '../exit.js'
 import { asGroup, type Shell } from '../shell.js'
 import { targetOf } from '../target.js'
 import { guide } from './guide.js'
-import { builtIn, changeProfile, removeProfile, useProfile } from './profile-settings.js'
+import {
+  builtIn,
+  changeProfile,
+  keyNamed,
+  profileKeys,
+  removeProfile,
+  useProfile,
+} from './profile-settings.js'
 
 /** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
 export function profilesCommand(shell: Shell): Command {
@@ -16,7 +23,7 @@ export function profilesCommand(shell: Shell): Command {
 function listProfiles(shell: Shell): Command {
   const command = guide(shell.command('list', 'List the profiles'), ['profiles list'])
   return shell.action(command, async ({ globals }) => {
-    const columns = ['name', 'target', 'timeout', 'max_wait', 'used']
+    const columns = ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used']
     await shell.print(listed(shell.context), globals, { columns })
     return 0
   })
@@ -27,12 +34,17 @@ function listed({ settings }: Context) {
   const names = [...new Set([...builtIn, ...Object.keys(profiles)])]
   return names.map((name) => ({
     name,
-    target: profiles[name]?.target ?? 'local',
+    target: targetIn(profiles[name]),
+    base_url: profiles[name]?.base_url ?? null,
+    plan: profiles[name]?.plan ?? null,
     timeout: profiles[name]?.timeout ?? null,
     max_wait: profiles[name]?.max_wait ?? null,
     used: name === used,
   }))
 }
+
+const targetIn = ({ target, base_url }: Profile = {}): 'local' | 'remote' =>
+  target ?? (base_url === undefined ? 'local' : 'remote')
 
 function useCommand(shell: Shell): Command {
   const command = shell.command('use', 'Use a profile from now on').argument('<name>', 'its name')
@@ -45,16 +57,47 @@ function useCommand(shell: Shell): Command {
 }
 
 function addProfile(shell: Shell): Command {
-  const command = shell.command('add', 'Add a profile; --timeout and --max-wait become its settings')
-  command.argument('<name>', 'letters, digits, - and _')
-  guide(command, ['profiles add nightly --timeout 120 --max-wait 600'], 'Then: prospect profiles use NAME')
-  return shell.action(command, async ({ args: [name = ''], globals }) => {
+  const command = shell
+    .command('add', 'Add a profile; the options that are given become its settings')
+    .argument('<name>', 'letters, digits, - and _')
+    .option('--plan <name>', "the plan of the server's workspace, such as growth")
+    .option('--idempotency <header>', 'the header of idempotency keys that the server honours, or none')
+  guide(
+    command,
+    [
+      'profiles add nightly --timeout 120 --max-wait 600',
+      `profiles add team --base-url ${exampleUrl} --plan growth`,
+    ],
+    'Then: prospect login --profile NAME, and prospect profiles use NAME',
+  )
+  return shell.action(command, async ({ args: [name = ''], options, globals }) => {
     checkNew(shell.context, name, globals)
-    const { timeout = null, maxWait = null } = globals
-    await changeProfile(shell.context, name, { timeout, max_wait: maxWait })
-    await shell.print({ name, target: 'local', timeout, max_wait: maxWait }, globals)
+    const change = {
+      ...{ base_url: globals.baseUrl, timeout: globals.timeout, max_wait: globals.maxWait },
+      ...{ network_name: globals.networkName, premium_name: globals.premiumName },
+      ...{ plan: options.plan as string | undefined, idempotency: options.idempotency as string | undefined },
+    }
+    const settings = Object.fromEntries(
+      Object.entries(change).map(([key, value]) => [key, checked(key, value)]),
+    )
+    await changeProfile(shell.context, name, settings)
+    await shell.print({ name, target: settings.base_url === null ? 'local' : 'remote', ...settings }, globals)
     return 0
   })
+}
+
+const exampleUrl = 'https://api.example.com/api/v2'
+
+/** A setting as it is kept; null where it was not given. */
+function checked(key: string, value: string | number | undefined): string | number | null {
+  if (value === undefined) return null
+  const parsed = profileKeys[keyNamed(key)].parse(String(value))
+  if (parsed === undefined)
+    throw new UsageError(
+      `--${key.replaceAll('_', '-')} does not take "${value}".`,
+      profileKeys[keyNamed(key)].description,
+    )
+  return parsed
 }
 
 function checkNew({ settings, streams }: Context, name: string, globals: GlobalOptions): void {

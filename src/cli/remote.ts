@@ -1,0 +1,79 @@
+import type { Caller } from '../api/caller.js'
+import type { Clock, Ids } from '../engine/ports.js'
+import type { Context, GlobalOptions, Home, Streams } from './context.js'
+import { storedKey } from './credentials.js'
+import { exits, Stop, UsageError } from './exit.js'
+import { once } from './once.js'
+import { isKeyFor, type RemoteTarget } from './target.js'
+import { version } from './version.js'
+
+/** What a remote target is made of. */
+export interface RemotePorts {
+  readonly streams: Streams
+  readonly home: () => Home
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly sleep: Context['sleep']
+  readonly onClose: Context['onClose']
+  /** The key given with the command: a file, stdin or the environment. */
+  readonly given: (options: GlobalOptions) => Promise<string | undefined>
+}
+
+/** The remote target of this invocation. */
+export interface RemoteServer {
+  caller(target: RemoteTarget): Promise<Caller>
+  /** The key that may go to the target; ends the command with exit 3 where there is none. */
+  key(target: RemoteTarget, options: GlobalOptions): Promise<string>
+}
+
+/** Makes the remote target; nothing is opened yet. */
+export function createRemoteServer(ports: RemotePorts): RemoteServer {
+  return {
+    caller: once((target: RemoteTarget) => open(ports, target)),
+    key: (target, options) => keyFor(ports, target, options),
+  }
+}
+
+async function open(ports: RemotePorts, target: RemoteTarget): Promise<Caller> {
+  const { streams, clock, ids, sleep, onClose } = ports
+  const { createRemote } = await import('../client/remote.js')
+  const { ProxyError } = await import('../client/proxy.js')
+  try {
+    const remote = createRemote({
+      ...{ clock, ids, sleep, env: streams.env, random: Math.random },
+      baseUrl: target.baseUrl,
+      names: target.names,
+      idempotency: target.idempotency,
+      version: await version(),
+    })
+    onClose(() => remote.close())
+    return remote
+  } catch (error) {
+    if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)
+    throw error
+  }
+}
+
+/**
+ * The key for a server: given with the command, else the environment's where it is not another server's, else the one
+ * stored for this very origin.
+ */
+async function keyFor(
+  { streams, home, given }: RemotePorts,
+  { origin }: RemoteTarget,
+  options: GlobalOptions,
+): Promise<string> {
+  const isGiven = options.apiKeyFile !== undefined || options.apiKeyStdin === true
+  const mayGo = isGiven || isKeyFor(origin, streams.env)
+  const key = (mayGo ? await given(options) : undefined) ?? storedKey(home(), origin)
+  if (key !== undefined) return key
+  const others = streams.env.PROSPECT_API_KEY
+    ? ' PROSPECT_API_KEY goes to the server in PROSPECT_BASE_URL only.'
+    : ''
+  throw new Stop(
+    `There is no API key for ${origin}.${others}`,
+    exits.key,
+    `Store one: prospect login --base-url ${origin}/api/v2, or give one with --api-key-file FILE.`,
+    'key',
+  )
+}

@@ -1,0 +1,128 @@
+import type { Dispatcher } from 'undici'
+import { codeOf, sentenceOf } from './failure.js'
+
+/** What bounds the reading of an answer, and whom it comes from. */
+export interface ReadingSettings {
+  readonly base: URL
+  readonly proxy: URL | undefined
+  /** Most time for an answer, from sending the request to the end of its body. */
+  readonly answerMs: number
+  /** Most bytes of a body. */
+  readonly bodyBytes: number
+}
+
+/** What a server answered. */
+export interface WireAnswer {
+  readonly status: number
+  /** As received: lower-case names. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+  /** Why the body is not whole, in words that follow "Upstream answered". */
+  readonly broken?: string
+}
+
+/** A request that brought no answer. */
+export class Lost extends Error {
+  override readonly name = 'Lost'
+  /** Whether it was on its way, so that the server may have acted on it. */
+  readonly sent: boolean
+  /** Of the failure below, such as `ECONNREFUSED`; `aborted` where the caller gave up, `late` where we did. */
+  readonly code: string
+
+  constructor(message: string, sent: boolean, code: string) {
+    super(message)
+    this.sent = sent
+    this.code = code
+  }
+}
+
+interface Settled {
+  readonly resolve: (answer: WireAnswer) => void
+  readonly reject: (error: Lost) => void
+}
+
+/** Reads one answer as it comes. */
+export class Reading implements Dispatcher.DispatchHandler {
+  readonly #settings: ReadingSettings
+  readonly #settled: Settled
+  readonly #chunks: Buffer[] = []
+  #size = 0
+  #controller: Dispatcher.DispatchController | undefined
+  #head: Pick<WireAnswer, 'status' | 'headers'> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #over = false
+  ended: () => void = () => {}
+
+  constructor(settings: ReadingSettings, settled: Settled) {
+    this.#settings = settings
+    this.#settled = settled
+  }
+
+  /** The connection stands, and the request is about to be written on it. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#over) controller.abort(new Error('given up'))
+    else this.#begin()
+  }
+
+  #begin(): void {
+    this.#timer = setTimeout(() => this.end('late'), this.#settings.answerMs)
+  }
+
+  onResponseStart(_: unknown, status: number, headers: WireAnswer['headers']): void {
+    if (status >= 200) this.#head = { status, headers }
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size > this.#settings.bodyBytes) this.end('large')
+    else this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.#finish(() => this.#answer())
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.#finish(() => (this.#head ? this.#answer('with only a part of its body') : this.#lost(error)))
+  }
+
+  /** Ends the reading from here. */
+  end(why: 'aborted' | 'late' | 'large'): void {
+    this.#finish(() => {
+      if (why === 'large') this.#answer(`with more than ${mebibytes(this.#settings.bodyBytes)} MiB`)
+      else if (this.#head && why === 'late') this.#answer('too slowly')
+      else this.#lost(why)
+    })
+    this.#controller?.abort(new Error(why))
+  }
+
+  #finish(settle: () => void): void {
+    if (this.#over) return
+    this.#over = true
+    clearTimeout(this.#timer)
+    this.ended()
+    settle()
+  }
+
+  #answer(broken?: string): void {
+    const body = Buffer.concat(this.#chunks)
+    if (!this.#head) this.#lost(new Error('no status'))
+    else this.#settled.resolve({ ...this.#head, body, ...(broken === undefined ? {} : { broken }) })
+  }
+
+  #lost(cause: Error | 'aborted' | 'late'): void {
+    const sent = this.#controller !== undefined
+    this.#settled.reject(lostTo(this.#settings, cause, sent))
+  }
+}
+
+const mebibytes = (bytes: number): number => Math.floor(bytes / 1_048_576)
+
+function lostTo({ base, proxy, answerMs }: ReadingSettings, cause: unknown, sent: boolean): Lost {
+  const { host } = base
+  if (cause === 'aborted') return new Lost(`${host} did not answer in time`, sent, cause)
+  if (cause === 'late') return new Lost(`${host} did not answer within ${answerMs / 1_000} s`, sent, cause)
+  const through = proxy && !sent ? `, through the proxy ${proxy.host}` : ''
+  return new Lost(sentenceOf(cause, host) + through, sent, codeOf(cause))
+}

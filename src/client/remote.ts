@@ -1,0 +1,174 @@
+import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/caller.js'
+import { ApiError, errorBody } from '../api/errors.js'
+import type { WireNames } from '../api/names.js'
+import { type Operation, operation } from '../api/table.js'
+import type { Clock, Ids } from '../engine/ports.js'
+import { type Connection, createConnection } from './connection.js'
+import { createHonoured, type Honoured, type Remembered } from './honoured.js'
+import { type Environment, proxyOf } from './proxy.js'
+import { Lost } from './reading.js'
+import { replyOf } from './reply.js'
+import { wireRequest } from './request.js'
+import { type Attempted, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
+
+/** A server, and what its caller works with; whatever has a usual value may be left out. */
+export interface RemoteOptions {
+  /** Ends in `/api/v2`. */
+  readonly baseUrl: string
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
+  /** 0 to 1, to spread attempts. */
+  readonly random: () => number
+  /** The words of the server for `network` and `premium`. */
+  readonly names?: WireNames | undefined
+  /**
+   * How keys are sent: under a header that the server is known to honour; `none` for not at all. Usually they go out as
+   * `Idempotency-Key`, and whether that is honoured is found out.
+   */
+  readonly idempotency?: string | undefined
+  readonly remembered?: Remembered | undefined
+  /** Where `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` are looked up. */
+  readonly env?: Environment | undefined
+  /** Of the program, for `user-agent`. */
+  readonly version?: string | undefined
+  readonly connectMs?: number | undefined
+  /** Most time for one attempt. */
+  readonly timeoutMs?: number | undefined
+  readonly bodyBytes?: number | undefined
+  readonly connections?: number | undefined
+  readonly ca?: string | undefined
+}
+
+/** A caller over HTTP, with its one pool of connections. */
+export type Remote = Caller & Required<Pick<Caller, 'honoursKeys'>>
+
+/** Makes the caller of a server. Nothing is sent, and undici not loaded, before the first call. */
+export function createRemote(options: RemoteOptions): Remote {
+  const base = new URL(options.baseUrl)
+  const connection = createConnection({
+    base,
+    proxy: proxyOf(base, options.env ?? {}),
+    ca: options.ca,
+    connectMs: options.connectMs ?? 10_000,
+    answerMs: options.timeoutMs ?? 120_000,
+    bodyBytes: options.bodyBytes ?? 32 * 1_048_576,
+    connections: options.connections ?? 64,
+  })
+  const prefix = base.pathname.replace(/\/$/, '')
+  const probe = () => saysItHonours(connection, `${prefix.replace(/\/api\/v2$/, '')}/health`)
+  const honoured = createHonoured(options.remembered, probe, options.clock)
+  const server: Server = { options, connection, prefix, honoured, outage: new Outage() }
+  return {
+    call: async (id, input, call = {}) => {
+      const row = operation(id)
+      try {
+        return await answered(server, row, typeof input === 'function' ? await input() : input, call)
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        return { status: error.status, body: errorBody(error, row), headers: error.headers, credits: 0 }
+      }
+    },
+    honoursKeys: () => honours(server),
+    close: () => connection.close(),
+  }
+}
+
+interface Server {
+  readonly options: RemoteOptions
+  readonly connection: Connection
+  /** Path of the base address. */
+  readonly prefix: string
+  readonly honoured: Honoured
+  readonly outage: Outage
+}
+
+const usualHeader = 'idempotency-key'
+
+async function honours({ options, honoured }: Server): Promise<boolean> {
+  if (options.idempotency === undefined) return honoured.ask()
+  return options.idempotency !== 'none'
+}
+
+/** Most time for the question; a call waits for the answer. */
+const probeMs = 5_000
+
+/** Whether a server says that it honours keys; nothing where it says nothing at all. It gets no key of any kind. */
+async function saysItHonours(connection: Connection, path: string): Promise<boolean | undefined> {
+  try {
+    const { status, body } = await connection.exchange(
+      { method: 'GET', path },
+      { accept: 'application/json' },
+      AbortSignal.timeout(probeMs),
+    )
+    if (status >= 500) return undefined
+    const said = JSON.parse(body.toString()) as { readonly idempotency?: unknown } | null
+    return String(said?.idempotency).toLowerCase() === usualHeader
+  } catch (error) {
+    return error instanceof Lost ? undefined : false
+  }
+}
+
+/** Sends a call until it is answered, or until another attempt could do harm or is of no use. */
+async function answered(server: Server, row: Operation, input: Input, call: CallOptions): Promise<Reply> {
+  const { options, outage, prefix } = server
+  const { path, ...wire } = wireRequest(row, input, options.names)
+  const request = { ...wire, path: prefix + path }
+  const headers = headersOf(options, row, call)
+  let open = false
+  for (let attempts = 1; ; attempts++) {
+    const attempted = await attempt(server, row, request, headers, call.signal)
+    outage.note(attempted)
+    open = leavesOpen(attempted) || (open && !settles(attempted))
+    const repeatable =
+      isRead(row) || (leavesOpen(attempted) && attempts < mostAttempts && (await honours(server)))
+    const now = options.clock.now()
+    const pause = pauseAfter(attempted, { attempts, repeatable, random: options.random(), now })
+    if (pause === undefined || outage.lasts || call.signal?.aborted)
+      return ending(attempted, open && !isRead(row))
+    await options.sleep(pause, call.signal).catch(() => {})
+    if (call.signal?.aborted) return ending(attempted, open && !isRead(row))
+  }
+}
+
+function headersOf(
+  { idempotency, ids, version }: RemoteOptions,
+  row: Operation,
+  { apiKey, idempotencyKey }: CallOptions,
+): Readonly<Record<string, string>> {
+  const key = row.idempotent && idempotency !== 'none' ? (idempotencyKey ?? ids.uuid()) : undefined
+  // What no header can hold, no server accepts.
+  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) throw new ApiError('invalid_api_key')
+  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) throw new ApiError('invalid_idempotency_key')
+  return {
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': version === undefined ? 'prospect' : `prospect/${version}`,
+    ...(row.method === 'POST' ? { 'content-type': 'application/json' } : {}),
+    ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+    ...(key === undefined ? {} : { [idempotency ?? usualHeader]: key }),
+  }
+}
+
+async function attempt(
+  { connection, options, honoured }: Server,
+  row: Operation,
+  request: Parameters<Connection['exchange']>[0],
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal | undefined,
+): Promise<Attempted> {
+  try {
+    const reply = await replyOf(row, await connection.exchange(request, headers, signal), options.names)
+    if (reply.headers['idempotent-replayed'] === 'true') honoured.seen()
+    return reply
+  } catch (error) {
+    if (error instanceof Lost) return error
+    throw error
+  }
+}
+
+/** How a call ends: with its reply, or as lost; either may leave open whether the work was done. */
+function ending(attempted: Attempted, unknown: boolean): Reply {
+  if (!('status' in attempted)) throw new ConnectionLost(attempted.message, unknown)
+  return unknown ? { ...attempted, unknown } : attempted
+}

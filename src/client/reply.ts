@@ -1,0 +1,98 @@
+import type { Reply } from '../api/caller.js'
+import { ApiError, errorBody } from '../api/errors.js'
+import { isDeeperThan, parseExact } from '../api/exact-json.js'
+import { misfitOf } from '../api/fits.js'
+import { renameIn, type WireNames } from '../api/names.js'
+import { shapeOf } from '../api/shapes.js'
+import type { Operation } from '../api/table.js'
+import type { WireAnswer } from './reading.js'
+
+/**
+ * Makes a reply of what a server answered, which may be anything. A success that cannot be used is a 502 in our words;
+ * a refusal that cannot be read keeps its status, which says enough.
+ */
+export async function replyOf(operation: Operation, answer: WireAnswer, names?: WireNames): Promise<Reply> {
+  const { status } = answer
+  const headers = passedHeaders(answer.headers)
+  if (status >= 300 && status < 400)
+    return unusable(operation, `with a redirect (${status}), which is not followed`, headers)
+  const read = bodyOf(answer)
+  if (status >= 400) return refusal(status, read, headers, names)
+  if ('problem' in read) {
+    // Other servers may have nothing to say of a deletion.
+    const isSilent = operation.method === 'DELETE' && answer.body.length === 0 && answer.broken === undefined
+    if (isSilent) return { status, body: {}, headers, credits: 0 }
+    return unusable(operation, read.problem, headers)
+  }
+  const body = names ? renameIn(read.value, names) : read.value
+  const misfit = misfitOf(operation, await shapeOf(operation.id), body)
+  if (misfit !== undefined) return unusable(operation, `with ${misfit}`, headers)
+  return { status, body, headers, credits: 0, ...(names ? {} : { text: read.text }) }
+}
+
+/** The 502 of an answer that cannot be used. */
+function unusable(operation: Operation, reason: string, headers: Reply['headers']): Reply {
+  const body = errorBody(new ApiError('bad_gateway', { reason }), operation)
+  const { 'retry-after': wait } = headers
+  return { status: 502, body, headers: wait === undefined ? {} : { 'retry-after': wait }, credits: 0 }
+}
+
+type Read = { readonly value: unknown; readonly text: string } | { readonly problem: string }
+
+function refusal(status: number, read: Read, headers: Reply['headers'], names?: WireNames): Reply {
+  if (
+    'problem' in read ||
+    typeof read.value !== 'object' ||
+    read.value === null ||
+    Array.isArray(read.value)
+  ) {
+    const body = { error: `Upstream answered ${status} without saying why` }
+    return { status, body, headers, credits: 0 }
+  }
+  const body = names ? renameIn(read.value, names) : read.value
+  return { status, body, headers, credits: 0, ...(names ? {} : { text: read.text }) }
+}
+
+/** No answer of the API nests deeper, and one that does could break whoever writes it again. */
+const deepest = 64
+
+function bodyOf({ body, broken, headers }: WireAnswer): Read {
+  if (broken !== undefined) return { problem: broken }
+  const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
+  if (encoding !== 'identity') return { problem: 'with a compressed body, which was not asked for' }
+  const notJson = { problem: 'with something that is not JSON' }
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(body)
+    if (isDeeperThan(text, deepest)) return { problem: `with JSON nested deeper than ${deepest} levels` }
+    return { value: parseExact(text), text }
+  } catch {
+    return notJson
+  }
+}
+
+/** Headers that concern one connection, or the body as it was sent; and cookies, which would be a secret to keep. */
+const dropped: ReadonlySet<string> = new Set([
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization'],
+  ...[
+    'proxy-connection',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+    'content-length',
+    'content-encoding',
+  ],
+  ...['content-type', 'set-cookie', 'set-cookie2', 'alt-svc', 'strict-transport-security', 'date'],
+])
+
+/** The headers that are passed on, with lower-case names. */
+function passedHeaders(headers: WireAnswer['headers']): Record<string, string> {
+  const named = String(headers.connection ?? '')
+    .toLowerCase()
+    .split(/[\s,]+/)
+  const passed: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !dropped.has(name) && !named.includes(name))
+      passed[name] = Array.isArray(value) ? value.join(', ') : value
+  return passed
+}

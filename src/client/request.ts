@@ -1,0 +1,40 @@
+import type { Input } from '../api/caller.js'
+import { ApiError } from '../api/errors.js'
+import { toJson } from '../api/exact-json.js'
+import { renameOut, type WireNames } from '../api/names.js'
+import type { Operation } from '../api/table.js'
+
+/** A request as it goes over the wire. */
+export interface WireRequest {
+  readonly method: Operation['method']
+  /** Relative to the base address, with its query. */
+  readonly path: string
+  /** JSON; absent where there is no body. */
+  readonly body?: string
+}
+
+/** Writes a request in the names of the server; throws `ApiError` (404) for an id that no path can hold. */
+export function wireRequest(operation: Operation, input: Input, names?: WireNames): WireRequest {
+  const { method } = operation
+  const inPath = new Set([...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(input[name]))
+  const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.has(name)))
+  const fields = (names ? renameOut(rest, names) : rest) as Input
+  if (method === 'POST') return { method, path, body: toJson(fields) }
+  return { method, path: path + queryOf(fields) }
+}
+
+/** A value as one segment of a path; what would lead to another path is the id of nothing. */
+function segment(value: unknown): string {
+  const text = String(value ?? '')
+  if (text === '' || text === '.' || text === '..') throw new ApiError('not_found')
+  return encodeURIComponent(text)
+}
+
+function queryOf(fields: Input): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields))
+    for (const each of Array.isArray(value) ? value : [value])
+      if (each !== undefined && each !== null) query.append(name, String(each))
+  return query.size === 0 ? '' : `?${query}`
+}

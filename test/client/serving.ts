@@ -1,0 +1,46 @@
+import type { Ids } from '../../src/engine/ports.js'
+import { handler } from '../../src/http/handler.js'
+import { type Listening, listen } from '../../src/http/listen.js'
+import { createRemote, type Remote, type RemoteOptions } from '../../src/client/remote.js'
+import { type Bench, openBench, randomIds } from '../helpers/engine.js'
+
+/** Waits for nothing, and remembers for how long it was asked to. */
+export function sleeper() {
+  const slept: number[] = []
+  return { slept, sleep: async (ms: number) => void slept.push(ms) }
+}
+
+/** A remote caller with the world of a test. */
+export const remoteTo = (
+  baseUrl: string,
+  options: Partial<RemoteOptions> & { readonly ids?: Ids } = {},
+): Remote =>
+  createRemote({
+    baseUrl,
+    clock: { now: () => Date.now() },
+    ids: randomIds,
+    sleep: async () => {},
+    random: () => 0.5,
+    connectMs: 2_000,
+    timeoutMs: 2_000,
+    ...options,
+  })
+
+/** An engine in memory behind a socket of its own. */
+export interface Served {
+  readonly bench: Bench
+  readonly server: Listening
+  close(): Promise<void>
+}
+
+/** Serves a new engine as `serve` does. */
+export async function served(): Promise<Served> {
+  const bench = await openBench()
+  const serve = handler({ caller: bench.caller, version: 'test', document: async () => ({}) })
+  const server = await listen({ handler: serve, host: '127.0.0.1', port: 0 })
+  const close = async () => {
+    await server.close()
+    await bench.caller.close()
+  }
+  return { bench, server, close }
+}

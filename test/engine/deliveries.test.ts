@@ -1,0 +1,377 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Attempt, Delivery } from '../../src/engine/ports.js'
+import { schedule } from '../../src/engine/post.js'
+import { type Bench, openBench } from '../helpers/engine.js'
+import { answered, type FakeSender, idOf, unanswered, workerOf } from './fake-sender.js'
+
+const hook = 'https://hook.example/'
+const lead = { webhook_url: hook, keyword: 'known', live: false }
+const hour = 3_600_000
+
+interface World extends ReturnType<typeof workerOf> {
+  readonly bench: Bench
+}
+
+async function open(): Promise<World> {
+  const bench = await openBench()
+  return { bench, ...workerOf(bench) }
+}
+
+/** A search that found so many leads, with nothing delivered yet beyond the first attempts. */
+async function searched({ bench, worker }: World, matches: number, more: object = {}): Promise<string> {
+  bench.source.matches = matches
+  const { body, status } = await bench.call('leads.advanced_search', { ...lead, ...more })
+  expect(status).toBe(202)
+  const job = await worker.finish(idOf(body))
+  expect(job?.state).toBe('finished')
+  return idOf(body)
+}
+
+const deliveriesOf = async ({ bench }: World, jobId: string): Promise<Delivery[]> => {
+  const all = await bench.store.read((reads) => reads.deliveries(bench.workspaceId, { jobId }, 1_000))
+  return [...all].sort((one, other) => one.seq - other.seq)
+}
+
+/** Lets the engine's time go by to each moment at which a delivery is due, and works then; answers those moments. */
+async function untilNothingIsDue(world: World, jobId: string): Promise<number[]> {
+  const moments: number[] = []
+  for (let step = 0; step < 100; step++) {
+    const due = (await deliveriesOf(world, jobId)).flatMap(({ state, dueAt }) =>
+      state === 'pending' && dueAt !== null ? [dueAt] : [],
+    )
+    if (due.length === 0) return moments
+    const next = Math.min(...due)
+    world.bench.clock.advance(Math.max(0, next - world.bench.clock.now()))
+    moments.push(next)
+    await world.worker.drain()
+  }
+  throw new Error('deliveries never end')
+}
+
+const ordinals = (sender: FakeSender) => sender.bodies().map(({ ordinal }) => ordinal)
+
+describe('P14: a dead receiver', () => {
+  it('is tried on the schedule, with one id and a new timestamp each time, then given up', async () => {
+    const world = await open()
+    world.sender.answer = () => unanswered
+    const began = world.bench.clock.now()
+    const id = await searched(world, 3)
+    const moments = [began, ...(await untilNothingIsDue(world, id))]
+    const pauses = moments.map((moment, at) => moment - (moments[at - 1] ?? began))
+    expect(pauses).toHaveLength(8)
+    for (const [at, pause] of pauses.entries()) {
+      expect(pause).toBeGreaterThanOrEqual((schedule[at] ?? 0) * 0.8)
+      expect(pause).toBeLessThanOrEqual((schedule[at] ?? 0) * 1.2)
+    }
+    const { attempts } = world.sender
+    expect(new Set(attempts.map((attempt) => attempt.id)).size).toBe(1)
+    expect(attempts.map(({ timestamp }) => timestamp)).toEqual(moments)
+    expect(new Set(attempts.map(({ body }) => body)).size).toBe(1)
+    const [delivery] = await world.bench.admin.deliveries({ state: 'failed' }, 10)
+    expect(delivery).toMatchObject({ jobId: id, attempts: 8, error: 'refused the connection', status: null })
+  })
+
+  it('has the schedule that is published', () => {
+    const [second, minute] = [1_000, 60_000]
+    expect(schedule).toEqual([
+      0,
+      5 * second,
+      5 * minute,
+      30 * minute,
+      2 * hour,
+      5 * hour,
+      10 * hour,
+      10 * hour,
+    ])
+  })
+
+  it('that comes back gets what failed when it is replayed, with the same id', async () => {
+    const world = await open()
+    world.sender.answer = () => answered(410)
+    const id = await searched(world, 1)
+    const [failed] = await deliveriesOf(world, id)
+    world.sender.answer = () => undefined
+    expect(await world.bench.admin.retryDeliveries([failed?.id ?? ''])).toBe(1)
+    expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
+    expect(await deliveriesOf(world, id)).toMatchObject([{ state: 'delivered', attempts: 1, status: 200 }])
+    expect(world.sender.attempts.map((attempt) => attempt.id)).toEqual([failed?.id, failed?.id])
+  })
+})
+
+describe('a receiver that answers', () => {
+  it.each([429, 503])('%i with Retry-After is not tried before', async (status) => {
+    const world = await open()
+    world.sender.answer = () => answered(status, hour)
+    const began = world.bench.clock.now()
+    const id = await searched(world, 1)
+    expect(await deliveriesOf(world, id)).toMatchObject([{ state: 'pending', dueAt: began + hour, status }])
+    world.bench.clock.advance(hour - 1)
+    expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
+    world.bench.clock.advance(1)
+    expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
+  })
+
+  it('429 with a Retry-After that is soon keeps to the schedule', async () => {
+    const world = await open()
+    world.sender.answer = () => answered(429, 1)
+    const began = world.bench.clock.now()
+    const id = await searched(world, 1)
+    const [delivery] = await deliveriesOf(world, id)
+    expect(delivery?.dueAt).toBeGreaterThanOrEqual(began + 4_000)
+  })
+
+  it.each([
+    ['410', answered(410)],
+    ['at an address that is not permitted', { status: null, error: 'is a private address', refused: true }],
+  ])('%s is not tried again', async (_, answer) => {
+    const world = await open()
+    world.sender.answer = () => answer
+    const id = await searched(world, 1)
+    expect(await deliveriesOf(world, id)).toMatchObject([
+      { state: 'failed', attempts: 1, error: answer.error },
+    ])
+    world.bench.clock.advance(48 * hour)
+    expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
+  })
+
+  it('a redirect or an error is tried again', async () => {
+    for (const status of [301, 400, 404, 500]) {
+      const world = await open()
+      world.sender.answer = () => answered(status)
+      const id = await searched(world, 1)
+      expect(await deliveriesOf(world, id)).toMatchObject([{ state: 'pending', attempts: 1, status }])
+    }
+  })
+})
+
+describe('streaming', () => {
+  it('sends each record with its ordinal, then a completed body without records', async () => {
+    const world = await open()
+    const id = await searched(world, 230, { streaming: true, custom: { of: 'mine' } })
+    const bodies = world.sender.bodies()
+    expect(bodies).toHaveLength(231)
+    expect(bodies.slice(0, 230).map(({ event, ordinal }) => [event, ordinal])).toEqual(
+      Array.from({ length: 230 }, (_, at) => ['lead_search.record', at + 1]),
+    )
+    expect(bodies[229]).toMatchObject({ id, custom: { of: 'mine' }, lead: { first_name: 'person-229' } })
+    expect(bodies[230]).toMatchObject({
+      event: 'lead_search.completed',
+      leads: [],
+      total: 230,
+      truncated: false,
+    })
+    expect(new Set(world.sender.attempts.map((attempt) => attempt.id)).size).toBe(231)
+  })
+
+  it('sends the first attempts in order, and is not held up by one that fails', async () => {
+    const world = await open()
+    const fails = (attempt: Attempt) => [2, 100, 101].includes(JSON.parse(attempt.body).ordinal as number)
+    world.sender.answer = (attempt) => (fails(attempt) ? unanswered : undefined)
+    const id = await searched(world, 230, { streaming: true })
+    expect(ordinals(world.sender)).toEqual([...Array.from({ length: 230 }, (_, at) => at + 1), undefined])
+    expect((await deliveriesOf(world, id)).filter(({ state }) => state === 'pending')).toHaveLength(3)
+    world.sender.answer = () => undefined
+    await untilNothingIsDue(world, id)
+    expect(ordinals(world.sender).slice(231).sort()).toEqual([100, 101, 2])
+  })
+
+  it('sends records as they are found, before the search has ended', async () => {
+    const world = await open()
+    const found: number[] = []
+    world.sender.answer = async () => {
+      const job = await world.bench.admin.jobs(1)
+      found.push(job[0]?.done ?? 0)
+      return undefined
+    }
+    world.bench.source.before = () => new Promise((resolve) => setTimeout(resolve, 20))
+    await searched(world, 300, { streaming: true })
+    expect(found[0]).toBeLessThan(300)
+  })
+})
+
+describe('first attempts of one search', () => {
+  /** Ordinals in the order of their first attempts. */
+  const firsts = (sender: FakeSender) => [...new Set(ordinals(sender))]
+
+  it('leave in order and none is forgotten, whatever fails, is replayed and crashes in between', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 12 }),
+        fc.array(
+          fc.record({
+            fails: fc.array(fc.integer({ min: 1, max: 13 }), { maxLength: 4 }),
+            replays: fc.array(fc.integer({ min: 1, max: 13 }), { maxLength: 4 }),
+            crashes: fc.boolean(),
+          }),
+          { maxLength: 5 },
+        ),
+        async (matches, rounds) => {
+          const world = await open()
+          let gone: readonly number[] = []
+          world.sender.answer = (attempt) =>
+            gone.includes((JSON.parse(attempt.body) as { ordinal?: number }).ordinal ?? 13)
+              ? answered(410)
+              : undefined
+          world.bench.source.matches = matches
+          const { body } = await world.bench.call('leads.advanced_search', { ...lead, streaming: true })
+          const id = idOf(body)
+          for (const { fails, replays, crashes } of rounds) {
+            gone = fails
+            await world.worker.drain()
+            const all = await deliveriesOf(world, id)
+            await world.bench.admin.retryDeliveries(
+              all.filter(({ seq }) => replays.includes(seq)).map((delivery) => delivery.id),
+            )
+            if (crashes) await claimAndDie(world)
+          }
+          gone = []
+          world.bench.clock.advance(60_000)
+          await world.worker.drain()
+          const left = (await deliveriesOf(world, id)).filter(({ state }) => state === 'pending')
+          expect(left).toEqual([])
+          const order = firsts(world.sender)
+          expect(order).toEqual([...Array.from({ length: matches }, (_, at) => at + 1), undefined])
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+
+  /** Takes up what is due, and is never heard of again. */
+  const claimAndDie = async ({ bench }: World) => {
+    const now = bench.clock.now()
+    const claim = { token: 'dead', now, farthest: now + 24 * hour, realNow: now, leaseUntil: now + 30_000 }
+    await bench.store.transaction(async (tx) => {
+      const head = await tx.claimDelivery({ ...claim, busy: [] })
+      if (head) await tx.claimWaiting(head.jobId, 'dead', 5)
+    })
+  }
+
+  it('that were replayed together leave one after the other, in their order', async () => {
+    const world = await open()
+    const id = await searched(world, 40, { streaming: true })
+    const all = await deliveriesOf(world, id)
+    let under = 0
+    let most = 0
+    world.sender.answer = async () => {
+      most = Math.max(most, ++under)
+      await new Promise((resolve) => setImmediate(resolve))
+      under--
+      return undefined
+    }
+    const again = [...all].reverse().map((delivery) => delivery.id)
+    expect(await world.bench.admin.retryDeliveries(again)).toBe(41)
+    await world.worker.drain()
+    expect(ordinals(world.sender).slice(41)).toEqual(ordinals(world.sender).slice(0, 41))
+    expect(most).toBe(1)
+  })
+})
+
+describe('completed bodies', () => {
+  const big = 'x'.repeat(20_000)
+  const found = async (matches: number, more: object = {}) => {
+    const world = await open()
+    world.bench.source.record = (_, ordinal) => ({ lead: { summary: `${ordinal} ${big}` }, company: null })
+    await world.bench.admin.setQuotas({ dailyProfiles: 10_000 })
+    const id = await searched(world, matches, more)
+    return { world, id }
+  }
+
+  it('above 5 MB go in parts that together hold each record once', async () => {
+    const { world, id } = await found(600, { custom: { of: 'mine' } })
+    const bodies = world.sender.bodies() as { leads: { ordinal: number }[]; part: number; parts: number }[]
+    expect(bodies.map(({ part, parts }) => [part, parts])).toEqual([
+      [1, 3],
+      [2, 3],
+      [3, 3],
+    ])
+    expect(bodies.flatMap(({ leads }) => leads.map(({ ordinal }) => ordinal))).toEqual(
+      Array.from({ length: 600 }, (_, at) => at + 1),
+    )
+    for (const body of bodies) expect(body).toMatchObject({ id, total: 600, custom: { of: 'mine' } })
+    expect(new Set(world.sender.attempts.map((attempt) => attempt.id)).size).toBe(3)
+  })
+
+  it('are never larger than 5 MB, and in one piece up to there', async () => {
+    for (const matches of [240, 248, 249, 250, 260]) {
+      const { world } = await found(matches, { custom: { note: 'y'.repeat(10_000) } })
+      const sizes = world.sender.attempts.map(({ body }) => Buffer.byteLength(body))
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(5_000_000)
+      expect(sizes).toHaveLength(matches < 249 ? 1 : 2)
+    }
+  })
+
+  it('tell of nothing when nothing was found', async () => {
+    const world = await open()
+    const id = await searched(world, 0)
+    expect(world.sender.bodies()).toMatchObject([{ id, leads: [], total: 0, truncated: false }])
+  })
+})
+
+describe('secrets', () => {
+  it('sign together for a day after a rotation', async () => {
+    const world = await open()
+    const id = await searched(world, 1)
+    const again = async () => {
+      await world.bench.admin.retryDeliveries((await deliveriesOf(world, id)).map((delivery) => delivery.id))
+      await world.worker.drain()
+    }
+    const old = await world.bench.admin.webhookSecret(false)
+    const fresh = await world.bench.admin.webhookSecret(true)
+    world.bench.clock.advance(24 * hour - 1)
+    await again()
+    world.bench.clock.advance(1)
+    await again()
+    expect(world.sender.attempts.map(({ secrets }) => secrets)).toEqual([[old], [fresh, old], [fresh]])
+    expect(fresh).not.toBe(old)
+  })
+})
+
+describe('a delivery whose records were deleted', () => {
+  it('is given up with a reason, and does not hold up the others', async () => {
+    const world = await open()
+    world.sender.answer = () => answered(410)
+    const id = await searched(world, 3, { streaming: true })
+    const all = await deliveriesOf(world, id)
+    const gone = { ...all[0], first: 900, last: 900, id: 'msg_gone', seq: 90, state: 'pending', attempts: 0 }
+    world.sender.answer = () => undefined
+    await world.bench.store.transaction(async (tx) => {
+      await tx.addDeliveries([{ ...gone, dueAt: 1, token: null } as Delivery])
+    })
+    await world.bench.admin.retryDeliveries(all.map((delivery) => delivery.id))
+    await world.worker.drain()
+    const states = (await deliveriesOf(world, id)).map(({ state, error }) => [state, error])
+    expect(states.slice(0, 4)).toEqual(Array.from({ length: 4 }, () => ['delivered', null]))
+    expect(states[4]).toEqual(['failed', 'Records it told of were deleted'])
+  })
+})
+
+describe('when the clock goes back', () => {
+  it('first attempts still leave, and retries do not wait for longer than any pause', async () => {
+    const world = await open()
+    world.sender.answer = () => unanswered
+    world.bench.source.matches = 1
+    await world.bench.admin.advanceClock(30 * 24 * hour)
+    const { body } = await world.bench.call('leads.advanced_search', lead)
+    world.bench.clock.advance(1_000)
+    const tried = await searched(world, 1)
+    await world.worker.finish(idOf(body))
+    await world.bench.admin.resetClock()
+    world.sender.answer = () => undefined
+    await world.worker.drain()
+    expect(await deliveriesOf(world, tried)).toMatchObject([{ state: 'delivered', attempts: 2 }])
+    expect(await deliveriesOf(world, idOf(body))).toMatchObject([{ state: 'delivered' }])
+  })
+
+  it('work of processes that are gone is taken up all the same', async () => {
+    const world = await open()
+    world.bench.source.matches = 1
+    const { body } = await world.bench.call('leads.advanced_search', lead)
+    const far = world.bench.clock.now() + 24 * hour
+    await world.bench.store.transaction((tx) =>
+      tx.claimJob({ token: 'dead', realNow: far, leaseUntil: far + 30_000 }),
+    )
+    expect(await world.worker.finish(idOf(body))).toMatchObject({ state: 'finished', done: 1 })
+  })
+})

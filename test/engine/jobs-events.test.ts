@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest'
+import { type EventName, eventBody, eventNames } from '../../src/api/events.js'
+import type { OperationId } from '../../src/api/table.js'
+import type { Provider } from '../../src/engine/ports.js'
+import { jobOf, openBench } from '../helpers/engine.js'
+import { idOf, workerOf } from './fake-sender.js'
+
+const hook = { webhook_url: 'https://hook.example/' }
+const companySearch = 'https://www.network.example/sales/search/company?query=(keywords:known)'
+const peopleSearch = 'https://www.network.example/sales/search/people?query=(keywords:known)'
+const custom = { custom: { of: 'mine', nested: { a: [1, null] } } }
+const ada = { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' }
+
+/** A request of every operation that starts an import of records. */
+const imports: readonly (readonly [OperationId, string, object])[] = [
+  ['accounts.extract', 'account_import', { search_url: companySearch, name: 'Mine' }],
+  ['accounts.search', 'account_import', { keyword: 'known' }],
+  ['leads.extract', 'lead_search', { search_url: peopleSearch, name: 'Mine' }],
+  ['leads.advanced_search', 'lead_search', { keyword: 'known' }],
+  ['leads.search', 'lead_search', { company_domain: 'known.example', job_titles: ['*'] }],
+  [
+    'intents.post_engagers',
+    'lead_search',
+    { post_url: 'https://www.network.example/feed/update/urn:li:activity:7000000000000000001/' },
+  ],
+  ['intents.hiring', 'hiring_import', {}],
+  ['intents.stack', 'stack_import', { stacks: ['react'] }],
+  ['intents.growth', 'growth_import', { min_headcount_growth_percentage: 5 }],
+  [
+    'intents.lookalikes',
+    'lookalike_import',
+    { company_network_url: 'https://www.network.example/company/known' },
+  ],
+]
+
+const ladder: Provider = {
+  name: 'test',
+  email: ({ lastName }) =>
+    lastName === 'Nobody' ? undefined : { email: 'ada@known.example', status: 'valid' },
+  phones: () => [{ number: '+33639980001', type: 'mobile', country_code: 'FR' }],
+}
+
+/** Bodies of all deliveries of a request, once its work is done; `harm` may spoil that work. */
+async function delivered(
+  id: OperationId,
+  input: object,
+  harm: (asked: number) => void = () => {},
+): Promise<{ bodies: Record<string, unknown>[]; reply: unknown }> {
+  const bench = await openBench()
+  const { sender, worker } = workerOf(bench)
+  bench.source.matches = 101
+  bench.source.ladder = [ladder]
+  const { body, status } = await bench.call(id, { ...hook, ...input, ...('contacts' in input ? {} : custom) })
+  expect([status, body]).toEqual([expect.toSatisfy((code) => code === 201 || code === 202), body])
+  let asked = 0
+  bench.source.before = () => harm(++asked)
+  if (harm.length > 0)
+    bench.source.providers = () => {
+      harm(++asked)
+      return [ladder]
+    }
+  await worker.finish(idOf(body))
+  return { bodies: sender.bodies(), reply: body }
+}
+
+/** What a body says is what its schema says, to the last field. */
+function expectDocumented(body: Record<string, unknown>): void {
+  const name = body.event as EventName
+  expect(eventNames()).toContain(name)
+  const parsed = eventBody(name).parse(body)
+  expect(parsed).toEqual(body)
+}
+
+const unplugged = (after: number) => (asked: number) => {
+  if (asked > after) throw new Error('unplugged')
+}
+
+describe('every event is what its schema says', () => {
+  it.each(imports)('%s: %s', async (id, kind, input) => {
+    for (const streaming of [false, true]) {
+      const { bodies } = await delivered(id, { ...input, streaming })
+      for (const body of bodies) {
+        expectDocumented(body)
+        expect(body).toMatchObject(custom)
+      }
+      const last = bodies.at(-1) as Record<string, unknown>
+      expect(last).toMatchObject({ event: `${kind}.completed`, total: 101, truncated: false })
+      const [found] = [last.leads, last.accounts].filter(Array.isArray) as { ordinal: number }[][]
+      const numbers = Array.from({ length: 101 }, (_, at) => at + 1)
+      expect(found?.map(({ ordinal }) => ordinal)).toEqual(streaming ? [] : numbers)
+      expect(bodies.slice(0, -1).map(({ ordinal }) => ordinal)).toEqual(streaming ? numbers : [])
+    }
+  })
+
+  it.each(imports)('%s that fails: %s', async (id, kind, input) => {
+    const { bodies } = await delivered(id, input, unplugged(1))
+    expect(bodies).toMatchObject([{ event: `${kind}.failed`, error: 'Internal error', ...custom }])
+    for (const body of bodies) expectDocumented(body)
+  })
+
+  it('hiring: jobs stand with their company', async () => {
+    const bench = await openBench()
+    const { sender, worker } = workerOf(bench)
+    bench.source.matches = 1
+    const record = bench.source.record
+    bench.source.record = (search, ordinal) => ({ ...(record(search, ordinal) as object), jobs: [jobOf(1)] })
+    const { body } = await bench.call('intents.hiring', hook)
+    await worker.finish(idOf(body))
+    const [completed] = sender.bodies()
+    expectDocumented(completed ?? {})
+    expect(completed).toMatchObject({ accounts: [{ ordinal: 1, jobs: [{ job_title: 'Job 1' }] }] })
+  })
+
+  it('a list: completed and failed', async () => {
+    const input = { name: 'Mine', companies: [{ domain: 'known.example' }, { name: 'Nobody' }] }
+    for (const [harm, event, status] of [
+      [undefined, 'list_import.completed', 'completed'],
+      [unplugged(1), 'list_import.failed', 'failed'],
+    ] as const) {
+      const { bodies, reply } = await delivered('lists.create', input, harm)
+      expect(bodies).toMatchObject([{ event, id: idOf(reply), list: { id: idOf(reply), status } }])
+      for (const body of bodies) expectDocumented(body)
+    }
+  })
+
+  it('a contact', async () => {
+    for (const enrichment_type of [['email'], ['phone'], ['email', 'phone']]) {
+      const asked = { ...ada, network_url: 'https://www.network.example/in/ada', enrichment_type }
+      const { bodies, reply } = await delivered('contacts.enrich', asked)
+      expect(bodies).toMatchObject([{ event: 'contact_enrichment.completed', id: idOf(reply), ...custom }])
+      for (const body of bodies) expectDocumented(body)
+    }
+  })
+
+  it('contacts in bulk: one each, under its own id', async () => {
+    const contacts = Array.from({ length: 45 }, (_, at) => ({
+      ...ada,
+      lastname: at % 3 === 0 ? 'Nobody' : 'Byron',
+      ...(at % 2 === 0 ? { custom: { at } } : {}),
+    }))
+    const input = { contacts, enrichment_type: ['email'] }
+    const { bodies, reply } = await delivered('contacts.bulk_enrich', input)
+    const { contacts: each } = reply as { contacts: { enrichment_id: string; custom?: object }[] }
+    expect(bodies.map(({ id, custom }) => ({ enrichment_id: id, ...(custom ? { custom } : {}) }))).toEqual(
+      each,
+    )
+    for (const body of bodies) expectDocumented(body)
+  })
+
+  it('contacts in bulk that fail: what was found, and a failure for each of the others', async () => {
+    const contacts = Array.from({ length: 45 }, (_, at) => ({ ...ada, custom: { at } }))
+    const { bodies, reply } = await delivered(
+      'contacts.bulk_enrich',
+      { contacts, enrichment_type: ['email'] },
+      unplugged(2),
+    )
+    const { contacts: each } = reply as { contacts: { enrichment_id: string }[] }
+    expect(bodies.map(({ id }) => id)).toEqual(each.map(({ enrichment_id }) => enrichment_id))
+    expect(bodies.map(({ custom }) => custom)).toEqual(contacts.map((contact) => contact.custom))
+    const events = bodies.map(({ event }) => event)
+    expect(events.filter((event) => event === 'contact_enrichment.completed')).toHaveLength(40)
+    expect(events.filter((event) => event === 'contact_enrichment.failed')).toHaveLength(5)
+    for (const body of bodies) expectDocumented(body)
+  })
+
+  it('and nothing is sent where the asker reads the results from the store', async () => {
+    const { bodies } = await delivered('leads.advanced_search', {
+      ...{ keyword: 'known', streaming: true },
+      webhook_url: 'https://prospect.invalid/own',
+    })
+    expect(bodies).toEqual([])
+  })
+})

@@ -1,0 +1,83 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { openService, type Service } from './service.js'
+
+let service: Service
+beforeEach(async () => {
+  service = await openService()
+})
+
+const list = async (key = service.key) => (await service.ask('lists.list', {}, { key })).status
+
+describe('plan rate limits', () => {
+  it.each([
+    ['Free', 1],
+    ['Basic', 2],
+    ['Starter', 10],
+    ['Premium', 10],
+    ['Build', 10],
+    ['Advanced', 100],
+    ['Professional', 100],
+    ['Growth', 100],
+    ['Boost', 100],
+    ['Scale', 1_000],
+    ['Enterprise', 1_000],
+    ['Agency', 1_000],
+    ['Team', 1_000],
+    ['an unlisted plan (the Free limit)', 1],
+  ])('%s: %i requests per minute', async (plan, requests) => {
+    await service.admin.setPlan(plan.replace(/ \(.*/, ''))
+    for (let count = 0; count < requests; count++) expect(await list()).toBe(200)
+    const { status, headers } = await service.ask('lists.list')
+    expect([status, headers.get('ratelimit-limit'), headers.get('retry-after')]).toEqual([
+      429,
+      String(requests),
+      '60',
+    ])
+  })
+
+  it('counters are per user: all keys of a user share them', async () => {
+    await service.admin.setPlan('Basic')
+    const { key } = await service.admin.createKey({ member: 'me@localhost' })
+    expect([await list(), await list(key), await list(), await list(key)]).toEqual([200, 200, 429, 429])
+    expect(await list(await service.colleague())).toBe(200)
+  })
+
+  it('each endpoint group has its own counter', async () => {
+    await service.admin.setPlan('Free')
+    expect([await list(), await list()]).toEqual([200, 429])
+    expect((await service.ask('searches.list')).status).toBe(200)
+    expect((await service.ask('personas.list')).status).toBe(200)
+  })
+
+  it.each([
+    ['POST /accounts/search', 'POST /accounts/search/preview'],
+    ['POST /leads/advanced_search', 'POST /leads/advanced_search/preview'],
+  ])('%s and its preview share one counter', async (search, preview) => {
+    await service.admin.setPlan('Basic')
+    const statuses = []
+    for (const endpoint of [preview, search, preview, search]) {
+      statuses.push((await service.at(endpoint)).status)
+      service.clock.advance(1_000)
+    }
+    expect(statuses).toEqual([200, 202, 429, 429])
+  })
+
+  it('a window opens at its first request and resets when it ends', async () => {
+    await service.admin.setPlan('Basic')
+    service.clock.set('2026-03-10T12:00:37.250Z')
+    const first = await service.ask('lists.list')
+    service.clock.advance(59_999)
+    expect([await list(), await list()]).toEqual([200, 429])
+    service.clock.advance(1)
+    expect(await list()).toBe(200)
+    expect(first.headers.get('ratelimit-reset')).toBe('60')
+  })
+
+  it('responses carry RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset', async () => {
+    await service.ask('lists.list')
+    service.clock.advance(20_000)
+    const { headers } = await service.ask('lists.list')
+    const names = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after']
+    expect(names.map((name) => headers.get(name))).toEqual(['100', '98', '40', null])
+  })
+})

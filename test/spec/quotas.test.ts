@@ -1,0 +1,117 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { OperationId } from '../../src/api/table.js'
+import { openService, type Service } from './service.js'
+
+let service: Service
+beforeEach(async () => {
+  service = await openService()
+})
+
+const left = async () => (await service.ask('credits.show')).body.credits as Record<string, number>
+
+/** How many units of each quota an import takes; the balance beside them. */
+async function takenBy(id: OperationId, fields?: Record<string, unknown>) {
+  const before = await left()
+  const { status } = await service.ask(id, fields)
+  await service.work()
+  const after = await left()
+  return [status, Object.keys(before).map((name) => (before[name] ?? 0) - (after[name] ?? 0))]
+}
+
+const reached = { status: 422, text: "Can't proceed with the request. Plan limit reached." }
+const refusal = async (id: OperationId) => {
+  const { status, body } = await service.ask(id)
+  return { status, text: body.message ?? body.error }
+}
+
+const profiles = [
+  ['premium URL extraction', 'leads.extract'],
+  ['filter search', 'leads.advanced_search'],
+  ['people in a company', 'leads.search'],
+  ['post engagers', 'intents.post_engagers'],
+] as const
+const companies = [
+  ['premium URL extraction', 'accounts.extract'],
+  ['filter search', 'accounts.search'],
+  ['lookalike companies', 'intents.lookalikes'],
+  ['growth signals', 'intents.growth'],
+] as const
+
+describe('plan quotas', () => {
+  it.each(profiles)('profile scraping (daily) is consumed by %s: one profile per unit', async (_, id) => {
+    const [status, taken] = await takenBy(id)
+    expect(status).toBe(202)
+    expect(taken).toEqual([0, 3, 0, 0])
+  })
+
+  it.each(companies)(
+    'company import (daily and monthly) is consumed by %s: one company per unit',
+    async (_, id) => {
+      expect((await takenBy(id))[1]).toEqual([0, 0, 3, 3])
+    },
+  )
+
+  it.each<OperationId>(['intents.hiring', 'intents.stack', 'contacts.bulk_enrich', 'lists.create'])(
+    'no plan quota is consumed by %s',
+    async (id) => {
+      const [, taken] = await takenBy(id)
+      expect((taken as number[]).slice(1)).toEqual([0, 0, 0])
+    },
+  )
+
+  it.each(profiles)('exhausted: %s gives 422 with the exact text', async (_, id) => {
+    await service.admin.setQuotas({ dailyProfiles: 0 })
+    expect(await refusal(id)).toEqual(reached)
+  })
+
+  it.each(companies)('exhausted by day or by month: %s gives 422 with the exact text', async (_, id) => {
+    await service.admin.setQuotas({ dailyCompanies: 0 })
+    expect(await refusal(id)).toEqual(reached)
+    await service.admin.setQuotas({ dailyCompanies: 9, monthlyCompanies: 0 })
+    service.clock.advance(1_000)
+    expect(await refusal(id)).toEqual(reached)
+  })
+
+  it('daily quotas reset every day, the monthly one every month', async () => {
+    await service.admin.setQuotas({ dailyProfiles: 3, dailyCompanies: 3, monthlyCompanies: 6 })
+    await takenBy('leads.search')
+    await takenBy('accounts.search')
+    expect([await refusal('leads.search'), await refusal('accounts.search')]).toEqual([reached, reached])
+    service.clock.set('2026-03-11T00:00:00Z')
+    expect((await takenBy('leads.search'))[0]).toBe(202)
+    expect((await takenBy('accounts.search'))[0]).toBe(202)
+    service.clock.set('2026-03-12T00:00:00Z')
+    expect((await refusal('leads.search')).status).toBe(202)
+    expect(await refusal('accounts.search')).toEqual(reached)
+    service.clock.set('2026-04-01T00:00:00Z')
+    expect((await refusal('accounts.search')).status).toBe(202)
+  })
+
+  it('an import delivers at most what remains, and says that it was cut', async () => {
+    await service.admin.setQuotas({ dailyCompanies: 2 })
+    expect((await takenBy('accounts.search'))[1]).toEqual([0, 0, 2, 2])
+    await service.admin.setQuotas({ dailyCompanies: 4 })
+    await service.ask('accounts.search')
+    expect(await service.work()).toMatchObject([
+      { event: 'account_import.completed', total: 2, truncated: true, accounts: { length: 2 } },
+    ])
+  })
+
+  it('extraction spends no credits, with none at all', async () => {
+    await service.admin.setCredits(0)
+    expect(await takenBy('leads.search')).toEqual([202, [0, 3, 0, 0]])
+    expect((await takenBy('accounts.search'))[0]).toBe(202)
+  })
+})
+
+describe('workspace weekly credit limit', () => {
+  it('caps the enrichment credits a member may spend per week', async () => {
+    await service.admin.changeMember('me@localhost', { weeklyLimit: 3 })
+    const key = await service.colleague()
+    expect((await service.ask('accounts.stack')).status).toBe(200)
+    expect((await service.ask('accounts.enrich')).body.code).toBe('workspace_limit_exceeded')
+    expect((await service.ask('accounts.enrich', undefined, { key })).status).toBe(200)
+    service.clock.set('2026-03-16T00:00:00Z')
+    expect((await service.ask('accounts.stack')).status).toBe(200)
+  })
+})
