@@ -1,5 +1,5 @@
 /**
- * JSON whose whole numbers keep their digits. What a number cannot hold exactly (beyond 2^53) is a `bigint` inside, and
+ * JSON whose whole numbers keep their digits. Where a number would lose some (beyond 2^53) it is a `bigint` inside, and
  * the same digits again when it is written.
  */
 
@@ -9,7 +9,7 @@ export function parseExact(text: string): unknown {
   if (!/\d{16}/.test(text)) return value
   // No string of the value has the mark, however it was escaped in the text.
   const mark = markBeyond(JSON.stringify(value))
-  const marked = text.replace(token, (word) => (isUnsafe(word) ? `"${mark}${word}"` : word))
+  const marked = text.replace(token, (word) => (isInexact(word) ? `"${mark}${word}"` : word))
   return JSON.parse(marked, (_, one: unknown) =>
     typeof one === 'string' && one.startsWith(mark) ? BigInt(one.slice(mark.length)) : one,
   )
@@ -17,24 +17,20 @@ export function parseExact(text: string): unknown {
 
 /** Writes JSON, as `JSON.stringify` does; `null` for what has no JSON. */
 export function toJson(value: unknown, indent?: number): string {
-  let exact = false
-  const plain = JSON.stringify(
-    value,
-    (_, one: unknown) => {
-      if (typeof one !== 'bigint') return one
-      exact = true
-      return Number(one)
-    },
-    indent,
-  )
-  if (!exact) return plain ?? 'null'
-  const mark = markBeyond(plain)
-  const marked = JSON.stringify(
-    value,
-    (_, one: unknown) => (typeof one === 'bigint' ? `${mark}${one}` : one),
-    indent,
-  )
-  return marked.replace(new RegExp(`"${mark}(-?\\d+)"`, 'g'), '$1')
+  try {
+    return JSON.stringify(value, null, indent) ?? 'null'
+  } catch (error) {
+    // Of a bigint; asking for one with a replacer would slow down everything else.
+    if (!(error instanceof TypeError)) throw error
+    return exactJson(value, indent)
+  }
+}
+
+function exactJson(value: unknown, indent: number | undefined): string {
+  const written = (shown: (exact: bigint) => unknown) =>
+    JSON.stringify(value, (_, one: unknown) => (typeof one === 'bigint' ? shown(one) : one), indent)
+  const mark = markBeyond(written(Number))
+  return written((exact) => `${mark}${exact}`).replace(new RegExp(`"${mark}(-?\\d+)"`, 'g'), '$1')
 }
 
 /** Whether JSON text nests deeper than so many levels: told without parsing it, which could take long. */
@@ -57,7 +53,8 @@ export function isDeeperThan(text: string, levels: number): boolean {
 /** A string, or a number. */
 const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-const isUnsafe = (word: string): boolean => /^-?\d{16,}$/.test(word) && !Number.isSafeInteger(Number(word))
+/** Whether a number would be written with other digits than it was read with. */
+const isInexact = (word: string): boolean => /^-?\d{16,}$/.test(word) && String(Number(word)) !== word
 
 /** A run of `#` longer than any in a text. */
 function markBeyond(text: string): string {

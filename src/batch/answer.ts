@@ -3,7 +3,9 @@ import { isOk } from '../api/caller.js'
 import { type Failure, failureOf } from '../api/errors.js'
 import { resolvesNothing, saysNothingFound } from '../api/found.js'
 import { retryAfterMs } from '../api/retry-after.js'
+import { isPriced } from '../api/operation.js'
 import type { Operation } from '../api/table.js'
+import { outcomeUnknown } from './journal.js'
 
 /** What became of a row. */
 export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
@@ -21,6 +23,9 @@ export interface Answer {
   readonly credits: number
 }
 
+/** What is told of a call that may have done its work, and charged for it, without an answer that says so. */
+export const unknownAnswer: Answer = { status: 'failed', error: outcomeUnknown, body: undefined, credits: 0 }
+
 /** What a reply means to a run: an answer, a pause before the same call, or the end. */
 export type Verdict =
   | { readonly kind: 'answer'; readonly answer: Answer }
@@ -33,6 +38,7 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): Verdic
     const found = !resolvesNothing(operation, reply.body)
     return answered(found ? 'found' : 'not_found', null, reply, found)
   }
+  if (reply.unknown && isPriced(operation)) return { kind: 'answer', answer: unknownAnswer }
   const failure = failureOf(reply.status, reply.body)
   if (failure.stops) return { kind: 'stop', failure }
   if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
@@ -45,9 +51,12 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): Verdic
 function answered(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {
   return {
     kind: 'answer',
-    answer: { status, error, body: withBody ? reply.body : undefined, credits: reply.credits },
+    answer: { status, error, body: withBody ? reply.body : undefined, credits: creditsOf(reply) },
   }
 }
+
+/** What a row cost: a reply that comes again was paid for when it came first. */
+const creditsOf = ({ credits, replayed }: Reply): number => replayed ?? credits
 
 function pause({ headers }: Reply, nowMs: number): Verdict {
   const limit = Number(headers['ratelimit-limit'])

@@ -1,5 +1,6 @@
 import type { Caller, CallOptions, Input } from '../api/caller.js'
 import type { OperationId } from '../api/table.js'
+import type { RepeatFilter } from '../csv/identity-filter.js'
 import type { Time } from './gate.js'
 import type { Journal } from './journal.js'
 import type { Table } from './read.js'
@@ -15,6 +16,12 @@ export interface Batch {
   readonly validate?: (input: Input) => void
   /** Equal for inputs that are the same lookup; undefined where one is like no other. */
   readonly identity: (input: Input) => string | undefined
+  /** Identities that may come more than once; any may where it is absent. */
+  readonly repeats?: RepeatFilter | undefined
+  /** The most credits that an input can cost. */
+  readonly most: (input: Input) => number
+  /** Price of one record where `limit` says how many there are at most. */
+  readonly perRecord?: number | undefined
   readonly operation: OperationId
   readonly caller: Caller
   readonly callOptions?: CallOptions
@@ -28,4 +35,6 @@ export interface Batch {
   /** Ends the run early: no further row is sent, and those under way are awaited. */
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: Progress) => void
+  /** Told of rows whose answers are on record: whatever a target keeps for them has served. */
+  readonly onSafe?: (before: number) => Promise<void>
 }

@@ -1,11 +1,13 @@
 import { ConnectionLost } from '../api/caller.js'
+import { isPriced } from '../api/operation.js'
 import { type Operation, operation } from '../api/table.js'
 import type { Answer } from './answer.js'
-import { judge } from './answer.js'
+import { judge, unknownAnswer } from './answer.js'
 import type { Batch } from './batch.js'
 import type { Ending } from './ending.js'
 import { Gate } from './gate.js'
 import type { Slot } from './group.js'
+import type { Planned } from './journal.js'
 
 /** Sends rows, at most so many at once, and settles them with their answers. */
 export class Calls {
@@ -17,6 +19,7 @@ export class Calls {
   #atOnce: number
   #underWay = 0
   #wake: () => void = () => {}
+  #isCertain = true
 
   constructor(batch: Batch, atOnce: number, ending: Ending, answered: (slot: Slot, answer: Answer) => void) {
     this.#batch = batch
@@ -28,27 +31,43 @@ export class Calls {
     ending.signal.addEventListener('abort', () => this.#wake(), { once: true })
   }
 
+  get isIdle(): boolean {
+    return this.#underWay === 0
+  }
+
+  /** Whether each call was answered, or surely was not made. */
+  get isCertain(): boolean {
+    return this.#isCertain
+  }
+
   /** Resolves when another row may be sent, or when none will be any more. */
   async room(): Promise<void> {
-    while (this.#underWay >= this.#atOnce && !this.#ending.signal.aborted)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
+    while (this.#underWay >= this.#atOnce && !this.#ending.signal.aborted) await this.progress()
+  }
+
+  /** Resolves when a call has ended, or none will be made any more. */
+  async progress(): Promise<void> {
+    if (this.#ending.signal.aborted) return
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
   }
 
   /** Sends a row; it is settled when its answer comes. */
-  start(slot: Slot, idempotencyKey: string | undefined): void {
+  start(slot: Slot, planned: Planned): void {
     this.#underWay++
     slot.sent = true
-    void this.#finish(slot, idempotencyKey)
+    if (planned.limit !== undefined) slot.lower(planned.limit)
+    void this.#finish(slot, planned)
   }
 
-  async #finish(slot: Slot, key: string | undefined): Promise<void> {
+  async #finish(slot: Slot, planned: Planned): Promise<void> {
     try {
-      const answer = await this.#ask(slot, key)
+      const answer = await this.#ask(slot, planned)
       if (answer) this.#answered(slot, answer)
       slot.settle(answer && { answer, source: 'live', credits: answer.credits })
     } catch (error) {
+      this.#isCertain = false
       this.#ending.fail(error)
       slot.settle(undefined)
     }
@@ -57,14 +76,14 @@ export class Calls {
   }
 
   /** The answer to a row, or nothing when the run ends before there is one. */
-  async #ask(slot: Slot, key: string | undefined): Promise<Answer | undefined> {
+  async #ask(slot: Slot, { key, row }: Planned): Promise<Answer | undefined> {
     const { caller, callOptions, time } = this.#batch
-    const options = key === undefined ? callOptions : { ...callOptions, idempotencyKey: key }
-    for (;;) {
+    for (let again = false; ; again = true) {
       if (this.#gate.opens) await this.#gate.opens
       if (this.#ending.signal.aborted) return undefined
+      const options = { ...callOptions, idempotencyKey: key, row: again ? { ...row, fresh: false } : row }
       const reply = await caller.call(this.#operation.id, slot.input, options).catch(lostCall)
-      if (reply instanceof LostCall) return callOptions?.signal?.aborted ? undefined : reply.answer
+      if (reply instanceof ConnectionLost) return this.#lost(reply)
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer') return verdict.answer
       if (verdict.kind === 'stop') {
@@ -76,18 +95,15 @@ export class Calls {
       this.#gate.close(verdict.ms)
     }
   }
-}
 
-/** A call that brought no reply. */
-class LostCall {
-  readonly answer: Answer
-
-  constructor({ message }: ConnectionLost) {
-    this.answer = { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
+  /** What is told of a call that brought no reply. */
+  #lost({ message, unknown }: ConnectionLost): Answer {
+    if (unknown && isPriced(this.#operation)) return unknownAnswer
+    return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
   }
 }
 
-function lostCall(error: unknown): LostCall {
-  if (error instanceof ConnectionLost) return new LostCall(error)
+function lostCall(error: unknown): ConnectionLost {
+  if (error instanceof ConnectionLost) return error
   throw error
 }

@@ -1,6 +1,7 @@
 import { ApiError, type Failure, failureOf } from '../api/errors.js'
 import { CsvError } from '../csv/csv-error.js'
 import { OutputError } from './errors.js'
+import type { Shortage } from './journal.js'
 
 interface Cause {
   readonly reason: string
@@ -30,6 +31,11 @@ export class Ending {
     const row = ordinal + 1
     if (this.#cause?.at_row && row < this.#cause.at_row) this.#cause = { ...this.#cause, at_row: row }
     this.#end({ reason: text, hint, exit_code: exit, at_row: row })
+  }
+
+  /** Ends the run because a budget leaves too little for a row. */
+  exhaust({ reason, hint }: Shortage, ordinal: number): void {
+    this.#end({ reason, hint, exit_code: 12, at_row: ordinal + 1 })
   }
 
   /** Ends the run on the user's wish. */

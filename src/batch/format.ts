@@ -1,4 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
+import { toJson } from '../api/exact-json.js'
 import { defuse } from '../csv/formulas.js'
 import type { Layout, OutputRow } from './layout.js'
 
@@ -47,7 +48,7 @@ export function csvFormat(layout: Layout, choices: CsvChoices = {}): Format {
 export function ndjsonFormat(layout: Layout): Format {
   return {
     head: '',
-    rows: (rows) => rows.map((row) => `${JSON.stringify(layout.record(row))}\n`).join(''),
+    rows: (rows) => rows.map((row) => `${toJson(layout.record(row))}\n`).join(''),
     tail: '',
   }
 }
@@ -62,7 +63,7 @@ export function jsonFormat(layout: Layout): Format {
         .map((row) => {
           const separator = first ? '\n' : ',\n'
           first = false
-          return separator + JSON.stringify(layout.record(row))
+          return separator + toJson(layout.record(row))
         })
         .join(''),
     tail: '\n]\n',

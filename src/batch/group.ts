@@ -1,6 +1,7 @@
 import type { Input } from '../api/caller.js'
 import type { Row } from '../csv/parse.js'
 import type { Answer, Source } from './answer.js'
+import type { Wanted } from './journal.js'
 
 /** What a row ends with: an answer, and how this row came by it. */
 export interface Outcome {
@@ -8,6 +9,8 @@ export interface Outcome {
   /** null for rows that were never looked up. */
   readonly source: Source | null
   readonly credits: number
+  /** Whether an earlier part of the run had it. */
+  readonly kept?: true
 }
 
 /** A row on its way through a run. */
@@ -18,6 +21,9 @@ export class Slot {
   readonly #group: Group
   input: Input = {}
   identity: string | undefined
+  hash: number | undefined
+  repeats = false
+  most = 0
   /** Absent while the row is on its way, and for good when the run stops before its answer. */
   outcome: Outcome | undefined
   /** Whether its call has been made. */
@@ -30,6 +36,22 @@ export class Slot {
     this.row = row
     this.ordinal = ordinal
     this.#group = group
+  }
+
+  get isSettled(): boolean {
+    return this.#settled
+  }
+
+  /** Asks for fewer records than the row does: its answer then serves no equal row. */
+  lower(limit: number): void {
+    this.input = { ...this.input, limit }
+    this.hash = undefined
+  }
+
+  /** The row as a journal is asked to plan it, where a lower `limit` would make it cheaper. */
+  wanted(perRecord: number): Wanted {
+    const { ordinal, identity, hash, repeats, most } = this
+    return { ordinal, identity, hash, repeats, most, perRecord }
   }
 
   /** Whether its answer will come by itself: by its own call or by that of an equal row. */

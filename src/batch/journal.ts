@@ -1,4 +1,4 @@
-import type { Input } from '../api/caller.js'
+import type { RunRow } from '../api/caller.js'
 import type { Answer, Source } from './answer.js'
 
 /** A row as the journal knows it. */
@@ -7,7 +7,12 @@ export interface JournalRow {
   readonly ordinal: number
   /** Equal for rows that are the same lookup; undefined where a row is like no other. */
   readonly identity: string | undefined
-  readonly input: Input
+  /** Hash of the identity, a whole number of 53 bits. */
+  readonly hash: number | undefined
+  /** Whether an equal row may come again in this file. */
+  readonly repeats: boolean
+  /** The most it can cost. */
+  readonly most: number
 }
 
 /** An answer that is already there, and what it counts for in the row that takes it. */
@@ -15,25 +20,75 @@ export interface Recalled {
   readonly answer: Answer
   readonly source: Source
   readonly credits: number
+  /** Where in the store of answers it comes from. */
+  readonly origin?: number
+  /** Whether it is on record for this very row. */
+  readonly kept?: true
 }
 
-/** A row with the answer it got by a call. */
+/** A row that is to be sent. */
+export interface Wanted extends JournalRow {
+  /** Price of one record, where a lower `limit` makes the row cheaper. */
+  readonly perRecord?: number | undefined
+}
+
+/** A row that may be sent now: what it can cost is set aside for it. */
+export interface Planned {
+  /** Idempotency key, the same whenever the row is sent. */
+  readonly key: string
+  readonly row: RunRow
+  /** In place of its own `limit`: what the budget leaves. */
+  readonly limit?: number
+}
+
+/** How many of the wanted rows may be sent; what stands in the way of the next one. */
+export interface Plan {
+  /** For the first of the wanted rows. */
+  readonly planned: readonly Planned[]
+  readonly shortage?: Shortage | undefined
+}
+
+/** A budget that leaves too little for another row. */
+export interface Shortage {
+  /** A sentence. */
+  readonly reason: string
+  readonly hint: string
+}
+
+/** A row with its answer. */
 export interface Answered extends JournalRow {
   readonly answer: Answer
+  readonly source: Source
+  readonly origin?: number | undefined
+}
+
+/** How a run or a part of it ends. */
+export interface End {
+  /** Whether all rows are in the output. */
+  readonly complete: boolean
+  /** Whether it is certain what became of each row that was planned. */
+  readonly certain: boolean
+  /** Rows that were looked at. */
+  readonly launched: number
 }
 
 /**
- * What a run remembers. A row goes through it in this order: recalled, or else planned, then kept, then written.
- * A durable journal can end at any moment and say afterwards where each row stood.
+ * What a run remembers, whenever and however it ends. A row goes through it in this order: resumed, or recalled, or
+ * else planned, then kept, then written.
  */
 export interface Journal {
-  /** Answers that need no call, each at the place of its row; undefined where there is none. */
+  /** Answers that rows of this range have from an earlier part of the run, by ordinal. Ranges follow each other. */
+  resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>>
+  /** Answers of equal rows, each at the place of its row; undefined where there is none. */
   recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]>
-  /** Puts rows on record before they are sent; answers their idempotency keys, each at the place of its row. */
-  plan(rows: readonly JournalRow[]): Promise<readonly (string | undefined)[]>
+  /** Puts rows on record before they are sent, as many as the budget permits. */
+  plan(rows: readonly Wanted[]): Promise<Plan>
   /** Keeps answers; what is kept is recalled for equal rows. */
   keep(rows: readonly Answered[]): Promise<void>
-  /** Every row before this ordinal that has an answer is in the output. */
-  written(before: number): Promise<void>
-  close(): Promise<void>
+  /** Every row before this ordinal is settled, its answer kept, and in the output where it has one. */
+  written(before: number, rows: number): Promise<void>
+  end(end: End): Promise<void>
 }
+
+/** What is told of a row whose call may or may not have done its work. */
+export const outcomeUnknown = 'outcome_unknown'

@@ -1,4 +1,12 @@
-import type { Answered, Journal } from './journal.js'
+import type { Answer, Source } from './answer.js'
+import type { Answered, Journal, JournalRow } from './journal.js'
+
+/** An answer that is to be kept, and where it came from. */
+interface Found {
+  readonly answer: Answer
+  readonly source: Source
+  readonly origin?: number
+}
 
 /** Hands answers to the journal as they come, in as few portions as its speed allows. */
 export class Keeper {
@@ -11,8 +19,13 @@ export class Keeper {
     this.#journal = journal
   }
 
-  add(row: Answered): void {
-    this.#waiting.push(row)
+  /** Whether the journal could not keep an answer. */
+  get hasFailed(): boolean {
+    return this.#error !== undefined
+  }
+
+  add({ ordinal, identity, hash, repeats, most }: JournalRow, { answer, source, origin }: Found): void {
+    this.#waiting.push({ ordinal, identity, hash, repeats, most, answer, source, origin })
     this.#working ??= this.#work()
   }
 

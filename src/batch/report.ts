@@ -25,6 +25,8 @@ export interface Report {
   /** Rows that took the answer of an equal row. */
   readonly duplicates: number
   readonly credits: number
+  /** Those of the credits that an earlier part of the run paid. */
+  readonly credits_before: number
   readonly seconds: number
   readonly stopped?: Stop
   /** File with all rows; null when there is none. */
@@ -34,7 +36,7 @@ export interface Report {
 }
 
 /** What a run has done so far. */
-export type Progress = Pick<Report, Status | 'rows' | 'duplicates' | 'credits'> & {
+export type Progress = Pick<Report, Status | 'rows' | 'duplicates' | 'credits' | 'credits_before'> & {
   /** Rows of the file, where they were counted. */
   readonly total: number | undefined
 }
@@ -51,6 +53,7 @@ export class Tally {
     skipped: 0,
     duplicates: 0,
     credits: 0,
+    credits_before: 0,
   }
 
   constructor(total: number | undefined) {
@@ -64,8 +67,9 @@ export class Tally {
   }
 
   /** Counts credits apart from rows: they are spent even where a row can no longer be written. */
-  spend(credits: number): void {
+  spend(credits: number, before: boolean): void {
     this.#counts.credits += credits
+    if (before) this.#counts.credits_before += credits
   }
 
   get progress(): Progress {

@@ -1,14 +1,14 @@
-import { ApiError } from '../api/errors.js'
 import type { Batch } from './batch.js'
 import { Calls } from './calls.js'
 import { Ending } from './ending.js'
 import { Group, type Slot } from './group.js'
 import { Keeper } from './keeper.js'
+import { Launcher } from './launcher.js'
 import type { OutputRow } from './layout.js'
 import { Queue } from './queue.js'
 import { type Report, Tally } from './report.js'
 
-const defaultConcurrency = 512
+const defaultConcurrency = 256
 const largestGroup = 256
 
 /**
@@ -25,10 +25,10 @@ class Runner {
   readonly #tally: Tally
   readonly #keeper: Keeper
   readonly #calls: Calls
+  readonly #launcher: Launcher
   readonly #groups: Queue<Group>
   readonly #groupSize: number
-  /** By identity, the rows of open groups that equal rows wait for. */
-  readonly #leaders = new Map<string, Slot>()
+  #launched = 0
   #allRead = false
   #unwritten = 0
 
@@ -37,11 +37,12 @@ class Runner {
     this.#batch = batch
     this.#tally = new Tally(batch.total)
     this.#keeper = new Keeper(batch.journal)
-    this.#groupSize = Math.min(largestGroup, Math.max(1, Math.floor(concurrency / 4)))
+    this.#groupSize = Math.min(largestGroup, Math.max(1, Math.floor(concurrency / 2)))
     this.#groups = new Queue(Math.ceil((2 * concurrency) / this.#groupSize) + 2)
-    this.#calls = new Calls(batch, concurrency, this.#ending, (slot, answer) => {
-      if (answer.status !== 'failed') this.#keeper.add({ ...journalRow(slot), answer })
-    })
+    this.#calls = new Calls(batch, concurrency, this.#ending, (slot, answer) =>
+      this.#keeper.add(slot, { answer, source: 'live' }),
+    )
+    this.#launcher = new Launcher(batch, this.#ending, this.#keeper, this.#calls)
   }
 
   async run(): Promise<Report> {
@@ -53,20 +54,20 @@ class Runner {
     await Promise.all([this.#send(), this.#write()])
     signal?.removeEventListener('abort', interrupted)
     const complete = await this.#close()
+    await this.#end(complete)
     this.#ending.raise()
     return this.#report(complete, (time.now() - begun) / 1_000)
   }
 
   async #send(): Promise<void> {
-    let ordinal = 0
     try {
       for await (const rows of this.#batch.table.rows())
         for (let at = 0; at < rows.length; at += this.#groupSize) {
           if (this.#ending.signal.aborted) return
-          const group = new Group(rows.slice(at, at + this.#groupSize), ordinal)
-          ordinal += group.slots.length
+          const group = new Group(rows.slice(at, at + this.#groupSize), this.#launched)
           await this.#groups.put(group)
-          await this.#launch(group)
+          this.#launched += group.slots.length
+          await this.#launcher.launch(group)
         }
       this.#allRead = true
     } catch (error) {
@@ -76,89 +77,40 @@ class Runner {
     }
   }
 
-  async #launch(group: Group): Promise<void> {
-    const { journal } = this.#batch
-    try {
-      const leaders = this.#prepare(group)
-      const recalled = await journal.recall(leaders.map(journalRow))
-      leaders.forEach((slot, at) => {
-        if (recalled[at]) slot.settle(recalled[at])
-      })
-      const unknown = leaders.filter((_, at) => !recalled[at])
-      const keys = await journal.plan(unknown.map(journalRow))
-      for (const [at, slot] of unknown.entries()) {
-        await this.#calls.room()
-        if (this.#ending.signal.aborted) break
-        this.#calls.start(slot, keys[at])
-      }
-    } catch (error) {
-      this.#ending.fail(error)
-    }
-    // After an early end the rest of the group stays without answers.
-    if (this.#ending.signal.aborted)
-      for (const slot of group.slots) if (!slot.underWay) slot.settle(undefined)
-  }
-
-  /** Settles what needs no call, and answers the rows that may: one for each identity. */
-  #prepare(group: Group): Slot[] {
-    return group.slots.filter((slot) => {
-      const problem = this.#problem(slot)
-      if (problem !== undefined) {
-        const answer = { status: 'invalid', error: problem, body: undefined, credits: 0 } as const
-        slot.settle({ answer, source: null, credits: 0 })
-        return false
-      }
-      if (slot.identity === undefined) return true
-      const leader = this.#leaders.get(slot.identity)
-      if (leader) slot.follow(leader)
-      else this.#leaders.set(slot.identity, slot)
-      return !leader
-    })
-  }
-
-  /** What is wrong with a row; one that is right gets its input and identity. */
-  #problem(slot: Slot): string | undefined {
-    const { table, input, validate, identity } = this.#batch
-    const { cells, line } = slot.row
-    if (cells.length !== table.header.length)
-      return `Line ${line} has ${cells.length === 1 ? '1 cell' : `${cells.length} cells`}; the header has ${table.header.length}`
-    try {
-      slot.input = input(cells)
-      validate?.(slot.input)
-      slot.identity = identity(slot.input)
-      return undefined
-    } catch (error) {
-      if (error instanceof ApiError) return error.message
-      throw error
-    }
-  }
-
   async #write(): Promise<void> {
-    const { writer, journal, onProgress } = this.#batch
+    const { writer, onProgress } = this.#batch
     let writable = true
     for (let group = await this.#groups.first(); group; group = await this.#groups.first()) {
       await group.settled
       await this.#keeper.kept().catch((error: unknown) => this.#ending.fail(error))
       const rows = group.slots.flatMap(outputRow)
-      for (const row of rows) this.#tally.spend(row.credits)
+      for (const { outcome } of group.slots)
+        if (outcome) this.#tally.spend(outcome.credits, outcome.kept === true)
       try {
         if (writable && rows.length > 0) {
           await writer.write(rows)
           for (const row of rows) this.#tally.add(row)
-          await journal.written((group.slots.at(-1)?.ordinal ?? 0) + 1)
         }
       } catch (error) {
         writable = false
         this.#ending.fail(error)
       }
       this.#unwritten += writable ? group.slots.length - rows.length : group.slots.length
+      await this.#noteWritten(group).catch((error: unknown) => this.#ending.fail(error))
       // Only now: until an answer is kept, equal rows find it here.
-      for (const slot of group.slots)
-        if (slot.identity !== undefined && this.#leaders.get(slot.identity) === slot)
-          this.#leaders.delete(slot.identity)
+      this.#launcher.retire(group)
       this.#groups.drop()
       onProgress?.(this.#tally.progress)
     }
+  }
+
+  /** What is on record needs to be kept nowhere else; where the journal failed, other places may have what it lacks. */
+  async #noteWritten(group: Group): Promise<void> {
+    const { journal, onSafe } = this.#batch
+    if (this.#keeper.hasFailed || !this.#calls.isCertain) return
+    const before = (group.slots.at(-1)?.ordinal ?? 0) + 1
+    await journal.written(before, this.#tally.progress.rows)
+    await onSafe?.(before)
   }
 
   /** Completes the output when every row is in it, even if the end was asked for meanwhile. */
@@ -176,6 +128,16 @@ class Runner {
     return false
   }
 
+  async #end(complete: boolean): Promise<void> {
+    const certain = this.#calls.isCertain && !this.#keeper.hasFailed
+    try {
+      await this.#batch.journal.end({ complete: complete && certain, certain, launched: this.#launched })
+    } catch (error) {
+      // A run that cannot be put on record as ended counts as killed, which loses nothing.
+      if (!this.#ending.signal.aborted) this.#ending.fail(error)
+    }
+  }
+
   #report(complete: boolean, seconds: number): Report {
     const { writer, total } = this.#batch
     const { total: _, ...counts } = this.#tally.progress
@@ -189,8 +151,6 @@ class Runner {
     return { ...counts, seconds, stopped: { ...cause, rows_left }, ...files }
   }
 }
-
-const journalRow = ({ ordinal, identity, input }: Slot) => ({ ordinal, identity, input })
 
 function outputRow({ row, outcome }: Slot): OutputRow[] {
   if (!outcome) return []

@@ -56,11 +56,12 @@ const insert = `INSERT INTO companies (${companyRowColumns.join(', ')}, key)
   VALUES (${companyRowColumns.map(() => '?, ').join('')}?)`
 const update = `UPDATE companies
   SET ${companyRowColumns.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
+const addWords = 'INSERT INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
 const replaceWords = 'INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
 
 function add(writing: Writing, key: number, { row, uses }: PreparedCompany): void {
   writing.statements.run(insert, ...valuesOf(row), key)
-  writing.statements.run(replaceWords, key, ...row.words)
+  writing.statements.run(addWords, key, ...row.words)
   if (uses) writeUses(writing, key, [], uses)
 }
 

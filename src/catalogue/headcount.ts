@@ -38,8 +38,8 @@ export function writeHistory(
 }
 
 const history = 'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY date'
-const replace =
-  'INSERT OR REPLACE INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)'
+const write = `INSERT INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET headcount = excluded.headcount, growth = excluded.growth`
 
 /** Keeps how many people each department of a company has, and by how many per cent it grew in 12 months. */
 export function writeGrowth(statements: Statements, company: number): void {
@@ -53,6 +53,6 @@ export function writeGrowth(statements: Statements, company: number): void {
   for (const [department, entries] of byDepartment) {
     const now = entries.at(-1)?.headcount ?? 0
     const growth = percentageFrom(headcountBefore(entries, 12), now)
-    statements.run(replace, company, department, now, growth)
+    statements.run(write, company, department, now, growth)
   }
 }

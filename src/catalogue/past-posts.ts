@@ -1,5 +1,4 @@
 import { foldName } from './name.js'
-import { text } from './values.js'
 
 /** A post somebody held before, as it was given. */
 type PastPost = Readonly<Record<string, unknown>>
@@ -31,7 +30,7 @@ const idWord = (id: string): string => byId + oneWord(id)
 const oneWord = (words: string): string => words.replace(/[^\p{L}\p{M}\p{N}]/gu, joint)
 
 /** What was given is kept as it came: only text and numbers say something. */
-const wordsOf = (value: unknown): string[] => {
-  const words = typeof value === 'object' ? undefined : text(value)
-  return words === undefined ? [] : [words]
+function wordsOf(value: unknown): string[] {
+  const words = typeof value === 'string' || typeof value === 'number' ? String(value).trim() : ''
+  return words === '' ? [] : [words]
 }

@@ -20,15 +20,17 @@ const columnNames = ['company', ...personRowColumns]
 const insert = `INSERT INTO people (${columnNames.join(', ')}, key)
   VALUES (${columnNames.map(() => '?, ').join('')}?)`
 const update = `UPDATE people SET ${columnNames.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
-const replaceTexts = `INSERT OR REPLACE INTO people_text (${personTexts.join(', ')}, rowid)
+const texts = `INTO people_text (${personTexts.join(', ')}, rowid)
   VALUES (${personTexts.map(() => '?, ').join('')}?)`
+const addTexts = `INSERT ${texts}`
+const replaceTexts = `INSERT OR REPLACE ${texts}`
 
 function add(writing: Writing, given: NewPerson, company: number | null): void {
   const { statements } = writing
   const key = writing.nextKey('people')
   const row = company === null ? unplaced(given) : given.row
   statements.run(insert, company, ...valuesOf(row), key)
-  statements.run(replaceTexts, ...row.texts, key)
+  statements.run(addTexts, ...row.texts, key)
   writePhones(statements, key, [], given)
   notePerson(writing, company, row)
 }

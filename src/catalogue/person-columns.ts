@@ -38,8 +38,8 @@ export function personValues(person: StoredPerson): Value[] {
     person.country ?? null,
     regionOf(person.country, person.city, person.location) ?? null,
     foldedOrNull(person.city),
-    idOf(seniorities, person.seniority),
-    idOf(functions, person.function),
+    seniorityIds.get(person.seniority) ?? null,
+    functionIds.get(person.function) ?? null,
     person.company_name === undefined ? null : foldName(person.company_name),
     foldedOrNull(person.first_name),
     foldedOrNull(person.last_name),
@@ -49,6 +49,11 @@ export function personValues(person: StoredPerson): Value[] {
     term(person.years_in_company, person.months_in_company),
   ]
 }
+
+const idsOf = (labels: Readonly<Record<string, string>>): ReadonlyMap<string | undefined, number> =>
+  new Map(Object.entries(labels).map(([id, label]) => [label, Number(id)]))
+const seniorityIds = idsOf(seniorities)
+const functionIds = idsOf(functions)
 
 /** Columns of texts of people that are searched by words. */
 export const personTexts = ['name', 'title', 'about', 'past_titles', 'past_employers'] as const
@@ -61,11 +66,6 @@ export const textsOf = ({ past_positions = [], ...person }: StoredPerson): strin
   pastTitles(past_positions),
   pastEmployers(past_positions),
 ]
-
-function idOf(labels: Readonly<Record<string, string>>, label: string | undefined): number | null {
-  const id = label === undefined ? undefined : Object.keys(labels).find((key) => labels[key] === label)
-  return id === undefined ? null : Number(id)
-}
 
 function dayNumber(startedAt: string | undefined): number | null {
   const day = startedAt?.slice(0, 10)

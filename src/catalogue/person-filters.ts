@@ -59,9 +59,10 @@ export const inCompany = (ranges: readonly string[], now: number): Condition =>
 /** Numbers of years within one of some ranges, from a condition for so many years or more. */
 const ofRanges = (ranges: readonly string[], atLeast: (least: number) => Condition): Condition =>
   some(
-    ranges.map((id) => {
-      const [from, to] = years[id] ?? [0, null]
-      return every([atLeast(from), ...(to === null ? [] : [not(atLeast(to + 1))])])
+    ranges.flatMap((id) => {
+      const [from, to] = years[id] ?? []
+      if (from === undefined) return []
+      return [every([atLeast(from), ...(typeof to === 'number' ? [not(atLeast(to + 1))] : [])])]
     }),
   )
 

@@ -17,41 +17,48 @@ export async function* readApart(
   options: ReadOptions,
   ids: Ids,
 ): AsyncGenerator<Portion> {
-  const thread = threadFile()
-  const { isLong, chunks } = await measured(bytes)
-  if (!thread || !isLong) return yield* readFile(kind, chunks, options, ids)
+  const program = threadProgram()
+  const head = program === undefined ? undefined : await headOf(bytes)
+  if (program === undefined || !head?.isLong)
+    return yield* readFile(kind, head ? head.chunks : bytes, options, ids)
   const { readInThread } = await import('./read-in-thread.js')
-  yield* readInThread(thread, { kind, options }, chunks)
+  yield* readInThread(program, { kind, options }, head.chunks)
 }
 
 /** The program of the thread, beside the built program or above its parts. */
-function threadFile(): string | undefined {
+function threadProgram(): string | undefined {
   const places = ['./reading-thread.js', '../reading-thread.js'].map((path) =>
     fileURLToPath(new URL(path, import.meta.url)),
   )
   return places.find((path) => existsSync(path))
 }
 
-/** Reads the beginning of a file, to tell whether it is long; `chunks` begin with it again, and end as it does. */
-async function measured(
+/** Reads the beginning of a file, to tell whether it is long; `chunks` begin with it again, and end as the file does. */
+async function headOf(
   bytes: AsyncIterable<Uint8Array>,
-): Promise<{ isLong: boolean; chunks: AsyncIterable<Uint8Array> }> {
-  const steps = bytes[Symbol.asyncIterator]()
-  const first: Promise<IteratorResult<Uint8Array>>[] = []
-  let read = 0
-  while (read < longBytes) {
-    const step = steps.next()
-    first.push(step)
-    const length = await step.then(
-      ({ value, done }) => (done ? undefined : value.length),
-      () => undefined,
-    )
-    if (length === undefined) break
-    read += length
+): Promise<{ readonly isLong: boolean; readonly chunks: AsyncIterable<Uint8Array> }> {
+  const rest = bytes[Symbol.asyncIterator]()
+  const head: Uint8Array[] = []
+  let length = 0
+  let broken: { readonly error: unknown } | undefined
+  try {
+    for (let step = await rest.next(); !step.done; step = await rest.next()) {
+      head.push(step.value)
+      length += step.value.length
+      if (length >= longBytes) break
+    }
+  } catch (error) {
+    broken = { error }
   }
-  const next = () => first.shift() ?? steps.next()
-  const chunks = { [Symbol.asyncIterator]: () => ({ next, return: () => steps.return?.() ?? ended() }) }
-  return { isLong: read >= longBytes, chunks }
+  return { isLong: length >= longBytes, chunks: joined(head, broken, rest) }
 }
 
-const ended = async () => ({ value: undefined, done: true }) as const
+async function* joined(
+  head: readonly Uint8Array[],
+  broken: { readonly error: unknown } | undefined,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield* head
+  if (broken) throw broken.error
+  yield* { [Symbol.asyncIterator]: () => rest }
+}

@@ -91,21 +91,30 @@ function writeUse(writing: Writing, company: number, use: TechnologyUse): void {
   )
 }
 
+const technology = 'SELECT key, name, category FROM technologies WHERE slug = ?'
+
+// Only what changes is written, by the plainest statements: one that has to remember how to undo itself makes SQLite
+// write down the words of each company by themselves, and there may be only so many of such pieces.
 function technologyKey(writing: Writing, use: TechnologyUse): number {
   const known = writing.technologies.get(use.slug)
   if (known !== undefined && use.name === undefined && use.category === undefined) return known
-  const row = writing.statements.get<{ key: number }>(
-    `INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)
-      ON CONFLICT (slug) DO UPDATE SET name = coalesce(?, name), category = coalesce(?, category) RETURNING key`,
-    use.slug,
-    use.name ?? titled(use.slug),
-    use.category ?? null,
-    use.name ?? null,
-    use.category ?? null,
-  )
-  if (!row) throw new Error('a technology was not written')
-  writing.technologies.set(use.slug, row.key)
-  return row.key
+  const { statements } = writing
+  const there = statements.get<Omit<Technology, 'slug'> & { key: number }>(technology, use.slug)
+  const name = use.name ?? there?.name ?? titled(use.slug)
+  const category = use.category ?? there?.category ?? null
+  if (!there)
+    statements.run(
+      'INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)',
+      use.slug,
+      name,
+      category,
+    )
+  else if (there.name !== name || there.category !== category)
+    statements.run('UPDATE technologies SET name = ?, category = ? WHERE key = ?', name, category, there.key)
+  const key = there?.key ?? statements.get<{ key: number }>(technology, use.slug)?.key
+  if (key === undefined) throw new Error('a technology was not written')
+  writing.technologies.set(use.slug, key)
+  return key
 }
 
 const titled = (slug: string): string =>

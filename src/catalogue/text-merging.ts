@@ -6,7 +6,7 @@ import { atOnce, type Statements } from './statements.js'
 
 /** As SQLite sets them. */
 const usual = { automerge: 4, crisismerge: 16 }
-const late = { automerge: 0, crisismerge: 2_000 }
+const late = { automerge: 0, crisismerge: 64 }
 
 const isText = `sql LIKE 'CREATE VIRTUAL TABLE % USING fts5%'`
 

@@ -48,5 +48,8 @@ export const inTexts = (
   return [negated ? `NOT ${sql}` : sql, match]
 }
 
-const joined = (matches: readonly string[], operator: 'AND' | 'OR'): string =>
-  matches.length === 1 ? (matches[0] ?? '') : `(${matches.join(` ${operator} `)})`
+/** What is asked twice is looked for once. */
+function joined(matches: readonly string[], operator: 'AND' | 'OR'): string {
+  const [first = '', ...others] = new Set(matches)
+  return others.length === 0 ? first : `(${[first, ...others].join(` ${operator} `)})`
+}

@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander'
+import { parseExact, toJson } from '../api/exact-json.js'
 import type { Context, GlobalOptions } from './context.js'
 import { exits, PipeClosed, type Report, reportOf, UsageError } from './exit.js'
 import { write } from './io.js'
@@ -19,7 +20,7 @@ export const isJson = (context: Context, options: GlobalOptions): boolean =>
 
 /** The body of a refusal as it may be shown: a server that repeats the key in its error does not get it printed. */
 export const spoken = (context: Context, body: unknown): unknown =>
-  JSON.parse(context.redact(JSON.stringify(body ?? null)))
+  parseExact(context.redact(toJson(body ?? null)))
 
 const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
 

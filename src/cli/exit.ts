@@ -14,6 +14,7 @@ export const exits = {
   notFound: 9,
   unreachable: 10,
   someFailed: 11,
+  budget: 12,
   checkFailed: 13,
   stillRunning: 14,
   interrupted: 130,

@@ -6,7 +6,7 @@ import type { Admin } from '../engine/admin.js'
 import type { AsyncJob } from '../engine/ports.js'
 import { complain } from './complain.js'
 import type { Context, GlobalOptions } from './context.js'
-import { exits } from './exit.js'
+import { exits, type Report } from './exit.js'
 import { credited } from './facts.js'
 import { isOver } from './follow.js'
 import type { Step } from './progress.js'
@@ -33,17 +33,15 @@ export async function tellEnd(
   interruption: number | undefined,
 ): Promise<number> {
   const told = isOver(job) ? ended(job) : left(job, interruption)
-  return told ? complain(context, { ...told, status: null }, globals) : exits.ok
+  return told ? complain(context, told, globals) : exits.ok
 }
 
-type Told = Omit<Parameters<typeof complain>[1], 'status'>
-
-function ended(job: AsyncJob): Told | undefined {
+function ended(job: AsyncJob): Report | undefined {
   if (job.state === 'failed') {
     const kept = job.done > 0 ? `What was found before is kept: ${resultCommand(job)}. ` : ''
     const hint = `${kept}Try it again: prospect engine jobs retry ${job.id}`
     const error = `The work failed: ${job.error ?? 'Internal error'}`
-    return { error, code: 'job_failed', exit_code: exits.unreachable, hint }
+    return { error, code: 'job_failed', status: null, exit_code: exits.unreachable, hint }
   }
   if (!job.truncated) return undefined
   const row = operation(job.operation)
@@ -51,6 +49,7 @@ function ended(job: AsyncJob): Told | undefined {
   return {
     error: `Only ${grouped(job.done)}${of} ${wordOf(job.kind, job.expected)} were imported: ${reasonOf(row)}`,
     code: 'truncated',
+    status: null,
     exit_code: row.quota ? exits.planLimit : exits.credits,
     hint: row.quota
       ? 'Quotas reset at 00:00 UTC; see: prospect credits'
@@ -65,9 +64,10 @@ const reasonOf = ({ quota }: Operation): string => {
     : 'the credits are used up, or the weekly limit is reached.'
 }
 
-const left = (job: AsyncJob, interruption: number | undefined): Told => ({
+const left = (job: AsyncJob, interruption: number | undefined): Report => ({
   error: `The work is not done: ${countText(job)} so far`,
   code: interruption === undefined ? 'still_running' : 'stopped',
+  status: null,
   exit_code: interruption ?? exits.stillRunning,
   hint: goOn(job),
 })

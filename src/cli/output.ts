@@ -1,3 +1,4 @@
+import { toJson } from '../api/exact-json.js'
 import type { Context, GlobalOptions, Streams } from './context.js'
 import { UsageError } from './exit.js'
 import type { formats } from './flags.js'
@@ -114,8 +115,7 @@ function pickedBody(body: unknown, fields: readonly string[]): unknown {
 }
 
 // JSON escapes the lower control characters itself; a terminal obeys some others, which the same escape tames.
-const json = (value: unknown, indent?: number): string =>
-  neutral(JSON.stringify(value, null, indent) ?? 'null')
+const json = (value: unknown, indent?: number): string => neutral(toJson(value, indent))
 
 const terminated = (lines: readonly string[], look: Look): string =>
   lines

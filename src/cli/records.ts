@@ -75,6 +75,7 @@ export function idOf(record: Row): string | undefined {
     'network_id',
     'slug',
     'network_url',
+    'network_profile_url',
     'profile_url',
     'domain',
     'email',

@@ -131,6 +131,6 @@ export function sayNothingFound(
   globals: GlobalOptions,
   status: number | null = null,
 ): Promise<number> {
-  const said = { error: 'Nothing was found.', code: null, hint: 'Nothing was charged.' }
-  return complain(context, { ...said, status, exit_code: exits.notFound }, globals)
+  const said = { error: 'Nothing was found.', code: null, status, exit_code: exits.notFound }
+  return complain(context, { ...said, hint: 'Nothing was charged.' }, globals)
 }

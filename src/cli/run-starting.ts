@@ -38,10 +38,11 @@ export async function runStarting(
   const { context } = shell
   const { globals, options } = invocation
   const wait = waitOf(options)
-  if (wait.shows && !context.isLocal(globals))
+  if (options.dryRun === true) return runOnce(shell, operation, shape, input, invocation)
+  if (!context.isLocal(globals)) {
+    if (!wait.shows) return runOnce(shell, operation, shape, input, invocation)
     throw new UsageError('--wait works with the local engine only.', 'Give a --webhook-url instead.')
-  if (options.dryRun === true || !context.isLocal(globals))
-    return runOnce(shell, operation, shape, input, invocation)
+  }
   if (wait.shows) await checkOutput(context, operation, globals)
   else checkFields(shape.output, fieldsOf(globals))
   if (!(await agreeToAll(context, operation, input, globals))) return exits.ok

@@ -21,7 +21,7 @@ export async function replyOf(operation: Operation, answer: WireAnswer, names?: 
   if ('problem' in read) {
     // Other servers may have nothing to say of a deletion.
     const isSilent = operation.method === 'DELETE' && answer.body.length === 0 && answer.broken === undefined
-    if (isSilent) return { status, body: {}, headers, credits: 0 }
+    if (isSilent) return { status: operation.ok, body: {}, headers, credits: 0 }
     return unusable(operation, read.problem, headers)
   }
   const body = names ? renameIn(read.value, names) : read.value

@@ -5,7 +5,7 @@ import type { Row } from './row.js'
 
 /** Rows that were read, and what stopped the reading after them, if something did. */
 export interface Taken {
-  readonly rows: readonly Row[]
+  readonly rows: Row[]
   readonly failure?: unknown
 }
 

@@ -12,7 +12,7 @@ const rowLimit = 1_048_576
 export async function* parseRows(
   texts: AsyncIterable<Buffer>,
   options: Omit<ParseOptions, 'limit'> & { readonly limit?: number | undefined },
-): AsyncGenerator<readonly Row[]> {
+): AsyncGenerator<Row[]> {
   const { delimiter, firstLine, limit = rowLimit } = options
   const plain = new PlainRows(delimiter, firstLine, limit)
   let any: AnyRows | undefined
@@ -34,7 +34,7 @@ export async function* parseRows(
   yield* told(await any.end())
 }
 
-function* told({ rows, failure }: Taken): Generator<readonly Row[]> {
+function* told({ rows, failure }: Taken): Generator<Row[]> {
   yield rows
   if (failure) throw failure
 }

@@ -13,7 +13,8 @@ export class PlainRows {
   readonly #delimiter: string
   readonly #limit: number
   #line: number
-  #rest: Buffer = Buffer.alloc(0)
+  #waiting: Buffer[] = []
+  #length = 0
   #stopped = false
 
   /** `limit` is the longest row in bytes. */
@@ -30,7 +31,7 @@ export class PlainRows {
 
   /** What was not split yet. */
   get rest(): Buffer {
-    return this.#rest
+    return this.#waiting.length === 1 ? (this.#waiting[0] as Buffer) : Buffer.concat(this.#waiting)
   }
 
   /** The line that `rest` begins on. */
@@ -40,16 +41,24 @@ export class PlainRows {
 
   /** The rows that end in a piece of text. */
   take(text: Buffer): Row[] {
-    return this.#take(text, false)
+    this.#waiting.push(text)
+    this.#length += text.length
+    return text.includes(lineFeed) || this.#isOdd(text) ? this.#readRows(false) : []
   }
 
   /** The row that the text ends with, where it has no line feed. */
   end(): Row[] {
-    return this.#take(Buffer.alloc(0), true)
+    return this.#readRows(true)
   }
 
-  #take(text: Buffer, isLast: boolean): Row[] {
-    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, text]) : text
+  /** Whether a row that has no line feed yet is long, or ended in another way. */
+  #isOdd(text: Buffer): boolean {
+    const ended = text.indexOf(carriageReturn)
+    return this.#length > this.#limit || (ended >= 0 && ended < text.length - 1)
+  }
+
+  #readRows(isLast: boolean): Row[] {
+    const bytes = this.rest
     const rows: Row[] = []
     let from = 0
     while (from < bytes.length && !this.#stopped) {
@@ -57,7 +66,10 @@ export class PlainRows {
       if (to === undefined) break
       from = to
     }
-    this.#rest = bytes.subarray(from)
+    const rest = bytes.subarray(from)
+    this.#waiting = [rest]
+    this.#length = rest.length
+    this.#stopped ||= this.#isOdd(rest)
     return rows
   }
 
@@ -66,7 +78,7 @@ export class PlainRows {
     let lines = 0
     for (let at = from; ; ) {
       const end = bytes.indexOf(lineFeed, at)
-      if (end < 0 && !isLast) return this.#pause(bytes, from)
+      if (end < 0 && !isLast) return undefined
       const to = end < 0 ? bytes.length : end
       lines += 1
       if (to - from > this.#limit || lines > mostLines) return this.#stop()
@@ -82,12 +94,6 @@ export class PlainRows {
       this.#line += lines
       return end < 0 ? to : end + 1
     }
-  }
-
-  /** Waits for more of a row, unless it is long already or has ended in another way. */
-  #pause(bytes: Buffer, from: number): undefined {
-    const ended = bytes.indexOf(carriageReturn, from)
-    this.#stopped = bytes.length - from > this.#limit || (ended >= 0 && ended < bytes.length - 1)
   }
 
   #stop(): undefined {

@@ -64,9 +64,7 @@ export async function answer(
     if (isLimited(operation)) headers = await countRequest(ports.store, operation, principal, given.live, now)
     const input = await check(ports, operation, given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
-    const key = operation.idempotent
-      ? (options.row ?? idempotencyKey(options.idempotencyKey))
-      : undefined
+    const key = operation.idempotent ? (options.row ?? idempotencyKey(options.idempotencyKey)) : undefined
     return key === undefined
       ? await work(ports, request, headers)
       : await once(ports, request, given, key, headers)

@@ -7,8 +7,8 @@ import type { Used } from './price.js'
 import { fail, keepStep, LeaseLost, type Step, type WorkerPorts } from './progress.js'
 import { waterfall } from './waterfall.js'
 
-/** A job that ended its process so many times without getting on is not taken up again. */
-const mostAttempts = 5
+/** A job that so many processes ended with before it got on is not taken up again; it may not have been its fault. */
+const mostAttempts = 10
 
 /**
  * Takes a claimed job to its end, step by step; each step is kept in one transaction. Answers the job at its end, or as

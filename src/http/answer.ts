@@ -1,4 +1,6 @@
+import { ConnectionLost } from '../api/caller.js'
 import { ApiError, errorBody } from '../api/errors.js'
+import { toJson } from '../api/exact-json.js'
 import type { Operation } from '../api/table.js'
 
 /** Headers of every answer: it is JSON, and nothing may keep, guess about or frame it. */
@@ -9,13 +11,14 @@ export const safeHeaders = {
   'content-security-policy': "frame-ancestors 'none'",
 } as const
 
-/** An answer with a JSON body; the safe headers win over `headers`. */
+/** An answer with a JSON body, written as `text` where that is given; the safe headers win over `headers`. */
 export function answer(
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
+  text: string = toJson(body),
 ): Response {
-  return new Response(JSON.stringify(body ?? null), { status, headers: withSafe(headers) })
+  return new Response(text, { status, headers: withSafe(headers) })
 }
 
 /** An error as the answer of an operation, or of the server itself when there is none. */
@@ -23,8 +26,10 @@ export function refuse(error: ApiError, operation?: Operation): Response {
   return answer(error.status, errorBody(error, operation), error.headers)
 }
 
-/** The error behind whatever was thrown: only an `ApiError` tells the outside anything. */
+/** The error behind whatever was thrown: only an `ApiError`, and a server that did not answer, tell the outside anything. */
 export function asApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ConnectionLost)
+    return new ApiError('bad_gateway', { reason: `nothing: ${thrown.message}` })
   return thrown instanceof ApiError ? thrown : new ApiError('internal')
 }
 

@@ -1,4 +1,4 @@
-import type { Caller, CallOptions, Input, Reply } from '../api/caller.js'
+import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/caller.js'
 import { ApiError } from '../api/errors.js'
 import { type Operation, operations } from '../api/table.js'
 import { answer, asApiError, refuse } from './answer.js'
@@ -50,13 +50,15 @@ function operationAnswer(operation: Operation, { caller, report }: HandlerOption
     try {
       return answerOf(await caller.call(operation.id, inputOf(request, params), callOptions(request)))
     } catch (thrown) {
-      if (!(thrown instanceof ApiError)) report?.(thrown)
+      if (!isTold(thrown)) report?.(thrown)
       return refuse(asApiError(thrown), operation)
     }
   }
 }
 
-const answerOf = (reply: Reply): Response => answer(reply.status, reply.body, reply.headers)
+const isTold = (thrown: unknown): boolean => thrown instanceof ApiError || thrown instanceof ConnectionLost
+
+const answerOf = ({ status, body, headers, text }: Reply): Response => answer(status, body, headers, text)
 
 /** The signal is made only for a caller that looks at it. */
 function callOptions(request: Request): CallOptions {

@@ -29,6 +29,16 @@ const example: Details = {
   top_up_url: 'http://127.0.0.1:4010/top-up',
 }
 
+/** What they say where that example would not fit. */
+const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
+  bad_request: 'search_url must be a valid company search URL',
+  bad_gateway: 'without JSON',
+  storage_failed: 'the disk is full',
+}
+
+const errorOf = (code: ErrorCode): ApiError =>
+  new ApiError(code, { ...example, reason: reasons[code] ?? String(example.reason) })
+
 /** Schemas of error bodies. */
 export const errorSchemas: Readonly<Record<string, Schema>> = {
   Error: {
@@ -106,7 +116,7 @@ const nameOf = (status: number, shape: Operation['errors']): string =>
 function errorResponse(status: number, shape: Operation['errors']): Schema {
   const coded = shape === 'coded' && hasOwnShape(status)
   const schema = status === 402 ? 'InsufficientCredits' : coded ? 'CodedError' : 'Error'
-  const found = codesOf(status).map((code) => new ApiError(code, example))
+  const found = codesOf(status).map(errorOf)
   return {
     description: [...new Set(found.map(({ code }) => errors[code].hint))].join(' '),
     ...(status === 429 ? { headers: headersNamed(...rateHeaders, 'Retry-After') } : {}),

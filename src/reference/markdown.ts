@@ -2,15 +2,17 @@ import { errors } from '../api/errors.js'
 import { isPriced } from '../api/operation.js'
 import { type Plan, plans } from '../api/plans.js'
 import { operations } from '../api/table.js'
+import { eventFieldTable, eventSourceTable, eventTable } from './event-tables.js'
+import { table } from './markdown-table.js'
 import { priceWords, quotaWords, rateWords } from './words.js'
-
-type Row = readonly (string | number)[]
 
 const tables: Readonly<Record<string, () => string>> = {
   operations: operationTable,
   prices: priceTable,
   limits: () => `${planTable()}\n\n${endpointTable()}`,
   errors: errorTable,
+  events: () => `${eventTable()}\n\n${eventSourceTable()}`,
+  'event-fields': eventFieldTable,
 }
 
 /** Names of what can be generated into a document. */
@@ -115,8 +117,3 @@ function errorTable(): string {
 
 const capital = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
 const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',')
-
-function table(heads: readonly string[], rows: readonly Row[]): string {
-  const line = (cells: Row) => `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |`
-  return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n')
-}

@@ -88,6 +88,7 @@ function extendsIt({ properties, required }: Schema, record: Schema): boolean {
     names.filter((name) => ((fields ?? []) as string[]).includes(name)).join()
   return (
     names.length < Object.keys(properties).length &&
+    names.every((name) => name in properties) &&
     needed(required) === needed(record.required) &&
     names.every(
       (name) => JSON.stringify(properties[name]) === JSON.stringify((record.properties as Schema)[name]),

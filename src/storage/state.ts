@@ -1,5 +1,6 @@
 import type { Driver } from './driver.js'
 import { type Migration, migrate } from './migrate.js'
+import { runTables } from './run-schema.js'
 import { openSqlite } from './sqlite.js'
 
 const receivedEvents = `
@@ -49,7 +50,11 @@ CREATE INDEX forwards_turn ON forwards (target, lane, seq) WHERE state = 'waitin
 `
 
 /** The schema of `state.db`, what this machine remembers; a new step goes to the end. */
-export const stateMigrations: readonly Migration[] = [{ sqlite: receivedEvents }, { sqlite: forwardedEvents }]
+export const stateMigrations: readonly Migration[] = [
+  { sqlite: receivedEvents },
+  { sqlite: forwardedEvents },
+  { sqlite: runTables },
+]
 
 /** Opens `state.db`, bringing its schema up to date. */
 export async function openState(path: string): Promise<Driver> {

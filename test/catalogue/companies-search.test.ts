@@ -27,7 +27,7 @@ describe('a search of companies', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: 15 },
+      { numRuns: 8 },
     )
   })
 

@@ -1,11 +1,10 @@
-import { companySizes, companyTypes, functions, seniorities, years } from '../../src/api/ids.js'
+import { companyTypes, functions, seniorities, years } from '../../src/api/ids.js'
 import type { Given } from '../../src/catalogue/kind.js'
 import type { CompanyFilters, PeopleFilters } from '../../src/engine/ports.js'
 import { stillClock } from './open.js'
 
 // The filters once more, in the plainest way: one record after the other, and texts compared word by word.
 
-/** A company as given, and how it is found. */
 const words = (text: unknown): string =>
   ` ${String(text ?? '')
     .toLowerCase()
@@ -169,6 +168,3 @@ export const largestFirst = (companies: readonly Given[]): Given[] =>
     .map((company, at) => ({ company, at, size: Number(company.headcount ?? -1) }))
     .sort((one, other) => other.size - one.size || one.at - other.at)
     .map(({ company }) => company)
-
-/** Sizes are compared by name here and by rank there. */
-export const sizes: readonly string[] = companySizes

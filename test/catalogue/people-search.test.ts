@@ -53,7 +53,7 @@ describe('a search of people', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: 8 },
+      { numRuns: 5 },
     )
   })
 

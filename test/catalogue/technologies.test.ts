@@ -53,3 +53,16 @@ describe('technologies', () => {
     expect(await catalogue.technologies('c++', 1)).toEqual([{ slug: 'c++', name: 'C++', category: null }])
   })
 })
+
+it('lets thousands of companies with named technologies be loaded at once', async () => {
+  const catalogue = await openWith(
+    Array.from({ length: 4_500 }, (_, number) => ({
+      domain: `c${number}.example`,
+      name: `Company ${number}`,
+      technology_details: [{ slug: 'react', name: 'React', category: 'Frontend' }],
+      headcount_history: [{ date: '2026-03-01', headcount: number }],
+    })),
+  )
+  expect(await catalogue.stats()).toMatchObject({ companies: 4_500, technologies: 1 })
+  await catalogue.close()
+})

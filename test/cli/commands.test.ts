@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { operations } from '../../src/api/table.js'
+import { type OperationId, operation, operations } from '../../src/api/table.js'
 import { areas } from '../../src/cli/areas.js'
 import type { MappedCommand } from '../../src/cli/command-map.js'
 import { examples } from '../../src/cli/examples.js'
@@ -53,6 +55,11 @@ describe('the command map', () => {
   })
 })
 
+/** Every example with the operation it is for. */
+const lines = (Object.entries(examples) as [OperationId, readonly string[]][]).flatMap(([id, all]) =>
+  all.map((line) => [id, line] as const),
+)
+
 describe('derived commands', () => {
   it('have an area with a summary', () => {
     const used = new Set(operations().map(({ command: words }) => words.split(' ')[0]))
@@ -66,7 +73,7 @@ describe('derived commands', () => {
     }
   })
 
-  it.each(Object.entries(examples).flatMap(([id, lines]) => lines.map((line) => [id, line] as const)))(
+  it.each(lines.filter(([, line]) => !/ --(wait|csv)\b/.test(line)))(
     '%s: its example means this operation: %s',
     async (id, line) => {
       const caller = answering({ body: { id: 'x', email: 'x@example.com', credits: { enrichment: 1_000 } } })
@@ -74,6 +81,36 @@ describe('derived commands', () => {
       const argv = wordsOf(line).map((word) => (word.endsWith('.json') ? '-' : word))
       const ended = await command(argv, { env: keyed(home), caller, stdin: input, cwd: home })
       expect([ended.code, ended.stderr, caller.asked.map((asked) => asked.id)]).toEqual([0, '', [id]])
+    },
+  )
+
+  it.each(lines.filter(([, line]) => / --wait\b/.test(line)))(
+    '%s: its example that waits means this operation: %s',
+    async (id, line) => {
+      const { path } = operation(id)
+      await writeFile(join(home, 'companies.csv'), 'name\nAcme\n')
+      const argv = [
+        ...wordsOf(line).map((word) => (word.endsWith('.json') ? '-' : word)),
+        '--dry-run',
+        '-o',
+        '-',
+      ]
+      const ended = await command(argv, { env: keyed(home), stdin: '{"contacts":[]}', cwd: home })
+      expect([ended.code, JSON.parse(ended.stdout).path]).toEqual([0, path])
+    },
+  )
+
+  it.each(lines.filter(([, line]) => / --csv\b/.test(line) && !/ --wait\b/.test(line)))(
+    '%s: its example for a file asks for each row: %s',
+    async (id, line) => {
+      await writeFile(join(home, 'people.csv'), 'first name,last name,domain\nAda,Byron,example.com\n')
+      const caller = answering({ body: { email: 'ada@example.com' } })
+      const ended = await command(wordsOf(line), { env: keyed(home), caller, cwd: home })
+      const { through } = operation(id).batch ?? {}
+      const row = operations().find(
+        ({ command: words, flag }) => words === operation(id).command && flag === through,
+      )
+      expect([ended.code, caller.asked.map((asked) => asked.id)]).toEqual([0, [row?.id]])
     },
   )
 })

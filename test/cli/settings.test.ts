@@ -81,11 +81,70 @@ describe('the target', () => {
     expect(chosen({ profile: 'slow' }, { PROSPECT_PROFILE: 'team' })).toEqual(slow)
   })
 
-  it('cannot be a remote server yet', () => {
-    expect(() => chosen({})).toThrow('local engine only')
-    expect(() => chosen({ profile: 'slow', baseUrl: 'https://b.example/api/v2' })).toThrow(
-      'local engine only',
-    )
+  it('is the server of the option, else of the environment, else of the profile', () => {
+    const env = { PROSPECT_BASE_URL: 'https://b.example/api/v2/' }
+    const urls = [chosen({ baseUrl: 'https://c.example/x/api/v2' }, env), chosen({}, env), chosen({})]
+    expect(urls).toMatchObject([
+      { kind: 'remote', baseUrl: 'https://c.example/x/api/v2', origin: 'https://c.example' },
+      { kind: 'remote', baseUrl: 'https://b.example/api/v2', origin: 'https://b.example' },
+      { kind: 'remote', baseUrl: 'https://a.example/api/v2', origin: 'https://a.example', direct: false },
+    ])
+  })
+
+  it('takes its words, plan and keys from the profile, and the words from options first', () => {
+    const own = { network_name: 'linkedin', plan: 'growth', idempotency: 'X-Key' }
+    const far: Settings = { profiles: { far: { base_url: 'https://a.example/api/v2', ...own } } }
+    expect(targetOf({ profile: 'far', direct: true }, {}, far)).toMatchObject({
+      ...{ plan: 'growth', idempotency: 'X-Key', direct: true },
+      names: { network: 'linkedin', premium: 'premium' },
+    })
+    const options = { profile: 'far', networkName: 'net', premiumName: 'sales_navigator' }
+    expect(targetOf(options, {}, far)).toMatchObject({
+      names: { network: 'net', premium: 'sales_navigator' },
+    })
+  })
+
+  it('is no server where the profile says local, unless one is named', () => {
+    const here: Settings = {
+      profiles: { default: { target: 'local', base_url: 'https://a.example/api/v2' } },
+    }
+    expect(targetOf({}, {}, here).kind).toBe('local')
+    expect(targetOf({ baseUrl: 'https://a.example/api/v2' }, {}, here).kind).toBe('remote')
+  })
+
+  it.each([
+    ['https://a.example', 'https://a.example/api/v2'],
+    ['https://a.example/', 'https://a.example/api/v2'],
+    ['https://a.example/api', 'https://a.example/api/v2'],
+    ['https://a.example/api/v1', 'https://a.example/api/v2'],
+    ['https://a.example/api/v2/credits', 'https://a.example/api/v2'],
+    ['https://a.example/team/api/v2?x=1', 'https://a.example/team/api/v2'],
+    ['https://a.example/team', 'https://a.example/team/api/v2'],
+  ])('is refused with the corrected address: %s', (baseUrl, meant) => {
+    expect(() => chosen({ baseUrl })).toThrow(expect.objectContaining({ exit: 2, hint: `Write ${meant}` }))
+  })
+
+  it('is never reached over http, but on this machine or with --insecure-http', () => {
+    const http =
+      (host: string, options = {}) =>
+      () =>
+        chosen({ baseUrl: `http://${host}/api/v2`, ...options })
+    for (const host of ['a.example', '10.0.0.1', '127.0.0.1.example', 'localhost.example'])
+      expect(http(host), host).toThrow(expect.objectContaining({ exit: 2 }))
+    for (const host of ['localhost:4010', '127.0.0.1', '[::1]:1', '2130706433'])
+      expect(http(host), host).not.toThrow()
+    expect(http('a.example', { insecureHttp: true })).not.toThrow()
+  })
+
+  it.each([
+    '',
+    'a.example/api/v2',
+    'ftp://a.example/api/v2',
+    'https://u:p@a.example/api/v2',
+    'file:///api/v2',
+  ])('is refused when it is no address of a server: %j', (baseUrl) => {
+    expect(() => chosen({ baseUrl })).toThrow(expect.objectContaining({ exit: 2 }))
+    expect(() => chosen({ baseUrl })).not.toThrow(/:p@/)
   })
 })
 

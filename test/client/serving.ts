@@ -1,7 +1,7 @@
+import { createRemote, type Remote, type RemoteOptions } from '../../src/client/remote.js'
 import type { Ids } from '../../src/engine/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
-import { createRemote, type Remote, type RemoteOptions } from '../../src/client/remote.js'
 import { type Bench, openBench, randomIds } from '../helpers/engine.js'
 
 /** Waits for nothing, and remembers for how long it was asked to. */

@@ -1,28 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Key, Member, Persona, Store, Workspace } from '../../src/engine/ports.js'
-
-const workspace: Workspace = {
-  id: 'w1',
-  name: 'First',
-  plan: 'growth',
-  dailyProfiles: null,
-  dailyCompanies: 5,
-  monthlyCompanies: null,
-  createdAt: 1_700_000_000_000,
-  nextAllocationAt: 1_800_000_000_000,
-  networkSession: true,
-  premiumSession: false,
-}
-
-const member: Member = {
-  id: 'm1',
-  workspaceId: 'w1',
-  email: 'ada@localhost',
-  name: null,
-  weeklyLimit: 9,
-  consentPersonalEmail: true,
-  createdAt: 1,
-}
+import type { Key, Persona, Store } from '../../src/engine/ports.js'
+import { member, workspace } from './rows.js'
+import { describeDeliveries } from './store-deliveries.js'
+import { describeWork } from './store-work.js'
 
 const key: Key = {
   id: 'k1',
@@ -51,6 +31,8 @@ const persona: Persona = {
 
 /** What every store must do, whatever database is behind it. */
 export function describeStore(name: string, open: () => Promise<Store>): void {
+  describeWork(name, open)
+  describeDeliveries(name, open)
   describe(`store over ${name}`, () => {
     let store: Store
 

@@ -234,7 +234,7 @@ describe('a job', () => {
 
   it('is given up when it ended its process again and again', async () => {
     const all = await queued(10)
-    for (let attempt = 0; attempt < 5; attempt++) {
+    for (let attempt = 0; attempt < 10; attempt++) {
       await claimed(all, `lost ${attempt}`)
       all.bench.clock.advance(30_000)
     }

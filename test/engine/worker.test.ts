@@ -317,7 +317,7 @@ describe('P18: receivers that hang', () => {
     const [end, ended] = gate()
     const { sender, worker } = started(bench)
     sender.answer = async ({ url }) => {
-      if (url.includes('hangs')) await new Promise((resolve) => end.signal.addEventListener('abort', resolve))
+      if (url.includes('hangs')) await ended
       return undefined
     }
     await until(() => sender.attempts.some(({ url }) => url.includes('well')))

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { errors } from '../../src/api/errors.js'
+import { eventNames } from '../../src/api/events.js'
 import { operations } from '../../src/api/table.js'
 import { refresh, render, renderable } from '../../src/reference/markdown.js'
 
@@ -50,6 +51,29 @@ describe('render', () => {
     }
   })
 
+  it('prints every event with what it carries, and where it comes from', () => {
+    const events = render('events')
+    for (const name of eventNames()) expect(events).toContain(`| \`${name}\` |`)
+    expect(events).toContain(
+      '| `stack_import.record` | A record was found; only with streaming: true | `ordinal`, `account`, `technologies_found` |',
+    )
+    expect(events).toContain('| `contact_enrichment.completed` | The work is done | the contact |')
+    expect(events).toContain('| `list_import.*` | `POST /lists` |')
+    for (const { method, path, starts } of operations())
+      expect(events.includes(`\`${method} ${path}\``)).toBe(starts !== undefined)
+  })
+
+  it('prints every field of the bodies once, with its type', () => {
+    const fields = render('event-fields')
+    expect(fields).toContain('| the body | `id` | uuid |')
+    expect(fields).toContain('| `lead`, in `leads` | `phones` | array |')
+    expect(fields).toContain('| the body | `company` | object or null |')
+    expect(fields).toContain('| the contact | `status` | `pending`, `finished` |')
+    expect(fields).not.toContain('undefined')
+    const rows = fields.split('\n').map((row) => row.split(' | ').slice(0, 2).join())
+    expect(new Set(rows).size).toBe(rows.length)
+  })
+
   it('prints tables whose rows all have the same number of cells', () => {
     for (const name of renderable)
       for (const table of render(name).split('\n\n'))
@@ -57,7 +81,7 @@ describe('render', () => {
   })
 
   it('names what there is when asked for something else', () => {
-    expect(() => render('toString')).toThrow('operations, prices, limits, errors')
+    expect(() => render('toString')).toThrow('operations, prices, limits, errors, events, event-fields')
   })
 })
 

@@ -23,7 +23,8 @@ interface Place {
 export async function runScenario(scenario: Scenario, folder: string): Promise<string[]> {
   const place: Place = { folder, remembered: new Map() }
   for (const step of scenario.steps) {
-    for (const file of step.files) writeFileSync(join(folder, file.name), file.content)
+    // A database that others could read is refused before it is opened.
+    for (const file of step.files) writeFileSync(join(folder, file.name), file.content, { mode: 0o600 })
     if (!step.command) continue
     const outcome = await runCommand(step.command, step.signal, place)
     const problems = step.expected.flatMap((line) => problemOf(line, outcome, place) ?? [])

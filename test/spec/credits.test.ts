@@ -88,22 +88,27 @@ describe('what the service does: rules', () => {
     })
   })
 
-  it.each(priced)(
-    '3: %s checks the balance before any work; rejected, it spends, enqueues and imports nothing',
-    async (_, id) => {
+  const refusals = priced.flatMap(([endpoint, id]) =>
+    [402, 403].map((status) => [endpoint, status, id] as const),
+  )
+  it.each(refusals)(
+    '3: %s checks before any work; rejected with %i, it spends, enqueues and imports nothing',
+    async (_, status, id) => {
       const service = await openService()
-      await service.admin.setCredits(0)
+      if (status === 402) await service.admin.setCredits(0)
+      else await service.admin.changeMember('me@localhost', { weeklyLimit: 0 })
       const { store, workspaceId, source } = service
       const state = () =>
         store.read(async (reads) => ({
           position: await reads.position(workspaceId),
           jobs: await reads.countJobs(workspaceId, {}),
+          deliveries: await reads.countDeliveries(workspaceId),
           reply: await reads.reply(workspaceId, 'key'),
         }))
       const before = await state()
-      expect((await service.ask(id, undefined, { idempotencyKey: 'key' })).status).toBe(402)
-      expect(await state()).toEqual(before)
+      expect((await service.ask(id, undefined, { idempotencyKey: 'key' })).status).toBe(status)
       expect(await service.work()).toEqual([])
+      expect(await state()).toEqual(before)
       // What an import per record costs is only known once the matches are counted; that alone is asked for.
       expect(source.asked).toBe(id.startsWith('intents.') ? 1 : 0)
     },

@@ -26,7 +26,8 @@ describe('plan rate limits', () => {
     ['an unlisted plan (the Free limit)', 1],
   ])('%s: %i requests per minute', async (plan, requests) => {
     await service.admin.setPlan(plan.replace(/ \(.*/, ''))
-    for (let count = 0; count < requests; count++) expect(await list()).toBe(200)
+    const statuses = await Promise.all(Array.from({ length: requests }, () => list()))
+    expect(new Set(statuses)).toEqual(new Set([200]))
     const { status, headers } = await service.ask('lists.list')
     expect([status, headers.get('ratelimit-limit'), headers.get('retry-after')]).toEqual([
       429,

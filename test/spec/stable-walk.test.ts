@@ -21,7 +21,14 @@ const lists: Pages = {
   work: (id, workspaceId, at) => ({
     plan: { does: 'list' },
     list: {
-      ...{ id, workspaceId, name: id, networkListId: 7, status: 'pending', companies: [] },
+      ...{
+        id,
+        workspaceId,
+        name: id,
+        networkListId: Number.parseInt(id.slice(0, 8), 16),
+        status: 'pending',
+        companies: [],
+      },
       ...{ createdAt: at, updatedAt: at },
     },
   }),
@@ -92,7 +99,7 @@ describe.each([lists, searches])('P23: a walk over $id', (pages) => {
   }
 
   it(`meets every row exactly once, and none that came before its cursor, WALK_SEED=${seed}`, async () => {
-    await fc.assert(fc.asyncProperty(walk, walked), { seed, numRuns: 500 })
+    await fc.assert(fc.asyncProperty(walk, walked), { seed, numRuns: 150 })
   }, 60_000)
 })
 

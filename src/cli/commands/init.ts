@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Admin } from '../../engine/admin.js'
 import { askText } from '../ask.js'
@@ -6,18 +7,19 @@ import { localOrigin, storeKey } from '../credentials.js'
 import type { Invocation, Shell } from '../shell.js'
 import { addSample } from './data/sample.js'
 import { guide } from './guide.js'
+import { initRemote, wantedServer } from './init-remote.js'
 import { currentProfile } from './profile-settings.js'
 
-/** `prospect init`: the local workspace, made with the names you like. */
+/** `prospect init`: the local workspace, made with the names you like, or a server to use from now on. */
 export function initCommand(shell: Shell): Command {
   const command = shell
-    .command('init', 'Create a local workspace with a member, a key and credits, unless there is one')
+    .command('init', 'Create a local workspace with a member, a key and credits, or choose a server')
     .option('--workspace <name>', 'name of the workspace (default: Local)', workspaceName)
     .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', address)
     .option('--sample', 'load sample companies and people too')
   guide(
     command,
-    ['init', 'init --yes --sample', 'init --workspace Acme --email ann@example.com'],
+    ['init', 'init --yes --sample', 'init --base-url https://api.example.com/api/v2'],
     'The key is stored on this machine, readable by you only, and every local command uses it.\n' +
       'Next: prospect accounts enrich --csv companies.csv -o enriched.csv',
   )
@@ -42,6 +44,10 @@ interface Choices {
 
 async function init(shell: Shell, { options, globals }: Invocation): Promise<number> {
   const { context } = shell
+  const baseUrl = globals.local
+    ? undefined
+    : (globals.baseUrl ?? (await askedServer(context, options, globals)))
+  if (baseUrl !== undefined) return initRemote(shell, baseUrl, globals)
   const admin = await context.admin({ ...globals, create: false })
   const made = await admin.init(await choices(context, admin, options, globals))
   const { workspace, member, key, credits, created } = made
@@ -56,6 +62,18 @@ async function init(shell: Shell, { options, globals }: Invocation): Promise<num
     globals,
   )
   return 0
+}
+
+/** The server a person wants, asked where nothing is set up yet and the options do not say. */
+async function askedServer(
+  context: Context,
+  { workspace, email, sample }: Invocation['options'],
+  globals: GlobalOptions,
+): Promise<string | undefined> {
+  const isSaid = [workspace, email, sample, globals.yes, globals.local].some((value) => value !== undefined)
+  const isSetUp =
+    existsSync(context.home.engine) || currentProfile(context, globals).profile.base_url !== undefined
+  return isSaid || isSetUp ? undefined : wantedServer(context, globals)
 }
 
 /** What the options say; a person at a terminal is asked for the rest, when there is something to make. */

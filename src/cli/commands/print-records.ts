@@ -1,3 +1,4 @@
+import { toJson } from '../../api/exact-json.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { delimited } from '../delimited.js'
 import { type Format, fieldsOf, fileOf, formatOf, print, render } from '../output.js'
@@ -66,7 +67,7 @@ async function writeArray(sink: Sink, records: Records, options: GlobalOptions):
   const fields = fieldsOf(options)
   let before = '['
   for await (const rows of chunks(records())) {
-    const items = rows.map((row) => JSON.stringify(fields ? picked(row, fields) : row, null, 2))
+    const items = rows.map((row) => toJson(fields ? picked(row, fields) : row, 2))
     await sink.write(neutral(`${before}\n${items.join(',\n')}`.replaceAll('\n', '\n  ')))
     before = ','
   }

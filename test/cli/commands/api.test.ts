@@ -83,12 +83,18 @@ describe('api', () => {
     [['POST', '/accounts/single_enrich'], 7],
     [['GET', '/credits_consumption'], 7],
     [['POST', '/leads/single_enrich', '-f', 'network_url=https://www.network.example/in/x'], 9],
-    [['GET', '/searches'], 10],
   ])('ends %j with exit code %i', async (words, code) => {
     const outcome = await api(...words)
     expect(outcome.code).toBe(code)
     expect(JSON.parse(outcome.stderr)).toMatchObject({ exit_code: code })
     expect(outcome.json).toHaveProperty('error')
+  })
+
+  it('ends with 10 when the engine cannot use its database', async () => {
+    writeFileSync(join(here.home, 'broken.db'), 'This is no database.'.repeat(100), { mode: 0o600 })
+    const env = { PROSPECT_DATABASE_URL: 'broken.db' }
+    const { code, stderr } = await here.run(['api', 'GET', '/credits'], { env })
+    expect([code, JSON.parse(stderr)]).toMatchObject([10, { code: 'storage_failed', exit_code: 10 }])
   })
 
   it('is refused with a wrong key', async () => {
@@ -102,7 +108,7 @@ describe('api', () => {
       await api('GET', '/searches', '--max-wait', '0'),
       await api('GET', '/searches', '--max-wait', '0'),
     ]
-    expect(twice.map(({ code }) => code)).toEqual([10, 8])
+    expect(twice.map(({ code }) => code)).toEqual([0, 8])
   })
 
   it.each([

@@ -11,7 +11,10 @@ afterEach(() => here.remove())
 
 describe('config', () => {
   it('lists every setting of the profile in use', async () => {
-    expect(await here.json('config', 'list')).toEqual({ profile: 'default', timeout: null, max_wait: null })
+    expect(await here.json('config', 'list')).toEqual({
+      ...{ profile: 'default', target: null, base_url: null, timeout: null, max_wait: null },
+      ...{ plan: null, idempotency: null, network_name: null, premium_name: null },
+    })
   })
 
   it('sets, prints and takes back', async () => {
@@ -109,9 +112,21 @@ describe('profiles', () => {
     expect((await here.run(['profiles', ...words])).code).toBe(2)
   })
 
-  it('refuse a server as long as only the local engine can be used', async () => {
-    const { code } = await here.run(['profiles', 'add', 'far', '--base-url', 'https://api.example/api/v2'])
-    expect(code).toBe(2)
+  it('of a server have its address and what it calls things', async () => {
+    const url = 'https://api.example/api/v2'
+    const words = ['--base-url', `${url}/`, '--plan', 'growth', '--network-name', 'linkedin']
+    const added = { name: 'far', target: 'remote', base_url: url, plan: 'growth', network_name: 'linkedin' }
+    expect(await here.json('profiles', 'add', 'far', ...words)).toMatchObject(added)
+    expect(await here.json('profiles', 'list')).toContainEqual(expect.objectContaining({ base_url: url }))
+  })
+
+  it.each([
+    ['--base-url', 'https://api.example'],
+    ['--base-url', 'http://api.example/api/v2'],
+    ['--idempotency', 'a b'],
+    ['--network-name', 'A'],
+  ])('refuse %s %s', async (...words) => {
+    expect((await here.run(['profiles', 'add', 'far', ...words])).code).toBe(2)
     expect(await names()).toEqual(['default', 'local'])
   })
 })

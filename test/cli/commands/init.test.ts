@@ -51,6 +51,7 @@ describe('init', () => {
 
   it('asks a person for the names, and only when there is something to make', async () => {
     const typed = [
+      ['Where do your searches', '\r'],
       ['Name of the workspace', 'Acme\r'],
       ['Your e-mail address', 'ann@example.com\r'],
     ] as const
@@ -60,7 +61,7 @@ describe('init', () => {
   })
 
   it('makes nothing when Ctrl-C answers', async () => {
-    const { code } = await here.run(['init'], { typed: [['Name of the workspace', '\x03']] })
+    const { code } = await here.run(['init'], { typed: [['Where do your searches', '\x03']] })
     expect(code).toBe(130)
     expect((await here.run(['init', '--json'])).json).toMatchObject({ workspace: 'Local' })
   })

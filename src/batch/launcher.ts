@@ -1,0 +1,133 @@
+import { ApiError } from '../api/errors.js'
+import { hashNumber, hashOf } from '../csv/identity-filter.js'
+import type { Batch } from './batch.js'
+import type { Calls } from './calls.js'
+import type { Ending } from './ending.js'
+import type { Group, Slot } from './group.js'
+import type { Planned } from './journal.js'
+import type { Keeper } from './keeper.js'
+
+/** Finds out what each row of a group needs, and sends those that need a call. */
+export class Launcher {
+  readonly #batch: Batch
+  readonly #ending: Ending
+  readonly #keeper: Keeper
+  readonly #calls: Calls
+  /** By identity, the rows of open groups that equal rows wait for. */
+  readonly #leaders = new Map<string, Slot>()
+
+  constructor(batch: Batch, ending: Ending, keeper: Keeper, calls: Calls) {
+    this.#batch = batch
+    this.#ending = ending
+    this.#keeper = keeper
+    this.#calls = calls
+  }
+
+  /** Resolves when the rows of a group are under way, or settled. */
+  async launch(group: Group): Promise<void> {
+    try {
+      await this.#send(await this.#unknown(group))
+    } catch (error) {
+      this.#ending.fail(error)
+    }
+    // After an early end the rest of the group stays without answers.
+    if (this.#ending.signal.aborted)
+      for (const slot of group.slots) if (!slot.underWay) slot.settle(undefined)
+  }
+
+  /** Ends the time in which equal rows wait for those of a group: from now on they find the kept answers. */
+  retire(group: Group): void {
+    for (const slot of group.slots)
+      if (slot.repeats && slot.identity !== undefined && this.#leaders.get(slot.identity) === slot)
+        this.#leaders.delete(slot.identity)
+  }
+
+  /** The rows that have no answer yet, one for each identity; all others are settled, or follow one of them. */
+  async #unknown(group: Group): Promise<Slot[]> {
+    const { journal } = this.#batch
+    const valid = group.slots.filter((slot) => this.#isValid(slot))
+    const [first] = group.slots
+    const from = first?.ordinal ?? 0
+    const resumed = await journal.resume(from, from + group.slots.length)
+    for (const slot of valid) {
+      const own = resumed.get(slot.ordinal)
+      if (own) slot.settle(own)
+    }
+    const leaders = valid.filter((slot) => !slot.isSettled && this.#leads(slot))
+    const recalled = await journal.recall(leaders)
+    return leaders.filter((slot, at) => {
+      const answer = recalled[at]
+      if (!answer) return true
+      slot.settle(answer)
+      // What another run answered, or nobody knows, is put on record for this row too.
+      if (answer.source !== 'duplicate') this.#keeper.add(slot, answer)
+      return false
+    })
+  }
+
+  /** Settles a row that makes no sense; one that does gets its input and identity. */
+  #isValid(slot: Slot): boolean {
+    const problem = this.#problem(slot)
+    if (problem === undefined) return true
+    const answer = { status: 'invalid', error: problem, body: undefined, credits: 0 } as const
+    slot.settle({ answer, source: null, credits: 0 })
+    return false
+  }
+
+  #problem(slot: Slot): string | undefined {
+    const { table, input, validate, identity, most, repeats } = this.#batch
+    const { cells, line } = slot.row
+    if (cells.length !== table.header.length)
+      return `Line ${line} has ${cells.length === 1 ? '1 cell' : `${cells.length} cells`}; the header has ${table.header.length}`
+    try {
+      slot.input = input(cells)
+      validate?.(slot.input)
+      slot.most = most(slot.input)
+      slot.identity = identity(slot.input)
+    } catch (error) {
+      if (error instanceof ApiError) return error.message
+      throw error
+    }
+    if (slot.identity === undefined) return undefined
+    const hash = hashOf(slot.identity)
+    slot.hash = hashNumber(hash)
+    slot.repeats = repeats?.has(hash) ?? true
+    return undefined
+  }
+
+  /** Whether a row is the first of its identity; another one follows it. */
+  #leads(slot: Slot): boolean {
+    if (slot.identity === undefined || !slot.repeats) return true
+    const leader = this.#leaders.get(slot.identity)
+    if (leader) slot.follow(leader)
+    else this.#leaders.set(slot.identity, slot)
+    return !leader
+  }
+
+  /** Sends rows as the budget permits, in their order. */
+  async #send(slots: readonly Slot[]): Promise<void> {
+    const { journal, perRecord } = this.#batch
+    let settled = false
+    for (let left = slots; left.length > 0 && !this.#ending.signal.aborted; ) {
+      const wanted = perRecord === undefined ? left : left.map((slot) => slot.wanted(perRecord))
+      const { planned, shortage } = await journal.plan(wanted)
+      if (!(await this.#start(left, planned))) return
+      left = left.slice(planned.length)
+      if (!shortage) continue
+      if (settled && planned.length === 0) return this.#ending.exhaust(shortage, left[0]?.ordinal ?? 0)
+      // What is under way may cost less than was set aside for it.
+      settled = this.#calls.isIdle
+      if (!settled) await this.#calls.progress()
+      await this.#keeper.kept()
+    }
+  }
+
+  async #start(slots: readonly Slot[], planned: readonly Planned[]): Promise<boolean> {
+    for (const [at, plan] of planned.entries()) {
+      await this.#calls.room()
+      if (this.#ending.signal.aborted) return false
+      this.#calls.start(slots[at] as Slot, plan)
+    }
+    return true
+  }
+}

@@ -1,0 +1,78 @@
+import type * as z from 'zod'
+import { type EventKind, type EventName, eventBody, eventNames, events } from '../api/events.js'
+import * as record from '../api/records.js'
+import { similarity, technologiesFound } from '../api/signals.js'
+import { operation } from '../api/table.js'
+import { type Row, table } from './markdown-table.js'
+import { jsonSchema, type Schema } from './schemas.js'
+import { eventWords } from './words.js'
+
+const common = ['event', 'id', 'created_at', 'custom']
+/** Fields of contacts are those of their result: too many for a cell. */
+const contact = Object.keys(record.contactResult().shape)
+
+/** Every event: when it is sent, and what its body carries beside the fields of all. */
+export const eventTable = (): string =>
+  table(
+    ['Event', 'When', 'Carries'],
+    eventNames().map((name) => [`\`${name}\``, eventWords(name), carriedBy(name)]),
+  )
+
+function carriedBy(name: EventName): string {
+  const fields = Object.keys(eventBody(name).shape).filter((field) => !common.includes(field))
+  if (fields.includes('enrichment_id')) return 'the contact'
+  return fields.map((field) => `\`${field}\``).join(', ')
+}
+
+/** Which endpoints send which kind of event. */
+export const eventSourceTable = (): string =>
+  table(
+    ['Events', 'Of'],
+    (Object.keys(events) as EventKind[]).map((kind) => [
+      `\`${kind}.*\``,
+      events[kind].from.map((id) => `\`${operation(id).method} ${operation(id).path}\``).join(', '),
+    ]),
+  )
+
+/** Every field of the bodies with its type and meaning, each record once. */
+export function eventFieldTable(): string {
+  const bodies = eventNames().map((name) => jsonSchema(eventBody(name)))
+  const own = new Map<string, Schema>()
+  for (const { properties } of bodies)
+    for (const [name, field] of Object.entries(properties as Record<string, Schema>))
+      if (common.includes(name) || !contact.includes(name)) own.set(name, field)
+  const records: readonly (readonly [where: string, schema: z.ZodType])[] = [
+    ['`lead`, in `leads`', record.leadRecord()],
+    ['`account`, `company`, in `accounts`', record.accountRecord()],
+    ['in `jobs`', record.jobRecord()],
+    ['in `technologies_found`', technologiesFound()],
+    ['`similarity`', similarity()],
+    ['`list`', record.listRecord()],
+    ['the contact', record.contactResult()],
+  ]
+  const rows = records.flatMap(([where, schema]) => fieldsOf(where, fieldsIn(jsonSchema(schema))))
+  return table(['Where', 'Field', 'Type', 'Meaning'], [...fieldsOf('the body', own), ...rows])
+}
+
+function fieldsIn({ properties, items }: Schema): Map<string, Schema> {
+  const fields = properties ?? (items as Schema).properties
+  return new Map(Object.entries(fields as Record<string, Schema>))
+}
+
+const fieldsOf = (where: string, fields: ReadonlyMap<string, Schema>): Row[] =>
+  [...fields]
+    .filter(([name]) => name !== 'event')
+    .map(([name, field]) => [where, `\`${name}\``, typeWords(field), String(field.description ?? '')])
+
+function typeWords({ type, enum: words, format, anyOf }: Schema): string {
+  if (Array.isArray(anyOf)) return anyOf.map(typeWords).join(' or ')
+  if (type === 'null') return 'null'
+  const types = [type].flat().filter((one) => one !== 'null')
+  const what = Array.isArray(words)
+    ? words
+        .filter((word) => word !== null)
+        .map((word) => `\`${word}\``)
+        .join(', ')
+    : types.map((one) => String(format ?? one)).join(' or ')
+  return [type].flat().includes('null') ? `${what} or null` : what
+}

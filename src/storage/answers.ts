@@ -1,0 +1,177 @@
+import { parseExact, toJson } from '../api/exact-json.js'
+import type { Answer, Source, Status } from '../batch/answer.js'
+import type { Answered } from '../batch/journal.js'
+import type { Connection } from './driver.js'
+
+/** Rows that a run can have; its number stands in the digits above. */
+const rowsPerRun = 2 ** 32
+
+/** Where the answer to a row of a run is kept. */
+export const placeOf = (run: number, ordinal: number): number => run * rowsPerRun + ordinal
+
+/** Number of the run that an answer belongs to. */
+const runAt = (place: number): number => Math.floor(place / rowsPerRun)
+
+/** A kept answer. */
+export interface KeptAnswer {
+  readonly ordinal: number
+  readonly answer: Answer
+  readonly source: Source
+}
+
+interface AnswerRow {
+  readonly place: number
+  readonly status: Status
+  readonly error: string | null
+  readonly body: string | null
+  readonly credits: number
+  readonly source: Source
+  readonly answered_at: number
+}
+
+const columns = `a.place, a.status, a.error, coalesce(a.body, o.body) AS body, a.credits, a.source, a.answered_at
+FROM answers a LEFT JOIN answers o ON o.place = a.origin`
+const rangeSql = `SELECT ${columns} WHERE a.place >= ? AND a.place < ? ORDER BY a.place`
+const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
+WHERE p.hash = ? AND a.identity = ? AND a.place >= ? AND a.place < ? ORDER BY a.place LIMIT 1`
+const storeSql = `SELECT ${columns} JOIN places p ON p.place = a.place
+WHERE p.hash = ? AND a.identity = ? AND a.answered_at >= ? ORDER BY a.answered_at DESC`
+const insertSql = `
+INSERT INTO answers (place, hash, identity, status, error, body, credits, source, origin, answered_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (place) DO UPDATE SET hash = excluded.hash, identity = excluded.identity, status = excluded.status,
+  error = excluded.error, body = excluded.body, credits = excluded.credits, source = excluded.source,
+  origin = excluded.origin, answered_at = excluded.answered_at`
+const nextHashesSql = `
+SELECT place, hash FROM answers WHERE place > ? AND place < ? AND hash IS NOT NULL ORDER BY place LIMIT ?`
+const indexSql = 'INSERT INTO places (hash, place) VALUES (?, ?) ON CONFLICT DO NOTHING'
+
+const answerOf = ({ status, error, body, credits }: AnswerRow): Answer => ({
+  status,
+  error,
+  body: body === null ? undefined : parseExact(body),
+  credits,
+})
+
+/** The answers of a run to the rows of a range, in their order. */
+export async function answersOf(
+  connection: Connection,
+  run: number,
+  from: number,
+  to: number,
+): Promise<KeptAnswer[]> {
+  const rows = await connection.all<AnswerRow>(rangeSql, placeOf(run, from), placeOf(run, to))
+  return rows.map((row) => ({
+    ordinal: row.place - placeOf(run, 0),
+    answer: answerOf(row),
+    source: row.source,
+  }))
+}
+
+/** The ordinal behind the last row of a run that has an answer. */
+export async function answeredUpTo(connection: Connection, run: number): Promise<number> {
+  const last = await connection.get<{ place: number | null }>(
+    'SELECT max(place) AS place FROM answers WHERE place >= ? AND place < ?',
+    ...[placeOf(run, 0), placeOf(run + 1, 0)],
+  )
+  return last?.place == null ? 0 : last.place - placeOf(run, 0) + 1
+}
+
+/** The answer of a row of the same run that is the same lookup, where it has been put into the index. */
+export async function equalIn(
+  connection: Connection,
+  run: number,
+  hash: number,
+  identity: string,
+): Promise<Answer | undefined> {
+  const range = [placeOf(run, 0), placeOf(run + 1, 0)]
+  const row = await connection.get<AnswerRow>(findSql, hash, identity, ...range)
+  return row && answerOf(row)
+}
+
+/** An answer of another run. */
+export interface StoredAnswer {
+  readonly answer: Answer
+  readonly place: number
+}
+
+/** The newest answer of one of these runs to the same lookup, not older than a moment. */
+export async function storedAnswer(
+  connection: Connection,
+  runs: ReadonlySet<number>,
+  hash: number,
+  identity: string,
+  since: number,
+): Promise<StoredAnswer | undefined> {
+  const rows = await connection.all<AnswerRow>(storeSql, hash, identity, since)
+  const row = rows.find(({ place }) => runs.has(runAt(place)))
+  return row && { answer: answerOf(row), place: row.place }
+}
+
+/** Whether an answer serves equal rows; one that failed is asked for again. */
+export const isReusable = ({ status }: Answer): boolean => status === 'found' || status === 'not_found'
+
+/** Keeps the answer to a row of a run; what was taken from the store keeps the age it has there. */
+export async function keepAnswer(
+  connection: Connection,
+  run: number,
+  { ordinal, hash, identity, answer, source, origin }: Answered,
+  now: number,
+): Promise<void> {
+  const { status, error, body, credits } = answer
+  const reusable = isReusable(answer)
+  await connection.run(
+    insertSql,
+    placeOf(run, ordinal),
+    reusable ? (hash ?? null) : null,
+    reusable ? (identity ?? null) : null,
+    status,
+    error,
+    body === undefined || origin !== undefined ? null : toJson(body),
+    source === 'live' ? credits : 0,
+    source,
+    origin ?? null,
+    origin === undefined ? now : await ageOf(connection, origin, now),
+  )
+}
+
+async function ageOf(connection: Connection, place: number, now: number): Promise<number> {
+  const row = await connection.get<Pick<AnswerRow, 'answered_at'>>(
+    'SELECT answered_at FROM answers WHERE place = ?',
+    place,
+  )
+  return row?.answered_at ?? now
+}
+
+/** An answer as the index knows it. */
+export interface Indexed {
+  readonly hash: number
+  readonly place: number
+}
+
+/** Puts answers into the index in the order of their hashes: single ones at random places cost five times more. */
+export async function indexAnswers(connection: Connection, answers: readonly Indexed[]): Promise<void> {
+  for (const { hash, place } of answers.toSorted((one, other) => one.hash - other.hash))
+    await connection.run(indexSql, hash, place)
+}
+
+const indexedAtOnce = 16_384
+
+/** Puts the next answers of a run behind a place into the index; answers the last place, nothing when there are no more. */
+export async function indexNext(
+  connection: Connection,
+  run: number,
+  after: number,
+): Promise<number | undefined> {
+  const rows = await connection.all<Indexed>(nextHashesSql, after, placeOf(run + 1, 0), indexedAtOnce)
+  await indexAnswers(connection, rows)
+  return rows.at(-1)?.place
+}
+
+/** Deletes what is of no use without its run: answers taken from the store, and those of rows that failed. */
+export async function forgetAnswers(connection: Connection, run: number): Promise<void> {
+  await connection.run(
+    'DELETE FROM answers WHERE place >= ? AND place < ? AND (origin IS NOT NULL OR hash IS NULL)',
+    ...[placeOf(run, 0), placeOf(run + 1, 0)],
+  )
+}

@@ -1,0 +1,239 @@
+import type { Answer } from '../batch/answer.js'
+import {
+  type Answered,
+  type End,
+  type Journal,
+  type JournalRow,
+  outcomeUnknown,
+  type Plan,
+  type Recalled,
+  type Wanted,
+} from '../batch/journal.js'
+import { answersOf, equalIn, type Indexed, indexAnswers, isReusable, keepAnswer, placeOf, storedAnswer } from './answers.js'
+import { type Budget, budgetLeft, countSpent, grantsOf } from './budget.js'
+import type { Connection, Driver } from './driver.js'
+import type { Run } from './runs.js'
+
+/** How a run is kept. */
+export interface JournalOptions {
+  /** Real time. */
+  readonly now: () => number
+  readonly budget: Budget
+  /** Ordinal behind the last row that an earlier part answered. */
+  readonly answeredUpTo: number
+  /** Whether a row may be sent again under its key without being paid twice. */
+  readonly mayRepeat: boolean
+  /** Sends rows again whose outcome is unknown. */
+  readonly retryUnknown: boolean
+  /** Runs whose answers may be taken, and how old those may be, in milliseconds. */
+  readonly store?: { readonly runs: ReadonlySet<number>; readonly maxAgeMs: number } | undefined
+  /** Answers of repeated lookups that wait in memory for their place in the index. */
+  readonly window?: number
+}
+
+/** The journal of a run in a state database. Whoever has it holds the run's lock. */
+export function journalOf(driver: Driver, run: Run, options: JournalOptions): Journal {
+  return new RunJournal(driver, run, options)
+}
+
+const none: ReadonlyMap<number, Recalled> = new Map()
+
+class RunJournal implements Journal {
+  readonly #driver: Driver
+  readonly #run: Run
+  readonly #options: JournalOptions
+  /** Rows of the range at hand that may have been sent in an earlier part. */
+  #again: ReadonlySet<number> = new Set()
+  /** Those of them for which credits are still set aside. */
+  #covered: ReadonlySet<number> = new Set()
+  /** Rows on record as unknown that this part sends again. */
+  readonly #retried = new Set<number>()
+  /** Rows that are planned and not kept, with what is set aside for them. */
+  readonly #held = new Map<number, number>()
+  /** Rows that may be sent, and have no answer on record. */
+  #sent: { from: number; to: number }
+  #done = 0
+  /** Ordinals by identity, of answers that wait for their place in the index. */
+  #recent = new Map<string, Indexed & { readonly ordinal: number }>()
+
+  constructor(driver: Driver, run: Run, options: JournalOptions) {
+    this.#driver = driver
+    this.#run = run
+    this.#options = options
+    this.#sent = { from: run.sentFrom, to: run.sentTo }
+  }
+
+  async resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>> {
+    const { answeredUpTo } = this.#options
+    const { sentFrom, sentTo, number } = this.#run
+    if (from >= Math.max(answeredUpTo, sentTo)) {
+      if (this.#again.size > 0) this.#again = this.#covered = new Set()
+      return none
+    }
+    const kept = await this.#driver.read((connection) => answersOf(connection, number, from, to))
+    const answers = new Map<number, Recalled>()
+    const open = new Set<number>()
+    for (let at = Math.max(from, sentFrom); at < Math.min(to, sentTo); at++) open.add(at)
+    const failed = new Set<number>()
+    for (const { ordinal, answer, source } of kept) {
+      const isUnknown = answer.error === outcomeUnknown
+      if (!isUnknown) open.delete(ordinal)
+      else if (!this.#isFinal(answer)) this.#retried.add(ordinal)
+      if (this.#isFinal(answer))
+        answers.set(ordinal, { answer, source, credits: answer.credits, kept: true })
+      else (isUnknown ? open : failed).add(ordinal)
+    }
+    this.#covered = open
+    this.#again = failed.size > 0 ? new Set([...open, ...failed]) : open
+    return answers
+  }
+
+  /** Whether a row keeps its answer when its run goes on. */
+  #isFinal({ status, error }: Answer): boolean {
+    if (status !== 'failed' || this.#run.status === 'finished') return true
+    return error === outcomeUnknown && !this.#options.mayRepeat && !this.#options.retryUnknown
+  }
+
+  async recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]> {
+    const { store } = this.#options
+    const isAsked = store !== undefined || rows.some(({ repeats }) => repeats)
+    const found: (Recalled | undefined)[] = isAsked
+      ? await this.#driver.read(async (connection) => {
+          const recalled: (Recalled | undefined)[] = []
+          for (const row of rows) recalled.push(await this.#find(connection, row))
+          return recalled
+        })
+      : []
+    if (this.#run.status !== 'finished' && (this.#again.size === 0 || this.#maySend())) return found
+    return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
+  }
+
+  #maySend(): boolean {
+    return this.#options.mayRepeat || this.#options.retryUnknown
+  }
+
+  /** What is told of a row that must not be sent, and has no answer. */
+  #lost(ordinal: number): Recalled | undefined {
+    const failed = (error: string): Recalled => ({
+      answer: { status: 'failed', error, body: undefined, credits: 0 },
+      source: 'live',
+      credits: 0,
+    })
+    if (this.#run.status === 'finished') return failed('Its answer is no longer kept')
+    return this.#covered.has(ordinal) ? failed(outcomeUnknown) : undefined
+  }
+
+  async #find(connection: Connection, row: JournalRow): Promise<Recalled | undefined> {
+    const { hash, identity, repeats } = row
+    if (hash === undefined || identity === undefined) return undefined
+    const { number } = this.#run
+    if (repeats) {
+      const recent = this.#recent.get(identity)
+      const answer = recent
+        ? (await answersOf(connection, number, recent.ordinal, recent.ordinal + 1))[0]?.answer
+        : await equalIn(connection, number, hash, identity)
+      if (answer) return { answer, source: 'duplicate', credits: 0 }
+    }
+    const { store, now } = this.#options
+    if (!store || this.#run.status === 'finished') return undefined
+    const stored = await storedAnswer(connection, store.runs, hash, identity, now() - store.maxAgeMs)
+    return stored && { answer: stored.answer, source: 'store', credits: 0, origin: stored.place }
+  }
+
+  async plan(rows: readonly Wanted[]): Promise<Plan> {
+    const { budget, now } = this.#options
+    const { id, loweredRow, loweredLimit, number } = this.#run
+    const again = this.#again
+    const { grants, shortage } = await this.#driver.transaction(async (connection) => {
+      const left = await budgetLeft(connection, this.#run, budget, now())
+      const granted = grantsOf(rows, left, (ordinal) => this.#covered.has(ordinal))
+      const last = rows[granted.length - 1]
+      if (last === undefined) return { grants: granted, shortage: left.shortage }
+      this.#mark(rows[0]?.ordinal ?? 0, last.ordinal + 1)
+      const limit = granted[0]?.limit
+      await connection.run(
+        `UPDATE runs SET reserved = reserved + ?, done = ?, sent_from = ?, sent_to = ?,
+           lowered_row = coalesce(?, lowered_row), lowered_limit = coalesce(?, lowered_limit) WHERE number = ?`,
+        ...[granted.reduce((sum, { credits }) => sum + credits, 0), this.#done],
+        ...[this.#sent.from, this.#sent.to, limit === undefined ? null : last.ordinal, limit ?? null, number],
+      )
+      return { grants: granted, shortage: granted.length < rows.length ? left.shortage : undefined }
+    })
+    const planned = grants.map(({ credits, limit }, at) => {
+      const { ordinal, most } = rows[at] as Wanted
+      this.#held.set(ordinal, this.#covered.has(ordinal) ? most : credits)
+      const lowered = again.has(ordinal) && ordinal === loweredRow ? (loweredLimit ?? undefined) : limit
+      const row = { run: id, ordinal, fresh: !again.has(ordinal) }
+      return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
+    })
+    return { planned, shortage }
+  }
+
+  /** Extends the range of rows that may have been sent. */
+  #mark(from: number, to: number): void {
+    const { from: before, to: after } = this.#sent
+    this.#sent =
+      before === after ? { from, to } : { from: Math.min(from, before), to: Math.max(to, after) }
+  }
+
+  async keep(rows: readonly Answered[]): Promise<void> {
+    if (this.#run.status === 'finished') return
+    const { now } = this.#options
+    const unknown = rows.filter(({ answer }) => answer.error === outcomeUnknown)
+    const known = rows.filter(({ answer }) => answer.error !== outcomeUnknown)
+    const spent = rows.reduce((sum, { answer, source }) => sum + (source === 'live' ? answer.credits : 0), 0)
+    const released = known.reduce((sum, { ordinal }) => sum + (this.#held.get(ordinal) ?? 0), 0)
+    const mostOf = (list: readonly Answered[]) => list.reduce((sum, { most }) => sum + most, 0)
+    const stillUnknown =
+      mostOf(unknown.filter(({ ordinal }) => !this.#retried.has(ordinal))) -
+      mostOf(known.filter(({ ordinal }) => this.#retried.has(ordinal)))
+    const repeated = rows.flatMap(({ ordinal, identity, hash, repeats, answer }) =>
+      repeats &&
+      isReusable(answer) && identity !== undefined && hash !== undefined
+        ? [{ identity, hash, ordinal, place: placeOf(this.#run.number, ordinal) }]
+        : [],
+    )
+    const isFull = this.#recent.size + repeated.length > (this.#options.window ?? 16_384)
+    await this.#driver.transaction(async (connection) => {
+      for (const row of rows) await keepAnswer(connection, this.#run.number, row, now())
+      if (isFull) await indexAnswers(connection, [...this.#recent.values()])
+      await connection.run(
+        'UPDATE runs SET credits = credits + ?, reserved = max(0, reserved - ?), unknown = unknown + ?, done = ? WHERE number = ?',
+        ...[spent, released, stillUnknown, this.#done, this.#run.number],
+      )
+      const calls = rows.filter(({ source }) => source === 'live').length
+      if (calls > 0) await countSpent(connection, this.#run, { credits: spent, calls }, now())
+    })
+    if (isFull) this.#recent = new Map()
+    for (const one of repeated) this.#recent.set(one.identity, one)
+    for (const { ordinal } of rows) {
+      this.#held.delete(ordinal)
+      this.#retried.delete(ordinal)
+    }
+  }
+
+  async written(before: number, rows: number): Promise<void> {
+    this.#done = rows
+    const { from, to } = this.#sent
+    if (before > from) this.#sent = { from: Math.min(before, to), to }
+  }
+
+  async end({ complete, certain, launched }: End): Promise<void> {
+    if (this.#run.status === 'finished') return
+    const { number, sentTo } = this.#run
+    // Rows that an earlier part sent, and this one did not come to, are as open as they were.
+    const from = Math.max(launched, this.#run.sentFrom)
+    const sent = !certain ? this.#sent : from < sentTo ? { from, to: sentTo } : { from: 0, to: 0 }
+    const isSettled = certain && from >= sentTo
+    const held = certain ? [...this.#held.values()].reduce((sum, credits) => sum + credits, 0) : 0
+    await this.#driver.transaction(async (connection) => {
+      await indexAnswers(connection, [...this.#recent.values()])
+      await connection.run(
+        `UPDATE runs SET status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, indexed = 1,
+           reserved = CASE WHEN ? THEN unknown ELSE max(0, reserved - ?) END WHERE number = ?`,
+        ...[complete ? 'finished' : 'stopped', this.#done, this.#options.now(), sent.from, sent.to],
+        ...[isSettled ? 1 : 0, held, number],
+      )
+    })
+  }
+}

@@ -1,0 +1,159 @@
+import type { Connection, Driver, Value } from './driver.js'
+import { forgetAnswers, indexNext, placeOf } from './answers.js'
+
+/** What makes a run the same run when it is started again. */
+export interface RunIdentity {
+  /** Digest of everything that enters its requests. */
+  readonly knownBy: string
+  readonly operation: string
+  readonly target: string
+  /** Absolute path of the input. */
+  readonly file: string
+  /** SHA-256 of the input. */
+  readonly fileHash: string
+}
+
+/** A run that begins. */
+export interface NewRun extends RunIdentity {
+  readonly id: string
+  readonly profile: string
+  /** What it takes to start it again, as JSON. */
+  readonly request: string
+  /** Absolute path of the output; null for stdout. */
+  readonly output: string | null
+  /** Rows of the input. */
+  readonly total: number
+  readonly startedAt: number
+}
+
+/** A run on record. */
+export interface Run extends NewRun {
+  readonly number: number
+  /** `running` is what it was last; only its lock tells whether it still does. */
+  readonly status: 'running' | 'stopped' | 'finished'
+  /** Rows that are answered. */
+  readonly done: number
+  /** What its rows cost so far. */
+  readonly credits: number
+  /** Set aside for rows whose outcome is not known. */
+  readonly reserved: number
+  /** Rows that may have been sent without an answer on record. */
+  readonly sentFrom: number
+  readonly sentTo: number
+  /** The row that was sent with a lower `limit` because of a budget, and that limit. */
+  readonly loweredRow: number | null
+  readonly loweredLimit: number | null
+  /** Whether the index has none for certain of its answers (0), those of lookups that repeat (1), or all (2). */
+  readonly indexed: 0 | 1 | 2
+  /** When its last part ended in order. */
+  readonly endedAt: number | null
+}
+
+/** The runs of this machine. */
+export interface Runs {
+  add(run: NewRun): Promise<Run>
+  /** Goes on with a run: it is running again, maybe to another output. */
+  begin(run: Run, change: Pick<Run, 'output' | 'request'>): Promise<void>
+  /** The newest run of an identity. */
+  known(knownBy: string): Promise<Run | undefined>
+  /** The unfinished run with paid rows that is the newest of the same file, operation and target, read with other content. */
+  inTheWay(run: RunIdentity): Promise<Run | undefined>
+  /** Runs whose id begins so. */
+  find(id: string): Promise<readonly Run[]>
+  /** All runs, newest first. */
+  list(): Promise<readonly Run[]>
+  /** Whether a run writes, or wrote, to a path. */
+  writesTo(output: string): Promise<boolean>
+  /** Puts the answers of other runs of the same operation and target into the index; answers the numbers of these runs. */
+  indexOthers(run: Run): Promise<ReadonlySet<number>>
+  /** Puts the answers of a run into the index. */
+  index(run: Run): Promise<void>
+  /** Takes a run off the record. Its answers stay in the store. */
+  forget(run: Run): Promise<void>
+}
+
+const columns = `number, id, known_by AS knownBy, operation, target, profile, file, file_hash AS fileHash, request, output,
+  status, total, done, credits, reserved, sent_from AS sentFrom, sent_to AS sentTo, lowered_row AS loweredRow,
+  lowered_limit AS loweredLimit, indexed, started_at AS startedAt, ended_at AS endedAt`
+const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
+
+/** The runs in a state database. */
+export function runsOver(driver: Driver): Runs {
+  const one = (condition: string, ...values: Value[]) =>
+    driver.read((connection) => connection.get<Run>(`${select} AND ${condition}`, ...values))
+  const all = (rest: string, ...values: Value[]) =>
+    driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
+  return {
+    add: (run) => driver.transaction((connection) => add(connection, run)),
+    begin: async ({ number }, { output, request }) => {
+      await driver.transaction((connection) =>
+        connection.run(
+          `UPDATE runs SET status = 'running', output = ?, request = ?, indexed = 0 WHERE number = ?`,
+          ...[output, request, number],
+        ),
+      )
+    },
+    known: (knownBy) => one('known_by = ? ORDER BY number DESC LIMIT 1', knownBy),
+    inTheWay: async ({ file, operation, target, fileHash }) => {
+      const newest = await one(
+        'file = ? AND operation = ? AND target = ? ORDER BY number DESC LIMIT 1',
+        ...[file, operation, target],
+      )
+      if (!newest || newest.fileHash === fileHash || newest.status === 'finished') return undefined
+      return newest.credits + newest.reserved > 0 ? newest : undefined
+    },
+    find: (id) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
+    list: () => all('ORDER BY number DESC'),
+    writesTo: async (output) => (await one('output = ? LIMIT 1', output)) !== undefined,
+    indexOthers: (run) => indexOthers(driver, run),
+    index: (run) => indexRun(driver, run.number),
+    forget: ({ number }) => driver.transaction((connection) => forget(connection, number)),
+  }
+}
+
+async function add(connection: Connection, run: NewRun): Promise<Run> {
+  const made = await connection.get<Run>(
+    `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
+       status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
+    ...[run.id, run.knownBy, run.operation, run.target, run.profile, run.file, run.fileHash, run.request],
+    ...[run.output, run.total, run.startedAt],
+  )
+  if (!made) throw new Error('a run was not put on record')
+  return made
+}
+
+async function indexOthers(driver: Driver, { number, operation, target }: Run): Promise<ReadonlySet<number>> {
+  const others = await driver.read((connection) =>
+    connection.all<Pick<Run, 'number' | 'indexed'>>(
+      'SELECT number, indexed FROM runs WHERE operation = ? AND target = ? AND number <> ?',
+      ...[operation, target, number],
+    ),
+  )
+  for (const other of others)
+    if (other.indexed < 2) {
+      await indexRun(driver, other.number)
+      await driver.transaction((connection) =>
+        // One that is running has more to come.
+        connection.run(
+          `UPDATE runs SET indexed = 2 WHERE number = ? AND status <> 'running'`,
+          other.number,
+        ),
+      )
+    }
+  return new Set(others.map((other) => other.number))
+}
+
+async function indexRun(driver: Driver, run: number): Promise<void> {
+  for (let after: number | undefined = placeOf(run, 0) - 1; after !== undefined; ) {
+    const from: number = after
+    after = await driver.transaction((connection) => indexNext(connection, run, from))
+  }
+}
+
+async function forget(connection: Connection, number: number): Promise<void> {
+  await forgetAnswers(connection, number)
+  await connection.run(
+    `UPDATE runs SET forgotten = 1, reserved = 0, request = '{}', status = 'stopped' WHERE number = ?`,
+    number,
+  )
+}

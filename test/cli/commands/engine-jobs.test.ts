@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from './run.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.run(['data', 'import', 'companies', '-'], {
+    stdin: 'name,domain\nRobots,robots.example\nRobots Two,robots-two.example\n',
+  })
+})
+afterEach(() => here.remove())
+
+/** Queues an import of two companies; its results go to an address that nobody answers. */
+async function queued(): Promise<string> {
+  const argv = [
+    'accounts',
+    'search',
+    '--keyword',
+    'robots',
+    '--no-wait',
+    '--webhook-url',
+    'http://127.0.0.1:9/in',
+  ]
+  return (await here.json<{ id: string }>(...argv)).id
+}
+
+describe('engine jobs', () => {
+  it('lists and shows what was accepted', async () => {
+    const id = await queued()
+    const job = {
+      id,
+      operation: 'accounts.search',
+      kind: 'account_import',
+      state: 'queued',
+      done: 0,
+      expected: 2,
+    }
+    expect(await here.json('engine', 'jobs', 'list')).toMatchObject([job])
+    expect(await here.json('engine', 'jobs', 'list', '--state', 'failed')).toEqual([])
+    expect(await here.json('engine', 'jobs', 'list', '--limit', '0')).toEqual([])
+    expect(await here.json('engine', 'jobs', 'show', id)).toMatchObject({
+      ...job,
+      webhook_url: 'http://127.0.0.1:9/in',
+      finished_at: null,
+    })
+  })
+
+  it('runs what is due, once, and shows what it found', async () => {
+    const id = await queued()
+    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 1 })
+    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 0, deliveries: 0 })
+    expect(await here.json('engine', 'jobs', 'show', id)).toMatchObject({ state: 'finished', done: 2 })
+    const records = await here.json<{ domain: string }[]>('engine', 'jobs', 'show', id, '--records')
+    expect(records.map(({ domain }) => domain).sort()).toEqual(['robots-two.example', 'robots.example'])
+  })
+
+  it('retries failed ones only', async () => {
+    const id = await queued()
+    const { code, stderr } = await here.run(['engine', 'jobs', 'retry', id])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('only a failed one can be retried')])
+    expect((await here.run(['engine', 'jobs', 'show', 'nothing'])).code).toBe(2)
+  })
+
+  it('are part of the status', async () => {
+    await queued()
+    const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
+    expect(stdout).toMatch(/^Jobs +1 queued$/m)
+    expect(stdout).toMatch(/^Deliveries +none$/m)
+  })
+})
+
+interface Listed {
+  readonly id: string
+}
+
+describe('engine deliveries', () => {
+  it('lists them, shows one with its body, and makes an ended one due again', async () => {
+    const id = await queued()
+    await here.json('engine', 'jobs', 'run')
+    const [delivery] = await here.json<Listed[]>('engine', 'deliveries', 'list', '--job', id)
+    expect(delivery).toMatchObject({
+      event: 'account_import.completed',
+      state: 'pending',
+      attempts: 1,
+      job_id: id,
+    })
+    expect(await here.json('engine', 'deliveries', 'list', '--state', 'delivered')).toEqual([])
+    expect(await here.json('engine', 'deliveries', 'list', '--job', 'other')).toEqual([])
+    expect(await here.json('engine', 'deliveries', 'show', delivery?.id ?? '')).toMatchObject({
+      body: { event: 'account_import.completed', total: 2 },
+    })
+    const { code } = await here.run(['engine', 'deliveries', 'retry', delivery?.id ?? ''])
+    expect(code).toBe(9)
+  })
+})
+
+describe('engine webhooks secret', () => {
+  const secret = async (...options: string[]) =>
+    (await here.json<{ secret: string }>('engine', 'webhooks', 'secret', ...options)).secret
+
+  it('is the same until it is rotated', async () => {
+    const first = await secret()
+    expect(first).toMatch(/^whsec_/)
+    expect(await secret()).toBe(first)
+    const second = await secret('--rotate')
+    expect(second).not.toBe(first)
+    expect(await secret()).toBe(second)
+  })
+})

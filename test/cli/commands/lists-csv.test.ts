@@ -1,0 +1,93 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from './run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const messy = [
+  'Société;Site web;Pays;Notes',
+  'Acme;https://www.acme.example/about;France;',
+  ';;;nobody',
+  'Other GmbH;;Allemagne;by its name',
+  'Far Away;far.example;Atlantis;',
+  'Short;short.example',
+  'Who;who.example;;',
+].join('\r\n')
+
+const create = (...options: string[]) =>
+  here.run(['lists', 'create', '--name', 'Targets', '--csv', 'companies.csv', ...options])
+
+describe('a list from a file', () => {
+  beforeEach(async () => {
+    await here.run(['data', 'import', 'companies', '-'], {
+      stdin: 'name,domain,country\nAcme,acme.example,FR\nOther GmbH,other.example,DE\n',
+    })
+    writeFileSync(join(here.home, 'companies.csv'), messy)
+  })
+
+  it('is one list of all rows that make sense; the others are told by line', async () => {
+    const { code, json, stderr } = await create('--wait')
+    expect([code, json]).toMatchObject([11, { name: 'Targets', status: 'completed' }])
+    expect(await here.json('lists', 'list')).toMatchObject({ lists: [{ name: 'Targets' }] })
+    for (const line of [
+      'Line 3 is left out: Provide',
+      'Line 5 is left out: country_code',
+      'Line 6 is left out: it has 2',
+    ])
+      expect(stderr).toContain(line)
+    expect(stderr).toContain('1 of 3 companies could not be resolved: Who (line 7).')
+  })
+
+  it('prints the reply when it is not waited for, and is complete all the same', async () => {
+    const { code, json } = await create('--fail-on', 'none')
+    expect([code, json]).toEqual([0, { id: expect.any(String), network_list_id: expect.any(Number) }])
+    const { id } = json as { id: string }
+    expect(await here.json('lists', 'get', id)).toMatchObject({ status: 'completed' })
+  })
+
+  it('comes from a pipe too', async () => {
+    const { code } = await here.run(['lists', 'create', '--name', 'Piped', '--csv', '-'], {
+      stdin: 'domain\nacme.example\n',
+    })
+    expect(code).toBe(0)
+  })
+
+  it('shows its mapping, and sends nothing', async () => {
+    const { json } = await create('--map-only')
+    expect(json).toMatchObject({
+      columns: [
+        { field: 'name', column: 'Société' },
+        { field: 'country_code', column: 'Pays' },
+        { field: 'domain', column: 'Site web' },
+      ],
+      unused: ['Notes'],
+    })
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it('shows its request, and sends nothing', async () => {
+    const { json } = await create('--dry-run')
+    expect(json).toMatchObject({
+      path: '/lists',
+      body: { companies: [{ name: 'Acme', country_code: 'FR' }, {}, {}] },
+    })
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it.each([
+    ['no row that makes sense', 'name\n" "\n', 'no row that could be sent'],
+    ['no column that names a company', 'colour\nred\n', '--map'],
+    ['too many rows', `domain\n${'acme.example\n'.repeat(100_001)}`, 'more than 100,000 companies'],
+    ['too many bytes', `domain,name\n${`acme.example,${'x'.repeat(390)}\n`.repeat(90_000)}`, '32 MiB'],
+  ])('is refused with %s', async (_, content, said) => {
+    writeFileSync(join(here.home, 'companies.csv'), content)
+    const { code, stderr } = await create()
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)])
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+})

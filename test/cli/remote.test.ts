@@ -1,0 +1,314 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { accepting, answering, type Listener } from '../client/listeners.js'
+import { type Served, served } from '../client/serving.js'
+import { canary } from './command.js'
+import { type Given, type Machine, machine, type Outcome } from './commands/run.js'
+
+let here: Machine
+let there: Served
+beforeEach(async () => {
+  here = machine()
+  there = await served()
+})
+afterEach(async () => {
+  here.remove()
+  await there.close()
+})
+
+const url = () => there.server.baseUrl
+const at = (listener: Listener) => `http://127.0.0.1:${listener.port}/api/v2`
+const error = ({ stderr }: Outcome) =>
+  JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '') as Record<string, unknown>
+
+/** Runs a command with the server and its key in the environment. */
+const run = (line: string, env: Record<string, string> = {}, given: Given = {}) =>
+  here.run(line.split(' '), {
+    env: { PROSPECT_BASE_URL: url(), PROSPECT_API_KEY: there.bench.key, ...env },
+    ...given,
+  })
+
+describe('a command against a server', () => {
+  it.each([
+    ['credits', 0],
+    ['account', 0],
+    ['accounts enrich --domain known.example', 0],
+    ['accounts enrich --domain nobody.example', 9],
+    ['accounts enrich', 7],
+    ['accounts technologies --query r', 0],
+    ['lists get none', 9],
+    ['personas list', 0],
+    ['personas create --name A --job-titles CTO', 0],
+  ])('ends as against the engine: %s with %i', async (line, code) => {
+    const [far, near] = [await run(line), await here.run([...line.split(' '), '--local'])]
+    expect([far.code, near.code === code || line.includes('known')]).toEqual([code, true])
+  })
+
+  it('opens no engine of this machine', async () => {
+    await run('accounts enrich --domain known.example')
+    expect(readdirSync(here.home).filter((name) => /^(engine|catalogue)/.test(name))).toEqual([])
+    expect(await there.bench.balance()).toBe(999)
+  })
+
+  it.each(['--direct', '--quiet'])('prints the body, and pays once: %s', async (option) => {
+    const { json } = await run(`accounts enrich --domain known.example ${option}`)
+    expect(json).toMatchObject({ domain: 'known.example' })
+    expect(await there.bench.balance()).toBe(999)
+  })
+
+  it('waits for a rate limit, and no longer than --max-wait', async () => {
+    await there.bench.admin.setPlan('Free')
+    const asked = [await run('personas list'), await run('personas list --max-wait 1')]
+    expect(asked.map(({ code }) => code)).toEqual([0, 8])
+  })
+
+  it('runs a file through the server', async () => {
+    const stdin = 'domain\nknown-1.example\nnobody.example\nknown-2.example\n'
+    const { stdout, code } = await run('accounts enrich --csv - --fields name', {}, { stdin })
+    expect([code, stdout]).toEqual([0, expect.stringContaining('known-2.example')])
+    expect(await there.bench.balance()).toBe(998)
+  })
+})
+
+describe('the key', () => {
+  const env = (more: Record<string, string> = {}) => ({ PROSPECT_HOME: here.home, ...more })
+
+  it('is asked for where there is none: exit 3, and nothing is sent', async () => {
+    const ended = await here.run(['credits', '--base-url', url()], { env: env() })
+    expect([ended.code, error(ended).code]).toEqual([3, 'key'])
+    expect(error(ended).hint).toContain(`prospect login --base-url ${url()}`)
+  })
+
+  it('that was stored for one server goes to no other', async () => {
+    const seen: unknown[] = []
+    const other = await answering((request, response) => {
+      seen.push(request.headers['x-api-key'])
+      response.end('{}')
+    })
+    const login = await here.run(['login', '--base-url', url(), '--api-key-stdin'], {
+      stdin: there.bench.key,
+    })
+    expect(login.code).toBe(0)
+    expect((await here.run(['credits', '--base-url', url()])).code).toBe(0)
+    const ended = await here.run(['credits', '--base-url', at(other)])
+    await other.close()
+    expect([ended.code, seen]).toEqual([3, []])
+  })
+
+  it('in the environment goes to the server in the environment, or to the one that is named alone', async () => {
+    const both = env({ PROSPECT_API_KEY: there.bench.key, PROSPECT_BASE_URL: 'https://api.example/api/v2' })
+    const ended = await here.run(['credits', '--base-url', url()], { env: both })
+    expect([ended.code, error(ended).error]).toEqual([3, expect.stringContaining('PROSPECT_BASE_URL only')])
+    const alone = env({ PROSPECT_API_KEY: there.bench.key })
+    expect((await here.run(['credits', '--base-url', url()], { env: alone })).code).toBe(0)
+  })
+
+  it('may come with the address, from stdin or a file', async () => {
+    const both = env({ PROSPECT_BASE_URL: 'https://api.example/api/v2', PROSPECT_API_KEY: 'other' })
+    const words = ['credits', '--base-url', url(), '--api-key-stdin']
+    expect((await here.run(words, { env: both, stdin: there.bench.key })).code).toBe(0)
+  })
+})
+
+describe('a server that does not answer', () => {
+  it('leaves it open whether a paid call was done, and says so', async () => {
+    const silent = await accepting((socket) => socket.once('data', () => socket.destroy()))
+    const ended = await run('accounts enrich --domain x.example --json', { PROSPECT_BASE_URL: at(silent) })
+    await silent.close()
+    expect([ended.code, ended.stdout, error(ended)]).toEqual([
+      10,
+      '',
+      expect.objectContaining({
+        code: 'outcome_unknown',
+        error: expect.stringContaining('is not known'),
+        status: null,
+      }),
+    ])
+  })
+
+  it('is no bug, and charges nothing, where it cannot be reached', async () => {
+    const gone = await answering(() => {})
+    await gone.close()
+    const ended = await run('accounts enrich --domain x.example --json', { PROSPECT_BASE_URL: at(gone) }, {})
+    expect([ended.code, error(ended).code, error(ended).hint]).toEqual([
+      10,
+      'unreachable',
+      expect.stringContaining('nothing was charged'),
+    ])
+  })
+
+  it('in time is given up, as --timeout says', async () => {
+    const stalling = await accepting()
+    const ended = await run('credits --timeout 0.05 --json', { PROSPECT_BASE_URL: at(stalling) })
+    await stalling.close()
+    expect([ended.code, error(ended).code]).toEqual([10, 'unreachable'])
+  })
+})
+
+describe('older and other servers', () => {
+  const answers = async (status: number, body: object, line: string): Promise<Outcome> => {
+    const server = await answering((_, response) => response.writeHead(status).end(JSON.stringify(body)))
+    try {
+      return await run(`${line} --json`, { PROSPECT_BASE_URL: at(server) })
+    } finally {
+      await server.close()
+    }
+  }
+
+  it.each([
+    [
+      422,
+      { error: 'Not enough credits' },
+      'contacts waterfall --sync --network-url x --enrichment-type phone',
+      4,
+    ],
+    [422, { error: 'Insufficient enrichment credits.' }, 'accounts stack --company-domain x', 4],
+    [
+      401,
+      { error: 'Not enough credits to run this search' },
+      'intents hiring --webhook-url https://x.example',
+      4,
+    ],
+    [401, { error: 401, message: 'You have no credits left' }, 'accounts hiring --company-domain x', 4],
+    [401, { error: 'Invalid API key' }, 'credits', 3],
+    [422, { error: 'Plan limit reached' }, 'leads search --company-domain x --job-titles *', 6],
+    [422, { error: 'Weekly credit limit reached' }, 'accounts enrich --domain x', 5],
+    [400, { error: 'Company not found' }, 'accounts enrich --domain x', 9],
+    [200, { name: null, domain: null, id: null }, 'accounts enrich --domain x', 9],
+    [422, { error: 'limit must be a whole number' }, 'accounts hiring --company-domain x', 7],
+  ])('are understood: %i %j', async (status, body, line, code) => {
+    expect((await answers(status, body, line)).code).toBe(code)
+  })
+
+  it('that are limited by the network for hours are not waited for', async () => {
+    const server = await answering((_, response) =>
+      response
+        .writeHead(429, { 'retry-after': '1' })
+        .end('{"error":"Rate limited by the network. Please wait a few hours before retrying."}'),
+    )
+    const ended = await run('credits --json', { PROSPECT_BASE_URL: at(server) })
+    await server.close()
+    expect([ended.code, server.connections(), error(ended).hint]).toEqual([8, 1, 'Wait a few hours.'])
+  })
+
+  it('print big integers with the digits they have', async () => {
+    const list = { id: 'l', name: 'n', status: 'completed' }
+    const server = await answering((_, response) =>
+      response.end(JSON.stringify(list).replace('}', ',"network_list_id":9007199254740993}')),
+    )
+    const env = { PROSPECT_BASE_URL: at(server) }
+    const outputs = []
+    for (const format of ['json', 'ndjson', 'csv', 'table'])
+      outputs.push((await run(`lists get l --format ${format} --fields network_list_id`, env)).stdout)
+    await server.close()
+    for (const output of outputs) expect(output).toMatch(/9007199254740993/)
+    expect(outputs[0]).not.toContain('"9007199254740993"')
+  })
+
+  it('with other names are spoken to in their names', async () => {
+    const asked: string[] = []
+    const server = await answering((request, response) => {
+      request.on('data', (chunk) => asked.push(String(chunk)))
+      request.on('end', () =>
+        response.end('{"name":"X","linkedin_url":"u","sales_navigator_profile_url":null}'),
+      )
+    })
+    const names = '--network-name linkedin --premium-name sales_navigator'
+    const { json } = await run(`accounts enrich --company-network-url u ${names}`, {
+      PROSPECT_BASE_URL: at(server),
+    })
+    await server.close()
+    expect(asked).toEqual(['{"company_linkedin_url":"u"}'])
+    expect(json).toEqual({ name: 'X', network_url: 'u', premium_profile_url: null })
+  })
+})
+
+describe('a secret', () => {
+  const lines = [
+    'credits',
+    'credits --json --verbose',
+    'credits --format table',
+    'account --direct',
+    'accounts enrich --domain x',
+    'accounts enrich --domain x --dry-run --json',
+    'accounts technologies --all',
+    'searches list --all',
+    'lists get x',
+    'personas delete x',
+    'api GET /credits --include',
+    'api POST /accounts/single_enrich -f domain=x --include',
+    'login',
+    'logout',
+    'profiles list',
+    'config list',
+  ]
+  const servers: readonly (readonly [string, Parameters<typeof answering>[0]])[] = [
+    [
+      'echoes it',
+      (request, response) =>
+        response
+          .writeHead(200, { 'x-echo': String(request.headers['x-api-key']) })
+          .end(`{"error":"${request.headers['x-api-key']}","id":"${request.headers['x-api-key']}"}`),
+    ],
+    [
+      'refuses it by name',
+      (request, response) =>
+        response.writeHead(401).end(`{"error":"no key ${request.headers['x-api-key']}"}`),
+    ],
+    [
+      'fails with it',
+      (request, response) => response.writeHead(500).end(`<h1>${request.headers['x-api-key']}</h1>`),
+    ],
+    [
+      'redirects with it',
+      (request, response) => response.writeHead(302, { location: `/${request.headers['x-api-key']}` }).end(),
+    ],
+    ['cuts off', (request) => void request.socket.destroy()],
+  ]
+
+  it.each(servers)('is printed by no command, and in no file, when the server %s', async (_, answer) => {
+    const server = await answering(answer)
+    const env = { PROSPECT_BASE_URL: at(server), PROSPECT_API_KEY: canary }
+    for (const line of lines) {
+      const { stdout, stderr } = await run(line, env)
+      expect(stdout + stderr, line).not.toContain(canary)
+    }
+    await server.close()
+    const files = readdirSync(here.home, { recursive: true, withFileTypes: true }).filter((file) =>
+      file.isFile(),
+    )
+    for (const { parentPath, name } of files.filter(({ name }) => name !== 'credentials.json'))
+      expect(readFileSync(join(parentPath, name), 'latin1'), name).not.toContain(canary)
+  })
+
+  it('of a proxy is not printed either', async () => {
+    const gone = await answering(() => {})
+    await gone.close()
+    const proxy = `http://user:${canary}@127.0.0.1:${gone.port}`
+    const env = {
+      PROSPECT_BASE_URL: 'https://api.example/api/v2',
+      HTTPS_PROXY: proxy,
+      PROSPECT_API_KEY: 'another-key',
+    }
+    const { code, stderr } = await run('credits --verbose', env)
+    expect([code, stderr]).toEqual([10, expect.not.stringContaining(canary)])
+    expect(stderr).toContain(`through the proxy 127.0.0.1:${gone.port}`)
+  })
+})
+
+describe('what a server says', () => {
+  it('is shown on a terminal, and not obeyed', async () => {
+    const hostile = 'a\u001b]0;owned\u0007b\u202ec'
+    const server = await answering((_, response) =>
+      response.writeHead(400, { 'x-note': 'n' }).end(JSON.stringify({ error: hostile })),
+    )
+    const ended = await run('credits --verbose', { PROSPECT_BASE_URL: at(server) }, { typed: [] })
+    await server.close()
+    expect([ended.code, ended.stdout + ended.stderr]).toEqual([
+      7,
+      expect.not.stringMatching(/[\u001b\u0007\u202e]/),
+    ])
+    expect(ended.stderr).toContain('a\\u001b]0;owned')
+  })
+})

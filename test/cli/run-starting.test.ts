@@ -1,0 +1,321 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from './commands/run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const url = 'https://www.network.example/search/results/people/?keywords=sales'
+
+/** A catalogue of sellers, each at a company of its own. */
+async function sellers(count: number): Promise<void> {
+  const lines = Array.from(
+    { length: count },
+    (_, at) =>
+      `Ann,Number${at},Head of Sales,https://www.network.example/in/ann-${at},Company ${at},company-${at}.example`,
+  )
+  const header = 'first_name,last_name,title,network_profile_url,company_name,company_domain'
+  const { code, stderr } = await here.run(['data', 'import', 'people', '-'], {
+    stdin: `${header}\n${lines.join('\n')}\n`,
+  })
+  expect([code, stderr]).toEqual([0, expect.any(String)])
+}
+
+async function companies(count: number): Promise<void> {
+  const lines = Array.from(
+    { length: count },
+    (_, at) => `Robots ${at},robots-${at}.example,Software Development`,
+  )
+  await here.run(['data', 'import', 'companies', '-'], {
+    stdin: `name,domain,industry\n${lines.join('\n')}\n`,
+  })
+}
+
+const rows = (file: string): Record<string, string>[] =>
+  parse(readFileSync(join(here.home, file)), { columns: true })
+
+const left = async (quota: string): Promise<number | undefined> =>
+  (await here.json<{ credits: Record<string, number> }>('credits')).credits[quota]
+
+describe('an import that is waited for', () => {
+  it('writes what it found, and takes exactly that from the quota', async () => {
+    await sellers(230)
+    const { code, stdout } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--limit',
+      '150',
+      '--wait',
+      '-o',
+      'leads.csv',
+    ])
+    expect([code, stdout]).toEqual([0, ''])
+    const found = rows('leads.csv')
+    expect(new Set(found.map((row) => row['lead.network_profile_url'])).size).toBe(150)
+    expect(found[0]).toMatchObject({
+      'lead.first_name': 'Ann',
+      'company.name': expect.stringMatching(/^Company/),
+    })
+    expect(await left('daily_profile_scraping')).toBe(2_500 - 150)
+  })
+
+  it('that the quota cuts short writes what it brought, says why, and exits 6', async () => {
+    await sellers(230)
+    await here.json('engine', 'quotas', 'set', '--daily-profiles', '120')
+    const { code, stderr } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--limit',
+      '200',
+      '--wait',
+      '-o',
+      'leads.csv',
+    ])
+    expect(code).toBe(6)
+    expect(stderr).toContain('Only 120 of 200 people were imported: the daily profile quota is used up.')
+    expect([rows('leads.csv').length, await left('daily_profile_scraping')]).toEqual([120, 0])
+  })
+
+  it('prints companies as plain records, without an address to send them to', async () => {
+    await companies(3)
+    const { code, json } = await here.run([
+      'accounts',
+      'search',
+      '--keyword',
+      'robots',
+      '--wait',
+      '--fields',
+      'domain',
+    ])
+    expect([code, (json as { domain: string }[]).map(({ domain }) => domain).sort()]).toEqual([
+      0,
+      ['robots-0.example', 'robots-1.example', 'robots-2.example'],
+    ])
+  })
+
+  it('that finds nothing is an empty list', async () => {
+    const { code, json } = await here.run(['intents', 'stack', '--stacks', 'cobol', '--wait'])
+    expect([code, json]).toEqual([0, []])
+  })
+
+  it('is refused as ever, and writes nothing', async () => {
+    await here.json('engine', 'quotas', 'set', '--daily-profiles', '0')
+    const { code, json } = await here.run(['leads', 'extract', url, '--wait'])
+    expect([code, json]).toMatchObject([6, { error: 422 }])
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it.each([
+    ['a folder that is missing', ['-o', 'nowhere/leads.csv']],
+    ['a field that no record has', ['--fields', 'lead.shoe_size']],
+  ])('is not sent when its output is %s', async (_, options) => {
+    const { code } = await here.run(['leads', 'extract', url, '--wait', ...options])
+    expect(code).toBe(2)
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it('is left as it is when the time is up, and can be picked up', async () => {
+    await sellers(3)
+    const { code, stderr, stdout } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--wait',
+      '0',
+      '-o',
+      'leads.csv',
+    ])
+    expect([code, stdout, existsSync(join(here.home, 'leads.csv'))]).toEqual([14, '', false])
+    const [, id = ''] =
+      /prospect engine jobs run; then see: prospect searches get (\S+) --all/.exec(stderr) ?? []
+    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 0 })
+    const { leads } = await here.json<{ leads: unknown[] }>('searches', 'get', id, '--all')
+    expect(leads).toHaveLength(3)
+  })
+
+  it('ends with 130 on Ctrl-C, and what it found is kept', async () => {
+    await sellers(450)
+    const running = here.run(['leads', 'extract', url, '--wait', '-o', 'leads.csv'])
+    while (here.signals.listenerCount('SIGINT') === 0) await new Promise((resolve) => setImmediate(resolve))
+    here.signals.emit('SIGINT')
+    const { code, stderr } = await running
+    expect([code, existsSync(join(here.home, 'leads.csv'))]).toEqual([130, false])
+    expect(stderr).toContain('prospect engine jobs run')
+    const [stopped] = await here.json<{ state: string; done: number }[]>('engine', 'jobs', 'list')
+    expect(['queued', 'running']).toContain(stopped?.state)
+    await here.json('engine', 'jobs', 'run')
+    const [job] = await here.json<{ state: string; done: number; attempts: number }[]>(
+      'engine',
+      'jobs',
+      'list',
+    )
+    expect(job).toMatchObject({ state: 'finished', done: 450 })
+    expect(await left('daily_profile_scraping')).toBe(2_500 - 450)
+  })
+})
+
+describe('an import that is not waited for', () => {
+  it('prints the reply, and is done all the same', async () => {
+    await sellers(2)
+    const { json, stderr, code } = await here.run(['leads', 'extract', url])
+    expect([code, json]).toMatchObject([0, { status: 'processing' }])
+    const { id } = json as { id: string }
+    expect(stderr).toContain(`Imported 2 people. See: prospect searches get ${id} --all`)
+    expect(await here.json('searches', 'get', id)).toMatchObject({
+      search: { status: 'FINISHED', leads_count: 2 },
+    })
+  })
+
+  it('stays with whoever comes next when it is told not to wait', async () => {
+    await sellers(2)
+    const { json } = await here.run(['leads', 'extract', url, '--no-wait'])
+    const { id } = json as { id: string }
+    expect(await here.json('searches', 'get', id)).toMatchObject({ search: { status: 'NOT_STARTED' } })
+    expect(await here.json('engine', 'status')).toMatchObject({ jobs: { queued: 1, running: 0 } })
+  })
+
+  it('shows the address it would put in, and sends nothing', async () => {
+    const body = await here.json('accounts', 'search', '--keyword', 'robots', '--dry-run')
+    expect(body).toMatchObject({ body: { webhook_url: 'https://prospect.invalid/own' } })
+    expect(await here.json('leads', 'extract', url, '--dry-run')).toMatchObject({ body: { search_url: url } })
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+})
+
+describe('deliveries of a command', () => {
+  let server: Server
+  let bodies: unknown[]
+  let answer: number
+  beforeEach(async () => {
+    bodies = []
+    answer = 200
+    server = createServer(async (request, response) => {
+      bodies.push(JSON.parse(await textOf(request)))
+      response.writeHead(answer).end()
+    })
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  })
+  afterEach(() => void server.close())
+
+  const hook = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/secret-path`
+
+  it('are attempted before it ends', async () => {
+    await sellers(2)
+    const { code, stderr } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--webhook-url',
+      hook(),
+      '--custom',
+      'run=7',
+    ])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Delivered to 127.0.0.1')])
+    expect(bodies).toMatchObject([{ event: 'lead_search.completed', total: 2, custom: { run: 7 } }])
+    expect(stderr).not.toContain('secret-path')
+  })
+
+  it('that are not taken stay due, and are told', async () => {
+    answer = 500
+    await sellers(1)
+    const { code, stderr } = await here.run(['leads', 'extract', url, '--webhook-url', hook()])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Not delivered to 127.0.0.1')])
+    const [delivery] = await here.json<{ id: string; state: string }[]>('engine', 'deliveries', 'list')
+    expect(delivery).toMatchObject({ state: 'pending', attempts: 1, status: 500 })
+  })
+
+  it('are made by the next one who runs what is due', async () => {
+    await sellers(1)
+    await here.run(['leads', 'extract', url, '--webhook-url', hook(), '--no-wait'])
+    expect(bodies).toEqual([])
+    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 1 })
+    expect(bodies).toHaveLength(1)
+  })
+})
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of request) text += String(chunk)
+  return text
+}
+
+describe('a waterfall', () => {
+  beforeEach(async () => {
+    const header = 'first_name,last_name,network_profile_url,company_name,company_domain,email'
+    await here.run(['data', 'import', 'people', '-'], {
+      stdin: `${header}\nAda,Byron,https://www.network.example/in/ada,Engines,engines.example,ada@engines.example\n`,
+    })
+  })
+
+  const ada = ['--first-name', 'Ada', '--last-name', 'Byron', '--domain', 'engines.example']
+  const nobody = ['--first-name', 'No', '--last-name', 'Body', '--domain', 'engines.example']
+  const email = ['--enrichment-type', 'email']
+
+  it('that is waited for prints the contact', async () => {
+    const { code, json } = await here.run(['contacts', 'waterfall', ...ada, ...email, '--wait'])
+    expect([code, json]).toMatchObject([
+      0,
+      { status: 'finished', email: 'ada@engines.example', credits_used: 3 },
+    ])
+  })
+
+  it.each(['--wait', '--sync'])('that finds nothing exits 9 with %s', async (option) => {
+    const { code, json } = await here.run(['contacts', 'waterfall', ...nobody, ...email, option])
+    expect([code, json]).toMatchObject([9, { email: null, message: 'No data found' }])
+  })
+
+  it('of many contacts prints a list of them', async () => {
+    const contacts = [
+      { firstname: 'Ada', lastname: 'Byron', domain: 'engines.example' },
+      { firstname: 'No', lastname: 'Body', domain: 'engines.example' },
+    ]
+    writeFileSync(join(here.home, 'bulk.json'), JSON.stringify({ enrichment_type: ['email'], contacts }))
+    const argv = ['contacts', 'waterfall', '--bulk', '--input', 'bulk.json', '--wait']
+    const { code, json } = await here.run(argv)
+    expect([code, json]).toMatchObject([0, [{ email: 'ada@engines.example' }, { email: null }]])
+  })
+
+  it('answers the rows of a file with results', async () => {
+    writeFileSync(
+      join(here.home, 'people.csv'),
+      'First name,Last name,Website\nAda,Byron,engines.example\nNo,Body,engines.example\n',
+    )
+    const argv = ['contacts', 'waterfall', '--csv', 'people.csv', ...email, '-o', 'found.csv']
+    expect((await here.run(argv)).code).toBe(0)
+    expect(rows('found.csv')).toMatchObject([
+      { email: 'ada@engines.example', _status: 'found', _credits: '3' },
+      { email: '', _status: 'not_found', _credits: '0' },
+    ])
+    expect(await left('enrichment')).toBe(997)
+  })
+})
+
+describe('a question before an import', () => {
+  const question = 'Start?'
+
+  it('is asked without --limit, with the quota that is left', async () => {
+    await sellers(2)
+    const { code, stderr } = await here.run(['leads', 'extract', url, '--wait'], {
+      typed: [[question, 'n\r']],
+    })
+    expect([code, stderr]).toEqual([0, expect.stringContaining('which has 2,500 left')])
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it('asks nothing with --limit, and nothing with --yes', async () => {
+    await sellers(2)
+    for (const option of [['--limit', '1'], ['--yes']]) {
+      const { code, stderr } = await here.run(['leads', 'extract', url, '--wait', ...option], { typed: [] })
+      expect([code, stderr.includes(question)]).toEqual([0, false])
+    }
+  })
+})

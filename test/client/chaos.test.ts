@@ -1,0 +1,158 @@
+import * as fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ConnectionLost, type Reply } from '../../src/api/caller.js'
+import type { Remote } from '../../src/client/remote.js'
+import { type Chaos, chaosTo, type Fault, faults } from './chaos.js'
+import { accepting } from './listeners.js'
+import { remoteTo, type Served, served } from './serving.js'
+
+let real: Served
+beforeEach(async () => {
+  real = await served()
+})
+afterEach(() => real.close())
+
+/** Runs work with a remote behind a way on which the faults follow one after the other, and then none. */
+async function through<T>(
+  next: () => Fault,
+  work: (remote: Remote, chaos: Chaos) => Promise<T>,
+  { tellsHealth, ...options }: Parameters<typeof remoteTo>[1] & { readonly tellsHealth?: boolean } = {},
+): Promise<T> {
+  const chaos = await chaosTo(real.server.origin, next, tellsHealth)
+  const remote = remoteTo(`http://127.0.0.1:${chaos.port}/api/v2`, { timeoutMs: 1_500, ...options })
+  try {
+    return await work(remote, chaos)
+  } finally {
+    await remote.close()
+    await chaos.close()
+  }
+}
+
+const inTurn = (...given: readonly Fault[]) => {
+  const left = [...given]
+  return () => left.shift() ?? 'none'
+}
+
+const enrich = (remote: Remote, domain: string, idempotencyKey?: string): Promise<Reply> =>
+  remote.call('accounts.enrich', { domain }, { apiKey: real.bench.key, idempotencyKey })
+
+/** How a call ended: its status, or whether its outcome is known. */
+const ended = (call: Promise<Reply>): Promise<number | 'unknown' | 'not sent'> =>
+  call.then(
+    ({ status, unknown }) => (unknown ? 'unknown' : status),
+    (error: unknown) => {
+      if (error instanceof ConnectionLost) return error.unknown ? 'unknown' : 'not sent'
+      throw error
+    },
+  )
+
+describe('a paid call', () => {
+  it.each(faults)('has one effect when its first attempt meets this fault: %s', async (fault) => {
+    await through(inTurn(fault), async (remote) => {
+      expect(await ended(enrich(remote, 'known.example'))).toBe(200)
+    })
+    expect([await real.bench.balance(), real.bench.source.asked]).toEqual([999, 1])
+  })
+
+  it.each(['reset after', 'stall', 'truncate', '502'] as const)(
+    'is sent once where keys are not known to be honoured, and its outcome is not known: %s',
+    async (fault) => {
+      await through(
+        inTurn(fault),
+        async (remote, chaos) => {
+          expect(await ended(enrich(remote, 'known.example', 'key'))).toBe('unknown')
+          expect(chaos.attempts.get('key')).toBe(1)
+        },
+        { tellsHealth: false },
+      )
+    },
+  )
+
+  it('is sent four times at most, and its outcome is then not known', async () => {
+    const work = async (remote: Remote, chaos: Chaos) => {
+      expect(await ended(enrich(remote, 'known.example', 'key'))).toBe('unknown')
+      expect(chaos.attempts.get('key')).toBe(4)
+      expect(await ended(enrich(remote, 'known.example', 'key'))).toBe(200)
+    }
+    await through(inTurn('reset after', '503', 'stall', '502'), work, { idempotency: 'Idempotency-Key' })
+    expect(await real.bench.balance()).toBe(999)
+  })
+
+  it('stays open where an attempt may have worked and the last one could not be sent', async () => {
+    const faulty = await accepting((socket) => socket.once('data', () => socket.destroy()))
+    const remote = remoteTo(`http://127.0.0.1:${faulty.port}/api/v2`, {
+      idempotency: 'Idempotency-Key',
+      sleep: () => faulty.close(),
+    })
+    expect(await ended(enrich(remote, 'x.example'))).toBe('unknown')
+    await remote.close()
+  })
+})
+
+/** Repeats a call under its key, as the same command run again does, until it is answered. */
+async function settled(remote: Remote, chaos: Chaos, at: number): Promise<void> {
+  const key = `key-${at}`
+  for (let runs = 1; ; runs++) {
+    const end = await ended(enrich(remote, `known-${at}.example`, key))
+    expect(chaos.attempts.get(key) ?? 0).toBeLessThanOrEqual(4 * runs)
+    if (end === 200) return
+    expect(end).toMatch(/unknown|not sent/)
+    expect(runs).toBeLessThan(20)
+  }
+}
+
+describe('two hundred calls', () => {
+  it('have two hundred effects, however faulty the way is', async () => {
+    const weights: readonly (readonly [Fault, number])[] = [
+      ['reset before', 20],
+      ['reset after', 20],
+      ['truncate', 5],
+      ['stall', 3],
+      ['502', 4],
+      ['503', 4],
+      ['none', 44],
+    ]
+    const fault = fc.oneof(...weights.map(([one, weight]) => ({ arbitrary: fc.constant(one), weight })))
+    await fc.assert(
+      fc.asyncProperty(fc.infiniteStream(fault), async (stream) => {
+        const next = () => stream.next().value ?? 'none'
+        const before = { balance: await real.bench.balance(), asked: real.bench.source.asked }
+        await through(next, async (remote, chaos) => {
+          const left = Array.from({ length: 200 }, (_, at) => at)
+          const work = async () => {
+            for (let at = left.pop(); at !== undefined; at = left.pop()) await settled(remote, chaos, at)
+          }
+          await Promise.all(Array.from({ length: 16 }, work))
+        })
+        expect(before.balance - (await real.bench.balance())).toBe(200)
+        expect(real.bench.source.asked - before.asked).toBe(200)
+      }),
+      { numRuns: 1 },
+    )
+  }, 60_000)
+
+  it('meet an outage with no multiplied load', async () => {
+    await through(
+      () => '503',
+      async (remote, chaos) => {
+        const ends = []
+        for (let at = 0; at < 200; at++) ends.push(await ended(enrich(remote, 'known.example', `key-${at}`)))
+        expect(new Set(ends)).toEqual(new Set(['unknown']))
+        const keyed = [...chaos.attempts].filter(([name]) => name.startsWith('key-'))
+        expect(keyed.reduce((sum, [, count]) => sum + count, 0)).toBeLessThanOrEqual(240)
+      },
+      { idempotency: 'Idempotency-Key' },
+    )
+  })
+})
+
+describe('a question', () => {
+  it.each(['reset before', 'reset after', 'truncate', 'stall', '502', '503'] as const)(
+    'is asked again after: %s',
+    async (fault) => {
+      await through(inTurn(fault), async (remote) => {
+        expect(await ended(remote.call('credits.show', {}, { apiKey: real.bench.key }))).toBe(200)
+      })
+    },
+  )
+})

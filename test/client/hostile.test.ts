@@ -1,0 +1,265 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { afterEach, describe, expect, it } from 'vitest'
+import { ConnectionLost, type Reply } from '../../src/api/caller.js'
+import type { Remote, RemoteOptions } from '../../src/client/remote.js'
+import { certify } from './certificate.js'
+import { accepting, answering, type Listener } from './listeners.js'
+import { remoteTo, sleeper } from './serving.js'
+
+const canary = 'pk_Canary0Canary0Canary0Canary0Canary0Ca'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of open.splice(0)) await one.close()
+})
+const kept = <T extends { close(): Promise<void> }>(one: T): T => {
+  open.unshift(one)
+  return one
+}
+
+const remote = ({ port }: Listener, options: Partial<RemoteOptions> = {}): Remote =>
+  kept(remoteTo(`http://127.0.0.1:${port}/api/v2`, options))
+
+/** A server that answers every request the same, and a remote to it. */
+async function against(answer: RequestListener, options: Partial<RemoteOptions> = {}): Promise<Remote> {
+  return remote(kept(await answering(answer)), options)
+}
+
+const says =
+  (status: number, body: string | Buffer, headers: Record<string, string> = {}): RequestListener =>
+  (_, response) =>
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
+
+const credits = (caller: Remote): Promise<Reply> => caller.call('credits.show', {}, { apiKey: canary })
+const enrich = (caller: Remote): Promise<Reply> =>
+  caller.call('accounts.enrich', { domain: 'x.example' }, { apiKey: canary })
+
+const upstream = (reason: string) => ({ status: 502, body: { error: `Upstream answered ${reason}` } })
+
+describe('an answer that cannot be used', () => {
+  it.each([
+    ['<html>', 'with something that is not JSON'],
+    ['', 'with something that is not JSON'],
+    [Buffer.from([0x22, 0xff, 0x22]), 'with something that is not JSON'],
+    ['{"credits":{"enrichment":1}', 'with something that is not JSON'],
+    ['['.repeat(65) + ']'.repeat(65), 'with JSON nested deeper than 64 levels'],
+    ['[]', 'with a list in place of an object'],
+    ['7', 'with a single value in place of an object'],
+    ['null', 'with nothing in place of an object'],
+    ['{"credits":"many"}', 'with a single value in place of an object in credits'],
+    ['{"limits":[]}', 'with a list in place of an object in limits'],
+  ])('is a 502 in our words: %j', async (body, reason) => {
+    expect(await credits(await against(says(200, body)))).toMatchObject(upstream(reason))
+  })
+
+  it('is a 502 where it is larger than the limit, whether or not it says so', async () => {
+    const huge = Buffer.alloc(1_048_577, 0x20)
+    const chunked: RequestListener = (_, response) => {
+      response.writeHead(200)
+      response.write(huge)
+      response.end('{}')
+    }
+    for (const answer of [says(200, huge), chunked])
+      expect(await credits(await against(answer, { bodyBytes: 1_048_576 }))).toMatchObject(
+        upstream('with more than 1 MiB'),
+      )
+  })
+
+  it('is a 502 where it was cut off, or comes too slowly', async () => {
+    const cut: RequestListener = (_, response) => {
+      response.writeHead(200, { 'content-length': '100' })
+      response.write('{"credits"', () => response.destroy())
+    }
+    expect(await credits(await against(cut))).toMatchObject(upstream('with only a part of its body'))
+    const slow: RequestListener = (_, response) => void response.writeHead(200).write('{')
+    expect(await credits(await against(slow, { timeoutMs: 50 }))).toMatchObject(upstream('too slowly'))
+  })
+
+  it('is a 502 where it is compressed, which was not asked for', async () => {
+    let asked: unknown
+    const answer: RequestListener = (request, response) => {
+      asked = request.headers['accept-encoding']
+      says(200, gzipSync('{}'), { 'content-encoding': 'gzip' })(request, response)
+    }
+    expect(await credits(await against(answer))).toMatchObject(
+      upstream('with a compressed body, which was not asked for'),
+    )
+    expect(asked).toBe('identity')
+  })
+
+  it('leaves it open whether the work was done, of what is more than a question', async () => {
+    const caller = await against(says(200, 'garbage'))
+    expect(await enrich(caller)).toMatchObject({ status: 502, unknown: true })
+    expect((await credits(caller)).unknown).toBeUndefined()
+  })
+})
+
+describe('a refusal that cannot be read', () => {
+  it.each([401, 403, 404, 413, 429, 503])('keeps its status: %i', async (status) => {
+    const caller = await against(says(status, '<html>no</html>', { 'retry-after': '60' }))
+    expect(await credits(caller)).toMatchObject({
+      status,
+      body: { error: `Upstream answered ${status} without saying why` },
+      headers: { 'retry-after': '60' },
+    })
+  })
+})
+
+describe('a redirect', () => {
+  it.each([301, 302, 303, 307, 308])('is not followed: %i', async (status) => {
+    const keys: unknown[] = []
+    const listen = (request: IncomingMessage, response: ServerResponse) => {
+      keys.push(request.headers['x-api-key'])
+      response.end('{}')
+    }
+    const other = kept(await answering(listen))
+    const where = [`http://127.0.0.1:${other.port}/`, `//localhost:${other.port}/`, '/elsewhere']
+    for (const location of where) {
+      const caller = await against(says(status, '{}', { location }))
+      expect(await credits(caller)).toMatchObject(
+        upstream(`with a redirect (${status}), which is not followed`),
+      )
+    }
+    expect([keys, other.connections()]).toEqual([[], 0])
+  })
+})
+
+describe('a certificate', () => {
+  const name = 'localhost'
+  it.each([
+    ['signed by itself', certify(name), undefined, /is signed by itself/],
+    ['of another name', certify('other.example'), 'own', /is for another name/],
+    ['that has expired', certify(name, '2020-01-01', '2021-01-01'), 'own', /has expired/],
+  ] as const)('%s ends the call, and no variable permits it', async (_, tls, trusted, told) => {
+    const { slept, sleep } = sleeper()
+    const server = kept(await answering(says(200, '{}'), { tls }))
+    const ca = trusted === 'own' ? tls.cert : undefined
+    const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    try {
+      const caller = kept(remoteTo(`https://localhost:${server.port}/api/v2`, { ca, sleep }))
+      const error = await enrich(caller).catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(ConnectionLost)
+      expect(error).toMatchObject({ message: expect.stringMatching(told), unknown: false })
+    } finally {
+      if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+      else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
+    }
+    expect(slept).toEqual([])
+  })
+
+  it('that is right is accepted', async () => {
+    const tls = certify(name)
+    const server = kept(await answering(says(200, '{}'), { tls }))
+    const caller = kept(remoteTo(`https://localhost:${server.port}/api/v2`, { ca: tls.cert }))
+    expect((await credits(caller)).status).toBe(200)
+  })
+})
+
+describe('a server that cannot be reached', () => {
+  it('is told from one that did not answer', async () => {
+    const gone = await answering(says(200, '{}'))
+    await gone.close()
+    const refused = await enrich(remote(gone)).catch((thrown: unknown) => thrown)
+    expect(refused).toMatchObject({
+      message: expect.stringContaining('refused the connection'),
+      unknown: false,
+    })
+    const silent = kept(await accepting((socket) => socket.once('data', () => socket.destroy())))
+    const cut = await enrich(remote(silent)).catch((thrown: unknown) => thrown)
+    expect(cut).toMatchObject({ message: expect.stringContaining('without an answer'), unknown: true })
+    const asked = await credits(remote(silent)).catch((thrown: unknown) => thrown)
+    expect(asked).toMatchObject({ unknown: false })
+  })
+
+  it('is given up after the time for an answer', async () => {
+    const stalling = kept(await accepting())
+    const late = await enrich(remote(stalling, { timeoutMs: 50 })).catch((thrown: unknown) => thrown)
+    expect(late).toMatchObject({ message: expect.stringContaining('within 0.05 s'), unknown: true })
+  })
+
+  it('is given up when the caller does, with its outcome open once it was sent', async () => {
+    const stalling = kept(await accepting())
+    const caller = remote(stalling)
+    const signal = AbortSignal.timeout(50)
+    const given = await caller.call('accounts.enrich', {}, { signal }).catch((thrown: unknown) => thrown)
+    expect(given).toBeInstanceOf(ConnectionLost)
+    expect(given).toMatchObject({ unknown: true })
+    const before = await caller
+      .call('accounts.enrich', {}, { signal: AbortSignal.abort() })
+      .catch((thrown: unknown) => thrown)
+    expect(before).toMatchObject({ unknown: false })
+  })
+})
+
+describe('headers', () => {
+  it('of the answer are passed on, but for those of the connection and cookies', async () => {
+    const caller = await against(
+      says(200, '{}', {
+        'RateLimit-Limit': '10',
+        'RateLimit-Remaining': '9',
+        'RateLimit-Reset': '30',
+        'Idempotent-Replayed': 'true',
+        'X-Request-Id': 'r1',
+        'Set-Cookie': 'session=secret',
+        Connection: 'keep-alive, X-Hop',
+        'X-Hop': 'one',
+        'Proxy-Authenticate': 'Basic',
+      }),
+    )
+    expect((await credits(caller)).headers).toEqual({
+      'ratelimit-limit': '10',
+      'ratelimit-remaining': '9',
+      'ratelimit-reset': '30',
+      'idempotent-replayed': 'true',
+      'x-request-id': 'r1',
+    })
+  })
+
+  it('of the request carry the key, and an idempotency key where there is something to do', async () => {
+    const seen: IncomingMessage['headers'][] = []
+    const answer: RequestListener = (request, response) => {
+      seen.push(request.headers)
+      response.end('{}')
+    }
+    const caller = await against(answer, { version: '1.2.3' })
+    await credits(caller)
+    await enrich(caller)
+    await caller.call('accounts.enrich', {}, { apiKey: canary, idempotencyKey: 'mine' })
+    expect(seen[0]).toMatchObject({ 'x-api-key': canary, 'user-agent': 'prospect/1.2.3' })
+    expect(seen.map((headers) => headers['idempotency-key'])).toEqual([
+      undefined,
+      expect.stringMatching(/^[\w-]{36}$/),
+      'mine',
+    ])
+  })
+
+  it('that cannot be sent are refused as the API does', async () => {
+    const caller = await against(says(200, '{}'))
+    const key = await caller.call('accounts.enrich', {}, { idempotencyKey: 'é' })
+    const auth = await caller.call('accounts.enrich', {}, { apiKey: 'a\nb' })
+    expect([key.status, auth.status]).toEqual([400, 401])
+  })
+})
+
+describe('a body', () => {
+  it('keeps its unknown fields, its big integers and its bytes', async () => {
+    const text = '{ "id":"l", "network_list_id": 9007199254740993,\n "new": {"é": 1.50} }'
+    const reply = await (await against(says(200, text))).call('lists.get', { id: 'l' })
+    expect(reply.body).toEqual({ id: 'l', network_list_id: 9007199254740993n, new: { é: 1.5 } })
+    expect(reply.text).toBe(text)
+  })
+
+  it('may be of an older shape', async () => {
+    const phone = await against(says(200, '{"email":null,"phone":"+33639980001"}'))
+    expect((await phone.call('contacts.enrich_sync', {})).status).toBe(200)
+    const record = await against(says(200, '{"name":"X","technologies":"none","current_position":"CEO"}'))
+    expect((await record.call('leads.enrich', {})).status).toBe(200)
+  })
+
+  it('may be missing after a deletion', async () => {
+    const caller = await against((_, response) => response.writeHead(204).end())
+    expect(await caller.call('personas.delete', { uuid: 'p' })).toMatchObject({ status: 200, body: {} })
+  })
+})

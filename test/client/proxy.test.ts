@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { type Environment, proxyOf } from '../../src/client/proxy.js'
+
+const of = (url: string, env: Environment) => proxyOf(new URL(url), env)?.host
+
+describe('the proxy of a url', () => {
+  it.each([
+    ['https://api.example/', { HTTPS_PROXY: 'http://a:1' }, 'a:1'],
+    ['https://api.example/', { https_proxy: 'http://a:1', HTTPS_PROXY: 'http://b:2' }, 'a:1'],
+    ['https://api.example/', { HTTP_PROXY: 'http://a:1' }, undefined],
+    ['http://api.example/', { HTTP_PROXY: 'a:1' }, 'a:1'],
+    ['http://api.example/', { http_proxy: 'http://a:1' }, 'a:1'],
+    ['https://api.example/', { HTTPS_PROXY: '' }, undefined],
+  ] as const)('%s with %j is %s', (url, env, host) => {
+    expect(of(url, env)).toBe(host)
+  })
+
+  it.each([
+    ['api.example', true],
+    ['.example', true],
+    ['*.example', true],
+    ['example', true],
+    ['other.example, api.example', true],
+    ['other.example api.example:443', true],
+    ['*', true],
+    ['api.example:8443', false],
+    ['pi.example', false],
+    ['api.example.org', false],
+    [',', false],
+  ])('is left out where NO_PROXY is %j: %s', (list, left) => {
+    for (const name of ['NO_PROXY', 'no_proxy'])
+      expect(of('https://api.example/', { HTTPS_PROXY: 'http://a:1', [name]: list })).toBe(
+        left ? undefined : 'a:1',
+      )
+  })
+
+  it.each([
+    'http://localhost:1/',
+    'http://127.0.0.1/',
+    'http://127.9.9.9/',
+    'http://[::1]/',
+    'https://LOCALHOST./',
+  ])('is none for this machine itself: %s', (url) => {
+    expect(of(url, { HTTP_PROXY: 'http://a:1', HTTPS_PROXY: 'http://a:1' })).toBeUndefined()
+  })
+
+  it('is refused without repeating what it was', () => {
+    const env = { HTTPS_PROXY: 'ftp://user:secret@a:1' }
+    expect(() => of('https://api.example/', env)).toThrow(/HTTPS_PROXY/)
+    expect(() => of('https://api.example/', env)).not.toThrow(/secret/)
+  })
+})

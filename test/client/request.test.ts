@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { ApiError } from '../../src/api/errors.js'
+import { operation, operations } from '../../src/api/table.js'
+import { wireRequest } from '../../src/client/request.js'
+
+const names = { network: 'linkedin', premium: 'sales_navigator' }
+
+describe('a request on the wire', () => {
+  it('has its fields in the body', () => {
+    expect(wireRequest(operation('accounts.enrich'), { domain: 'x.example', live: false })).toEqual({
+      method: 'POST',
+      path: '/accounts/single_enrich',
+      body: '{"domain":"x.example","live":false}',
+    })
+  })
+
+  it('has its fields in the query, lists as repeated names, and nothing for what is not given', () => {
+    const { path, body } = wireRequest(operation('searches.list'), {
+      enriched: false,
+      a: ['1', '2'],
+      b: null,
+      c: undefined,
+    })
+    expect([path, body]).toEqual(['/searches?enriched=false&a=1&a=2', undefined])
+  })
+
+  it('has its id in the path, as one segment, and nowhere else', () => {
+    expect(wireRequest(operation('searches.get'), { id: 'a/../b?c#d', page: 2 }).path).toBe(
+      '/searches/a%2F..%2Fb%3Fc%23d?page=2',
+    )
+  })
+
+  it.each(['', '.', '..'])('is refused for the id %j, which would be another path', (id) => {
+    expect(() => wireRequest(operation('lists.get'), { id })).toThrow(ApiError)
+  })
+
+  it('is the same for every operation as its row says', () => {
+    for (const row of operations()) {
+      const { method, path } = wireRequest(row, { id: 'i', uuid: 'u', company_network_url: 'x' }, names)
+      const pattern = row.path.replace(/\{\w+\}/g, '[iu]').replaceAll('/', '\\/')
+      expect([method, path]).toEqual([row.method, expect.stringMatching(new RegExp(`^${pattern}(\\?.*)?$`))])
+    }
+  })
+
+  it('has the names of the server, in bodies and queries', () => {
+    const body = wireRequest(operation('accounts.hiring'), { company_network_url: 'u' }, names).body
+    expect(body).toBe('{"company_linkedin_url":"u"}')
+    const { path } = wireRequest(operation('accounts.technologies'), { network_id: 7 }, names)
+    expect(path).toBe('/accounts/technologies?linkedin_id=7')
+  })
+})

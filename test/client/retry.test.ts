@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import type { Reply } from '../../src/api/caller.js'
+import { operations } from '../../src/api/table.js'
+import { Lost } from '../../src/client/reading.js'
+import { isRead, leavesOpen, Outage, pauseAfter, settles } from '../../src/client/retry.js'
+
+const reply = (status: number, headers: Reply['headers'] = {}, body: unknown = {}): Reply => ({
+  ...{ status, headers, body, credits: 0 },
+})
+const lost = (sent: boolean, code: string) => new Lost('lost', sent, code)
+const first = { attempts: 1, repeatable: true, random: 1, now: 0 }
+
+describe('reads', () => {
+  it('are what takes no idempotency key and deletes nothing', () => {
+    const unsafe = operations().filter((row) => !isRead(row))
+    expect(unsafe.filter(({ idempotent }) => !idempotent).map(({ id }) => id)).toEqual(['personas.delete'])
+    const priced = operations().filter(({ price }) => Object.keys(price).length > 0)
+    expect(priced.filter(isRead)).toEqual([])
+  })
+})
+
+describe('an attempt', () => {
+  it.each([
+    [reply(500), 300],
+    [reply(502), 300],
+    [reply(503), 300],
+    [reply(504), 300],
+    [reply(409, {}, { code: 'idempotency_in_progress' }), 300],
+    [lost(true, 'ECONNRESET'), 300],
+    [lost(true, 'late'), 300],
+    [lost(false, 'ECONNREFUSED'), 300],
+    [lost(false, 'UND_ERR_CONNECT_TIMEOUT'), 300],
+    ...[200, 201, 400, 401, 402, 403, 404, 409, 422, 429, 501].map(
+      (status) => [reply(status), undefined] as const,
+    ),
+    [lost(true, 'aborted'), undefined],
+    [lost(false, 'ENOTFOUND'), undefined],
+    [lost(false, 'CERT_HAS_EXPIRED'), undefined],
+    [lost(false, 'DEPTH_ZERO_SELF_SIGNED_CERT'), undefined],
+  ] as const)('%j is followed by another after %s', (attempted, pause) => {
+    expect(pauseAfter(attempted, first)).toBe(pause)
+  })
+
+  it('is not repeated where the work may have been done, unless that has no second effect', () => {
+    const once = { ...first, repeatable: false }
+    expect([reply(500), lost(true, 'ECONNRESET')].map((one) => pauseAfter(one, once))).toEqual([
+      undefined,
+      undefined,
+    ])
+    expect(pauseAfter(lost(false, 'ECONNREFUSED'), once)).toBe(300)
+  })
+
+  it('waits twice as long each time, with a spread, and there are four', () => {
+    const pauses = [1, 2, 3, 4].map((attempts) => pauseAfter(reply(503), { ...first, attempts }))
+    expect(pauses).toEqual([300, 600, 1_200, undefined])
+    expect(pauseAfter(reply(503), { ...first, random: 0 })).toBe(150)
+  })
+
+  it('waits as long as the server asks, and not where it asks for much', () => {
+    const asked = (wait: string) => pauseAfter(reply(503, { 'retry-after': wait }), { ...first, now: 0 })
+    expect(['2', '31', 'Thu, 01 Jan 1970 00:00:05 GMT', 'soon'].map(asked)).toEqual([
+      2_000,
+      undefined,
+      5_000,
+      300,
+    ])
+  })
+
+  it('leaves open whether the work was done when it was sent and not answered', () => {
+    expect([reply(500), reply(502), lost(true, 'x')].every(leavesOpen)).toBe(true)
+    expect([reply(501), reply(402), reply(200), lost(false, 'x')].some(leavesOpen)).toBe(false)
+  })
+
+  it('settles what was open, unless it was refused before its key was looked at', () => {
+    expect([200, 404, 402, 422, 409].every((status) => settles(reply(status)))).toBe(true)
+    expect([401, 403, 429, 500].some((status) => settles(reply(status)))).toBe(false)
+    expect(settles(reply(409, {}, { code: 'idempotency_in_progress' }))).toBe(false)
+  })
+})
+
+describe('an outage', () => {
+  it('lasts from ten failures in a row to the first answer', () => {
+    const outage = new Outage()
+    for (let count = 0; count < 9; count++) outage.note(reply(503))
+    expect(outage.lasts).toBe(false)
+    outage.note(lost(false, 'ECONNREFUSED'))
+    expect(outage.lasts).toBe(true)
+    outage.note(reply(404))
+    expect(outage.lasts).toBe(false)
+  })
+})

@@ -1,0 +1,26 @@
+import type { Member, Workspace } from '../../src/engine/ports.js'
+
+/** A workspace as a store keeps it. */
+export const workspace: Workspace = {
+  id: 'w1',
+  name: 'First',
+  plan: 'growth',
+  dailyProfiles: null,
+  dailyCompanies: 5,
+  monthlyCompanies: null,
+  createdAt: 1_700_000_000_000,
+  nextAllocationAt: 1_800_000_000_000,
+  networkSession: true,
+  premiumSession: false,
+}
+
+/** Its member. */
+export const member: Member = {
+  id: 'm1',
+  workspaceId: 'w1',
+  email: 'ada@localhost',
+  name: null,
+  weeklyLimit: 9,
+  consentPersonalEmail: true,
+  createdAt: 1,
+}

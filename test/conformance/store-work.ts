@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type {
+  AsyncJob,
+  JobChange,
+  JobRecord,
+  JobState,
+  Lease,
+  NewList,
+  Store,
+} from '../../src/engine/ports.js'
+import { member, workspace } from './rows.js'
+
+/** A job as it is when it is accepted. */
+export const job: AsyncJob = {
+  ...{ id: 'j1', workspaceId: 'w1', memberId: 'm1', operation: 'intents.stack', kind: 'stack_import' },
+  ...{ name: 'Mine', webhookUrl: 'https://hook.example/', streaming: true, custom: { a: [1, null] } },
+  plan: { does: 'search', search: { kind: 'stack', filters: { stacks: ['react'] } as never }, scale: false },
+  ...{ most: 50, expected: 40, state: 'queued', done: 0, place: null, truncated: false, parts: [] },
+  ...{ partBytes: 0, enriched: false, held: 120, spent: 0, error: null, createdAt: 1_000 },
+  ...{ finishedAt: null, token: null, leaseUntil: 0, attempts: 0 },
+}
+
+const list: NewList = {
+  ...{ id: 'j1', workspaceId: 'w1', name: 'Mine', networkListId: 281_474_976_710_656, status: 'pending' },
+  ...{ createdAt: 5, updatedAt: 5 },
+  companies: [{ domain: 'a.example' }, { name: 'B', country: 'FR' }, { url: 'https://c.example/' }],
+}
+
+const leaseMs = 30_000
+/** A lease that begins at a moment. */
+export const lease = (realNow: number): Lease => ({ realNow, leaseUntil: realNow + leaseMs })
+
+const record = (ordinal: number, status: JobRecord['status'] = 'QUALIFIED'): JobRecord => ({
+  ...{ ordinal, status },
+  record: JSON.stringify({ at: ordinal, text: 'é\u0000"' }),
+})
+
+/** What every store must do with accepted work. */
+export function describeWork(name: string, open: () => Promise<Store>): void {
+  let store: Store
+  const claim = (token: string, realNow: number, id?: string) =>
+    store.transaction((tx) => tx.claimJob({ token, ...lease(realNow), ...(id ? { id } : {}) }))
+  const add = (...jobs: Partial<AsyncJob>[]) =>
+    store.transaction(async (tx) => {
+      for (const one of jobs) await tx.addJob({ ...job, ...one })
+    })
+  const isDue = (realNow: number) => store.read((reads) => reads.isJobDue(lease(realNow)))
+
+  describe(`accepted work over ${name}`, () => {
+    beforeEach(async () => {
+      store = await open()
+      await store.transaction(async (tx) => {
+        await tx.addWorkspace(workspace, true)
+        await tx.addWorkspace({ ...workspace, id: 'w2', name: 'Second' }, false)
+        await tx.addMember(member)
+      })
+    })
+
+    afterEach(() => store.close())
+
+    it('answers a job as it was given, to its own workspace only', async () => {
+      await add({})
+      await store.read(async (reads) => {
+        expect(await reads.job('w1', 'j1')).toEqual(job)
+        expect(await reads.job('w2', 'j1')).toBeUndefined()
+        expect(await reads.jobs('w2', {}, { skip: 0, limit: 9 })).toEqual([])
+      })
+    })
+
+    it('takes up the oldest job, each for one at a time', async () => {
+      await add({ id: 'j2', createdAt: 5 }, { id: 'j1', createdAt: 9 }, { id: 'j3', createdAt: 9 })
+      expect(await claim('a', 100)).toMatchObject({ id: 'j2', state: 'running', token: 'a', attempts: 1 })
+      expect((await claim('b', 100))?.id).toBe('j1')
+      expect((await claim('c', 100))?.id).toBe('j3')
+      expect([await isDue(100), await claim('d', 100)]).toEqual([false, undefined])
+    })
+
+    it('takes up the job that is named, or none', async () => {
+      await add({ id: 'j1' }, { id: 'j2', createdAt: 9_000 })
+      expect((await claim('a', 100, 'j2'))?.id).toBe('j2')
+      expect(await claim('b', 100, 'j2')).toBeUndefined()
+      expect(await claim('b', 100, 'j9')).toBeUndefined()
+      expect(await isDue(100)).toBe(true)
+    })
+
+    it('gives a job to somebody else when its lease has run out, and not before', async () => {
+      await add({})
+      await claim('a', 100)
+      expect(await claim('b', 100 + leaseMs - 1)).toBeUndefined()
+      expect(await store.transaction((tx) => tx.renewJob('j1', 'a', 100 + leaseMs + 50))).toBe(true)
+      expect([await isDue(100 + leaseMs), await claim('b', 100 + leaseMs)]).toEqual([false, undefined])
+      expect(await isDue(100 + leaseMs + 50)).toBe(true)
+      expect(await claim('b', 100 + leaseMs + 50)).toMatchObject({ token: 'b', attempts: 2 })
+    })
+
+    it('gives a job to somebody else when its lease is from before the clock went back', async () => {
+      await add({})
+      await claim('a', 10_000_000)
+      expect(await claim('b', 10_000_000 - leaseMs)).toBeUndefined()
+      expect(await isDue(9_000_000)).toBe(true)
+      expect(await claim('b', 9_000_000)).toMatchObject({ token: 'b' })
+    })
+
+    it('fences off whoever has lost a job', async () => {
+      await add({})
+      await claim('a', 100)
+      await claim('b', 100 + leaseMs)
+      await store.transaction(async (tx) => {
+        expect(await tx.lockJob('j1', 'a')).toBeUndefined()
+        expect(await tx.renewJob('j1', 'a', 9e9)).toBe(false)
+        expect(await tx.lockJob('j1', 'b')).toMatchObject({ id: 'j1', token: 'b' })
+        await tx.changeJob('j1', { state: 'finished', finishedAt: 7 })
+        expect(await tx.lockJob('j1', 'b')).toBeUndefined()
+        expect(await tx.renewJob('j1', 'b', 9e9)).toBe(false)
+      })
+      expect(await claim('c', 9e9)).toBeUndefined()
+    })
+
+    const states: readonly JobState[] = ['queued', 'running', 'finished', 'failed']
+    const legal = ['queued running', 'running finished', 'running failed']
+    it.each(states.flatMap((from) => states.filter((to) => to !== from).map((to) => [from, to] as const)))(
+      'lets a job go from %s to %s only where that is forward',
+      async (from, to) => {
+        await add({ state: from })
+        const changed = store.transaction((tx) => tx.changeJob('j1', { state: to }))
+        if (legal.includes(`${from} ${to}`)) await changed
+        else await expect(changed).rejects.toThrow()
+        const after = legal.includes(`${from} ${to}`) ? to : from
+        expect((await store.read((reads) => reads.job('w1', 'j1')))?.state).toBe(after)
+      },
+    )
+
+    it('changes what is named of a job and leaves the rest', async () => {
+      await add({})
+      const change: JobChange = {
+        ...{ state: 'running', done: 7, place: 'p', truncated: true, parts: [1, 5], partBytes: 99 },
+        ...{ enriched: true, held: 3, spent: 21, error: 'no', finishedAt: 8, attempts: 2 },
+      }
+      await store.transaction((tx) => tx.changeJob('j1', change))
+      expect(await store.read((reads) => reads.job('w1', 'j1'))).toEqual({ ...job, ...change })
+      await store.transaction((tx) => tx.changeJob('j1', { place: null }))
+      expect(await store.read((reads) => reads.job('w1', 'j1'))).toEqual({ ...job, ...change, place: null })
+    })
+
+    it('lists and counts jobs by kind, state and whether somebody can be reached, newest first', async () => {
+      await add(
+        { id: 'j1', createdAt: 1, enriched: true },
+        { id: 'j2', createdAt: 2, kind: 'lead_search' },
+        { id: 'j3', createdAt: 2, state: 'running' },
+        { id: 'j4', createdAt: 3, workspaceId: 'w2' },
+      )
+      await store.read(async (reads) => {
+        const ids = async (filter: Parameters<typeof reads.jobs>[1], skip = 0, limit = 9) =>
+          (await reads.jobs('w1', filter, { skip, limit })).map(({ id }) => id)
+        expect(await ids({})).toEqual(['j3', 'j2', 'j1'])
+        expect(await ids({}, 1, 1)).toEqual(['j2'])
+        expect(await ids({ kind: 'lead_search' })).toEqual(['j2'])
+        expect(await ids({ state: 'running' })).toEqual(['j3'])
+        expect(await ids({ enriched: true })).toEqual(['j1'])
+        expect(await ids({ enriched: false, kind: 'stack_import' })).toEqual(['j3'])
+        expect(await reads.countJobs('w1', {})).toBe(3)
+        expect(await reads.countJobs('w1', { enriched: false })).toBe(2)
+        expect(await reads.countUnfinished('w1')).toEqual({ queued: 2, running: 1 })
+      })
+    })
+
+    it('knows what is held, by member and by job', async () => {
+      await add({ id: 'j1', held: 7 }, { id: 'j2', held: 5 }, { id: 'j3', held: 0, state: 'finished' })
+      const hold = { seq: 1, kind: 'hold', debit: 'credits', credit: 'held', amount: 4 } as const
+      await store.transaction(async (tx) => {
+        const who = { workspaceId: 'w1', memberId: null, operation: null, createdAt: 0 }
+        const grant = {
+          ...who,
+          seq: 1,
+          kind: 'top_up',
+          debit: 'issued',
+          credit: 'credits',
+          amount: 9,
+        } as const
+        await tx.append({ ...grant, reference: null, credits: 9, held: 0, spent: 0 })
+        await tx.append({ ...who, ...hold, seq: 2, reference: 'j1', credits: 5, held: 4, spent: 0 })
+        expect(await tx.heldBy('m1')).toBe(12)
+        expect(await tx.heldBy('m2')).toBe(0)
+        expect(await tx.heldFor('w1', 'j1')).toBe(4)
+        expect(await tx.heldFor('w1', 'j2')).toBeUndefined()
+        expect(await tx.heldFor('w2', 'j1')).toBeUndefined()
+      })
+    })
+
+    it('keeps each record of a job once, and answers them in order', async () => {
+      await add({})
+      const records = [record(2, 'DISQUALIFIED'), record(1), record(3)]
+      await store.transaction((tx) => tx.addRecords('j1', records))
+      await expect(store.transaction((tx) => tx.addRecords('j1', [record(4), record(3)]))).rejects.toThrow()
+      await store.read(async (reads) => {
+        const of = async (range: Parameters<typeof reads.records>[1], limit = 9) =>
+          (await reads.records('j1', range, limit)).map(({ ordinal }) => ordinal)
+        expect(await reads.records('j1', { after: 0 }, 9)).toEqual([records[1], records[0], records[2]])
+        expect(await of({ after: 1 })).toEqual([2, 3])
+        expect(await of({ after: 0, last: 2 })).toEqual([1, 2])
+        expect(await of({ after: 0, status: 'QUALIFIED' })).toEqual([1, 3])
+        expect(await of({ after: 0, status: 'QUALIFIED', skip: 1 })).toEqual([3])
+        expect(await of({ after: 0 }, 1)).toEqual([1])
+        expect([await reads.countRecords('j1'), await reads.countRecords('j1', 'DISQUALIFIED')]).toEqual([
+          3, 1,
+        ])
+        expect(await reads.records('j2', { after: 0 }, 9)).toEqual([])
+      })
+    })
+
+    it('keeps no record of a job that is not there', async () => {
+      await expect(store.transaction((tx) => tx.addRecords('nobody', [record(1)]))).rejects.toThrow()
+    })
+
+    it('finds the contacts of a waterfall by their ids and by their job', async () => {
+      await add({})
+      const one = { id: 'e1', jobId: 'j1', ordinal: 1, firstName: 'Ada', lastName: null, custom: { n: 1 } }
+      const two = { id: 'e2', jobId: 'j1', ordinal: 2, firstName: null, lastName: 'Byron', custom: null }
+      await store.transaction((tx) => tx.addEnrichments([two, one]))
+      await store.read(async (reads) => {
+        expect(await reads.enrichments('j1')).toEqual([one, two])
+        expect(await reads.enrichment('e2')).toEqual(two)
+        expect(await reads.enrichment('j1')).toBeUndefined()
+      })
+    })
+
+    it('keeps a list, its companies and what they were found to be', async () => {
+      const { companies, ...kept } = list
+      await add({})
+      await store.transaction(async (tx) => {
+        await tx.addList(list)
+        await tx.setListed('j1', 1, 'a1')
+        await tx.setListed('j1', 3, 'a1')
+        await tx.setListed('j1', 2, null)
+        await tx.changeList('j1', { status: 'completed', updatedAt: 8 })
+      })
+      await store.read(async (reads) => {
+        const completed = { ...kept, status: 'completed', updatedAt: 8 }
+        expect(await reads.list('w1', 'j1')).toEqual(completed)
+        expect(await reads.listByNumber('w1', list.networkListId)).toEqual(completed)
+        expect(await reads.lists('w1', { skip: 0, limit: 9 })).toEqual([completed])
+        expect([await reads.list('w2', 'j1'), await reads.listByNumber('w2', list.networkListId)]).toEqual([
+          undefined,
+          undefined,
+        ])
+        expect([await reads.countLists('w1'), await reads.countLists('w2')]).toEqual([1, 0])
+        expect(await reads.listed('j1', 0, 9)).toEqual([
+          { ordinal: 1, company: companies[0], accountId: 'a1' },
+          { ordinal: 2, company: companies[1], accountId: null },
+          { ordinal: 3, company: companies[2], accountId: 'a1' },
+        ])
+        expect((await reads.listed('j1', 1, 1)).map(({ ordinal }) => ordinal)).toEqual([2])
+        expect(await reads.listedAccounts('j1')).toEqual(['a1'])
+      })
+    })
+
+    it('gives jobs to as many as ask at once, each to one', async () => {
+      await add(...Array.from({ length: 50 }, (_, at) => ({ id: `job ${at}`, createdAt: at })))
+      const claimed = await Promise.all(Array.from({ length: 80 }, (_, at) => claim(`t${at}`, 100)))
+      const ids = claimed.flatMap((one) => one?.id ?? [])
+      expect([ids.length, new Set(ids).size]).toEqual([50, 50])
+    })
+  })
+}

@@ -1,0 +1,18 @@
+import { rmSync } from 'node:fs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runBank } from '../helpers/bank.js'
+import { bundled } from '../helpers/processes.js'
+
+let program: string
+
+beforeAll(async () => {
+  program = await bundled('programs/worker-bank.ts')
+})
+
+afterAll(() => rmSync(program))
+
+it('P42: whoever looks while credits move between workspaces sees them all', async () => {
+  const { transfers, looks } = await runBank(program, { ms: 3_000, kills: 4 })
+  expect(transfers).toBeGreaterThan(0)
+  expect(looks).toBeGreaterThan(0)
+}, 60_000)

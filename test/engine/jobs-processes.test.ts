@@ -1,0 +1,127 @@
+import { rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createEngine } from '../../src/engine/engine.js'
+import { createWorker } from '../../src/engine/worker.js'
+import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
+import { randomIds, TestSource } from '../helpers/engine.js'
+import { killOverProgress, startCrew } from '../helpers/killed-workers.js'
+import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-work.js'
+import { bundled, start } from '../helpers/processes.js'
+
+let worker: string
+let accepting: string
+let work: AcceptedWork
+
+beforeAll(async () => {
+  ;[worker, accepting] = await Promise.all([
+    bundled('programs/worker.ts'),
+    bundled('programs/worker-accept.ts'),
+  ])
+})
+
+afterAll(() => {
+  for (const program of [worker, accepting]) rmSync(program)
+})
+
+beforeEach(async () => {
+  work = await openAcceptedWork()
+})
+
+afterEach(() => work.close())
+
+const leaseMs = '600'
+
+describe('P13: workers that are killed', () => {
+  it('lose no job and double no record: 100 jobs, 4 workers, 20 kills', async () => {
+    await acceptMixed(work, 100)
+    const crew = startCrew(4, worker, work.file, leaseMs, '40', '1000000')
+    const kills = await killOverProgress(crew, 20, () => progressOf(work))
+    expect(await crew.end()).toEqual([0, 0, 0, 0])
+    expect(kills).toBe(20)
+    expect(await expectNothingLost(work)).toMatchObject({ jobs: 100 })
+  }, 120_000)
+
+  it('end soon when they are asked to, and others go on with their work', async () => {
+    const id = await work.accept('accounts.search', {
+      ...{ webhook_url: work.receiver.url, keyword: 'known', limit: 3_000 },
+    })
+    const running = start(worker, work.file, '30000', '30', '1000000')
+    while ((await work.admin.job(id)).done === 0) await pause(10)
+    const began = performance.now()
+    running.child.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
+    expect(performance.now() - began).toBeLessThan(15_000)
+    expect(await work.admin.job(id)).toMatchObject({ state: 'running', attempts: 0 })
+    const source = new TestSource()
+    source.matches = 1_000_000
+    const next = createWorker({
+      ...{ store: work.store, source, ids: randomIds, clock: { now: Date.now } },
+      targets: () => ({ allow: [], loopback: true }),
+    })
+    expect(await next.finish(id)).toMatchObject({ state: 'finished', done: 3_000 })
+  }, 60_000)
+})
+
+describe('P14: workers that are killed around a sending', () => {
+  it.each(['before-send', 'after-send'])(
+    'deliver everything at least once: %s',
+    async (end) => {
+      const webhook_url = work.receiver.url
+      for (let at = 0; at < 6; at++)
+        await work.accept('contacts.bulk_enrich', {
+          ...{ webhook_url, enrichment_type: ['email'] },
+          contacts: Array.from({ length: 3 }, (_, one) => ({
+            firstname: 'Ada',
+            lastname: `${one}`,
+            domain: 'a.example',
+          })),
+        })
+      for (let kill = 0; kill < 10; kill++)
+        expect(await start(worker, work.file, leaseMs, '0', '0', end).ended).toBeNull()
+      const crew = startCrew(1, worker, work.file, leaseMs, '0', '0')
+      await killOverProgress(crew, 0, () => progressOf(work))
+      await crew.end()
+      const { deliveries, twice } = await expectNothingLost(work)
+      expect(deliveries).toBe(18)
+      if (end === 'after-send') expect(twice).toBeGreaterThan(0)
+    },
+    60_000,
+  )
+})
+
+describe('P12: whoever accepts is killed', () => {
+  const points = ['in1', 'after1', 'in2', 'after2']
+  const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
+
+  it('at any point, and asked again with the same key the work is accepted once', async () => {
+    const rounds = Array.from({ length: 20 }, (_, at) => ({
+      key: `key ${at}`.replace(' ', '-'),
+      point: points[at % 4],
+    }))
+    const killed = async ({ key, point = '' }: (typeof rounds)[number]) => {
+      expect(await start(accepting, work.file, work.key, key, point).ended).toBeNull()
+    }
+    for (let at = 0; at < rounds.length; at += 4) await Promise.all(rounds.slice(at, at + 4).map(killed))
+    const before = await work.jobs()
+    expect(before).toHaveLength(5)
+    const source = new TestSource()
+    source.matches = 3
+    // Half a minute later: the claims of the killed processes have freed themselves.
+    const clock = { now: () => Date.now() + 30_000 }
+    const engine = createEngine({ store: work.store, source, ids: randomIds, clock })
+    const ids = new Set<unknown>()
+    for (const { key, point } of rounds) {
+      const again = () => engine.call('intents.stack', input, { apiKey: work.key, idempotencyKey: key })
+      const [first, second] = [await again(), await again()]
+      expect([first.status, second.body]).toEqual([202, first.body])
+      expect(first.headers['idempotent-replayed']).toBe(point === 'after2' ? 'true' : undefined)
+      ids.add((first.body as { id: string }).id)
+    }
+    const jobs = await work.jobs()
+    expect(new Set(jobs.map(({ id }) => id))).toEqual(ids)
+    expect(jobs).toHaveLength(20)
+    expect((await work.store.read((reads) => reads.position(work.workspaceId))).held).toBe(20 * 9)
+    expect((await work.admin.verify()).problems).toEqual([])
+  }, 60_000)
+})

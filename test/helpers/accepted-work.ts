@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Input } from '../../src/api/caller.js'
+import type { OperationId } from '../../src/api/table.js'
+import { type Admin, createAdmin } from '../../src/engine/admin.js'
+import { createEngine } from '../../src/engine/engine.js'
+import type { AsyncJob, Delivery, Store } from '../../src/engine/ports.js'
+import { openStore } from '../../src/storage/open.js'
+import { randomIds, TestSource } from './engine.js'
+import { receiveWebhooks, type WebhookReceiver } from './webhook-receiver.js'
+
+const noon = Date.parse('2026-03-10T12:00:00Z')
+const pageSize = 500
+
+/** Accepted work in a store in a file that other processes do, and the receiver of what they deliver. */
+export interface AcceptedWork {
+  readonly file: string
+  readonly store: Store
+  readonly admin: Admin
+  readonly key: string
+  readonly workspaceId: string
+  readonly receiver: WebhookReceiver
+  /** Has an operation accepted; answers the id of its work. */
+  accept(id: OperationId, input: Input): Promise<string>
+  jobs(): Promise<AsyncJob[]>
+  deliveries(jobId: string): Promise<readonly Delivery[]>
+  close(): Promise<void>
+}
+
+/** Opens a store with one workspace that may do whatever it wants, in the middle of a day of the engine. */
+export async function openAcceptedWork(): Promise<AcceptedWork> {
+  const folder = mkdtempSync(join(tmpdir(), 'prospect-work-'))
+  const file = join(folder, 'engine.db')
+  const store = await openStore(file)
+  const clock = { now: Date.now }
+  const admin = createAdmin({ store, clock, ids: randomIds })
+  const { key = '', workspace } = await admin.init()
+  await admin.setPlan('scale')
+  await admin.setClock(noon, false)
+  const plenty = 1_000_000_000
+  await admin.setQuotas({ dailyProfiles: plenty, dailyCompanies: plenty, monthlyCompanies: plenty })
+  await admin.setCredits(plenty)
+  const secret = await admin.webhookSecret(false)
+  const receiver = await receiveWebhooks(() => secret)
+  const source = new TestSource()
+  source.matches = plenty
+  const engine = createEngine({ store, source, clock, ids: randomIds })
+  return {
+    ...{ file, store, admin, key, receiver, workspaceId: workspace.id },
+    accept: async (id, input) => {
+      const { status, body } = await engine.call(id, input, { apiKey: key })
+      if (status > 299) throw new Error(`${id}: ${status} ${JSON.stringify(body)}`)
+      const { id: jobId, message, enrichment_id } = body as Record<string, unknown>
+      return String(jobId ?? enrichment_id ?? (message as { id: unknown }).id)
+    },
+    jobs: () => jobsOf(store, workspace.id),
+    deliveries: (jobId) => store.read((reads) => reads.deliveries(workspace.id, { jobId }, 1_000_000)),
+    close: async () => {
+      await receiver.close()
+      await store.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+async function jobsOf(store: Store, workspaceId: string): Promise<AsyncJob[]> {
+  const jobs: AsyncJob[] = []
+  for (;;) {
+    const slice = { skip: jobs.length, limit: pageSize }
+    const page = await store.read((reads) => reads.jobs(workspaceId, {}, slice))
+    jobs.push(...page)
+    if (page.length < pageSize) return jobs
+  }
+}

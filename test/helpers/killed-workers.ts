@@ -1,0 +1,48 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Running, start } from './processes.js'
+
+/** Processes of a program, each replaced by a new one when it ends. */
+export interface Crew {
+  /** Kills the next one in turn. */
+  kill(): Promise<void>
+  /** Asks all of them to end, and waits until they have; answers their exit codes. */
+  end(): Promise<(number | null)[]>
+}
+
+/** Starts so many processes of a bundled program. */
+export function startCrew(size: number, program: string, ...args: string[]): Crew {
+  const crew: Running[] = Array.from({ length: size }, () => start(program, ...args))
+  let turn = 0
+  return {
+    async kill() {
+      const at = turn++ % size
+      const running = crew[at]
+      running?.child.kill('SIGKILL')
+      await running?.ended
+      crew[at] = start(program, ...args)
+    },
+    end: () =>
+      Promise.all(
+        crew.map((running) => {
+          running.child.kill('SIGTERM')
+          return running.ended
+        }),
+      ),
+  }
+}
+
+/** Kills processes of a crew so many times, evenly over the progress of their work (0 to 1), until all is done. */
+export async function killOverProgress(
+  crew: Crew,
+  kills: number,
+  progress: () => Promise<number>,
+): Promise<number> {
+  let killed = 0
+  for (let done = await progress(); done < 1; done = await progress()) {
+    if (done > (killed + 0.5) / (kills + 1) && killed < kills) {
+      await crew.kill()
+      killed++
+    } else await pause(20)
+  }
+  return killed
+}

@@ -1,0 +1,37 @@
+import { createEngine } from '../../src/engine/engine.js'
+import type { Store } from '../../src/engine/ports.js'
+import { openStore } from '../../src/storage/open.js'
+import { randomIds, TestSource } from '../helpers/engine.js'
+
+/**
+ * Has an import accepted, and kills itself at one point: in the n-th transaction, when its work is done and not yet
+ * committed, or behind it. Arguments: store, key, idempotency key, point (in1, after1, in2, after2).
+ */
+const [location = '', apiKey = '', idempotencyKey = '', point = ''] = process.argv.slice(2)
+
+const die = (at: string): void => {
+  if (at === point) process.kill(process.pid, 'SIGKILL')
+}
+
+let transactions = 0
+const store = await openStore(location)
+const deadly: Store = {
+  ...store,
+  transaction: async (work) => {
+    const number = ++transactions
+    const answer = await store.transaction(async (tx) => {
+      const done = await work(tx)
+      die(`in${number}`)
+      return done
+    })
+    die(`after${number}`)
+    return answer
+  },
+}
+
+const source = new TestSource()
+source.matches = 3
+const engine = createEngine({ store: deadly, source, ids: randomIds, clock: { now: Date.now } })
+const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
+const reply = await engine.call('intents.stack', input, { apiKey, idempotencyKey })
+process.stdout.write(`${reply.status}\n`)

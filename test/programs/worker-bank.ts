@@ -1,0 +1,47 @@
+import { move } from '../../src/engine/ledger.js'
+import type { Transaction } from '../../src/engine/ports.js'
+import { openStore } from '../../src/storage/open.js'
+
+/**
+ * Moves credits between workspaces, or looks at what all of them have, until it is ended or killed. A line says what
+ * came of each, `ok` or what was wrong. Arguments: store, write or read, what all of them have together.
+ */
+const [location = '', role = '', total = '0'] = process.argv.slice(2)
+const store = await openStore(location)
+const ids = await store.read(async (reads) => (await reads.workspaces()).map(({ id }) => id))
+const any = () => ids[Math.floor(Math.random() * ids.length)] ?? ''
+
+async function transfer(tx: Transaction, from: string, to: string, wanted: number): Promise<void> {
+  const position = await tx.lockPosition(from)
+  const amount = Math.min(wanted, position.credits)
+  if (amount === 0 || from === to) return
+  const step = { kind: 'adjustment', amount, at: Date.now() } as const
+  await move(tx, { ...step, workspaceId: from, debit: 'credits', credit: 'issued' }, position)
+  await move(tx, { ...step, workspaceId: to, debit: 'issued', credit: 'credits' })
+}
+
+/** What is wrong with what is seen at one moment. */
+async function look(): Promise<string> {
+  const positions = await store.read(async (reads) => {
+    const seen = []
+    for (const id of ids) seen.push(await reads.position(id))
+    return seen
+  })
+  const credits = positions.map((position) => position?.credits)
+  if (credits.some((one) => typeof one !== 'number' || one < 0)) return `balances are ${credits}`
+  const sum = credits.reduce((all, one) => all + one, 0)
+  return sum === Number(total) ? 'ok' : `the total is ${sum}`
+}
+
+let ended = false
+process.once('SIGTERM', () => {
+  ended = true
+})
+while (!ended) {
+  const said =
+    role === 'read'
+      ? await look()
+      : await store.transaction((tx) => transfer(tx, any(), any(), 1 + Math.floor(Math.random() * 50)))
+  process.stdout.write(`${said ?? 'ok'}\n`)
+}
+await store.close()
