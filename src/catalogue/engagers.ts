@@ -1,4 +1,4 @@
-import type { EngagerFilters, Lead } from '../engine/ports.js'
+import type { EngagerFilters, FoundLead } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import type { Finder } from './finder.js'
 import { leadOf } from './lead-record.js'
@@ -74,5 +74,5 @@ async function engagersBehind(
   )
 }
 
-const leadFrom = ({ url, record, company }: Engager, now: number): Lead =>
+const leadFrom = ({ url, record, company }: Engager, now: number): FoundLead =>
   leadOf({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)

@@ -1,19 +1,23 @@
 import { termsAt } from '../api/tenure.js'
-import type { Lead } from '../engine/ports.js'
+import type { FoundLead, Lead } from '../engine/ports.js'
 import { accountOf } from './account.js'
 import { fullName, type StoredPerson } from './person.js'
 
 /** A person as found: the stored record, and that of the company where the catalogue has it. */
-export interface FoundLead {
+export interface PersonAtCompany {
   readonly record: string
   readonly company: string | null
 }
 
 /** The lead and its company, with every key; terms count up to `now`. */
-export const leadOf = ({ record, company }: FoundLead, now: number): Lead => ({
-  lead: portrayed(JSON.parse(record) as StoredPerson, now),
-  company: company === null ? null : accountOf(company),
-})
+export function leadOf({ record, company }: PersonAtCompany, now: number): FoundLead {
+  const known = JSON.parse(record) as StoredPerson
+  return {
+    network_id: known.network_id ?? null,
+    lead: portrayed(known, now),
+    company: company === null ? null : accountOf(company),
+  }
+}
 
 const portrayed = (known: StoredPerson, now: number): Lead['lead'] => ({
   first_name: known.first_name ?? null,

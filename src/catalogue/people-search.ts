@@ -1,6 +1,6 @@
 import type { Connection } from '../storage/driver.js'
 import type { Finder } from './finder.js'
-import { type FoundLead, leadOf } from './lead-record.js'
+import { leadOf, type PersonAtCompany } from './lead-record.js'
 import { type PeopleQuery, peopleQuery } from './people-query.js'
 import { type Condition, every } from './phrases.js'
 import { partOf, readPosition } from './position.js'
@@ -28,7 +28,7 @@ export const peopleSearch: Finder<'people'> = {
     const query = await peopleQuery(connection, filters, now)
     const [last] = readPosition<readonly [key: number]>(after) ?? [0]
     const [keys, ...values] = keysOf(query, limit + 1, (key) => [`${key} > ?`, last])
-    const rows = await connection.all<FoundLead & { key: number }>(
+    const rows = await connection.all<PersonAtCompany & { key: number }>(
       `SELECT people.key, people.record, companies.record AS company FROM (${keys}) AS found
         CROSS JOIN people ON people.key = found.key LEFT JOIN companies ON companies.key = people.company
         ORDER BY found.key`,

@@ -16,8 +16,21 @@ export interface InputChoices {
   readonly failOn: 'any' | 'none'
 }
 
+/** What the options say about a run: where it takes answers from, and what it may spend. */
+export interface RunChoices {
+  /** Starts a new run where the same one is on record. */
+  readonly fresh: boolean
+  readonly retryUnknown: boolean
+  /** How old an answer of another run may be, in milliseconds; none is taken when absent. */
+  readonly maxAgeMs: number | undefined
+  readonly maxCredits: number | undefined
+  readonly maxCreditsPerDay: number | undefined
+  /** Name of a lock to hold meanwhile. */
+  readonly lock: string | undefined
+}
+
 /** What the options of a batch command ask for. */
-export interface Choices extends InputChoices {
+export interface Choices extends InputChoices, RunChoices {
   readonly excel: boolean
   readonly format: Exclude<Format, 'table' | 'ids'>
   /** Result columns to write; all when absent. */
@@ -49,9 +62,23 @@ export function choicesOf(invocation: Invocation, streams: Streams): Choices {
     throw new UsageError('--no-wait does not go with --csv: each row is answered in the output.')
   return {
     ...inputChoicesOf(invocation),
+    ...runChoicesOf(options),
     excel: options.excel === true,
     format: options.mapOnly === true ? 'csv' : rowFormat(globals, streams),
     fields: fieldsOf(globals),
+  }
+}
+
+/** Reads the options about the run. */
+export function runChoicesOf(options: Invocation['options']): RunChoices {
+  const number = (name: string) => (typeof options[name] === 'number' ? options[name] : undefined)
+  return {
+    fresh: options.fresh === true,
+    retryUnknown: options.retryUnknown === true,
+    maxAgeMs: options.refresh === true ? undefined : number('maxAge'),
+    maxCredits: number('maxCredits'),
+    maxCreditsPerDay: number('maxCreditsPerDay'),
+    lock: typeof options.lock === 'string' ? options.lock : undefined,
   }
 }
 

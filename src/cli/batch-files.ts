@@ -12,37 +12,56 @@ import type { Context, GlobalOptions } from './context.js'
 import { UsageError } from './exit.js'
 import { keepPartial } from './keep-partial.js'
 import { fileOf } from './output.js'
+import { openRunFolder } from './run-folder.js'
 
-/** Opens the input. A pipe can be read only once, so it is kept in the work folder to be checked first. */
-export async function openInput(context: Context, choices: InputChoices, folder: string): Promise<Table> {
+/** The input of a command. */
+export interface InputFile {
+  readonly table: Table
+  /** Id for a run that reads it. */
+  readonly id: string
+  /** Keeps what was read from a pipe when the command ends. */
+  keep(): void
+}
+
+/** Opens the input. A pipe can be read only once, so it is kept in a folder to be checked first. */
+export async function openInput(context: Context, choices: InputChoices): Promise<InputFile> {
   const { encoding, delimiter, raw } = choices
   const options = { encoding, delimiter, raw }
-  if (choices.file !== '-') return openTable(resolve(context.streams.cwd, choices.file), options)
-  const file = join(folder, 'stdin.csv')
+  const id = context.ids.uuid()
+  if (choices.file !== '-') {
+    const table = await openTable(resolve(context.streams.cwd, choices.file), options)
+    return { table, id, keep: () => {} }
+  }
+  const folder = await openRunFolder(context, id)
+  const file = join(folder.path, 'stdin.csv')
   await spool(context.streams.stdin, file)
-  return openTable(file, options)
+  return { table: await openTable(file, options), id, keep: folder.keep }
 }
 
 /** Where the rows of a run go. */
 export interface Output {
+  /** Absolute path; null for stdout. */
+  readonly path: string | null
   readonly writer: Writer
   /** Whether the reader of our stdout has left. */
   isAbandoned(): boolean
 }
 
-/** Opens the output before anything is paid for. */
+/** Opens the output before anything is paid for; what a run on record left there is on record too. */
 export async function openOutput(
   context: Context,
   header: readonly string[],
   shape: Shape,
   choices: Choices,
   globals: GlobalOptions,
+  isOnRecord: (path: string) => Promise<boolean>,
 ): Promise<Output> {
   const layout = createLayout(header, chosenColumns(resultColumns(shape.output), choices.fields))
   const file = fileOf(globals)
   const { stdout, cwd } = context.streams
-  if (file !== undefined) await keepPartial(context, file, globals)
-  const sink = file === undefined ? streamSink(stdout) : await fileSink(resolve(cwd, file))
+  const path = file === undefined ? null : resolve(cwd, file)
+  if (path !== null && !(await isOnRecord(path))) await keepPartial(context, path, globals)
+  const sink = path === null ? streamSink(stdout) : await fileSink(path)
   let abandoned = false
   const watched: Sink = {
     ...sink,
@@ -52,7 +71,7 @@ export async function openOutput(
         throw error
       }),
   }
-  return { writer: createWriter(watched, rowFormat(layout, choices)), isAbandoned: () => abandoned }
+  return { path, writer: createWriter(watched, rowFormat(layout, choices)), isAbandoned: () => abandoned }
 }
 
 /** The result columns that `--fields` names; an object's name stands for all its columns. */

@@ -1,11 +1,14 @@
 import { type Command, Option } from 'commander'
 import type { Facts } from '../api/operation.js'
-import { groups, repeated } from './flags.js'
+import { durationMs } from './commands/time-values.js'
+import { groups, repeated, whole } from './flags.js'
 
 /** Adds the options that turn a command into one for each row of a file, or for all its rows together. */
 export function addBatchOptions(command: Command, { into }: NonNullable<Facts['batch']>): Command {
   const options =
-    into === undefined ? [csv(rowByRow), ...reading(), ...writing()] : [csv(together), ...reading()]
+    into === undefined
+      ? [csv(rowByRow), ...reading(), ...writing(), ...running()]
+      : [csv(together), ...reading()]
   for (const option of [...options, failOn()]) command.addOption(option.helpGroup(groups.batch))
   return command
 }
@@ -27,6 +30,30 @@ const reading = (): Option[] => [
 
 const writing = (): Option[] => [
   new Option('--excel', 'write for a spreadsheet: with a byte order mark and semicolons'),
+]
+
+/** The options of a run that may change when it goes on. */
+export const spending = (): Option[] => [
+  new Option(
+    '--max-credits <n>',
+    'stop before the run has cost more than this, with all its parts',
+  ).argParser(whole),
+  new Option(
+    '--max-credits-per-day <n>',
+    'stop before the runs of this profile have cost more than this today (UTC)',
+  ).argParser(whole),
+  new Option('--retry-unknown', 'send rows again whose call may have been charged without an answer'),
+  new Option('--lock <name>', 'refuse to run while another command holds the lock of this name (exit 15)'),
+]
+
+const running = (): Option[] => [
+  new Option('--fresh', 'start a new run instead of going on with the same one'),
+  new Option(
+    '--max-age <duration>',
+    'take answers of earlier runs that are not older, such as 90d',
+  ).argParser(durationMs),
+  new Option('--refresh', 'take no answers of earlier runs'),
+  ...spending(),
 ]
 
 const failOn = (): Option =>

@@ -4,12 +4,12 @@ import type { Context, GlobalOptions } from './context.js'
 import { exits, PipeClosed, type Report, reportOf, UsageError } from './exit.js'
 import { write } from './io.js'
 import { formatOf } from './output.js'
-import { oneLine } from './terminal.js'
+import { neutral, oneLine } from './terminal.js'
 
 /** Tells what went wrong on stderr: one line for a person, one object when the output is JSON. Answers the exit code. */
 export async function complain(context: Context, report: Report, options: GlobalOptions): Promise<number> {
   const { stderr } = context.streams
-  const text = isJson(context, options) ? JSON.stringify(report) : oneLine(sentence(report))
+  const text = isJson(context, options) ? neutral(JSON.stringify(report)) : oneLine(sentence(report))
   await write(stderr, `${context.redact(text)}\n`)
   return report.exit_code
 }

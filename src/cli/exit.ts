@@ -17,6 +17,7 @@ export const exits = {
   budget: 12,
   checkFailed: 13,
   stillRunning: 14,
+  locked: 15,
   interrupted: 130,
   terminated: 143,
 } as const

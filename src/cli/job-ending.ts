@@ -84,7 +84,7 @@ export const stepText =
   (job: Pick<AsyncJob, 'kind' | 'operation'>) =>
   ({ rows, total, credits }: Step): string =>
     [
-      `${grouped(rows)}${total ? ` of ${grouped(Math.max(rows, total))}` : ''} ${wordOf(job.kind, total ?? rows)}`,
+      `${grouped(rows)}${total ? ` of ${grouped(Math.max(rows, total))}` : ''} ${wordOf(job.kind, total || rows)}`,
       ...(isPriced(operation(job.operation)) ? [credited(credits)] : []),
     ].join(' · ')
 

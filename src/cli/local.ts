@@ -48,7 +48,8 @@ export function createLocal(ports: LocalPorts): Local {
   const worker = once(async () => {
     const { createWorker } = await import('../engine/worker.js')
     const source = lazySource(catalogue)
-    const made = createWorker({ store: await store(), source, clock, ids, sender, targets })
+    const onTrouble = tellTrouble(ports)
+    const made = createWorker({ store: await store(), source, clock, ids, sender, targets, onTrouble })
     ports.onClose(() => made.stop())
     working = made
     return made
@@ -69,6 +70,16 @@ export function createLocal(ports: LocalPorts): Local {
       const known = workspace && storedKey(ports.home(), localOrigin(workspace.id))
       return known ?? makeKey(ports, await admin(), options)
     }),
+  }
+}
+
+/** Says what goes wrong with accepted work, once until it is something else: it is tried again and again. */
+function tellTrouble({ notify }: LocalPorts): (error: unknown) => void {
+  let told = ''
+  return (error) => {
+    const text = error instanceof Error ? error.message : String(error)
+    if (text !== told) notify(`Accepted work cannot go on for now: ${text}`, {})
+    told = text
   }
 }
 

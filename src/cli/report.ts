@@ -6,7 +6,12 @@ import { duration } from './progress.js'
 import { grouped } from './terminal.js'
 
 /** Tells how a run ended, on stderr: its counts, and why it stopped and how to go on where it did. */
-export async function tellReport(context: Context, report: Report, options: GlobalOptions): Promise<void> {
+export async function tellReport(
+  context: Context,
+  report: Report,
+  options: GlobalOptions,
+  run: string,
+): Promise<void> {
   context.notify(counts(report), options)
   const { stopped, output, partial } = report
   if (!stopped) {
@@ -17,7 +22,8 @@ export async function tellReport(context: Context, report: Report, options: Glob
   const isTold = partial === null || stopped.reason.includes(partial)
   const kept = isTold ? '' : keptText(report.rows, partial)
   const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
-  const hint = [kept, stopped.hint].filter((text) => text !== '').join(' ')
+  const next = `To go on, run the same command again, or: prospect runs resume ${run}`
+  const hint = [kept, stopped.hint, next].filter((text) => text !== '').join(' ')
   await complain(
     context,
     { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint },
@@ -37,6 +43,9 @@ const leftOf = (rows: number): string => `${rowed(rows)} ${rows === 1 ? 'is' : '
 
 const took = (seconds: number): string => (seconds < 1 ? 'less than a second' : duration(seconds))
 
+const paid = ({ credits, credits_before: before }: Report): string =>
+  before === 0 ? credited(credits) : `${credited(credits)}, ${grouped(before)} of them before`
+
 /** The counts of a report in one line; what did not occur is left out. */
 export function counts(report: Report): string {
   const parts = [
@@ -50,5 +59,5 @@ export function counts(report: Report): string {
   const counted = parts
     .filter(([count], at) => count > 0 || at === 0)
     .map(([count, what]) => `${grouped(count)} ${what}`)
-  return `${rowed(report.rows)} in ${took(report.seconds)}: ${counted.join(', ')}; ${credited(report.credits)}.`
+  return `${rowed(report.rows)} in ${took(report.seconds)}: ${counted.join(', ')}; ${paid(report)}.`
 }

@@ -1,55 +1,52 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Driver } from '../storage/driver.js'
-import { openSqlite } from '../storage/sqlite.js'
 import type { Context } from './context.js'
 import { prepareHome } from './home.js'
 
-/** What a run needs beside its input and output; all of it is gone when the command ends. */
+/** Where the folders of runs are. */
+export const runsFolder = (context: Context): string => join(dirname(context.home.state), 'runs')
+
+/** The folder of a run: what it read from a pipe. */
+export const folderOf = (context: Context, id: string): string => join(runsFolder(context), id)
+
+/** A folder for what is read from a pipe; gone when the command ends, unless it is kept for a run. */
 export interface RunFolder {
   readonly path: string
-  /** An empty database in it. That it is open marks the run as alive, and the system takes the mark away with us. */
-  readonly database: Driver
+  keep(): void
 }
 
-/** Where the folders of runs are. */
-const runsOf = (context: Context): string => join(dirname(context.home.state), 'runs')
-
-const databaseIn = (folder: string): string => join(folder, 'scratch.db')
-
-/** Makes a folder for a run, and removes those of runs that were killed. */
-export async function openRunFolder(context: Context): Promise<RunFolder> {
+/** Makes the folder of a run. */
+export async function openRunFolder(context: Context, id = context.ids.uuid()): Promise<RunFolder> {
   prepareHome(context.home)
-  const path = join(runsOf(context), context.ids.uuid())
+  const path = folderOf(context, id)
   await mkdir(path, { recursive: true, mode: 0o700 })
-  context.onClose(() => rm(path, { recursive: true, force: true }))
-  const database = openSqlite(databaseIn(path), { durable: false })
-  context.onClose(() => database.close())
-  await database.read(async (connection) => void connection.get('SELECT count(*) FROM sqlite_schema'))
-  await removeLeftovers(context, path)
-  return { path, database }
+  let kept = false
+  context.onClose(async () => {
+    if (!kept) await rm(path, { recursive: true, force: true })
+  })
+  return {
+    path,
+    keep: () => {
+      kept = true
+    },
+  }
 }
 
-/** A folder that is this old and was never marked belongs to no run. */
-const unmarkedForMs = 3_600_000
-/** Making the mark takes a few steps; whoever asked between two of them would find a living run dead. */
-const beginningForMs = 60_000
+/** A folder of no run is a leftover when nothing was written to it for so long. */
+const leftoverMs = 86_400_000
 
-async function removeLeftovers(context: Context, own: string): Promise<void> {
-  const folders = (await readdir(runsOf(context))).map((name) => join(runsOf(context), name))
-  for (const folder of folders)
-    if (folder !== own)
-      // What cannot be removed now is left to the next batch; no run fails because of another one.
-      await removeIfDead(folder, context.clock.now()).catch(() => {})
+/** Removes the folders of commands that were killed while they read a pipe; `known` are the ids of runs. */
+export async function removeLeftovers(context: Context, known: ReadonlySet<string>): Promise<void> {
+  const names = await readdir(runsFolder(context)).catch(() => [])
+  for (const name of names) {
+    if (known.has(name)) continue
+    // What cannot be removed now is left to the next batch; no run fails because of another one.
+    await removeIfOld(join(runsFolder(context), name), context.clock.now()).catch(() => {})
+  }
 }
 
-async function removeIfDead(folder: string, now: number): Promise<void> {
-  const database = databaseIn(folder)
-  const marked = await stat(database)
-    .then(({ size }) => size > 0)
-    .catch(() => false)
-  if (now - (await stat(folder)).mtimeMs < (marked ? beginningForMs : unmarkedForMs)) return
-  const { whileUnused } = await import('../storage/exclusive.js')
-  const { rmSync } = await import('node:fs')
-  whileUnused(database, () => rmSync(folder, { recursive: true, force: true }))
+async function removeIfOld(folder: string, now: number): Promise<void> {
+  const files = [folder, ...(await readdir(folder)).map((name) => join(folder, name))]
+  const times = await Promise.all(files.map(async (file) => (await stat(file)).mtimeMs))
+  if (now - Math.max(...times) > leftoverMs) await rm(folder, { recursive: true, force: true })
 }

@@ -6,7 +6,7 @@ import type { Clock, Ids } from '../engine/ports.js'
 import { type Connection, createConnection } from './connection.js'
 import { createHonoured, type Honoured, type Remembered } from './honoured.js'
 import { type Environment, proxyOf } from './proxy.js'
-import { Lost } from './reading.js'
+import { Lost, type WireAnswer } from './reading.js'
 import { replyOf } from './reply.js'
 import { wireRequest } from './request.js'
 import { type Attempted, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
@@ -158,12 +158,32 @@ async function attempt(
   signal: AbortSignal | undefined,
 ): Promise<Attempted> {
   try {
-    const reply = await replyOf(row, await connection.exchange(request, headers, signal), options.names)
+    const answer = withoutKey(await connection.exchange(request, headers, signal), headers['x-api-key'])
+    const reply = await replyOf(row, answer, options.names)
     if (reply.headers['idempotent-replayed'] === 'true') honoured.seen()
     return reply
   } catch (error) {
     if (error instanceof Lost) return error
     throw error
+  }
+}
+
+/** What a server repeats of the key goes no further: neither to a screen, nor to whoever calls through us. */
+function withoutKey(answer: WireAnswer, key: string | undefined): WireAnswer {
+  if (key === undefined || key.length < 8) return answer
+  const clean = <T>(value: T): T | string =>
+    typeof value === 'string' ? value.replaceAll(key, '[key]') : value
+  const headers = Object.entries(answer.headers).map(([name, value]) => [
+    name,
+    [value].flat().map(clean).join(', '),
+  ])
+  const isRepeated = answer.body.includes(key)
+  return {
+    ...answer,
+    headers: Object.fromEntries(headers),
+    body: isRepeated
+      ? Buffer.from(answer.body.toString('latin1').replaceAll(key, '[key]'), 'latin1')
+      : answer.body,
   }
 }
 

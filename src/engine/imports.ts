@@ -1,7 +1,7 @@
 import { ApiError } from '../api/errors.js'
 import type { OutputOf } from '../api/shapes.js'
 import type { NewJob } from './accept.js'
-import type { Account, DecodedSearch, Lead, PeopleFilters, Reads, Search, SearchKind } from './ports.js'
+import type { Account, DecodedSearch, FoundLead, PeopleFilters, Reads, Search, SearchKind } from './ports.js'
 
 /** What requests for imports have in common. */
 export interface Asked {
@@ -122,18 +122,15 @@ export const accountPreview = ({
 export const leadPreview = ({
   lead,
   company,
-}: Lead): OutputOf<'leads.advanced_search_preview'>['preview'][number] => ({
+  network_id,
+}: FoundLead): OutputOf<'leads.advanced_search_preview'>['preview'][number] => ({
   full_name: lead.full_name,
   headline: lead.headline ?? null,
   current_company: company?.name ?? null,
   current_title: lead.title,
-  network_id: idIn(lead.premium_profile_url) ?? idIn(lead.network_profile_url),
+  network_id,
   profile_url: lead.network_profile_url,
 })
-
-/** The user id that a profile url carries; nothing where it carries a vanity name. */
-const idIn = (url: string | null): string | null =>
-  /\/(?:in|lead)\/(ACo[\w-]{20,})/.exec(url ?? '')?.[1] ?? null
 
 /** A search by its kind and filters. */
 export const searchFor = <K extends SearchKind>(kind: K, filters: Search<K>['filters']): Search<K> =>

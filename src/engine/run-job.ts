@@ -1,8 +1,9 @@
 import { ApiError } from '../api/errors.js'
+import { networkOrigin } from '../api/network-url.js'
 import { operation } from '../api/table.js'
 import { contactRecord } from './contact-record.js'
 import { leaseFrom, leaseMsOf } from './lease.js'
-import type { AsyncJob, Lead, Plan } from './ports.js'
+import type { AsyncJob, FoundLead, Lead, Plan } from './ports.js'
 import type { Used } from './price.js'
 import { fail, keepStep, LeaseLost, type Step, type WorkerPorts } from './progress.js'
 import { waterfall } from './waterfall.js'
@@ -119,21 +120,23 @@ async function searchStep(
 ): Promise<Step> {
   const left = (job.most ?? Number.POSITIVE_INFINITY) - job.done
   const limit = Math.min(recordsPerStep, left)
-  const span = { limit, after: job.place ?? undefined, now: job.createdAt, userIds: scale }
+  const span = { limit, after: job.place ?? undefined, now: job.createdAt }
   const { records, next } = await source.find(search, span)
   const isPriced = Object.keys(operation(job.operation).price).length > 0
   return {
-    records: scale ? records.map((record) => scaled(record as Lead)) : records,
+    records: records.map((record) => ('lead' in record ? kept(record, scale) : record)),
     ...(isPriced ? { used: records.map((): Used => ({ company: 1 })) } : {}),
     place: next ?? null,
     ended: next === undefined || records.length >= left,
   }
 }
 
-/** A lead without what `scale` leaves out. */
-function scaled({ lead, company }: Lead): Lead {
+/** A lead as it is answered; with `scale` without what that leaves out, and with the user id in its profile url. */
+function kept({ lead, company, network_id }: FoundLead, scale: boolean): Lead {
+  if (!scale) return { lead, company }
   const { connections_count: _, headline: __, ...rest } = lead
-  return { lead: rest, company }
+  const url = network_id === null ? rest.network_profile_url : `${networkOrigin}/in/${network_id}`
+  return { lead: { ...rest, network_profile_url: url }, company }
 }
 
 const contactsPerStep = 20

@@ -30,6 +30,10 @@ export type JobFilters = Omit<InputOf<'accounts.hiring'>, 'limit' | 'full_descri
 export type ProfileFilters = Omit<InputOf<'accounts.count_profiles'>, `company_${string}`>
 
 export type Lead = OutputOf<'searches.get'>['leads'][number]
+/** A lead as it is found, with the person's id on the network, which the answers of searches do not carry. */
+export interface FoundLead extends Lead {
+  readonly network_id: string | null
+}
 export type Location = OutputOf<'locations.find'>[number]
 export type TechnologiesFound = OutputOf<'intents.stack_preview'>['preview'][number]['technologies_found']
 
@@ -63,7 +67,7 @@ export interface Similarity {
 /** Kinds of searches: what they ask for, and what they find in the order of their relevance. */
 export interface Searches {
   readonly companies: { readonly filters: CompanyFilters; readonly record: { readonly account: Account } }
-  readonly people: { readonly filters: PeopleFilters; readonly record: Lead }
+  readonly people: { readonly filters: PeopleFilters; readonly record: FoundLead }
   readonly stack: {
     readonly filters: StackFilters
     readonly record: { readonly account: Account; readonly technologies_found: TechnologiesFound }
@@ -77,7 +81,7 @@ export interface Searches {
     readonly filters: LookalikeFilters
     readonly record: { readonly account: Account; readonly similarity: Similarity }
   }
-  readonly engagers: { readonly filters: EngagerFilters; readonly record: Lead }
+  readonly engagers: { readonly filters: EngagerFilters; readonly record: FoundLead }
 }
 
 export type SearchKind = keyof Searches
@@ -100,8 +104,6 @@ export interface Span {
   readonly after?: string | undefined
   /** Engine time of the search: days and terms count up to it. */
   readonly now: number
-  /** Profile urls of people in their form with the user id, not the vanity one. */
-  readonly userIds?: boolean
 }
 
 /** Records of a span, and where the next one begins; nothing behind the last. */

@@ -1,4 +1,4 @@
-import type { Answer } from '../batch/answer.js'
+import { type Answer, unknownAnswer } from '../batch/answer.js'
 import {
   type Answered,
   type End,
@@ -9,7 +9,16 @@ import {
   type Recalled,
   type Wanted,
 } from '../batch/journal.js'
-import { answersOf, equalIn, type Indexed, indexAnswers, isReusable, keepAnswer, placeOf, storedAnswer } from './answers.js'
+import {
+  answersOf,
+  equalIn,
+  type Indexed,
+  indexAnswers,
+  isReusable,
+  keepAnswer,
+  placeOf,
+  storedAnswer,
+} from './answers.js'
 import { type Budget, budgetLeft, countSpent, grantsOf } from './budget.js'
 import type { Connection, Driver } from './driver.js'
 import type { Run } from './runs.js'
@@ -25,6 +34,8 @@ export interface JournalOptions {
   readonly mayRepeat: boolean
   /** Sends rows again whose outcome is unknown. */
   readonly retryUnknown: boolean
+  /** Nothing is sent or put on record: what rows are told that have no answer. */
+  readonly missing?: Pick<Answer, 'status' | 'error'> | undefined
   /** Runs whose answers may be taken, and how old those may be, in milliseconds. */
   readonly store?: { readonly runs: ReadonlySet<number>; readonly maxAgeMs: number } | undefined
   /** Answers of repeated lookups that wait in memory for their place in the index. */
@@ -79,8 +90,7 @@ class RunJournal implements Journal {
       const isUnknown = answer.error === outcomeUnknown
       if (!isUnknown) open.delete(ordinal)
       else if (!this.#isFinal(answer)) this.#retried.add(ordinal)
-      if (this.#isFinal(answer))
-        answers.set(ordinal, { answer, source, credits: answer.credits, kept: true })
+      if (this.#isFinal(answer)) answers.set(ordinal, { answer, source, credits: answer.credits, kept: true })
       else (isUnknown ? open : failed).add(ordinal)
     }
     this.#covered = open
@@ -90,7 +100,7 @@ class RunJournal implements Journal {
 
   /** Whether a row keeps its answer when its run goes on. */
   #isFinal({ status, error }: Answer): boolean {
-    if (status !== 'failed' || this.#run.status === 'finished') return true
+    if (status !== 'failed' || this.#options.missing) return true
     return error === outcomeUnknown && !this.#options.mayRepeat && !this.#options.retryUnknown
   }
 
@@ -104,23 +114,17 @@ class RunJournal implements Journal {
           return recalled
         })
       : []
-    if (this.#run.status !== 'finished' && (this.#again.size === 0 || this.#maySend())) return found
+    const { mayRepeat, retryUnknown, missing } = this.#options
+    if (!missing && (this.#covered.size === 0 || mayRepeat || retryUnknown)) return found
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
-  }
-
-  #maySend(): boolean {
-    return this.#options.mayRepeat || this.#options.retryUnknown
   }
 
   /** What is told of a row that must not be sent, and has no answer. */
   #lost(ordinal: number): Recalled | undefined {
-    const failed = (error: string): Recalled => ({
-      answer: { status: 'failed', error, body: undefined, credits: 0 },
-      source: 'live',
-      credits: 0,
-    })
-    if (this.#run.status === 'finished') return failed('Its answer is no longer kept')
-    return this.#covered.has(ordinal) ? failed(outcomeUnknown) : undefined
+    const { missing } = this.#options
+    if (!missing && !this.#covered.has(ordinal)) return undefined
+    const { status, error } = missing ?? unknownAnswer
+    return { answer: { status, error, body: undefined, credits: 0 }, source: 'live', credits: 0 }
   }
 
   async #find(connection: Connection, row: JournalRow): Promise<Recalled | undefined> {
@@ -135,7 +139,7 @@ class RunJournal implements Journal {
       if (answer) return { answer, source: 'duplicate', credits: 0 }
     }
     const { store, now } = this.#options
-    if (!store || this.#run.status === 'finished') return undefined
+    if (!store) return undefined
     const stored = await storedAnswer(connection, store.runs, hash, identity, now() - store.maxAgeMs)
     return stored && { answer: stored.answer, source: 'store', credits: 0, origin: stored.place }
   }
@@ -172,13 +176,12 @@ class RunJournal implements Journal {
   /** Extends the range of rows that may have been sent. */
   #mark(from: number, to: number): void {
     const { from: before, to: after } = this.#sent
-    this.#sent =
-      before === after ? { from, to } : { from: Math.min(from, before), to: Math.max(to, after) }
+    this.#sent = before === after ? { from, to } : { from: Math.min(from, before), to: Math.max(to, after) }
   }
 
   async keep(rows: readonly Answered[]): Promise<void> {
-    if (this.#run.status === 'finished') return
-    const { now } = this.#options
+    const { now, missing } = this.#options
+    if (missing) return
     const unknown = rows.filter(({ answer }) => answer.error === outcomeUnknown)
     const known = rows.filter(({ answer }) => answer.error !== outcomeUnknown)
     const spent = rows.reduce((sum, { answer, source }) => sum + (source === 'live' ? answer.credits : 0), 0)
@@ -188,8 +191,7 @@ class RunJournal implements Journal {
       mostOf(unknown.filter(({ ordinal }) => !this.#retried.has(ordinal))) -
       mostOf(known.filter(({ ordinal }) => this.#retried.has(ordinal)))
     const repeated = rows.flatMap(({ ordinal, identity, hash, repeats, answer }) =>
-      repeats &&
-      isReusable(answer) && identity !== undefined && hash !== undefined
+      repeats && isReusable(answer) && identity !== undefined && hash !== undefined
         ? [{ identity, hash, ordinal, place: placeOf(this.#run.number, ordinal) }]
         : [],
     )
@@ -219,7 +221,7 @@ class RunJournal implements Journal {
   }
 
   async end({ complete, certain, launched }: End): Promise<void> {
-    if (this.#run.status === 'finished') return
+    if (this.#options.missing) return
     const { number, sentTo } = this.#run
     // Rows that an earlier part sent, and this one did not come to, are as open as they were.
     const from = Math.max(launched, this.#run.sentFrom)

@@ -1,5 +1,5 @@
-import type { Connection, Driver, Value } from './driver.js'
 import { forgetAnswers, indexNext, placeOf } from './answers.js'
+import type { Connection, Driver, Value } from './driver.js'
 
 /** What makes a run the same run when it is started again. */
 export interface RunIdentity {
@@ -134,10 +134,7 @@ async function indexOthers(driver: Driver, { number, operation, target }: Run): 
       await indexRun(driver, other.number)
       await driver.transaction((connection) =>
         // One that is running has more to come.
-        connection.run(
-          `UPDATE runs SET indexed = 2 WHERE number = ? AND status <> 'running'`,
-          other.number,
-        ),
+        connection.run(`UPDATE runs SET indexed = 2 WHERE number = ? AND status <> 'running'`, other.number),
       )
     }
   return new Set(others.map((other) => other.number))

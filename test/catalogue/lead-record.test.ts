@@ -12,7 +12,9 @@ async function leadOf(person: Given): Promise<Lead> {
   const { records } = await catalogue.find(search, { limit: 1, now: stillClock.now() })
   await catalogue.close()
   if (!records[0]) throw new Error('nobody was found')
-  return records[0]
+  const { lead, company, network_id } = records[0]
+  expect(network_id).not.toBeNull()
+  return { lead, company }
 }
 
 it('has every key of a lead, whatever is known', async () => {

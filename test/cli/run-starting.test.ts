@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from './commands/run.js'
@@ -160,6 +161,36 @@ describe('an import that is waited for', () => {
     )
     expect(job).toMatchObject({ state: 'finished', done: 450 })
     expect(await left('daily_profile_scraping')).toBe(2_500 - 450)
+  })
+})
+
+describe('an import that somebody else is at', () => {
+  it('is waited for all the same', async () => {
+    await sellers(450)
+    const working = here.run(['worker'])
+    const { code } = await here.run(['leads', 'extract', url, '--wait', '-o', 'leads.csv'])
+    here.signals.emit('SIGTERM')
+    expect([code, rows('leads.csv').length, (await working).code]).toEqual([0, 450, 0])
+  })
+})
+
+describe('an import that fails', () => {
+  const extract = ['leads', 'extract', url, '--idempotency-key', 'once']
+
+  it('exits 10 with its error, writes nothing, and can be tried again', async () => {
+    await sellers(2)
+    await here.run([...extract, '--no-wait'])
+    const database = new Database(join(here.home, 'engine.db'))
+    database.exec('UPDATE jobs SET attempts = 1000')
+    database.close()
+    const { code, stderr, stdout } = await here.run([...extract, '--wait', '-o', 'leads.csv'])
+    expect([code, stdout, existsSync(join(here.home, 'leads.csv'))]).toEqual([10, '', false])
+    expect(stderr).toContain('The work failed: It ended its process again and again')
+    const [, id = ''] = /engine jobs retry (\S+)/.exec(stderr) ?? []
+    const retried = await here.json<{ id: string; state: string }>('engine', 'jobs', 'retry', id)
+    expect(retried.state).toBe('queued')
+    await here.json('engine', 'jobs', 'run')
+    expect(await here.json('searches', 'get', retried.id)).toMatchObject({ search: { leads_count: 2 } })
   })
 })
 

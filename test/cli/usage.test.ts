@@ -46,7 +46,7 @@ const wrong: readonly (readonly [string, string])[] = [
   ['accounts enrich --csv x.csv --dry-run', '--dry-run does not work with --csv yet.'],
   ['accounts enrich --csv x.csv --idempotency-key k', 'each paid row has a key of its own'],
   ['accounts enrich --csv nothing.csv', 'nothing.csv'],
-  ['credits --base-url https://api.example/api/v2', 'local engine only'],
+  ['credits --base-url https://api.example', 'https://api.example/api/v2'],
   ['credits --direct', '--direct is about a remote server'],
   ['credits --profile nowhere', 'There is no profile named nowhere.'],
   ['credits --api-key-stdin --api-key-file f', 'exclude each other'],

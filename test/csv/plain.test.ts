@@ -9,9 +9,12 @@ const limit = 40
 
 /** Text that is nearly a table: all that could end, open or break a row. */
 const text = fc
-  .array(fc.constantFrom('"', '""', ',', ';', '\n', '\r\n', '\r', '\n"', '",', 'a', 'bc', 'é', '𝒜', ' ', "'"), {
-    maxLength: 40,
-  })
+  .array(
+    fc.constantFrom('"', '""', ',', ';', '\n', '\r\n', '\r', '\n"', '",', 'a', 'bc', 'é', '𝒜', ' ', "'"),
+    {
+      maxLength: 40,
+    },
+  )
   .map((parts) => parts.join(''))
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 })
 

@@ -246,7 +246,8 @@ export class TestSource implements Source {
   record = ({ kind }: Search, ordinal: number): unknown => {
     const account = accountOf(`known-${ordinal}.example`)
     const person = personOf(`person-${ordinal}`, 'known.example')
-    if (kind === 'people' || kind === 'engagers') return { lead: leadOf(person), company: account }
+    if (kind === 'people' || kind === 'engagers')
+      return { lead: leadOf(person), company: account, network_id: `ACoAA${ordinal}` }
     return { account, ...found[kind] }
   }
 

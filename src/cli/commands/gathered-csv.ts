@@ -7,17 +7,16 @@ import type { Operation } from '../../api/table.js'
 import { describeMapping, type Mapping, mapColumns, parsePins, rowInput } from '../../batch/mapping.js'
 import type { Table } from '../../batch/read.js'
 import { askMissing } from '../ask-fields.js'
-import { type InputChoices, inputChoicesOf } from '../batch-choices.js'
+import { inputChoicesOf } from '../batch-choices.js'
 import { openInput } from '../batch-files.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { exits, UsageError } from '../exit.js'
 import { fieldsOfSchema } from '../fields.js'
 import { valueReader } from '../row-values.js'
-import { openRunFolder } from '../run-folder.js'
 import { runStarting } from '../run-starting.js'
 import type { Invocation, Shell } from '../shell.js'
+import { showMapping } from '../show-mapping.js'
 import { grouped } from '../terminal.js'
-import { showMapping } from './batch.js'
 
 /** Sends all rows of a file together, in one request: as the items of its field `into`. Answers the exit code. */
 export async function gathered(
@@ -33,7 +32,7 @@ export async function gathered(
   if (given[into] !== undefined)
     throw new UsageError(`--csv and --${into} exclude each other.`, `Put all ${into} into the file.`)
   const choices = inputChoicesOf(invocation)
-  const table = await openTable(context, choices)
+  const { table } = await openInput(context, choices)
   const item = itemOf(shape, into)
   const mapping = mapColumns({
     header: table.header,
@@ -41,7 +40,7 @@ export async function gathered(
     subject: operation.batch?.identity ?? 'company',
     pins: parsePins(choices.map),
   })
-  if (choices.mapOnly) return showMapping({ shell, globals }, mapping)
+  if (choices.mapOnly) return showMapping(shell, mapping, globals)
   for (const line of describeMapping(mapping)) context.notify(line, globals)
   const rows = await readItems(operation, item, table, mapping)
   tellProblems(context, rows.problems, globals)
@@ -53,12 +52,6 @@ export async function gathered(
   const code = await runStarting(shell, operation, shape, input, invocation, lineOf)
   const isFailure = choices.failOn === 'any' && rows.problems.length > 0
   return code === exits.ok && isFailure ? exits.someFailed : code
-}
-
-/** What is read from a pipe is kept in a folder of its own until the end. */
-async function openTable(context: Context, choices: InputChoices): Promise<Table> {
-  const folder = choices.file === '-' ? (await openRunFolder(context)).path : ''
-  return openInput(context, choices, folder)
 }
 
 /** The schema of the items of an array field. */

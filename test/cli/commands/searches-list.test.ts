@@ -12,7 +12,8 @@ const url = 'https://www.network.example/search/results/people/?keywords=sales'
 describe('searches list', () => {
   it('says on stderr how many searches it leaves out', async () => {
     await here.run(['data', 'import', 'people', '-'], {
-      stdin: 'first_name,last_name,title,network_profile_url\nAnn,Other,Head of Sales,https://www.network.example/in/ann\n',
+      stdin:
+        'first_name,last_name,title,network_profile_url\nAnn,Other,Head of Sales,https://www.network.example/in/ann\n',
     })
     await here.json('leads', 'extract', url)
     const some = await here.run(['searches', 'list'])

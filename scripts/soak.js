@@ -1,0 +1,38 @@
+/** `npm run soak [-- FILE…]`: the long tests of what must never be lost, and a table of what was tried. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ensure } from './ensure.js'
+import { runPackage } from './run.js'
+
+/** What was found, as a table in Markdown. */
+function table(findings) {
+  const rows = findings.map(({ promise, tried, lost, measured = '–' }) => [promise, tried, lost, measured])
+  const head = ['Promise', 'Tried', 'Lost', 'Measured']
+  const line = (cells) => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+async function main() {
+  await ensure()
+  const folder = mkdtempSync(join(tmpdir(), 'prospect-soak-'))
+  try {
+    const file = join(folder, 'findings')
+    const args = ['run', '--config', 'test/soak/vitest.config.ts', ...process.argv.slice(2)]
+    const env = { ...process.env, PROSPECT_SOAK_FINDINGS: file }
+    const code = await runPackage('vitest/vitest.mjs', args, { env })
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
+    process.stdout.write(`\n${table(lines.map((line) => JSON.parse(line)))}\n`)
+    if (code !== 0) process.stdout.write('\nSome of it failed or was not run: see above.\n')
+    return code
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = 1
+}

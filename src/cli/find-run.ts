@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Mapping } from '../batch/mapping.js'
+import type { Table } from '../batch/read.js'
+import type { Run, RunIdentity, Runs } from '../storage/runs.js'
+import type { Job } from './batch-job.js'
+import type { Context, GlobalOptions } from './context.js'
+import { UsageError } from './exit.js'
+import { targetOf } from './target.js'
+import { grouped } from './terminal.js'
+
+/** What makes a batch the same run when it is started again. */
+export async function runIdentityOf(job: Job, table: Table, mapping: Mapping): Promise<RunIdentity> {
+  const { shell, operation, constants, choices, globals } = job
+  const target = targetName(shell.context, globals)
+  const fileHash = await hashOf(table.path)
+  const columns = mapping.columns.map(({ field, at }) => [field, at])
+  const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
+  const reading = [choices.encoding, choices.delimiter, choices.raw]
+  const all = [target, operation.id, fileHash, columns, fields, reading]
+  const knownBy = createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 32)
+  return { knownBy, operation: operation.id, target, file: table.path, fileHash }
+}
+
+/** The name of a target on record; an engine at another place is another one, and its address may hold a password. */
+function targetName({ home, streams, settings }: Context, options: GlobalOptions): string {
+  const target = targetOf(options, streams.env, settings())
+  if (target.kind === 'remote') return target.baseUrl
+  if (home.engine === join(dirname(home.catalogue), 'engine.db')) return 'local'
+  return `local ${createHash('sha256').update(home.engine).digest('hex').slice(0, 8)}`
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}
+
+/** The run that a batch goes on with, nothing where it is a new one; throws UsageError where another stands in its way. */
+export async function findRun(job: Job, identity: RunIdentity, runs: Runs): Promise<Run | undefined> {
+  const { choices, run } = job
+  if (run) return sameRun(run, identity, runs)
+  if (choices.fresh) return undefined
+  const known = await runs.known(identity.knownBy)
+  if (known) return known
+  const other = await runs.inTheWay(identity)
+  if (!other) return undefined
+  throw new UsageError(
+    `${identity.file} has changed since run ${other.id} read it, which has ${grouped(other.done)} of ` +
+      `${grouped(other.total)} rows and is not finished.`,
+    `Put the file back to go on; to give that run up, add --fresh, or: prospect runs forget ${other.id}`,
+  )
+}
+
+/** The record of a run as it is now, if it is still the same run. */
+async function sameRun(run: Run, identity: RunIdentity, runs: Runs): Promise<Run> {
+  const [now] = await runs.find(run.id)
+  if (now && identity.knownBy === now.knownBy) return now
+  if (identity.target !== run.target)
+    throw new UsageError(
+      `Run ${run.id} is for another target: ${run.target}.`,
+      'Choose that target with --profile, --base-url or --local.',
+    )
+  throw new UsageError(
+    `${run.file} is not what run ${run.id} read: it has changed.`,
+    'Put the file back, or start a new run with it.',
+  )
+}

@@ -1,0 +1,52 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isLocked, takeLock } from '../storage/lock.js'
+import type { Context } from './context.js'
+import { exits, Stop, UsageError } from './exit.js'
+
+const folderOf = (context: Context): string => join(dirname(context.home.state), 'locks')
+
+/** Where the lock of a run is: of all runs that would be the same. */
+export const runLock = (context: Context, knownBy: string): string =>
+  join(folderOf(context), `run-${knownBy}`)
+
+/** Where the lock of a name is. */
+export function namedLock(context: Context, name: string): string {
+  if (!/^[\w.-]{1,100}$/.test(name))
+    throw new UsageError(
+      '--lock takes a name of letters, digits, dots, - and _.',
+      'For example: --lock nightly',
+    )
+  return join(folderOf(context), `name-${name}`)
+}
+
+/** Whether a living process holds a lock. */
+export const isHeld = (path: string): boolean => isLocked(path)
+
+/**
+ * Holds a lock until the command ends, and for others on record who holds it; ends the command with exit 15 when another
+ * process has it. `what` is what it locks, as the beginning of a sentence.
+ */
+export function hold(context: Context, path: string, what: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const lock = takeLock(path)
+  const holder = `${path}.holder`
+  if (!lock)
+    throw new Stop(
+      `${what} is in use by another command${holderIn(holder)}.`,
+      exits.locked,
+      'Wait until it ends, or stop it.',
+      'locked',
+    )
+  context.onClose(() => lock.release())
+  const since = new Date(context.clock.now()).toISOString()
+  writeFileSync(holder, `process ${process.pid}, since ${since}`, { mode: 0o600 })
+}
+
+function holderIn(file: string): string {
+  try {
+    return ` (${readFileSync(file, 'utf8')})`
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,50 @@
+import type { Input } from '../api/caller.js'
+import { shapeOf } from '../api/shapes.js'
+import { type OperationId, operation } from '../api/table.js'
+import type { Run } from '../storage/runs.js'
+import { type Choices, runChoicesOf } from './batch-choices.js'
+import type { Job } from './batch-job.js'
+import type { GlobalOptions } from './context.js'
+import type { Invocation, Shell } from './shell.js'
+
+/** Global options that say where requests go; those that hold a secret or are about output are not among them. */
+const targetOptions: readonly string[] = [
+  ...['profile', 'local', 'baseUrl', 'direct', 'insecureHttp', 'networkName', 'premiumName'],
+]
+
+/** What it takes to start a run again, from wherever. */
+interface Request {
+  readonly constants: Input
+  readonly choices: Choices
+  readonly globals: GlobalOptions
+  readonly batch: Job['operation']['batch']
+}
+
+/** The request of a job, as JSON for its record; `file` is where its input is kept. */
+export function requestOf({ constants, choices, globals, operation: { batch } }: Job, file: string): string {
+  const kept = Object.entries(globals).filter(([name]) => targetOptions.includes(name))
+  const request: Request = {
+    constants,
+    choices: { ...choices, file, fresh: false, lock: undefined, retryUnknown: false },
+    globals: Object.fromEntries(kept),
+    batch,
+  }
+  return JSON.stringify(request)
+}
+
+/** The job of a run on record; what the command says now comes first. */
+export async function jobOf(shell: Shell, run: Run, { options, globals }: Invocation): Promise<Job> {
+  const request = JSON.parse(run.request) as Request
+  const row = operation(run.operation as OperationId)
+  const given = Object.entries(runChoicesOf(options)).filter(([, value]) => value !== undefined)
+  const output = globals.output ?? run.output
+  return {
+    shell,
+    operation: request.batch ? { ...row, batch: request.batch } : row,
+    shape: await shapeOf(row.id),
+    constants: request.constants,
+    choices: { ...request.choices, ...Object.fromEntries(given) },
+    globals: { ...request.globals, ...globals, ...(output === null ? {} : { output }) },
+    run,
+  }
+}

@@ -1,0 +1,66 @@
+import { rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createEngine } from '../../src/engine/engine.js'
+import { openAcceptedWork } from '../helpers/accepted-work.js'
+import { randomIds, TestSource } from '../helpers/engine.js'
+import { bundled, start } from '../helpers/processes.js'
+import { found, secondsSince } from './findings.js'
+
+const points = ['in1', 'after1', 'in2', 'after2', 'any']
+const kills = 200
+const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
+
+let program: string
+
+beforeAll(async () => {
+  program = await bundled('programs/worker-accept.ts')
+})
+
+afterAll(() => rmSync(program))
+
+it('P12: killed at any point, and asked again with the same key, work is accepted once', async () => {
+  const began = performance.now()
+  const work = await openAcceptedWork()
+  try {
+    const keys = Array.from({ length: kills }, (_, at) => ({
+      key: `key-${at}`,
+      point: points[at % points.length] ?? '',
+    }))
+    const waiting = [...keys]
+    const killer = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const running = start(program, work.file, work.key, next.key, next.point)
+        if (next.point === 'any') {
+          await pause(150 + Math.random() * 300)
+          running.child.kill('SIGKILL')
+        }
+        await running.ended
+      }
+    }
+    await Promise.all(Array.from({ length: 4 }, killer))
+    const source = new TestSource()
+    source.matches = 3
+    const clock = { now: () => Date.now() + 30_000 }
+    const engine = createEngine({ store: work.store, source, ids: randomIds, clock })
+    const ids = new Set<string>()
+    for (const { key } of keys) {
+      const reply = await engine.call('intents.stack', input, { apiKey: work.key, idempotencyKey: key })
+      expect(reply.status).toBe(202)
+      ids.add((reply.body as { id: string }).id)
+    }
+    const jobs = await work.jobs()
+    expect(new Set(jobs.map(({ id }) => id))).toEqual(ids)
+    expect(jobs).toHaveLength(kills)
+    expect((await work.store.read((reads) => reads.position(work.workspaceId))).held).toBe(kills * 9)
+    expect((await work.admin.verify()).problems).toEqual([])
+    found({
+      promise: 'P12',
+      tried: `${kills} requests killed at ${points.length - 1} named points and at random, each sent again with its key`,
+      lost: `${kills - ids.size} effects lost, ${jobs.length - ids.size} doubled`,
+      measured: secondsSince(began),
+    })
+  } finally {
+    await work.close()
+  }
+})

@@ -1,0 +1,36 @@
+import { rmSync } from 'node:fs'
+import fc from 'fast-check'
+import { afterAll, beforeAll, it } from 'vitest'
+import { inAnyOrder } from '../helpers/any-order.js'
+import { runBank } from '../helpers/bank.js'
+import { bundled } from '../helpers/processes.js'
+import { found, grouped, secondsSince } from './findings.js'
+
+let program: string
+
+beforeAll(async () => {
+  program = await bundled('programs/worker-bank.ts')
+})
+
+afterAll(() => rmSync(program))
+
+it('P42: credits that move between workspaces are all seen, for a minute of kills', async () => {
+  const { transfers, looks, kills } = await runBank(program, { ms: 60_000, kills: 60 })
+  found({
+    promise: 'P42',
+    tried: `${grouped(transfers)} transfers by 4 processes, ${kills} of them killed; ${grouped(looks)} looks by 4 others`,
+    lost: '0 looks at another total, a gap or a negative balance',
+  })
+})
+
+it('P42: in 1,000 orders of what sources and receivers answer', async () => {
+  const began = performance.now()
+  const numRuns = 1_000
+  await fc.assert(fc.asyncProperty(fc.scheduler(), inAnyOrder), { numRuns })
+  found({
+    promise: 'P42',
+    tried: `${grouped(numRuns)} orders of answers to lookups, imports and two workers at once`,
+    lost: '0 balances that do not add up',
+    measured: secondsSince(began),
+  })
+})

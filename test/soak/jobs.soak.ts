@@ -1,0 +1,90 @@
+import { rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
+import { killOverProgress, startCrew } from '../helpers/killed-workers.js'
+import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-work.js'
+import { bundled, start } from '../helpers/processes.js'
+import { found, grouped, secondsSince } from './findings.js'
+
+let worker: string
+let work: AcceptedWork
+
+beforeAll(async () => {
+  worker = await bundled('programs/worker.ts')
+})
+
+afterAll(() => rmSync(worker))
+
+beforeEach(async () => {
+  work = await openAcceptedWork()
+})
+
+afterEach(() => work.close())
+
+it('P13: 200 kills of workers over 1,000 jobs with deliveries', async () => {
+  const began = performance.now()
+  await acceptMixed(work, 1_000)
+  const crew = startCrew(4, worker, work.file, '1000', '60', '1000000')
+  const kills = await killOverProgress(crew, 200, () => progressOf(work))
+  expect(await crew.end()).toEqual([0, 0, 0, 0])
+  expect(kills).toBe(200)
+  const { jobs, records, deliveries, received, twice } = await expectNothingLost(work)
+  found({
+    promise: 'P13',
+    tried: `${grouped(jobs)} jobs, ${kills} kills of 4 workers: ${grouped(records)} records, ${grouped(deliveries)} deliveries`,
+    lost: '0 jobs, 0 records, 0 deliveries; ledger and quotas equal to the records',
+    measured: `${grouped(received)} received, ${grouped(twice)} of them again; ${secondsSince(began)}`,
+  })
+})
+
+it('P13: a job whose worker was killed goes on within 45 s', async () => {
+  const limit = 400
+  const id = await work.accept('accounts.search', { webhook_url: work.receiver.url, keyword: 'known', limit })
+  const first = start(worker, work.file, '30000', '500', '1000000')
+  while ((await work.admin.job(id)).done === 0) await pause(20)
+  const second = start(worker, work.file, '30000', '0', '1000000')
+  while (second.lines.length === 0) await pause(20)
+  first.child.kill('SIGKILL')
+  const began = performance.now()
+  const { done } = await work.admin.job(id)
+  while ((await work.admin.job(id)).done === done) await pause(20)
+  const seconds = (performance.now() - began) / 1_000
+  second.child.kill('SIGTERM')
+  await second.ended
+  expect(seconds).toBeLessThanOrEqual(45)
+  found({
+    promise: 'P13',
+    tried: 'recovery with the usual lease',
+    lost: 'nothing',
+    measured: `${seconds.toFixed(1)} s (at most 45)`,
+  })
+})
+
+it('P14: 200 kills between what is committed and what is sent', async () => {
+  const began = performance.now()
+  const contacts = Array.from({ length: 10 }, (_, at) => ({
+    firstname: 'Ada',
+    lastname: `${at}`,
+    domain: 'a.example',
+  }))
+  for (let at = 0; at < 60; at++)
+    await work.accept('contacts.bulk_enrich', {
+      ...{ webhook_url: work.receiver.url, enrichment_type: ['email'], contacts },
+    })
+  let kills = 0
+  for (; kills < 200; kills++) {
+    const end = kills % 2 === 0 ? 'before-send' : 'after-send'
+    expect(await start(worker, work.file, '300', '0', '0', end).ended).toBeNull()
+  }
+  const crew = startCrew(1, worker, work.file, '1000', '0', '0')
+  await killOverProgress(crew, 0, () => progressOf(work))
+  await crew.end()
+  const { deliveries, twice } = await expectNothingLost(work)
+  found({
+    promise: 'P14',
+    tried: `${grouped(deliveries)} deliveries, ${kills} processes killed right before or behind a sending`,
+    lost: '0 deliveries',
+    measured: `${grouped(twice)} received again; ${secondsSince(began)}`,
+  })
+})

@@ -1,0 +1,32 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, it } from 'vitest'
+import { bundled } from '../helpers/processes.js'
+import { expectEachTakenOnce } from '../helpers/received.js'
+import { found, grouped, secondsSince } from './findings.js'
+
+let program: string
+let home: string
+
+beforeAll(async () => {
+  program = await bundled('programs/prospect.ts')
+  home = mkdtempSync(join(tmpdir(), 'prospect-soak-'))
+})
+
+afterAll(() => {
+  rmSync(home, { recursive: true, force: true })
+  rmSync(program)
+})
+
+it('P16: 10,000 deliveries, 30 % of them twice, shuffled, to a receiver that is killed 50 times', async () => {
+  const began = performance.now()
+  const [deliveries, distinct, kills] = [10_000, 7_000, 50]
+  await expectEachTakenOnce(program, home, { deliveries, distinct, kills })
+  found({
+    promise: 'P16',
+    tried: `${grouped(deliveries)} deliveries of ${grouped(distinct)} ids, ${kills} kills of the receiver`,
+    lost: '0 lost, 0 taken twice',
+    measured: secondsSince(began),
+  })
+})

@@ -1,0 +1,154 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
+import { bundled, start } from '../helpers/processes.js'
+import { found, grouped } from './findings.js'
+
+const [healthy, bad] = [50, 50]
+const rounds = 20
+const attemptMs = 16_000
+const growthMb = 50
+
+let worker: string
+
+beforeAll(async () => {
+  worker = await bundled('programs/worker.ts')
+})
+
+afterAll(() => rmSync(worker))
+
+/** Receivers of which nothing good comes. */
+const habits: readonly ((response: ServerResponse) => void)[] = [
+  () => {},
+  (response) => {
+    response.writeHead(200)
+    const timer = setInterval(() => response.write('.'), 1_000)
+    response.on('close', () => clearInterval(timer))
+  },
+  (response) => {
+    response.writeHead(200)
+    const chunk = Buffer.alloc(64 * 1_024)
+    const more = () => {
+      while (!response.destroyed && response.write(chunk));
+    }
+    response.on('drain', more)
+    more()
+  },
+]
+
+/** Starts a receiver; `attempted` is told of each attempt that has ended, and how long it took. */
+async function receiving(
+  answer: (response: ServerResponse) => void,
+  arrived: () => void,
+  attempted: (ms: number) => void,
+) {
+  const server = createServer((request, response) => {
+    const began = performance.now()
+    response.on('close', () => attempted(performance.now() - began))
+    request.resume().on('end', () => {
+      arrived()
+      answer(response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close }
+}
+
+const residentMb = (pid: number | undefined): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
+
+const percentile = (values: readonly number[], share: number): number =>
+  [...values].sort((one, other) => one - other)[Math.ceil(values.length * share) - 1] ?? Number.NaN
+
+/** Has one record found for each url. */
+async function acceptFor(work: AcceptedWork, urls: readonly string[], accepted: (url: string) => void) {
+  for (const webhook_url of urls) {
+    await work.accept('intents.stack', { webhook_url, stacks: ['react'], limit: 1 })
+    accepted(webhook_url)
+  }
+}
+
+it.runIf(process.platform === 'linux')(
+  'P18: 100 receivers, half of which hang, trickle or never stop',
+  async () => {
+    const work = await openAcceptedWork()
+    const waits: number[] = []
+    const attempts: number[] = []
+    const accepted = new Map<string, number[]>()
+    const good = await Promise.all(
+      Array.from({ length: healthy }, async () => {
+        const one: { url: string; close: () => void } = await receiving(
+          (response) => response.writeHead(204).end(),
+          () => waits.push(performance.now() - (accepted.get(one.url)?.shift() ?? Number.NaN)),
+          () => {},
+        )
+        return one
+      }),
+    )
+    const poor = await Promise.all(
+      Array.from({ length: bad }, (_, at) =>
+        receiving(
+          habits[at % habits.length] ?? (() => {}),
+          () => {},
+          (ms) => attempts.push(ms),
+        ),
+      ),
+    )
+    const note = (url: string) => accepted.set(url, [...(accepted.get(url) ?? []), performance.now()])
+    const running = start(worker, work.file, '30000', '0', '1000000')
+    try {
+      for (let round = 0; round < 4; round++)
+        await acceptFor(
+          work,
+          good.map(({ url }) => url),
+          note,
+        )
+      while (waits.length < 4 * healthy) await pause(50)
+      waits.length = 0
+      const before = residentMb(running.child.pid)
+      let most = before
+      const watching = setInterval(() => {
+        most = Math.max(most, residentMb(running.child.pid))
+      }, 100)
+      for (let round = 0; round < rounds; round++) {
+        await acceptFor(
+          work,
+          poor.map(({ url }) => url),
+          () => {},
+        )
+        await acceptFor(
+          work,
+          good.map(({ url }) => url),
+          note,
+        )
+      }
+      while (waits.length < rounds * healthy) await pause(50)
+      await pause(attemptMs + 1_000)
+      clearInterval(watching)
+      const [p95, longest] = [percentile(waits, 0.95), Math.max(...attempts)]
+      found({
+        promise: 'P18',
+        tried: `${healthy} healthy receivers and ${bad} that hang, trickle or send without end, ${rounds} deliveries each`,
+        lost: `${rounds * healthy - waits.length} deliveries to healthy ones`,
+        measured:
+          `healthy p95 ${(p95 / 1_000).toFixed(2)} s (at most 2); longest attempt ${(longest / 1_000).toFixed(1)} s ` +
+          `of ${grouped(attempts.length)} (at most 16); memory grew by ${Math.round(most - before)} MB (at most ${growthMb})`,
+      })
+      expect(p95).toBeLessThanOrEqual(2_000)
+      expect(longest).toBeLessThanOrEqual(attemptMs)
+      expect(most - before).toBeLessThanOrEqual(growthMb)
+    } finally {
+      running.child.kill('SIGKILL')
+      await running.ended
+      for (const one of [...good, ...poor]) one.close()
+      await work.close()
+    }
+  },
+)

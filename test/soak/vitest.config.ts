@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+/** Long tests, one after the other, that `npm test` leaves out. */
+export default defineConfig({
+  test: {
+    include: ['test/soak/**/*.soak.ts'],
+    pool: 'forks',
+    fileParallelism: false,
+    testTimeout: 1_800_000,
+    hookTimeout: 60_000,
+    retry: 0,
+  },
+})
