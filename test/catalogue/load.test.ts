@@ -60,6 +60,20 @@ describe('an import into an empty table', () => {
     expect(await catalogue.company({ name: 'Company 2999' })).toMatchObject({ domain: 'c2999.example' })
   })
 
+  it('builds an index as soon as a record is looked up by it', async () => {
+    let within: string[] = []
+    async function* records() {
+      yield* companies(0, 2_000)
+      yield { network_url: 'https://network.example/company/acme' }
+      yield { network_url: 'https://network.example/company/ACME' }
+      yield* companies(2_000, 4_100)
+      within = (await indexes(driver)).map(({ name }) => name)
+    }
+    expect(await catalogue.importRecords('companies', records())).toMatchObject({ updated: 1 })
+    expect(within).toContain('companies_by_slug')
+    expect(within).not.toContain('companies_by_network_id')
+  })
+
   it('has them also when it fails', async () => {
     const before = await indexes(driver)
     function* records() {
@@ -176,7 +190,7 @@ describe('the result of an import into an empty table', () => {
     return { added, updated, rejected, made, all: all.map(comparable), found }
   }
 
-  const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined })
+  const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 1 })
   const company = fc.record({
     domain: maybe('a.example', 'b.example', 'c.example'),
     network_id: maybe('1', '2'),

@@ -31,7 +31,7 @@ describe('login', () => {
   })
 
   it('asks a person, and shows nothing of what is typed', async () => {
-    const typed = [['API key for', `${there.bench.key}\r`]] as const
+    const typed = [['API key for http', `${there.bench.key}\r`]] as const
     const { stdout, stderr, code } = await here.run(['login', ...at()], { typed })
     expect([code, (stdout + stderr).includes(there.bench.key)]).toEqual([0, false])
     expect((await here.run(['credits', ...at()])).code).toBe(0)
@@ -39,7 +39,7 @@ describe('login', () => {
 
   it('asks again for what cannot be a key', async () => {
     const typed = [
-      ['API key for', 'two words\r'],
+      ['API key for http', 'two words\r'],
       ['cannot be an API key', `\u0015${there.bench.key}\r`],
     ] as const
     expect((await here.run(['login', ...at()], { typed })).code).toBe(0)
@@ -88,7 +88,7 @@ describe('init with a server', () => {
       ['Where do your searches', '2'],
       ['❯ On a server', '\r'],
       ['Address of the server', `${there.server.baseUrl}\r`],
-      ['API key for', `${there.bench.key}\r`],
+      ['API key for http', `${there.bench.key}\r`],
     ] as const
     const { code } = await here.run(['init'], { typed })
     expect(code).toBe(0)

@@ -78,7 +78,7 @@ describe('serve', () => {
     ['no private network', [], 400, 'http://10.9.8.7/in'],
     ['a network that is allowed', ['--allow-target', '10.9.0.0/16'], 202, 'http://10.9.8.7/in'],
     ['not its own machine when others reach it', ['--host', '0.0.0.0', '--public'], 400],
-  ] as const)('delivers to %s', async (_, options, status, hook = 'http://127.0.0.1:9/in') => {
+  ] as const)('delivers to %s', async (_, options, status, hook: string = 'http://127.0.0.1:9/in') => {
     const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
     const { line, stop } = await serving('--no-worker', ...options)
     const answer = await fetch(`${line.replace('0.0.0.0', '127.0.0.1')}/accounts/search`, {

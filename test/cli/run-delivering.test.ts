@@ -1,0 +1,78 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from './commands/run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const url = 'https://www.network.example/search/results/people/?keywords=sales'
+
+async function sellers(count: number): Promise<void> {
+  const lines = Array.from(
+    { length: count },
+    (_, at) => `Ann,Number${at},Head of Sales,https://www.network.example/in/ann-${at}`,
+  )
+  const stdin = `first_name,last_name,title,network_profile_url\n${lines.join('\n')}\n`
+  await here.run(['data', 'import', 'people', '-'], { stdin })
+}
+
+describe('deliveries of a command', () => {
+  let server: Server
+  let bodies: unknown[]
+  let answer: number
+  beforeEach(async () => {
+    bodies = []
+    answer = 200
+    server = createServer(async (request, response) => {
+      bodies.push(JSON.parse(await textOf(request)))
+      response.writeHead(answer).end()
+    })
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  })
+  afterEach(() => void server.close())
+
+  const hook = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/secret-path`
+
+  it('are attempted before it ends', async () => {
+    await sellers(2)
+    const { code, stderr } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--webhook-url',
+      hook(),
+      '--custom',
+      'run=7',
+    ])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Delivered to 127.0.0.1')])
+    expect(bodies).toMatchObject([{ event: 'lead_search.completed', total: 2, custom: { run: 7 } }])
+    expect(stderr).not.toContain('secret-path')
+  })
+
+  it('that are not taken stay due, and are told', async () => {
+    answer = 500
+    await sellers(1)
+    const { code, stderr } = await here.run(['leads', 'extract', url, '--webhook-url', hook()])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Not delivered to 127.0.0.1')])
+    const [delivery] = await here.json<{ id: string; state: string }[]>('engine', 'deliveries', 'list')
+    expect(delivery).toMatchObject({ state: 'pending', attempts: 1, status: 500 })
+  })
+
+  it('are made by the next one who runs what is due', async () => {
+    await sellers(1)
+    await here.run(['leads', 'extract', url, '--webhook-url', hook(), '--no-wait'])
+    expect(bodies).toEqual([])
+    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 1 })
+    expect(bodies).toHaveLength(1)
+  })
+})
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of request) text += String(chunk)
+  return text
+}

@@ -1,0 +1,65 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from './commands/run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const rows = (file: string): Record<string, string>[] =>
+  parse(readFileSync(join(here.home, file)), { columns: true })
+
+describe('a waterfall', () => {
+  beforeEach(async () => {
+    const header = 'first_name,last_name,network_profile_url,company_name,company_domain,email'
+    await here.run(['data', 'import', 'people', '-'], {
+      stdin: `${header}\nAda,Byron,https://www.network.example/in/ada,Engines,engines.example,ada@engines.example\n`,
+    })
+  })
+
+  const ada = ['--first-name', 'Ada', '--last-name', 'Byron', '--domain', 'engines.example']
+  const nobody = ['--first-name', 'No', '--last-name', 'Body', '--domain', 'engines.example']
+  const email = ['--enrichment-type', 'email']
+
+  it('that is waited for prints the contact', async () => {
+    const { code, json } = await here.run(['contacts', 'waterfall', ...ada, ...email, '--wait'])
+    expect([code, json]).toMatchObject([
+      0,
+      { status: 'finished', email: 'ada@engines.example', credits_used: 3 },
+    ])
+  })
+
+  it.each(['--wait', '--sync'])('that finds nothing exits 9 with %s', async (option) => {
+    const { code, json } = await here.run(['contacts', 'waterfall', ...nobody, ...email, option])
+    expect([code, json]).toMatchObject([9, { email: null, message: 'No data found' }])
+  })
+
+  it('of many contacts prints a list of them', async () => {
+    const contacts = [
+      { firstname: 'Ada', lastname: 'Byron', domain: 'engines.example' },
+      { firstname: 'No', lastname: 'Body', domain: 'engines.example' },
+    ]
+    writeFileSync(join(here.home, 'bulk.json'), JSON.stringify({ enrichment_type: ['email'], contacts }))
+    const argv = ['contacts', 'waterfall', '--bulk', '--input', 'bulk.json', '--wait']
+    const { code, json } = await here.run(argv)
+    expect([code, json]).toMatchObject([0, [{ email: 'ada@engines.example' }, { email: null }]])
+  })
+
+  it('answers the rows of a file with results', async () => {
+    writeFileSync(
+      join(here.home, 'people.csv'),
+      'First name,Last name,Website\nAda,Byron,engines.example\nNo,Body,engines.example\n',
+    )
+    const argv = ['contacts', 'waterfall', '--csv', 'people.csv', ...email, '-o', 'found.csv']
+    expect((await here.run(argv)).code).toBe(0)
+    expect(rows('found.csv')).toMatchObject([
+      { email: 'ada@engines.example', _status: 'found', _credits: '3' },
+      { email: '', _status: 'not_found', _credits: '0' },
+    ])
+    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 997 } })
+  })
+})
