@@ -1,4 +1,4 @@
-/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|http|search]`: ratios, side by side, in one run. */
+/** `npm run bench [-- --quick] [-- --only startup|import|csv|memory|http|search|extraction]`: ratios, side by side, in one run. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,17 +11,26 @@ const { values: asked } = parseArgs({ options: { quick: { type: 'boolean' }, onl
 async function main() {
   await ensure()
   // Only now is it certain that the packages the measurements use are installed.
-  const [{ startup }, { http }, { csv, memory }, { importCompanies }, { search }, report, { askJson }] =
-    await Promise.all([
-      import('./bench/startup.js'),
-      import('./bench/http.js'),
-      import('./bench/csv.js'),
-      import('./bench/import.js'),
-      import('./bench/search.js'),
-      import('./bench/report.js'),
-      import('./bench/measure.js'),
-    ])
-  const all = { import: importCompanies, startup, http, csv, memory, search }
+  const [
+    { startup },
+    { http },
+    { csv, memory },
+    { importCompanies },
+    { search },
+    { extraction },
+    report,
+    { askJson },
+  ] = await Promise.all([
+    import('./bench/startup.js'),
+    import('./bench/http.js'),
+    import('./bench/csv.js'),
+    import('./bench/import.js'),
+    import('./bench/search.js'),
+    import('./bench/extraction.js'),
+    import('./bench/report.js'),
+    import('./bench/measure.js'),
+  ])
+  const all = { import: importCompanies, startup, http, csv, memory, search, extraction }
   if (asked.only && !(asked.only in all))
     throw new Error(`--only takes one of: ${Object.keys(all).join(', ')}`)
   const folder = mkdtempSync(join(tmpdir(), 'prospect-bench-'))

@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 import { binary } from '../run.js'
 import { domainOf } from './data.js'
 import { askJson, median } from './measure.js'
+import { startServer } from './server.js'
 
 const bareServer = fileURLToPath(new URL('bare-server.js', import.meta.url))
 const credits = 100_000_000
@@ -69,19 +67,4 @@ async function checkCharges(base, headers, answered) {
   const charged = credits - reply.credits.enrichment
   if (charged < answered || charged > answered + connections * 5)
     throw new Error(`${answered} answers, but ${charged} charges`)
-}
-
-/** Starts a server and waits for the first line it prints. */
-async function startServer(args, env) {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const closed = once(child, 'close')
-  const [line] = await Promise.race([
-    once(createInterface({ input: child.stdout }), 'line'),
-    closed.then(() => Promise.reject(new Error(`node ${args.join(' ')} ended before it served`))),
-  ])
-  const stop = async () => {
-    child.kill('SIGTERM')
-    await closed
-  }
-  return { line, stop }
 }

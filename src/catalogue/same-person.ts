@@ -78,5 +78,5 @@ export function notePerson({ note }: Writing, company: number | null, row: Perso
   note('people', 'network_id', network_id)
   note('people', 'slug', slug)
   note('people', 'email', email, open)
-  note('people', 'company', placed(company, name), email === null ? open : open)
+  note('people', 'company', placed(company, name), email === null ? [...open, 'without email'] : open)
 }
