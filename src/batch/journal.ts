@@ -87,6 +87,8 @@ export interface Journal {
   keep(rows: readonly Answered[]): Promise<void>
   /** Every row before this ordinal is settled, its answer kept, and in the output where it has one. */
   written(before: number, rows: number): Promise<void>
+  /** Resolves when all that was kept survives a power cut. */
+  flush(): Promise<void>
   end(end: End): Promise<void>
 }
 

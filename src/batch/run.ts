@@ -7,6 +7,7 @@ import { Launcher } from './launcher.js'
 import type { OutputRow } from './layout.js'
 import { Queue } from './queue.js'
 import { type Report, Tally } from './report.js'
+import { Safety } from './safety.js'
 
 const defaultConcurrency = 256
 const largestGroup = 256
@@ -26,6 +27,7 @@ class Runner {
   readonly #keeper: Keeper
   readonly #calls: Calls
   readonly #launcher: Launcher
+  readonly #safety: Safety
   readonly #groups: Queue<Group>
   readonly #groupSize: number
   #launched = 0
@@ -37,6 +39,7 @@ class Runner {
     this.#batch = batch
     this.#tally = new Tally(batch.total)
     this.#keeper = new Keeper(batch.journal)
+    this.#safety = new Safety(batch.journal, batch.onSafe)
     this.#groupSize = Math.min(largestGroup, Math.max(1, Math.floor(concurrency / 2)))
     this.#groups = new Queue(Math.ceil((2 * concurrency) / this.#groupSize) + 2)
     this.#calls = new Calls(batch, concurrency, this.#ending, (slot, answer) =>
@@ -52,6 +55,7 @@ class Runner {
     if (signal?.aborted) interrupted()
     signal?.addEventListener('abort', interrupted)
     await Promise.all([this.#send(), this.#write()])
+    await this.#safety.told().catch((error: unknown) => this.#ending.fail(error))
     signal?.removeEventListener('abort', interrupted)
     const complete = await this.#close()
     await this.#end(complete)
@@ -106,11 +110,11 @@ class Runner {
 
   /** What is on record needs to be kept nowhere else; where the journal failed, other places may have what it lacks. */
   async #noteWritten(group: Group): Promise<void> {
-    const { journal, onSafe } = this.#batch
+    const { journal } = this.#batch
     if (this.#keeper.hasFailed || !this.#calls.isCertain) return
     const before = (group.slots.at(-1)?.ordinal ?? 0) + 1
     await journal.written(before, this.#tally.progress.rows)
-    await onSafe?.(before)
+    await this.#safety.note(before)
   }
 
   /** Completes the output when every row is in it, even if the end was asked for meanwhile. */
@@ -132,6 +136,7 @@ class Runner {
     const certain = this.#calls.isCertain && !this.#keeper.hasFailed
     try {
       await this.#batch.journal.end({ complete: complete && certain, certain, launched: this.#launched })
+      await this.#batch.journal.flush()
     } catch (error) {
       // A run that cannot be put on record as ended counts as killed, which loses nothing.
       if (!this.#ending.signal.aborted) this.#ending.fail(error)

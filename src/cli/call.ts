@@ -6,6 +6,7 @@ import type { Operation } from '../api/table.js'
 import type { Context, GlobalOptions } from './context.js'
 import { reportOfReply } from './exit.js'
 import { credited } from './facts.js'
+import { costOfCall, recordSpent } from './spending.js'
 import { targetOf } from './target.js'
 
 /** Seconds a single command waits for a rate limit when nothing else is said. */
@@ -30,7 +31,11 @@ export async function callOnce(
     const call: CallOptions = { apiKey, idempotencyKey: options.idempotencyKey, ...deadline(timeout) }
     const reply = await asked(context, caller, operation, input, call, options)
     const seconds = passes(reply) ? secondsToWait(reply, context.clock.now()) : undefined
-    if (seconds === undefined || waited + seconds > patience) return reply
+    if (seconds === undefined || waited + seconds > patience) {
+      const credits = costOfCall(operation, reply, options.idempotencyKey !== undefined)
+      await recordSpent(context, operation, credits, options)
+      return reply
+    }
     context.notify(`Rate limited: waiting ${seconds} s.`, options)
     await context.sleep(seconds * 1_000)
     waited += seconds

@@ -43,7 +43,8 @@ export function createContext(streams: Streams, world: World = {}): Context {
   }
   const local = createLocal({ home, clock, ids, notify, onClose, targets })
   const given = once((options: GlobalOptions) => givenKey(streams, options))
-  const remote = createRemoteServer({ ...{ streams, home, clock, ids, sleep, onClose }, given })
+  const onAgain = () => notify(sentAgain, {})
+  const remote = createRemoteServer({ ...{ streams, home, clock, ids, sleep, onClose }, given, onAgain })
   const chosen = (options: GlobalOptions) => targetOf(options, streams.env, settings())
   return {
     ...{ streams, clock, ids, sleep, notify, redact, settings, onClose, close },
@@ -73,6 +74,9 @@ export function createContext(streams: Streams, world: World = {}): Context {
     },
   }
 }
+
+const sentAgain =
+  'The outcome of this call is open from before: it goes out under the same idempotency key, to be paid once.'
 
 /** Work for the end, last added first; a failure keeps none of the others from being done. */
 function createEndings(): Pick<Context, 'onClose' | 'close'> {

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Mapping } from '../batch/mapping.js'
 import type { Table } from '../batch/read.js'
 import type { Run, RunIdentity, Runs } from '../storage/runs.js'
 import type { Job } from './batch-job.js'
-import type { Context, GlobalOptions } from './context.js'
 import { UsageError } from './exit.js'
-import { targetOf } from './target.js'
+import { targetName } from './target-name.js'
 import { grouped } from './terminal.js'
 
 /** What makes a batch the same run when it is started again. */
@@ -22,14 +20,6 @@ export async function runIdentityOf(job: Job, table: Table, mapping: Mapping): P
   const all = [target, operation.id, fileHash, columns, fields, reading]
   const knownBy = createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 32)
   return { knownBy, operation: operation.id, target, file: table.path, fileHash }
-}
-
-/** The name of a target on record; an engine at another place is another one, and its address may hold a password. */
-function targetName({ home, streams, settings }: Context, options: GlobalOptions): string {
-  const target = targetOf(options, streams.env, settings())
-  if (target.kind === 'remote') return target.baseUrl
-  if (home.engine === join(dirname(home.catalogue), 'engine.db')) return 'local'
-  return `local ${createHash('sha256').update(home.engine).digest('hex').slice(0, 8)}`
 }
 
 async function hashOf(path: string): Promise<string> {

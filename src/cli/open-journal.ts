@@ -3,9 +3,9 @@ import type { Batch } from '../batch/batch.js'
 import type { Journal } from '../batch/journal.js'
 import type { NewRun, Run, RunIdentity } from '../storage/runs.js'
 import type { Job } from './batch-job.js'
-import type { Context, GlobalOptions } from './context.js'
 import type { RunRecords } from './open-runs.js'
 import { requestOf } from './run-request.js'
+import { profileName } from './target-name.js'
 
 /** What is known of a run before it begins. */
 export interface Beginning {
@@ -75,13 +75,11 @@ async function begin(
     startedAt: context.clock.now(),
   }
   const made = await records.runs.add(run)
+  // From its id follow the keys of its rows: it must be there whatever happens.
+  await records.database.flush()
   keepInput()
   return made
 }
-
-/** The name that spending is counted under. */
-const profileName = ({ streams, settings }: Context, options: GlobalOptions): string =>
-  options.profile ?? streams.env.PROSPECT_PROFILE ?? settings().profile ?? 'default'
 
 /** Whether rows of an earlier part may be sent again under their keys; asked only where there may be such rows. */
 async function isRepeatable(

@@ -17,7 +17,8 @@ export async function openRuns(context: Context): Promise<RunRecords> {
   prepareHome(context.home)
   const { openState } = await import('../storage/state.js')
   const { runsOver } = await import('../storage/runs.js')
-  const database = await openState(context.home.state)
+  // Whoever needs to know that something survives a power cut flushes it.
+  const database = await openState(context.home.state, { durable: false })
   context.onClose(() => database.close())
   return { runs: runsOver(database), database }
 }

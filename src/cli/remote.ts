@@ -1,8 +1,10 @@
 import type { Caller } from '../api/caller.js'
 import type { Clock, Ids } from '../engine/ports.js'
+import type { ServerMemory } from '../storage/servers.js'
 import type { Context, GlobalOptions, Home, Streams } from './context.js'
 import { storedKey } from './credentials.js'
 import { exits, Stop, UsageError } from './exit.js'
+import { prepareHome } from './home.js'
 import { once } from './once.js'
 import { isKeyFor, type RemoteTarget } from './target.js'
 import { version } from './version.js'
@@ -15,6 +17,8 @@ export interface RemotePorts {
   readonly ids: Ids
   readonly sleep: Context['sleep']
   readonly onClose: Context['onClose']
+  /** Told that a call goes out again under the key of one whose outcome is not known. */
+  readonly onAgain: () => void
   /** The key given with the command: a file, stdin or the environment. */
   readonly given: (options: GlobalOptions) => Promise<string | undefined>
 }
@@ -39,18 +43,42 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<Caller> {
   const { createRemote } = await import('../client/remote.js')
   const { ProxyError } = await import('../client/proxy.js')
   try {
+    const memory = target.direct ? undefined : lazyMemory(ports, target)
     const remote = createRemote({
       ...{ clock, ids, sleep, env: streams.env, random: Math.random },
       baseUrl: target.baseUrl,
       names: target.names,
       idempotency: target.idempotency,
+      remembered: memory,
       version: await version(),
     })
     onClose(() => remote.close())
-    return remote
+    if (!memory) return remote
+    const { governed } = await import('../client/governed.js')
+    const { origin, plan } = target
+    return governed(remote, { ...{ memory, origin, plan, ids, clock }, onAgain: () => ports.onAgain() })
   } catch (error) {
     if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)
     throw error
+  }
+}
+
+/** What this machine remembers of a server, opened with the first question. */
+function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): ServerMemory {
+  const memory = once(async () => {
+    prepareHome(home())
+    const { openState } = await import('../storage/state.js')
+    const { serverMemory } = await import('../storage/servers.js')
+    const database = await openState(home().state)
+    onClose(() => database.close())
+    return serverMemory(database, origin)
+  })
+  return {
+    honours: async () => (await memory()).honours(),
+    remember: async (honours) => (await memory()).remember(honours),
+    change: async (owner, names, decide) => (await memory()).change(owner, names, decide),
+    take: async (call) => (await memory()).take(call),
+    drop: async (fingerprint) => (await memory()).drop(fingerprint),
   }
 }
 

@@ -1,7 +1,8 @@
-import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/caller.js'
+import { type Caller, type CallOptions, ConnectionLost, type Input, isOk, type Reply } from '../api/caller.js'
 import { ApiError, errorBody } from '../api/errors.js'
 import type { WireNames } from '../api/names.js'
 import { type Operation, operation } from '../api/table.js'
+import { creditsCharged } from '../api/units.js'
 import type { Clock, Ids } from '../engine/ports.js'
 import { type Connection, createConnection } from './connection.js'
 import { createHonoured, type Honoured, type Remembered } from './honoured.js'
@@ -124,11 +125,18 @@ async function answered(server: Server, row: Operation, input: Input, call: Call
       isRead(row) || (leavesOpen(attempted) && attempts < mostAttempts && (await honours(server)))
     const now = options.clock.now()
     const pause = pauseAfter(attempted, { attempts, repeatable, random: options.random(), now })
-    if (pause === undefined || outage.lasts || call.signal?.aborted)
-      return ending(attempted, open && !isRead(row))
-    await options.sleep(pause, call.signal).catch(() => {})
-    if (call.signal?.aborted) return ending(attempted, open && !isRead(row))
+    const goesOn = pause !== undefined && !outage.lasts && !call.signal?.aborted
+    if (goesOn) await options.sleep(pause, call.signal).catch(() => {})
+    if (!goesOn || call.signal?.aborted)
+      return charged(row, ending(attempted, open && !isRead(row)), attempts)
   }
+}
+
+/** A reply with what it cost. One that comes again was paid for by the first call, unless that was our own attempt. */
+function charged(row: Operation, reply: Reply, attempts: number): Reply {
+  const credits = isOk(reply) ? creditsCharged(row, reply.body) : 0
+  const isAgain = reply.headers['idempotent-replayed'] === 'true' && attempts === 1
+  return isAgain ? { ...reply, replayed: credits } : { ...reply, credits }
 }
 
 function headersOf(

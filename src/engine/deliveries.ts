@@ -82,8 +82,43 @@ export class RecordsGone extends Error {}
 
 /** The body of a delivery, put together from what its job kept; the same every time it is asked for. */
 export async function bodyOf(reads: Reads, delivery: Delivery): Promise<string> {
-  const job = await reads.job(delivery.workspaceId, delivery.jobId)
+  return await bodyIn(reads, await jobOf(reads, delivery), delivery)
+}
+
+/** Bodies that are read at once end with the one that goes beyond so many characters. */
+const readAtOnce = 1_000_000
+
+/** The bodies of the first of some deliveries of a job, of at least one. */
+export async function bodiesOf(
+  reads: Reads,
+  deliveries: readonly [Delivery, ...Delivery[]],
+): Promise<[string, ...string[]]> {
+  const [first, ...others] = deliveries
+  const job = await jobOf(reads, first)
+  const bodies: [string, ...string[]] = [await bodyIn(reads, job, first)]
+  let size = bodies[0].length
+  for (const delivery of others) {
+    if (size > readAtOnce) break
+    const body = await bodyIn(reads, job, delivery).catch(unlessGone)
+    if (body === undefined) break
+    bodies.push(body)
+    size += body.length
+  }
+  return bodies
+}
+
+/** Whoever asks for this one alone is told. */
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof RecordsGone)) throw error
+}
+
+async function jobOf(reads: Reads, { workspaceId, jobId }: Delivery): Promise<AsyncJob> {
+  const job = await reads.job(workspaceId, jobId)
   if (!job) throw new RecordsGone('The work it tells of was deleted')
+  return job
+}
+
+async function bodyIn(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string> {
   const contact = job.kind === 'contact_enrichment' && (await enrichmentOf(reads, job, delivery.first))
   const { id, custom } = contact || job
   const parts = await carried(reads, job, delivery)

@@ -1,4 +1,4 @@
-import { bodyOf, RecordsGone } from './deliveries.js'
+import { bodiesOf, RecordsGone } from './deliveries.js'
 import type { Attempted, Delivery, DeliveryChange, Transaction } from './ports.js'
 import type { WorkerPorts } from './progress.js'
 import { secretsOf, validSecrets } from './secrets.js'
@@ -34,8 +34,9 @@ export async function attemptDeliveries(
   const began = performance.now()
   const outcomes: Outcome[] = []
   const post = await poster(ports, claimed[0].workspaceId)
+  const bodies = bodiesAhead(ports, claimed)
   for (const delivery of claimed) {
-    const outcome = signal.aborted ? undefined : await post(delivery)
+    const outcome = signal.aborted ? undefined : await post(delivery, bodies)
     // What our own end has cut off says nothing about the receiver.
     if (!outcome || (signal.aborted && outcome.status === null)) break
     outcomes.push(outcome)
@@ -68,11 +69,26 @@ async function writeDown(
   if (head.attempts === 0) await tx.releaseNext(head.jobId, now)
 }
 
+/** The bodies of some deliveries in their order, several read at once. */
+async function* bodiesAhead(
+  { store }: WorkerPorts,
+  claimed: readonly [Delivery, ...Delivery[]],
+): AsyncGenerator<string, undefined> {
+  let left: readonly Delivery[] = claimed
+  for (let [first, ...others] = left; first; [first, ...others] = left) {
+    const next = [first, ...others] as const
+    const bodies = await store.read((reads) => bodiesOf(reads, next))
+    left = left.slice(bodies.length)
+    yield* bodies
+  }
+  return undefined
+}
+
 /** Posts deliveries of a workspace. */
 async function poster(
   { store, sender, clock, ids, targets }: WorkerPorts,
   workspaceId: string,
-): Promise<(delivery: Delivery) => Promise<Outcome | undefined>> {
+): Promise<(delivery: Delivery, bodies: AsyncGenerator<string>) => Promise<Outcome | undefined>> {
   const [members, known] = await store.read(async (reads) => [
     await reads.members(workspaceId),
     await validSecrets(reads, workspaceId, engineTime(await reads.clock(), clock.now())),
@@ -83,10 +99,9 @@ async function poster(
     )
   const secrets = known.length > 0 ? known : await made()
   const permitted = targets(members.length)
-  return async (delivery) => {
+  return async ({ url, id }, bodies) => {
     try {
-      const body = await store.read((reads) => bodyOf(reads, delivery))
-      const { url, id } = delivery
+      const { value: body } = await bodies.next()
       return await sender?.send({ url, id, timestamp: clock.now(), body, secrets, ...permitted })
     } catch (error) {
       // Nothing brings it back, and the others wait for it.

@@ -1,43 +1,12 @@
 import { ApiError } from '../api/errors.js'
-import { type Limit, rateOf } from '../api/operation.js'
-import { planOf } from '../api/plans.js'
 import type { Operation } from '../api/table.js'
+import { type Window, windowsOf } from '../api/windows.js'
 import type { Counter, Principal, Store } from './ports.js'
-
-/** A fixed window of requests of one user, opened by its first request. */
-interface Window {
-  readonly name: string
-  readonly limit: number
-  readonly windowMs: number
-}
 
 /** A window after a request was counted in it, or refused by it. */
 interface Counted extends Window, Counter {
   readonly resetAt: number
 }
-
-const windowMsOf = { second: 1_000, minute: 60_000 } as const
-
-/** The windows that a request must fit in; none for an exempt operation. */
-function windowsOf(operation: Operation, plan: string, live: unknown): Window[] {
-  const rate = rateOf(operation, live)
-  const windows: Window[] = []
-  if (rate.plan)
-    windows.push({
-      name: `plan:${operation.group}`,
-      limit: planOf(plan).requestsPerMinute,
-      windowMs: windowMsOf.minute,
-    })
-  if (rate.own) windows.push(ownWindow(operation, rate.own, live))
-  return windows
-}
-
-const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Window => ({
-  // The live and the database rate of one endpoint are two windows.
-  name: 'live' in operation.rate && live === false ? `own:${operation.id}:database` : `own:${operation.id}`,
-  limit,
-  windowMs: windowMsOf[per],
-})
 
 /**
  * The window as a request at `now` finds it. One that has ended is empty; one that began in the future (the

@@ -96,10 +96,13 @@ export function grantsOf(
   return grants
 }
 
+/** What spending is counted under; single calls have the run number 0. */
+export type Spender = Pick<Run, 'number' | 'profile' | 'target' | 'operation'>
+
 /** Counts what was spent by calls. */
 export async function countSpent(
   connection: Connection,
-  { number, profile, target, operation }: Run,
+  { number, profile, target, operation }: Spender,
   { credits, calls }: { readonly credits: number; readonly calls: number },
   now: number,
 ): Promise<void> {

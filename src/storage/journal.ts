@@ -163,6 +163,8 @@ class RunJournal implements Journal {
       )
       return { grants: granted, shortage: granted.length < rows.length ? left.shortage : undefined }
     })
+    // Where a row could be paid twice, nothing may forget that it was sent.
+    if (!this.#options.mayRepeat) await this.#driver.flush()
     const planned = grants.map(({ credits, limit }, at) => {
       const { ordinal, most } = rows[at] as Wanted
       this.#held.set(ordinal, this.#covered.has(ordinal) ? most : credits)
@@ -218,6 +220,10 @@ class RunJournal implements Journal {
     this.#done = rows
     const { from, to } = this.#sent
     if (before > from) this.#sent = { from: Math.min(before, to), to }
+  }
+
+  flush(): Promise<void> {
+    return this.#driver.flush()
   }
 
   async end({ complete, certain, launched }: End): Promise<void> {

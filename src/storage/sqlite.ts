@@ -1,4 +1,5 @@
 import { chmodSync, closeSync, lstatSync, mkdirSync, openSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { ApiError } from '../api/errors.js'
@@ -34,6 +35,9 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
     read: (work) => reads.run(work),
     readShared: (name, work) => reads.share(name, work),
     transaction: (work) => writes.run(work),
+    flush: async () => {
+      if (options.durable === false && path !== ':memory:') await flushFile(`${path}-wal`)
+    },
     close: async () => {
       await Promise.all([writes.drained(), reads.drained()])
       database.close()
@@ -80,6 +84,21 @@ function connect(path: string, options: SqliteOptions): Database.Database {
     return database
   } catch (error) {
     throw understood(error)
+  }
+}
+
+/** Flushes a log without keeping this thread waiting; what is no longer in it was flushed with the database. */
+async function flushFile(path: string): Promise<void> {
+  const file = await open(path, 'r+').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  try {
+    await file?.datasync()
+  } catch (error) {
+    throw new ApiError('storage_failed', { reason: `${path}: ${(error as NodeJS.ErrnoException).code}` })
+  } finally {
+    await file?.close()
   }
 }
 
@@ -138,12 +157,19 @@ function track(database: Lazy, begin: string): Track {
   }
 }
 
+/** Searches make a new text of every mix of filters; no server may keep them all. */
+const mostStatements = 1_000
+
 function keptStatements(database: Lazy) {
   const statements = new Map<string, Database.Statement>()
   const prepare = (sql: string): Database.Statement => {
     let statement = statements.get(sql)
     if (!statement) {
       statement = database().prepare(sql)
+      for (const oldest of statements.keys()) {
+        if (statements.size < mostStatements) break
+        statements.delete(oldest)
+      }
       statements.set(sql, statement)
     }
     return statement

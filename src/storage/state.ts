@@ -1,7 +1,8 @@
 import type { Driver } from './driver.js'
 import { type Migration, migrate } from './migrate.js'
 import { runTables } from './run-schema.js'
-import { openSqlite } from './sqlite.js'
+import { serverTables } from './server-schema.js'
+import { openSqlite, type SqliteOptions } from './sqlite.js'
 
 const receivedEvents = `
 CREATE TABLE receiver_path (
@@ -54,11 +55,12 @@ export const stateMigrations: readonly Migration[] = [
   { sqlite: receivedEvents },
   { sqlite: forwardedEvents },
   { sqlite: runTables },
+  { sqlite: serverTables },
 ]
 
 /** Opens `state.db`, bringing its schema up to date. */
-export async function openState(path: string): Promise<Driver> {
-  const driver = openSqlite(path)
+export async function openState(path: string, options: SqliteOptions = {}): Promise<Driver> {
+  const driver = openSqlite(path, options)
   await migrate(driver, stateMigrations)
   return driver
 }

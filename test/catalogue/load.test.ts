@@ -193,7 +193,7 @@ describe('the result of an import into an empty table', () => {
     return { added, updated, rejected, made, all: all.map(comparable), found }
   }
 
-  const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 1 })
+  const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 })
   const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
   const oneOf = (prefix: string, suffix = '') =>
     maybe(...letters.map((letter) => `${prefix}${letter}${suffix}`))

@@ -1,0 +1,114 @@
+import type { Forgotten } from '../engine/ports.js'
+import { domainOf } from './domain.js'
+import { type Mentions, mentionsOf, struck } from './mentions.js'
+import { foldName, foldText } from './name.js'
+import { profileOf } from './profile.js'
+import type { Named, Traces } from './traces.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Whoever left these traces. What holds their address, number or profile tells of them; so does what has their full
+ * name with a company of theirs, and what has their name and says nothing else of who it is.
+ */
+export function forgottenBy(traces: Traces): Forgotten {
+  const mentions = mentionsOf(traces)
+  const { people } = traces
+  const isIn = (value: unknown, around: Fields = {}): boolean => {
+    if (typeof value === 'string') return mentions.isIn(value)
+    if (Array.isArray(value)) return value.some((item) => isIn(item, around))
+    if (!isObject(value)) return false
+    if (people.some((person) => isNamed(person, value, around))) return true
+    return Object.entries(value).some(
+      ([key, held]) => mentions.isIn(key) || isIn(held, value) || membersIn(key, held).some(isMember),
+    )
+  }
+  const isMember = (member: unknown): boolean =>
+    isIn(member) ||
+    (isObject(member) &&
+      people.some((person) => folded(member.name) === person.name && !isAnother(person, member)))
+  const without = (value: unknown, around: Fields = {}): unknown => {
+    if (typeof value === 'string') return mentions.without(value)
+    if (Array.isArray(value)) return value.map((item) => without(item, around))
+    if (!isObject(value)) return value
+    const isTheirs = people.some((person) => isNamed(person, value, around))
+    const rest = Object.entries(value).map(([key, held]) => {
+      if (isTheirs && nameKeys.has(key)) return [key, struck]
+      const kept = membersIn(key, held).length === 0 ? held : membersIn(key, held).filter((one) => !isMember(one))
+      return [mentions.without(key), without(kept, value)]
+    })
+    return Object.fromEntries(rest)
+  }
+  return {
+    isIn: (value) => isIn(value),
+    left: (value) =>
+      isIn(value) ? (isOfCompany(value) ? (without(value) as typeof value) : undefined) : value,
+    without: <T>(value: T) => (isIn(value) ? (without(value) as T) : value),
+    unnamed: (text) => mentions.unnamed(mentions.without(text)),
+  }
+}
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Records of companies, and their job postings, name people who hire. */
+const isOfCompany = (value: unknown): boolean => isObject(value) && ('account' in value || 'jobs' in value)
+
+const membersIn = (key: string, value: unknown): readonly unknown[] =>
+  key === 'hiring_team' && Array.isArray(value) ? value : []
+
+const firstNames = ['first_name', 'firstname', 'firstName']
+const lastNames = ['last_name', 'lastname', 'lastName']
+const fullNames = ['full_name', 'fullname', 'fullName']
+const nameKeys: ReadonlySet<string> = new Set([...firstNames, ...lastNames, ...fullNames])
+
+/** Whether an object names somebody, and says nothing of another person. `around` is the object it is in. */
+function isNamed(person: Named, value: Fields, around: Fields): boolean {
+  const parts = `${first(value, firstNames) ?? ''} ${first(value, lastNames) ?? ''}`
+  if (![folded(first(value, fullNames)), folded(parts)].includes(person.name)) return false
+  if (isAnother(person, value)) return false
+  const companies = [...companiesIn(value), ...companiesIn(around)]
+  if (companies.length > 0) return companies.some((company) => person.companies.has(company))
+  return addressesIn(value).every((email) => person.companies.has(domainOf(email) ?? ''))
+}
+
+const profileKeys = [
+  ...['network_profile_url', 'premium_profile_url', 'network_url', 'linkedin_url', 'profile_url', 'url'],
+]
+
+/** Whether an object has the profile of somebody else: of one who has a name in urls, another name, and so with ids. */
+function isAnother({ slugs, ids }: Named, value: Fields): boolean {
+  return profileKeys.some((key) => {
+    const url = value[key]
+    const profile = typeof url === 'string' ? profileOf(url) : undefined
+    if (profile?.kind !== 'person') return false
+    const [own, given] = profile.id === undefined ? [slugs, profile.slug] : [ids, profile.id]
+    return own.length > 0 && given !== undefined && !own.includes(given)
+  })
+}
+
+/** The companies that an object says somebody works at. */
+function companiesIn(value: Fields): string[] {
+  const { company, current_position: position } = value
+  const inside = [company, position].filter(isObject)
+  return [
+    ...texts(value.domain, value.company_domain, ...inside.map(({ domain }) => domain)).flatMap(
+      (text) => domainOf(text) ?? [],
+    ),
+    ...texts(
+      ...[value.company_name, value.companyName, value.current_company, company],
+      ...inside.flatMap(({ name, company_name }) => [name, company_name]),
+    ).map(foldName),
+  ]
+}
+
+const addressesIn = ({ email, personal_email, most_probable_email }: Fields): string[] =>
+  texts(email, personal_email, most_probable_email)
+
+const texts = (...values: readonly unknown[]): string[] =>
+  values.filter((value) => typeof value === 'string').filter((text) => text.trim() !== '')
+
+const first = (value: Fields, keys: readonly string[]): unknown =>
+  keys.map((key) => value[key]).find((held) => held !== undefined && held !== null)
+
+const folded = (value: unknown): string => (typeof value === 'string' ? foldText(value) : '')

@@ -1,0 +1,70 @@
+import type { Traces } from './traces.js'
+
+/** What stands in the place of what was struck out. */
+export const struck = '[forgotten]'
+
+/** Texts that tell of somebody, by address, number or profile. */
+export interface Mentions {
+  isIn(text: string): boolean
+  /** The text with all of it struck out, and their name beside it. */
+  without(text: string): string
+  /** The text with their full name struck out. */
+  unnamed(text: string): string
+}
+
+/** Looks for what tells of somebody in texts. */
+export function mentionsOf(traces: Traces): Mentions {
+  const loose = oneOf([
+    ...traces.emails.map((email) => addressed(email)),
+    ...traces.phones.map(dialled),
+    ...traces.slugs.flatMap((slug) => distinct(slug, encodeURIComponent(slug)).map(linked)),
+  ])
+  // Ids of the network tell upper from lower case.
+  const exact = oneOf(traces.ids.map((id) => `(?<![\\w-])${escaped(id)}(?![\\w-])`))
+  const names = oneOf(traces.people.flatMap(({ written }) => written.map(spelt)))
+  const identities = traces.people.flatMap((person) => person.identities)
+  const holds = (text: string) => new RegExp(loose, 'iu').test(text) || new RegExp(exact, 'u').test(text)
+  const isLookup = (text: string) =>
+    identities.some((identity) => text === identity || text.startsWith(`${identity} `))
+  const isIn = (text: string) => holds(text) || isLookup(text) || (text.includes('%') && holds(decoded(text)))
+  const unnamed = (text: string) => text.replace(new RegExp(names, 'giu'), struck)
+  return {
+    isIn,
+    unnamed,
+    without: (text) => {
+      if (!isIn(text)) return text
+      const rest = text.replace(new RegExp(loose, 'giu'), struck).replace(new RegExp(exact, 'gu'), struck)
+      // What tells of them in a spelling that could not be cut out takes its whole text with it.
+      return isIn(rest) ? struck : unnamed(rest)
+    },
+  }
+}
+
+/** One pattern of several; nothing fits where there are none. */
+const oneOf = (patterns: readonly string[]): string => (patterns.length === 0 ? '(?!)' : patterns.join('|'))
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
+
+const distinct = (...values: readonly string[]): string[] => [...new Set(values)]
+
+const addressed = (email: string): string =>
+  `(?<![\\p{L}\\p{N}._+\\-])${escaped(email).replace('@', '(?:@|%40)')}(?![\\p{L}\\p{N}\\-]|\\.[\\p{L}\\p{N}])`
+
+/** A number however its digits are grouped. */
+const dialled = (phone: string): string =>
+  `(?<!\\d)(?:\\+|00|%2B)?${[...phone.replace(/\D/g, '')].join('[\\s().\\-]{0,2}')}(?!\\d)`
+
+/** A name in a url of a profile or of a post, or in what a lookup by profile is known by. */
+const linked = (slug: string): string =>
+  `(?:\\/(?:in|pub)\\/|person:slug:)${escaped(slug)}(?![\\p{L}\\p{N}%_\\-])|\\/posts\\/${escaped(slug)}(?![\\p{L}\\p{N}%\\-])`
+
+const spelt = (name: string): string =>
+  `(?<![\\p{L}\\p{N}])${name.trim().split(/\s+/).map(escaped).join('\\s+')}(?![\\p{L}\\p{N}])`
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

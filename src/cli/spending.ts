@@ -1,0 +1,47 @@
+import type { Reply } from '../api/caller.js'
+import { isPriced } from '../api/operation.js'
+import type { Operation } from '../api/table.js'
+import type { Spending } from '../storage/spending.js'
+import type { Context, GlobalOptions } from './context.js'
+import { prepareHome } from './home.js'
+import { profileName, targetName } from './target-name.js'
+
+/** What the commands of this machine spent, closed with the command. */
+export async function openSpending(context: Context): Promise<Spending> {
+  prepareHome(context.home)
+  const { openState } = await import('../storage/state.js')
+  const { spendingOver } = await import('../storage/spending.js')
+  const database = await openState(context.home.state)
+  context.onClose(() => database.close())
+  return spendingOver(database)
+}
+
+/**
+ * Puts on record what work cost that a command asked for by itself; rows of runs are put there with their answers. What
+ * cannot be put on record is told, since the answer that was paid for matters more.
+ */
+export async function recordSpent(
+  context: Context,
+  { id }: Operation,
+  credits: number,
+  options: GlobalOptions,
+): Promise<void> {
+  if (credits === 0) return
+  try {
+    const spender = {
+      profile: profileName(context, options),
+      target: targetName(context, options),
+      operation: id,
+    }
+    await (await openSpending(context)).count(spender, { credits, calls: 1 }, context.clock.now())
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reason}`, options)
+  }
+}
+
+/** What a single call cost. A reply that comes again was counted before, unless we sent its key by ourselves. */
+export function costOfCall(operation: Operation, reply: Reply, hasOwnKey: boolean): number {
+  if (!isPriced(operation)) return 0
+  return reply.credits + (hasOwnKey ? 0 : (reply.replayed ?? 0))
+}

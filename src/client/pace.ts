@@ -1,0 +1,111 @@
+import type { Reply } from '../api/caller.js'
+import type { Window } from '../api/windows.js'
+
+/** A window of a server's as this machine knows it. */
+export interface PacedWindow {
+  /** When it ends, in real time: not before the server's own. */
+  readonly endsAt: number
+  /** Requests that were let through in it. */
+  readonly count: number
+  /** Most requests, as the server says; null where it has not said it, and the plan's holds. */
+  readonly most: number | null
+  /** Whether the server has said when it ends. */
+  readonly confirmed: boolean
+}
+
+/** A window to keep to; without a plan its limit is not known before the server says it. */
+export type WindowKept = Omit<Window, 'limit'> & { readonly limit: number | undefined }
+
+type Known = PacedWindow | undefined
+
+/** The window as a request at `now` finds it: what the server said of its limit outlives it. */
+function current({ windowMs }: WindowKept, known: Known, now: number): PacedWindow {
+  // One that ends later than a window lasts is of a clock that has gone back since.
+  const lasts = known !== undefined && known.endsAt > now && known.endsAt <= now + windowMs + roundingMs
+  if (lasts) return known
+  return { endsAt: now + windowMs, count: 0, most: known?.most ?? null, confirmed: false }
+}
+
+/** `RateLimit-Reset` is in whole seconds, rounded up. */
+const roundingMs = 1_000
+
+const limitOf = ({ limit }: WindowKept, { most }: PacedWindow): number =>
+  most ?? limit ?? Number.POSITIVE_INFINITY
+
+/** Whether a request may be sent: what is then counted, or which window is full and for how long. */
+export type Admission =
+  | { readonly admitted: readonly PacedWindow[] }
+  | { readonly waitMs: number; readonly limit: number }
+
+/** Lets a request through where it fits in all its windows. */
+export function admit(windows: readonly WindowKept[], known: readonly Known[], now: number): Admission {
+  const found = windows.map((window, at) => current(window, known[at], now))
+  const full = found.filter((one, at) => one.count >= limitOf(windows[at] as WindowKept, one))
+  if (full.length === 0) return { admitted: found.map((one) => ({ ...one, count: one.count + 1 })) }
+  const last = full.reduce((one, other) => (other.endsAt > one.endsAt ? other : one))
+  const limit = limitOf(windows[found.indexOf(last)] as WindowKept, last)
+  return { waitMs: last.endsAt - now, limit }
+}
+
+/** What a server says of the window with the least remaining. */
+interface Said {
+  readonly limit: number
+  readonly remaining: number
+  readonly endsAt: number
+}
+
+function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: number): Said | undefined {
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
+    wholeIn(headers[`ratelimit-${name}`]),
+  )
+  const resetMs = reset === undefined ? undefined : reset * 1_000
+  const endMs = status === 429 ? Math.max(waitMs ?? 0, resetMs ?? 0) : resetMs
+  if (limit === undefined || remaining === undefined || endMs === undefined) return undefined
+  return { limit, remaining: status === 429 ? 0 : remaining, endsAt: now + endMs }
+}
+
+function wholeIn(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined
+}
+
+/** The windows after a reply: what the server says of one of them wins over what was counted here. */
+export function corrected(
+  windows: readonly WindowKept[],
+  known: readonly Known[],
+  reply: Reply,
+  waitMs: number | undefined,
+  now: number,
+): readonly Known[] {
+  const said = saidBy(reply, waitMs, now)
+  const meant = said && meantBy(windows, known, said, now)
+  if (!said || meant === undefined) return known
+  const found = current(windows[meant] as WindowKept, known[meant], now)
+  return known.map((one, at) => (at === meant ? correct(found, said) : one))
+}
+
+function correct(found: PacedWindow, { limit, remaining, endsAt }: Said): PacedWindow {
+  const used = Math.max(0, limit - remaining)
+  // The server has begun a new window: the one that is known had ended there already.
+  const isNew = found.confirmed && endsAt > found.endsAt + roundingMs
+  const count = isNew ? used : Math.max(found.count, used)
+  // Each reset is rounded up, so that the earliest end that was told is the truest.
+  const end = found.confirmed && !isNew ? Math.min(found.endsAt, endsAt) : endsAt
+  return { endsAt: end, count, most: limit, confirmed: true }
+}
+
+/** Which window a server speaks of: the one with that limit, else the shortest that could end so late. */
+function meantBy(
+  windows: readonly WindowKept[],
+  known: readonly Known[],
+  { limit, endsAt }: Said,
+  now: number,
+): number | undefined {
+  if (windows.length < 2) return windows.length === 0 ? undefined : 0
+  const named = windows.findIndex((window, at) => (known[at]?.most ?? window.limit) === limit)
+  if (named >= 0) return named
+  const lasting = windows
+    .map(({ windowMs }, at) => ({ windowMs, at }))
+    .filter(({ windowMs }) => endsAt - now <= windowMs + roundingMs)
+    .sort((one, other) => one.windowMs - other.windowMs)
+  return lasting[0]?.at
+}

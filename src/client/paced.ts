@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import type { Caller, Input, Reply } from '../api/caller.js'
+import { ApiError, errorBody } from '../api/errors.js'
+import { retryAfterMs } from '../api/retry-after.js'
+import { type Operation, operation } from '../api/table.js'
+import { windowsOf } from '../api/windows.js'
+import type { Clock } from '../engine/ports.js'
+import { admit, corrected, type PacedWindow, type WindowKept } from './pace.js'
+
+/** What is remembered of windows, shared by all processes of this machine. */
+export interface Windows {
+  /** Decides on windows of an owner alone: nobody else changes them meanwhile. */
+  change<T>(
+    owner: string,
+    names: readonly string[],
+    decide: (known: readonly (PacedWindow | undefined)[]) => {
+      readonly keep: readonly (PacedWindow | undefined)[]
+      readonly answer: T
+    },
+  ): Promise<T>
+}
+
+/** What pacing works with. */
+export interface PacedOptions {
+  readonly windows: Windows
+  /** The origin of the server. */
+  readonly origin: string
+  /** Real time. */
+  readonly clock: Clock
+  /** The plan of whoever asks; without one, limits are learnt from the server. */
+  readonly plan?: string | undefined
+}
+
+/**
+ * Keeps to the windows of a server before it has to refuse: a request that does not fit is answered 429 here, as the
+ * server would, and is not sent.
+ */
+export function paced(caller: Caller, options: PacedOptions): Caller {
+  return {
+    ...caller,
+    call: async (id, input, call) => {
+      const row = operation(id)
+      const fields = typeof input === 'function' ? await input() : input
+      const windows = keptTo(row, fields, options.plan)
+      if (windows.length === 0) return caller.call(id, fields, call)
+      const owner = ownerOf(options.origin, call?.apiKey)
+      const refused = await refusal(row, owner, windows, options)
+      if (refused) return refused
+      const reply = await caller.call(id, fields, call)
+      await learn(owner, windows, reply, options)
+      return reply
+    },
+  }
+}
+
+/** Whose windows they are: those of a key, as a digest of it. */
+const ownerOf = (origin: string, apiKey = ''): string =>
+  `${origin} ${createHash('sha256').update(apiKey).digest('hex').slice(0, 16)}`
+
+function keptTo(row: Operation, { live }: Input, plan: string | undefined): WindowKept[] {
+  const isOfPlan = ({ name }: { readonly name: string }) => name.startsWith('plan:')
+  return windowsOf(row, plan ?? '', live).map((window) =>
+    plan === undefined && isOfPlan(window) ? { ...window, limit: undefined } : window,
+  )
+}
+
+const namesOf = (windows: readonly WindowKept[]): string[] => windows.map(({ name }) => name)
+
+/** The 429 of a request that does not fit; nothing where it was let through, and counted. */
+async function refusal(
+  row: Operation,
+  owner: string,
+  windows: readonly WindowKept[],
+  { windows: store, clock }: PacedOptions,
+): Promise<Reply | undefined> {
+  const admission = await store.change(owner, namesOf(windows), (known) => {
+    const answer = admit(windows, known, clock.now())
+    return { keep: 'admitted' in answer ? answer.admitted : known, answer }
+  })
+  if ('admitted' in admission) return undefined
+  const seconds = String(Math.max(1, Math.ceil(admission.waitMs / 1_000)))
+  return {
+    status: 429,
+    body: errorBody(new ApiError('rate_limited'), row),
+    headers: {
+      'ratelimit-limit': String(admission.limit),
+      'ratelimit-remaining': '0',
+      'ratelimit-reset': seconds,
+      'retry-after': seconds,
+    },
+    credits: 0,
+  }
+}
+
+async function learn(
+  owner: string,
+  windows: readonly WindowKept[],
+  reply: Reply,
+  { windows: store, clock }: PacedOptions,
+): Promise<void> {
+  if (reply.headers['ratelimit-limit'] === undefined) return
+  await store.change(owner, namesOf(windows), (known) => {
+    const now = clock.now()
+    const waitMs = retryAfterMs(reply.headers['retry-after'], now)
+    return { keep: corrected(windows, known, reply, waitMs, now), answer: undefined }
+  })
+}
