@@ -1,6 +1,6 @@
 import type { Forgotten } from '../engine/ports.js'
 import { domainOf } from './domain.js'
-import { type Mentions, mentionsOf, struck } from './mentions.js'
+import { mentionsOf, struck } from './mentions.js'
 import { foldName, foldText } from './name.js'
 import { profileOf } from './profile.js'
 import type { Named, Traces } from './traces.js'
@@ -34,7 +34,8 @@ export function forgottenBy(traces: Traces): Forgotten {
     const isTheirs = people.some((person) => isNamed(person, value, around))
     const rest = Object.entries(value).map(([key, held]) => {
       if (isTheirs && nameKeys.has(key)) return [key, struck]
-      const kept = membersIn(key, held).length === 0 ? held : membersIn(key, held).filter((one) => !isMember(one))
+      const kept =
+        membersIn(key, held).length === 0 ? held : membersIn(key, held).filter((one) => !isMember(one))
       return [mentions.without(key), without(kept, value)]
     })
     return Object.fromEntries(rest)
@@ -69,7 +70,11 @@ function isNamed(person: Named, value: Fields, around: Fields): boolean {
   if (isAnother(person, value)) return false
   const companies = [...companiesIn(value), ...companiesIn(around)]
   if (companies.length > 0) return companies.some((company) => person.companies.has(company))
-  return addressesIn(value).every((email) => person.companies.has(domainOf(email) ?? ''))
+  // One word alone is too many people's name.
+  return (
+    person.name.includes(' ') &&
+    addressesIn(value).every((email) => person.companies.has(domainOf(email) ?? ''))
+  )
 }
 
 const profileKeys = [

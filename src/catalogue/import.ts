@@ -43,16 +43,20 @@ async function importPortions(
   const report = (): ImportReport => ({ ...tally, rejected: [...tally.rejected], ...columns })
   const write = async () => {
     let load: Load | undefined
+    let isMuch = false
     try {
       for await (const { records, rejected, mapping, ignored } of portions) {
         columns = { mapping, ignored }
         for (const row of rejected) reject(tally, row)
-        if (isMuch(records, tally)) load = await beginLoad(kind, ports)
+        // Fewer records are not worth to merge words and build indexes at the end.
+        const begins = !isMuch && records.length >= rowsInPortion / 2
+        if (begins) load = await beginLoad(kind, ports)
+        isMuch ||= begins
         await commit(kind, records, tally, ports, load)
         onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
       }
     } finally {
-      if (load) await endLoad(ports.driver)
+      if (isMuch) await endLoad(ports.driver, kind, tally.updated)
     }
   }
   try {
@@ -65,7 +69,3 @@ async function importPortions(
   }
   return report()
 }
-
-/** Whether an import begins with so many records that it is worth to build indexes for all of them at the end. */
-const isMuch = (records: readonly unknown[], { added, updated }: { added: number; updated: number }) =>
-  records.length >= rowsInPortion / 2 && added + updated === 0

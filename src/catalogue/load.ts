@@ -56,16 +56,21 @@ export class Load {
   }
 }
 
-/** Begins a load where the table of a kind is empty; else there is none. */
+/**
+ * Makes a catalogue ready for much to be written at once, until `endLoad`: words are merged at the end, and where the
+ * table of the kind is empty, a load begins, and indexes are built at the end too.
+ */
 export async function beginLoad(
   kind: Kind,
   { driver, last }: { readonly driver: Driver; readonly last: { load?: Load | undefined } },
 ): Promise<Load | undefined> {
   return await driver.transaction((connection) => {
     const statements = atOnce(connection)
-    if (areMissing(statements) || statements.get(`SELECT key FROM ${kind} LIMIT 1`)) return undefined
-    dropIndexes(statements, filled[kind])
+    if (areMissing(statements)) return undefined
+    const isEmpty = !statements.get(`SELECT key FROM ${kind} LIMIT 1`)
+    dropIndexes(statements, isEmpty ? filled[kind] : [])
     mergeLater(statements)
+    if (!isEmpty) return undefined
     const load = new Load(kind)
     load.enter(statements, true)
     last.load = load
@@ -73,9 +78,17 @@ export async function beginLoad(
   })
 }
 
-/** Gives a catalogue its indexes back after a load, also after one that was killed; does nothing for others. */
-export async function endLoad(driver: Driver): Promise<void> {
-  if (!(await driver.read((connection) => areMissing(atOnce(connection))))) return
-  await mergeTexts(driver)
+/**
+ * Makes a catalogue as usual after much was written, also after an import that was killed; does nothing for others.
+ * Where many records of a kind were `updated`, words that they no longer have are dropped.
+ */
+export async function endLoad(driver: Driver, kind?: Kind, updated = 0): Promise<void> {
+  const { isOver, isRenewed } = await driver.read((connection) => {
+    const statements = atOnce(connection)
+    const last = kind && statements.get<{ key: number }>(`SELECT max(key) AS key FROM ${kind}`)
+    return { isOver: !areMissing(statements), isRenewed: last !== undefined && updated * 10 > last.key }
+  })
+  if (isOver) return
+  await mergeTexts(driver, isRenewed)
   await buildIndexes(driver, mergeAsUsual)
 }

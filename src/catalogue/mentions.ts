@@ -15,26 +15,28 @@ export interface Mentions {
 /** Looks for what tells of somebody in texts. */
 export function mentionsOf(traces: Traces): Mentions {
   const loose = oneOf([
-    ...traces.emails.map((email) => addressed(email)),
+    ...traces.emails.map(addressed),
     ...traces.phones.map(dialled),
-    ...traces.slugs.flatMap((slug) => distinct(slug, encodeURIComponent(slug)).map(linked)),
+    ...traces.slugs.flatMap((slug) => [...new Set([slug, encodeURIComponent(slug)])].map(linked)),
   ])
   // Ids of the network tell upper from lower case.
-  const exact = oneOf(traces.ids.map((id) => `(?<![\\w-])${escaped(id)}(?![\\w-])`))
-  const names = oneOf(traces.people.flatMap(({ written }) => written.map(spelt)))
-  const identities = traces.people.flatMap((person) => person.identities)
-  const holds = (text: string) => new RegExp(loose, 'iu').test(text) || new RegExp(exact, 'u').test(text)
+  const exact = oneOf(traces.ids.map((id) => `(?<![\\w\\-])${escaped(id)}(?![\\w\\-])`))
+  const [any, anyId] = [new RegExp(loose, 'iu'), new RegExp(exact, 'u')]
+  const [all, allIds] = [new RegExp(loose, 'giu'), new RegExp(exact, 'gu')]
+  const names = new RegExp(oneOf(traces.people.flatMap(({ written }) => written.map(spelt))), 'giu')
+  const lookups = traces.people.flatMap(({ identities }) => identities)
+  const holds = (text: string) => any.test(text) || anyId.test(text)
   const isLookup = (text: string) =>
-    identities.some((identity) => text === identity || text.startsWith(`${identity} `))
+    lookups.some((lookup) => text === lookup || text.startsWith(`${lookup} `))
   const isIn = (text: string) => holds(text) || isLookup(text) || (text.includes('%') && holds(decoded(text)))
-  const unnamed = (text: string) => text.replace(new RegExp(names, 'giu'), struck)
+  const unnamed = (text: string) => text.replace(names, struck)
   return {
     isIn,
     unnamed,
     without: (text) => {
       if (!isIn(text)) return text
-      const rest = text.replace(new RegExp(loose, 'giu'), struck).replace(new RegExp(exact, 'gu'), struck)
-      // What tells of them in a spelling that could not be cut out takes its whole text with it.
+      const rest = text.replace(all, struck).replace(allIds, struck)
+      // What tells of them in a spelling that cannot be cut out takes its whole text with it.
       return isIn(rest) ? struck : unnamed(rest)
     },
   }
@@ -43,9 +45,7 @@ export function mentionsOf(traces: Traces): Mentions {
 /** One pattern of several; nothing fits where there are none. */
 const oneOf = (patterns: readonly string[]): string => (patterns.length === 0 ? '(?!)' : patterns.join('|'))
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
-
-const distinct = (...values: readonly string[]): string[] => [...new Set(values)]
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 
 const addressed = (email: string): string =>
   `(?<![\\p{L}\\p{N}._+\\-])${escaped(email).replace('@', '(?:@|%40)')}(?![\\p{L}\\p{N}\\-]|\\.[\\p{L}\\p{N}])`

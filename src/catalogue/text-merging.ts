@@ -5,8 +5,9 @@ import { atOnce, type Statements } from './statements.js'
 // when much is written, merging them once at the end costs less.
 
 /** As SQLite sets them. */
-const usual = { automerge: 4, crisismerge: 16 }
-const late = { automerge: 0, crisismerge: 64 }
+const usual = { automerge: 4, crisismerge: 16, deletemerge: 10 }
+// It cannot have more than 2,000 segments.
+const late = { automerge: 0, crisismerge: 64, deletemerge: 0 }
 
 const isText = `sql LIKE 'CREATE VIRTUAL TABLE % USING fts5%'`
 
@@ -29,8 +30,11 @@ function set(statements: Statements, settings: Readonly<Record<string, number>>)
 /** Pages written by one step of merging: a small part of a second. */
 const pages = 2_000
 
-/** Merges the segments of each text into one, in transactions that are short. */
-export async function mergeTexts(driver: Driver): Promise<void> {
+/**
+ * Merges the segments that were written, in transactions that are short; with `whole`, all segments of each text into
+ * one, without the words that records no longer have.
+ */
+export async function mergeTexts(driver: Driver, whole: boolean): Promise<void> {
   const texts = await driver.read((connection) => textsIn(atOnce(connection)))
   for (const text of texts) {
     const merge = (amount: number) =>
@@ -41,7 +45,7 @@ export async function mergeTexts(driver: Driver): Promise<void> {
         // Less than two changes mean that nothing is left to merge.
         return changesOf(statements) - before > 1
       })
-    if (await merge(-pages)) while (await merge(pages));
+    if (await merge(whole ? -pages : pages)) while (await merge(pages));
   }
 }
 

@@ -72,8 +72,7 @@ const select = `SELECT people.key, people.network_id, people.slug, people.record
 async function peopleMeant(connection: Connection, meant: Meant): Promise<FoundPerson[]> {
   const all = async (where: string, ...values: Value[]) =>
     connection.all<FoundPerson>(`${select} ${where}`, ...values)
-  if ('email' in meant)
-    return all('people.email = ? OR people.personal_email = ?', meant.email, meant.email)
+  if ('email' in meant) return all('people.email = ? OR people.personal_email = ?', meant.email, meant.email)
   const { id, slug } = meant.profile
   return id === undefined ? all('people.slug = ?', slug ?? null) : all('people.network_id = ?', id)
 }
@@ -130,7 +129,9 @@ function named({ row, person, profiles }: Known): Named[] {
   const past = (person.past_positions ?? []).map((position) => position.company_name)
   const names = [company_name, ...past].filter((held) => typeof held === 'string').map(foldName)
   const domains = [person.email, person.personal_email].map((email) => email && domainOf(email))
-  const lookups = [{ company_domain }, { company_name }].map((at) => personIdentity({ full_name: full, ...at }))
+  const lookups = [{ company_domain }, { company_name }].map((at) =>
+    personIdentity({ full_name: full, ...at }),
+  )
   return [
     {
       name,

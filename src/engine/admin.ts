@@ -2,6 +2,7 @@ import { clockAdmin } from './admin/clock.js'
 import { creditAdmin } from './admin/credits.js'
 import { jobAdmin } from './admin/jobs.js'
 import { keyAdmin } from './admin/keys.js'
+import { limitsAdmin } from './admin/limits.js'
 import { memberAdmin } from './admin/members.js'
 import type { AdminPorts } from './admin/ports.js'
 import { reportAdmin } from './admin/report.js'
@@ -21,4 +22,5 @@ export const createAdmin = (ports: AdminPorts) => ({
   ...clockAdmin(ports),
   ...reportAdmin(ports),
   ...jobAdmin(ports),
+  ...limitsAdmin(ports),
 })

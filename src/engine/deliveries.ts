@@ -140,7 +140,8 @@ async function recordsOf(reads: Reads, { jobId, first, last }: Delivery): Promis
   const count = last - first + 1
   if (count === 0) return []
   const records = await reads.records(jobId, { after: first - 1, last }, count)
-  if (records.length < count) throw new RecordsGone('Records it told of were deleted')
+  // Where some are left, the rest of what was found is still to be told.
+  if (records.length === 0) throw new RecordsGone('The records it told of were deleted')
   return records
 }
 

@@ -4,7 +4,7 @@ import type { Operation } from '../api/table.js'
 import type { Ids, Store, StoredReply, Transaction } from './ports.js'
 
 /** How long a stored reply is kept, in engine time. */
-const keptMs = 72 * 3_600_000
+export const keptMs = 72 * 3_600_000
 /** Replies that a claim may delete because their time is over; more than it adds, so that none stay. */
 const dropsPerClaim = 10
 /** How long a claim lives without a sign of life, and how often the sign is given; real time. */

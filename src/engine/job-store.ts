@@ -94,6 +94,8 @@ export interface JobReads {
   deliveryQueue(jobId: string): Awaitable<{ readonly last: number; readonly open: boolean }>
   countDeliveries(workspaceId: string): Awaitable<Readonly<Record<Delivery['state'], number>>>
   isDeliveryDue(due: DueDeliveries): Awaitable<boolean>
+  /** The first deliveries of a job that wait for the first attempt of the one before, in order. */
+  waitingDeliveries(jobId: string, limit: number): Awaitable<readonly Delivery[]>
   signingSecrets(workspaceId: string): Awaitable<readonly SigningSecret[]>
 }
 
@@ -117,12 +119,10 @@ export interface JobWrites {
   addDeliveries(deliveries: readonly Delivery[]): Awaitable<void>
   /** Takes up the delivery that has been due for longest. */
   claimDelivery(claim: DueDeliveries & { readonly token: string }): Awaitable<Delivery | undefined>
-  /** Takes up deliveries of a job that wait behind the one whose first attempt this token makes, in order. */
-  claimWaiting(jobId: string, token: string, limit: number): Awaitable<readonly Delivery[]>
   /** Lets the first attempt of a job's next delivery be made, unless that of another one is due or being made. */
   releaseNext(jobId: string, dueAt: number): Awaitable<void>
-  /** Ends the claim; answers whether it was still held by this token. */
-  changeDelivery(id: string, token: string, change: DeliveryChange): Awaitable<boolean>
+  /** Ends the claim to a pending delivery; answers whether it was still held by this token, or by nobody. */
+  changeDelivery(id: string, token: string | null, change: DeliveryChange): Awaitable<boolean>
   /** Makes deliveries that ended due again, each job's one after the other, from their first attempt on; answers how many. */
   replayDeliveries(workspaceId: string, ids: readonly string[], dueAt: number): Awaitable<number>
   setSigningSecrets(workspaceId: string, secrets: readonly SigningSecret[]): Awaitable<void>

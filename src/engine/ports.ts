@@ -1,4 +1,5 @@
 import type { Awaitable } from './awaitable.js'
+import type { ForgetReads, ForgetWrites } from './forget-store.js'
 import type { JobReads, JobWrites } from './job-store.js'
 import type {
   Consumption,
@@ -18,6 +19,8 @@ import type {
 
 // Source, state and jobs have files of their own; adapters find every port here.
 export type { Awaitable } from './awaitable.js'
+export type * from './forget-store.js'
+export type * from './forgotten.js'
 export type * from './job.js'
 export type * from './job-store.js'
 export type * from './sender.js'
@@ -37,7 +40,7 @@ export interface Ids {
 }
 
 /** Questions to the store, answered from one consistent snapshot. */
-export interface Reads extends JobReads {
+export interface Reads extends JobReads, ForgetReads {
   principal(keyHash: string): Awaitable<Principal | undefined>
   clock(): Awaitable<StoredClock>
   /** A workspace by id, or the one in use. */
@@ -69,7 +72,7 @@ export interface Reads extends JobReads {
 }
 
 /** Changes to the store, all or none of them kept. */
-export interface Transaction extends Reads, JobWrites {
+export interface Transaction extends Reads, JobWrites, ForgetWrites {
   setClock(clock: StoredClock): Awaitable<void>
   addWorkspace(workspace: Workspace, used: boolean): Awaitable<void>
   useWorkspace(id: string): Awaitable<void>

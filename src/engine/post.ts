@@ -53,7 +53,7 @@ export async function attemptDeliveries(
   })
 }
 
-/** Only while the first one is still ours; the one behind the last attempt is the next to leave. */
+/** Only while the first one is still ours, for only its holder attempts those behind it; the next one may leave then. */
 async function writeDown(
   tx: Transaction,
   claimed: readonly [Delivery, ...Delivery[]],
@@ -62,7 +62,7 @@ async function writeDown(
 ): Promise<void> {
   const [head] = claimed
   for (const [at, { id, token }] of claimed.entries()) {
-    const isOurs = await tx.changeDelivery(id, token ?? '', changes[at] ?? {})
+    const isOurs = await tx.changeDelivery(id, token, changes[at] ?? {})
     if (at === 0 && !isOurs) return
     if (at >= changes.length) break
   }

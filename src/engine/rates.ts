@@ -12,7 +12,7 @@ interface Counted extends Window, Counter {
  * The window as a request at `now` finds it. One that has ended is empty; one that began in the future (the
  * clock went back) counts as begun now, with its count kept.
  */
-function currentWindow(window: Window, counter: Counter | undefined, now: number): Counted {
+export function currentWindow(window: Window, counter: Counter | undefined, now: number): Counted {
   const ended = !counter || now >= counter.startedAt + window.windowMs
   const startedAt = ended || counter.startedAt > now ? now : counter.startedAt
   return { ...window, startedAt, count: ended ? 0 : counter.count, resetAt: startedAt + window.windowMs }

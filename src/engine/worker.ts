@@ -185,9 +185,7 @@ class Working implements Worker {
       const now = engineTime(await tx.clock(), clock.now())
       const head = await tx.claimDelivery({ ...dueAt(now), token })
       if (!head) return undefined
-      return head.attempts > 0
-        ? [head]
-        : [head, ...(await tx.claimWaiting(head.jobId, token, mostInARow - 1))]
+      return head.attempts > 0 ? [head] : [head, ...(await tx.waitingDeliveries(head.jobId, mostInARow - 1))]
     })
   }
 }

@@ -10,7 +10,7 @@ const rowsPerRun = 2 ** 32
 export const placeOf = (run: number, ordinal: number): number => run * rowsPerRun + ordinal
 
 /** Number of the run that an answer belongs to. */
-const runAt = (place: number): number => Math.floor(place / rowsPerRun)
+export const runAt = (place: number): number => Math.floor(place / rowsPerRun)
 
 /** A kept answer. */
 export interface KeptAnswer {
@@ -32,8 +32,10 @@ interface AnswerRow {
 const columns = `a.place, a.status, a.error, coalesce(a.body, o.body) AS body, a.credits, a.source, a.answered_at
 FROM answers a LEFT JOIN answers o ON o.place = a.origin`
 const rangeSql = `SELECT ${columns} WHERE a.place >= ? AND a.place < ? ORDER BY a.place`
+// Of somebody who was forgotten only the hash is left.
 const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
-WHERE p.hash = ? AND a.identity = ? AND a.place >= ? AND a.place < ? ORDER BY a.place LIMIT 1`
+WHERE p.hash = ? AND (a.identity = ? OR a.identity IS NULL AND a.hash = p.hash) AND a.place >= ? AND a.place < ?
+ORDER BY a.place LIMIT 1`
 const storeSql = `SELECT ${columns} JOIN places p ON p.place = a.place
 WHERE p.hash = ? AND a.identity = ? AND a.answered_at >= ? ORDER BY a.answered_at DESC`
 const insertSql = `
@@ -111,36 +113,38 @@ export async function storedAnswer(
 /** Whether an answer serves equal rows; one that failed is asked for again. */
 export const isReusable = ({ status }: Answer): boolean => status === 'found' || status === 'not_found'
 
-/** Keeps the answer to a row of a run; what was taken from the store keeps the age it has there. */
-export async function keepAnswer(
+/** Keeps the answer to a row of a run. */
+export function keepAnswer(
   connection: Connection,
   run: number,
   { ordinal, hash, identity, answer, source, origin }: Answered,
-  now: number,
-): Promise<void> {
+  answeredAt: number,
+) {
   const { status, error, body, credits } = answer
   const reusable = isReusable(answer)
-  await connection.run(
+  return connection.run(
     insertSql,
     placeOf(run, ordinal),
     reusable ? (hash ?? null) : null,
     reusable ? (identity ?? null) : null,
     status,
     error,
+    // What is in the store already is only pointed at.
     body === undefined || origin !== undefined ? null : toJson(body),
     source === 'live' ? credits : 0,
     source,
     origin ?? null,
-    origin === undefined ? now : await ageOf(connection, origin, now),
+    answeredAt,
   )
 }
 
-async function ageOf(connection: Connection, place: number, now: number): Promise<number> {
+/** When an answer in the store was given: what is taken from there keeps its age. */
+export async function answeredAt(connection: Connection, place: number): Promise<number | undefined> {
   const row = await connection.get<Pick<AnswerRow, 'answered_at'>>(
     'SELECT answered_at FROM answers WHERE place = ?',
     place,
   )
-  return row?.answered_at ?? now
+  return row?.answered_at
 }
 
 /** An answer as the index knows it. */

@@ -22,9 +22,7 @@ const dueSql = `(SELECT id FROM (
 const firstOfJobSql = `(SELECT id FROM deliveries WHERE job_id = ? AND ${allowed} AND ${attemptable} LIMIT 1)`
 const claimed = (id: string) =>
   `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${columns}`
-const claimWaitingSql = `
-  UPDATE deliveries SET token = ? WHERE id IN (
-    SELECT id FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?) RETURNING ${columns}`
+const waitingSql = `SELECT ${columns} FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`
 const openSql = `SELECT 1 FROM deliveries WHERE job_id = ? AND ${allowed}`
 const releaseSql = `
   UPDATE deliveries SET due_at = ?
@@ -74,6 +72,8 @@ export function deliveryReads(connection: Connection) {
       const { sql, values } = dueOf(due)
       return (await connection.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
     },
+    waitingDeliveries: async (jobId, limit) =>
+      (await connection.all<Row>(waitingSql, jobId, limit)).map(deliveryOf),
     signingSecrets: (workspaceId) =>
       connection.all<SigningSecret>(
         'SELECT secret, until FROM signing_secrets WHERE workspace_id = ? ORDER BY until IS NOT NULL, until DESC',
@@ -93,17 +93,14 @@ export function deliveryWrites(connection: Connection) {
       const row = await connection.get<Row>(claimed(sql), token, due.leaseUntil, ...values)
       return row && deliveryOf(row)
     },
-    claimWaiting: async (jobId, token, limit) => {
-      const rows = await connection.all<Row>(claimWaitingSql, token, jobId, limit)
-      return rows.map(deliveryOf).sort((one, other) => one.seq - other.seq)
-    },
     releaseNext: async (jobId, dueAt) => {
       await connection.run(releaseSql, dueAt, jobId, jobId)
     },
     changeDelivery: async (id, token, change) => {
       const changed = changeOf<Delivery>(deliveryColumns, { ...change, leaseUntil: 0 })
       if (!changed) return false
-      const sql = `UPDATE deliveries SET ${changed.set} WHERE id = ? AND token = ? AND state = 'pending'`
+      const sql = `UPDATE deliveries SET ${changed.set} 
+        WHERE id = ? AND token IS NOT DISTINCT FROM ? AND state = 'pending'`
       return (await connection.run(sql, ...changed.values, id, token)) > 0
     },
     replayDeliveries: async (workspaceId, ids, dueAt) => {

@@ -10,6 +10,7 @@ import {
   type Wanted,
 } from '../batch/journal.js'
 import {
+  answeredAt,
   answersOf,
   equalIn,
   type Indexed,
@@ -199,7 +200,12 @@ class RunJournal implements Journal {
     )
     const isFull = this.#recent.size + repeated.length > (this.#options.window ?? 16_384)
     await this.#driver.transaction(async (connection) => {
-      for (const row of rows) await keepAnswer(connection, this.#run.number, row, now())
+      const moment = now()
+      for (const row of rows) {
+        const age = row.origin === undefined ? moment : await answeredAt(connection, row.origin)
+        const done = keepAnswer(connection, this.#run.number, row, age ?? moment)
+        if (done instanceof Promise) await done
+      }
       if (isFull) await indexAnswers(connection, [...this.#recent.values()])
       await connection.run(
         'UPDATE runs SET credits = credits + ?, reserved = max(0, reserved - ?), unknown = unknown + ?, done = ? WHERE number = ?',

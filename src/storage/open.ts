@@ -3,6 +3,7 @@ import { counterReads, counterWrites } from './counters.js'
 import { deliveryReads, deliveryWrites } from './deliveries.js'
 import type { Connection, Driver } from './driver.js'
 import { DatabaseFileError } from './exclusive.js'
+import { forgetReads, forgetWrites } from './forget.js'
 import { jobReads, jobWrites } from './jobs.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
 import { listReads, listWrites } from './lists.js'
@@ -48,6 +49,7 @@ const readsOver = (connection: Connection): Reads => ({
   ...jobReads(connection),
   ...listReads(connection),
   ...deliveryReads(connection),
+  ...forgetReads(connection),
   schemaVersion: () => versionOf(connection),
 })
 
@@ -61,6 +63,7 @@ const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => (
   ...jobWrites(connection),
   ...listWrites(connection),
   ...deliveryWrites(connection),
+  ...forgetWrites(connection),
 })
 
 /** Makes verbs once per connection: building them for each transaction would cost more than the statements. */

@@ -1,40 +1,77 @@
 import type { Reads, RunReply, Transaction } from '../engine/ports.js'
-import type { Connection } from './driver.js'
+import { type Connection, whenAnswered } from './driver.js'
 
-/** The replies to rows of runs; the rows of the table are far larger than a key, which therefore is its own index. */
+/** The replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
 export const runReplies = `
-CREATE TABLE run_replies (
-  id INTEGER PRIMARY KEY,
+CREATE TABLE reply_runs (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
   workspace_id TEXT NOT NULL,
   run TEXT NOT NULL,
-  ordinal INTEGER NOT NULL,
+  UNIQUE (workspace_id, run)
+);
+CREATE TABLE run_replies (
+  place INTEGER PRIMARY KEY,
   fingerprint TEXT NOT NULL,
   status INTEGER NOT NULL,
   credits INTEGER NOT NULL,
-  body TEXT NOT NULL,
-  UNIQUE (workspace_id, run, ordinal)
+  body TEXT NOT NULL
 );
 `
 
-const replySql = `
-SELECT fingerprint, status, credits, body FROM run_replies WHERE workspace_id = ? AND run = ? AND ordinal = ?`
+const numberSql = 'SELECT number FROM reply_runs WHERE workspace_id = ? AND run = ?'
+const addSql = 'INSERT INTO reply_runs (workspace_id, run) VALUES (?, ?) RETURNING number'
+const replySql = 'SELECT fingerprint, status, credits, body FROM run_replies WHERE place = ?'
 const keepSql = `
-INSERT INTO run_replies (workspace_id, run, ordinal, fingerprint, status, credits, body) VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (workspace_id, run, ordinal) DO NOTHING`
-const dropSql = 'DELETE FROM run_replies WHERE workspace_id = ? AND run = ? AND ordinal < ?'
+INSERT INTO run_replies (place, fingerprint, status, credits, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const dropSql = 'DELETE FROM run_replies WHERE place >= ? AND place < ?'
+
+interface Numbered {
+  readonly number: number
+}
+
+/** Rows that a run can have; its number stands in the digits above. */
+export const rowsPerRun = 2 ** 32
+
+const nameOf = (workspaceId: string, run: string): string => `run ${workspaceId} ${run}`
+
+const placeOf = ({ number }: Numbered, ordinal: number): number => number * rowsPerRun + ordinal
 
 /** Questions about rows of runs. */
 export function runReplyReads(connection: Connection) {
   return {
-    runReply: (workspaceId, run, ordinal) => connection.get<RunReply>(replySql, workspaceId, run, ordinal),
+    runReply: async (workspaceId, run, ordinal) => {
+      const known = await connection.get<Numbered>(numberSql, workspaceId, run)
+      return known && connection.get<RunReply>(replySql, placeOf(known, ordinal))
+    },
   } satisfies Partial<Reads>
 }
 
 /** Changes to the replies of runs. */
 export function runReplyWrites(connection: Connection) {
+  /** The number of a run, given with its first reply; looked up once in a commit. */
+  const numberOf = async (workspaceId: string, run: string): Promise<Numbered> => {
+    const known =
+      (await connection.get<Numbered>(numberSql, workspaceId, run)) ??
+      (await connection.get<Numbered>(addSql, workspaceId, run))
+    if (!known) throw new Error('a run was not given a number')
+    connection.known.set(nameOf(workspaceId, run), known)
+    return known
+  }
+  const keep = (run: Numbered, ordinal: number, { fingerprint, status, credits, body }: RunReply) =>
+    whenAnswered(
+      connection.run(keepSql, placeOf(run, ordinal), fingerprint, status, credits, body),
+      (changed) => changed > 0,
+    )
   return {
-    keepRunReply: async (workspaceId, run, ordinal, { fingerprint, status, credits, body }) =>
-      (await connection.run(keepSql, workspaceId, run, ordinal, fingerprint, status, credits, body)) > 0,
-    dropRunReplies: (workspaceId, run, before) => connection.run(dropSql, workspaceId, run, before),
+    keepRunReply: (workspaceId, run, ordinal, reply) => {
+      const known = connection.known.get(nameOf(workspaceId, run)) as Numbered | undefined
+      return known
+        ? keep(known, ordinal, reply)
+        : numberOf(workspaceId, run).then((found) => keep(found, ordinal, reply))
+    },
+    dropRunReplies: async (workspaceId, run, before) => {
+      const known = await connection.get<Numbered>(numberSql, workspaceId, run)
+      return known ? connection.run(dropSql, placeOf(known, 0), placeOf(known, before)) : 0
+    },
   } satisfies Partial<Transaction>
 }

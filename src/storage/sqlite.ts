@@ -208,7 +208,8 @@ const reasons: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: 'the file is not a database',
 }
 
-function understood(error: unknown): unknown {
+/** An error of SQLite in our own words; another one as it is. */
+export function understood(error: unknown): unknown {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || !code.startsWith('SQLITE_')) return error
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new ApiError('busy')

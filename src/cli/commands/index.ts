@@ -47,6 +47,11 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     group: 'machine',
     load: async () => (await import('./profiles.js')).profilesCommand,
   },
+  ledger: {
+    summary: 'What the commands of this machine spent, on any target',
+    group: 'machine',
+    load: async () => (await import('./ledger.js')).ledgerCommand,
+  },
   serve: {
     summary: 'Serve the API over HTTP on this machine',
     group: 'servers',
@@ -66,6 +71,11 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     summary: 'Received events: list, show, send again',
     group: 'servers',
     load: async () => (await import('./events.js')).eventsCommand,
+  },
+  limits: {
+    summary: 'What is left: credits, weekly limit, quotas, requests; when it resets',
+    group: 'machine',
+    load: async () => (await import('./limits.js')).limitsCommand,
   },
   api: {
     summary: 'Call any path of the API',

@@ -90,7 +90,9 @@ async function resultOf(reads: Reads, job: AsyncJob, enrichment: Enrichment): Pr
   const { plan } = job
   if (plan.does !== 'waterfall') throw new ApiError('not_found')
   const pending = pendingRecord(enrichment, plan.contacts[ordinal - 1], plan.ask)
-  return job.state === 'failed' ? { ...pending, status: 'finished', message: 'No data found' } : pending
+  // A contact that was done and has no result was forgotten.
+  const isOver = job.state === 'failed' || ordinal <= job.done
+  return isOver ? { ...pending, status: 'finished', message: 'No data found' } : pending
 }
 
 type Given = InputOf<'contacts.bulk_enrich'>['contacts'][number]

@@ -1,0 +1,104 @@
+import type { Command } from 'commander'
+import { isOk } from '../../../api/caller.js'
+import { operation } from '../../../api/table.js'
+import type { Spent } from '../../../storage/spending.js'
+import { callOnce } from '../../call.js'
+import type { Context, GlobalOptions } from '../../context.js'
+import { exits, reportOfReply, Stop } from '../../exit.js'
+import { valueAt } from '../../records.js'
+import type { Shell } from '../../shell.js'
+import { openSpending } from '../../spending.js'
+import { profileName, targetName } from '../../target-name.js'
+import { grouped } from '../../terminal.js'
+import { guide } from '../guide.js'
+import { type Days, dayOptions, daysOf } from './days.js'
+
+/** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
+export function checkCommand(shell: Shell): Command {
+  const command = shell.command(
+    'check',
+    'Compare with what the target says; exit 13 when more is on record here',
+  )
+  dayOptions(command)
+  guide(
+    command,
+    ['ledger check', 'ledger check --profile team --from 2026-01-01 --to 2026-01-31'],
+    'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
+  )
+  return shell.action(command, async ({ options, globals }) => {
+    const verdict = await compare(shell.context, daysOf(options), globals)
+    await shell.print(verdict, globals)
+    if (verdict.ok) return exits.ok
+    throw new Stop(
+      `The ledger has ${grouped(verdict.ledger)} credits, the target only ${grouped(verdict.target_says)}.`,
+      exits.checkFailed,
+      'Look at prospect ledger --by day, and whether the key belongs to the same workspace as before.',
+      'ledger_differs',
+    )
+  })
+}
+
+/** What came of a comparison. */
+interface Verdict {
+  readonly profile: string
+  readonly target: string
+  readonly start_date: string
+  readonly end_date: string
+  /** Credits on record here. */
+  readonly ledger: number
+  /** Credits consumed, by everybody. */
+  readonly target_says: number
+  readonly elsewhere: number
+  /** Set aside here for rows whose outcome is open. */
+  readonly open: number
+  readonly ok: boolean
+}
+
+async function compare(context: Context, days: Days, globals: GlobalOptions): Promise<Verdict> {
+  const who = { profile: profileName(context, globals), target: targetName(context, globals) }
+  const spending = await openSpending(context)
+  const spent = await spending.list({ ...days, ...who })
+  const ledger = spent.reduce((sum, { credits }) => sum + credits, 0)
+  const range = await rangeOf(context, days, spent, globals)
+  const consumed = await consumedIn(context, range, globals)
+  return {
+    ...who,
+    ...range,
+    ...{ ledger, target_says: consumed, elsewhere: Math.max(0, consumed - ledger) },
+    open: await spending.open(who),
+    ok: ledger <= consumed,
+  }
+}
+
+interface Range {
+  readonly start_date: string
+  readonly end_date: string
+}
+
+/** The days that were asked for, else those on record up to today. The engine's today may be another one. */
+async function rangeOf(
+  context: Context,
+  { from, to }: Days,
+  spent: readonly Spent[],
+  globals: GlobalOptions,
+): Promise<Range> {
+  const today = isoDay(context.clock.now())
+  const itsToday = context.isLocal(globals) ? isoDay((await (await context.admin()).clock()).now) : today
+  const [start = today] = [from ?? spent[0]?.day, today, itsToday].filter((one) => one !== undefined).sort()
+  const [end = today] = [to ?? today, itsToday].sort().reverse()
+  return { start_date: from ?? start, end_date: to ?? end }
+}
+
+const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+async function consumedIn(context: Context, range: Range, globals: GlobalOptions): Promise<number> {
+  const caller = await context.caller(globals)
+  const reply = await callOnce(context, caller, operation('credits.consumption'), { ...range }, globals)
+  if (!isOk(reply)) {
+    const { error, exit_code, hint, code } = reportOfReply(reply)
+    throw new Stop(error, exit_code, hint, code)
+  }
+  const consumed = valueAt(reply.body, 'credits_consumed')
+  if (typeof consumed === 'number') return consumed
+  throw new Stop('The target does not say what was consumed.', exits.unreachable, '', 'bad_gateway')
+}

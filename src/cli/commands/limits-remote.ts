@@ -1,0 +1,71 @@
+import { isOk, type Reply } from '../../api/caller.js'
+import { type Operation, type OperationId, operation } from '../../api/table.js'
+import type { QuotaName } from '../../engine/quotas.js'
+import { callOnce } from '../call.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { valueAt } from '../records.js'
+import type { Limits, ShownQuota } from './limits-result.js'
+
+/** A server that did not answer what it was asked. */
+export interface Refused {
+  readonly operation: Operation
+  readonly reply: Reply
+}
+
+/** Whether the server refused. */
+export const isRefused = (found: Limits | Refused): found is Refused => 'reply' in found
+
+/**
+ * What a server says of limits, in its two free answers: balance, quotas and plan. It tells nothing of holds, of weekly
+ * limits and of when things reset; `windows` are those that this machine knows of.
+ */
+export async function serverLimits(
+  context: Context,
+  globals: GlobalOptions,
+  windows: Limits['windows'] = [],
+): Promise<Limits | Refused> {
+  const credits = await ask(context, 'credits.show', globals)
+  if (!isOk(credits.reply)) return credits
+  const account = await ask(context, 'account.show', globals)
+  // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
+  const plan = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
+  if (windows.length === 0)
+    context.notify(
+      'What is left of the windows of requests is known to the server only; its weekly limit and resets too.',
+      globals,
+    )
+  return {
+    plan: typeof plan === 'string' ? plan : null,
+    credits: { enrichment: countAt(credits.reply, 'credits.enrichment'), held: null, next_allocation: null },
+    weekly: null,
+    quotas: quotasOf(credits.reply),
+    windows,
+  }
+}
+
+async function ask(context: Context, id: OperationId, globals: GlobalOptions): Promise<Refused> {
+  const caller = await context.caller(globals)
+  return { operation: operation(id), reply: await callOnce(context, caller, operation(id), {}, globals) }
+}
+
+const names: readonly QuotaName[] = [
+  'daily_profile_scraping',
+  'daily_company_import',
+  'monthly_company_import',
+]
+
+/** The quotas that the server tells both sides of. */
+function quotasOf(reply: Reply): Limits['quotas'] {
+  const known: Partial<Record<QuotaName, ShownQuota>> = {}
+  for (const name of names) {
+    const [limit, remaining] = [countAt(reply, `limits.${name}`), countAt(reply, `credits.${name}`)]
+    if (limit === null || remaining === null) continue
+    known[name] = { limit, used: Math.max(0, limit - remaining), remaining, resets_at: null }
+  }
+  return known
+}
+
+function countAt({ body }: Reply, path: string): number | null {
+  const value = valueAt(body, path)
+  return typeof value === 'number' ? value : null
+}

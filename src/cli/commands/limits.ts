@@ -1,0 +1,67 @@
+import type { Command } from 'commander'
+import type { LimitsReport } from '../../engine/admin/limits.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { exits } from '../exit.js'
+import { refuse } from '../run-once.js'
+import type { Invocation, Shell } from '../shell.js'
+import { guide } from './guide.js'
+import { isRefused, serverLimits } from './limits-remote.js'
+import type { Limits } from './limits-result.js'
+import { limitsView } from './limits-view.js'
+import { isoTime } from './time-values.js'
+
+const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
+
+/** `prospect limits`: what is left of everything that can run out, and when there is more. */
+export function limitsCommand(shell: Shell): Command {
+  const command = shell.command(
+    'limits',
+    'What is left: credits, weekly limit, quotas, requests; when it resets',
+  )
+  guide(
+    command,
+    ['limits', 'limits --json --fields plan,weekly', 'limits -o windows.csv'],
+    'It only looks: asking counts in no window. A list format (csv, tsv, ndjson) has the windows of requests.',
+  )
+  return shell.action(command, (invocation) => show(shell, invocation))
+}
+
+async function show(shell: Shell, invocation: Invocation): Promise<number> {
+  const { context } = shell
+  const { globals } = invocation
+  const found = context.isLocal(globals)
+    ? await localLimits(context, globals)
+    : await serverLimits(context, globals)
+  if (isRefused(found)) return refuse(shell, found.operation, found.reply, invocation)
+  await shell.print(found, globals, { layout: limitsView, columns })
+  return exits.ok
+}
+
+async function localLimits(context: Context, globals: GlobalOptions): Promise<Limits> {
+  const apiKey = await context.apiKey(globals)
+  const admin = await context.admin({ ...globals, create: false })
+  return printable(await admin.limits(apiKey))
+}
+
+function printable({ plan, credits, weekly, quotas, windows }: LimitsReport): Limits {
+  const { enrichment, held, nextAllocation } = credits
+  return {
+    plan,
+    credits: {
+      enrichment,
+      held,
+      next_allocation: { credits: nextAllocation.credits, at: isoTime(nextAllocation.at) },
+    },
+    weekly: weekly && timed(weekly),
+    quotas: Object.fromEntries(Object.entries(quotas).map(([name, quota]) => [name, timed(quota)])),
+    windows: windows.map(({ resetsAt, ...window }) => ({
+      ...window,
+      resets_at: resetsAt === null ? null : isoTime(resetsAt),
+    })),
+  }
+}
+
+const timed = <T extends { readonly resetsAt: number }>({ resetsAt, ...rest }: T) => ({
+  ...rest,
+  resets_at: isoTime(resetsAt),
+})

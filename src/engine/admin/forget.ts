@@ -1,0 +1,139 @@
+import type { AsyncJob, Forgotten, JobRecord, Reads, ReplyKey, Store, Transaction } from '../ports.js'
+import { contactsOf, isOver, leftOf, textsWithout } from './forget-job.js'
+
+/** What told of somebody and is gone: records, contacts of waterfalls, texts of jobs, stored replies. */
+export interface ForgottenWork {
+  readonly records: number
+  readonly contacts: number
+  readonly jobs: number
+  readonly replies: number
+}
+
+/** What a row of a run is answered whose reply told of somebody who was forgotten. */
+const forgottenReply = { status: 404, body: JSON.stringify({ error: 'forgotten' }) }
+
+/**
+ * Takes somebody out of all accepted work and all stored replies; with `dryRun` it only counts. Done again it does the
+ * rest of one that was cut short. The numbers of records, and what work cost, stay as they were.
+ */
+export async function forgetInWork(store: Store, who: Forgotten, dryRun: boolean): Promise<ForgottenWork> {
+  const step: Step = dryRun
+    ? (work) => store.read((reads) => work(reads))
+    : (work) => store.transaction((tx) => work(tx, tx))
+  // What was found before is not kept by whoever is at it now.
+  await step(async (_, tx) => void (await tx?.takeBackJobs()))
+  const counts = { records: 0, contacts: 0, jobs: 0, replies: 0 }
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const from: string = after
+    const jobs = await step(async (reads) => reads.jobsBehind(from, jobsAtOnce))
+    for (const job of jobs) {
+      const { records, contacts, texts } = await step((reads, tx) => forgetInJob(reads, tx, who, job))
+      counts.records += records + (await forgetRecords(step, who, job))
+      counts.contacts += contacts
+      counts.jobs += texts
+    }
+    after = jobs.at(-1)?.id
+  }
+  counts.replies = (await forgetReplies(step, who)) + (await forgetRunReplies(step, who))
+  return counts
+}
+
+/** Does a step with the store as it is, and with its transaction where it may change something. */
+type Step = <T>(work: (reads: Reads, tx?: Transaction) => Promise<T>) => Promise<T>
+
+const jobsAtOnce = 100
+const rowsAtOnce = 500
+
+/** The texts of a job and, of a waterfall, its contacts; answers how many of each told of them. */
+async function forgetInJob(
+  reads: Reads,
+  tx: Transaction | undefined,
+  who: Forgotten,
+  { workspaceId, id }: AsyncJob,
+): Promise<{ records: number; contacts: number; texts: number }> {
+  const job = await reads.job(workspaceId, id)
+  if (!job) return { records: 0, contacts: 0, texts: 0 }
+  const contacts = await theirContacts(reads, who, job)
+  for (const { enrichment, record } of contacts) {
+    if (record) await tx?.rewriteRecord(id, record.ordinal, undefined)
+    await tx?.blankEnrichment(enrichment.id)
+  }
+  const texts = textsWithout(job, who, new Set(contacts.map(({ enrichment }) => enrichment.ordinal)))
+  if (texts) await tx?.rewriteJob(id, texts)
+  const records = contacts.filter(({ record }) => record !== undefined).length
+  return { records, contacts: contacts.length, texts: texts ? 1 : 0 }
+}
+
+async function theirContacts(reads: Reads, who: Forgotten, job: AsyncJob) {
+  if (job.plan.does !== 'waterfall') return []
+  const records = await reads.records(job.id, { after: 0 }, job.plan.contacts.length)
+  return contactsOf(job.plan, await reads.enrichments(job.id), records).filter(({ told }) => who.isIn(told))
+}
+
+/** The records of a job; where one of them goes, so does the place it may have been. */
+async function forgetRecords(step: Step, who: Forgotten, job: AsyncJob): Promise<number> {
+  // What a waterfall found was judged with what it was given.
+  if (job.plan.does === 'waterfall') return 0
+  const changed = await sweep(step, 0, {
+    rows: (reads, after) => reads.records(job.id, { after }, rowsAtOnce),
+    place: ({ ordinal }: JobRecord) => ordinal,
+    forget: async ({ ordinal, record }, tx) => {
+      const left = leftOf(who, record)
+      if (left !== record) await tx?.rewriteRecord(job.id, ordinal, left)
+      return left !== record
+    },
+  })
+  if (changed > 0 && isOver(job)) await step(async (_, tx) => tx?.rewriteJob(job.id, { place: null }))
+  return changed
+}
+
+const forgetReplies = (step: Step, who: Forgotten): Promise<number> =>
+  sweep(step, { workspaceId: '', key: '' }, {
+    rows: (reads, after: ReplyKey) => reads.repliesBehind(after, rowsAtOnce),
+    place: (reply) => reply,
+    forget: async (reply, tx) => {
+      const left = who.isIn(reply.key) ? undefined : leftOf(who, reply.body)
+      if (left !== reply.body) await tx?.rewriteReply(reply, left)
+      return left !== reply.body
+    },
+  })
+
+/** The reply to a row of a run stays in another form: the row is not paid for again when its run goes on. */
+const forgetRunReplies = (step: Step, who: Forgotten): Promise<number> =>
+  sweep(step, 0, {
+    rows: (reads, after) => reads.runRepliesBehind(after, rowsAtOnce),
+    place: ({ id }) => id,
+    forget: async ({ id, body }, tx) => {
+      const left = leftOf(who, body)
+      if (left === body) return false
+      const { body: other, status } = left === undefined ? forgottenReply : { body: left, status: undefined }
+      await tx?.rewriteRunReply(id, other, status)
+      return true
+    },
+  })
+
+/** Rows that are read in portions, and what becomes of each. */
+interface Sweep<Row, After> {
+  rows(reads: Reads, after: After): readonly Row[] | Promise<readonly Row[]>
+  place(row: Row): After
+  /** Answers whether the row told of them. */
+  forget(row: Row, tx: Transaction | undefined): Promise<boolean>
+}
+
+/** Goes through all rows, each portion in a step of its own; answers how many told of them. */
+async function sweep<Row, After>(step: Step, start: After, { rows, place, forget }: Sweep<Row, After>) {
+  let told = 0
+  for (let after: After | undefined = start; after !== undefined; ) {
+    const from: After = after
+    const portion = await step(async (reads, tx) => {
+      const found = await rows(reads, from)
+      let theirs = 0
+      for (const row of found) if (await forget(row, tx)) theirs += 1
+      return { theirs, last: found.at(-1) }
+    })
+    // A transaction may be run again, so it counts for itself.
+    told += portion.theirs
+    after = portion.last === undefined ? undefined : place(portion.last)
+  }
+  return told
+}

@@ -1,0 +1,127 @@
+import { planOf } from '../../api/plans.js'
+import { type OperationId, operations } from '../../api/table.js'
+import { type Window, windowsOf } from '../../api/windows.js'
+import { createAccess } from '../access.js'
+import { spentThisWeek } from '../allowance.js'
+import { grantDue } from '../ledger.js'
+import type { Member, Reads } from '../ports.js'
+import { type QuotaReport, quotaReport } from '../quotas.js'
+import { currentWindow } from '../rates.js'
+import { engineTime, periodEnd } from '../time.js'
+import type { AdminPorts } from './ports.js'
+
+/** What a member may still spend this week, in credits; all at engine time. */
+export interface WeeklyState {
+  readonly limit: number
+  readonly spent: number
+  /** Set aside for accepted work, which is as good as spent. */
+  readonly held: number
+  readonly left: number
+  readonly resetsAt: number
+}
+
+/** A window of requests of a member; one that no request has opened is full. */
+export interface WindowState {
+  /** The operation whose own window it is; null for the plan's. */
+  readonly operation: OperationId | null
+  /** The group that a window of the plan counts; null for an operation's own. */
+  readonly group: OperationId | null
+  /** Where only live results are counted, or only those of `live: false`; null where both are. */
+  readonly live: boolean | null
+  readonly per: 'second' | 'minute'
+  readonly limit: number
+  readonly used: number
+  readonly remaining: number
+  /** Engine time; null where it is not open. */
+  readonly resetsAt: number | null
+}
+
+/** What a key may still do, and when it may do more. */
+export interface LimitsReport {
+  readonly plan: string
+  /** What can be spent, what accepted work holds, and the next monthly grant (engine time). */
+  readonly credits: {
+    readonly enrichment: number
+    readonly held: number
+    readonly nextAllocation: { readonly credits: number; readonly at: number }
+  }
+  /** null where the member has no weekly limit. */
+  readonly weekly: WeeklyState | null
+  readonly quotas: QuotaReport
+  readonly windows: readonly WindowState[]
+}
+
+/** What is left to the member of a key. */
+export function limitsAdmin({ store, clock }: AdminPorts) {
+  const access = createAccess(store, { clock, sleep: async () => {} })
+  return {
+    /** Counts nowhere. A key that is not accepted is refused as the API refuses it: 401. */
+    limits: async (apiKey: string | undefined): Promise<LimitsReport> => {
+      const principal = await access(apiKey)
+      const { member } = principal
+      const now = engineTime(principal.clock, clock.now())
+      await grantDue(store, principal.workspace, now)
+      return await store.read(async (reads) => {
+        const workspace = (await reads.workspace(principal.workspace.id)) ?? principal.workspace
+        const { credits, held } = await reads.position(workspace.id)
+        const { monthlyCredits } = planOf(workspace.plan)
+        const nextAllocation = { credits: monthlyCredits, at: workspace.nextAllocationAt }
+        return {
+          plan: workspace.plan,
+          credits: { enrichment: credits, held, nextAllocation },
+          weekly: await weeklyOf(reads, member, now),
+          quotas: await quotaReport(reads, workspace, now),
+          windows: await windowStates(reads, member, workspace.plan, now),
+        }
+      })
+    },
+  }
+}
+
+async function weeklyOf(reads: Reads, member: Member, now: number): Promise<WeeklyState | null> {
+  const limit = member.weeklyLimit
+  if (limit === null) return null
+  const [spent, held] = [await spentThisWeek(reads, member, now), await reads.heldBy(member.id)]
+  const left = Math.max(0, limit - spent - held)
+  return { limit, spent, held, left, resetsAt: periodEnd('week', now) }
+}
+
+async function windowStates(
+  reads: Reads,
+  member: Member,
+  plan: string,
+  now: number,
+): Promise<readonly WindowState[]> {
+  const states: WindowState[] = []
+  for (const { window, operation, group, live } of windowsOn(plan)) {
+    const counter = await reads.counter(`user:${member.id}`, window.name)
+    const { count, resetAt } = currentWindow(window, counter, now)
+    const remaining = Math.max(0, window.limit - count)
+    const per = window.windowMs === 1_000 ? 'second' : 'minute'
+    const resetsAt = count > 0 ? resetAt : null
+    states.push({ operation, group, live, per, limit: window.limit, used: count, remaining, resetsAt })
+  }
+  return states
+}
+
+/** A window with what it counts. */
+interface Counting extends Pick<WindowState, 'operation' | 'group' | 'live'> {
+  readonly window: Window
+}
+
+/** Every window there is on a plan: those of the plan first, in the order of the table. */
+function windowsOn(plan: string): readonly Counting[] {
+  const all = new Map<string, Counting>()
+  for (const operation of operations())
+    for (const live of [true, false])
+      for (const window of windowsOf(operation, plan, live)) {
+        const known = all.get(window.name)
+        const isOwn = window.name.startsWith('own:')
+        const of = {
+          operation: isOwn ? operation.id : null,
+          group: isOwn ? null : (operation.group as OperationId),
+        }
+        all.set(window.name, { ...of, window, live: known && known.live !== live ? null : live })
+      }
+  return [...all.values()].sort((one, other) => Number(one.group === null) - Number(other.group === null))
+}

@@ -1,0 +1,42 @@
+import { keptMs } from '../idempotency.js'
+import type { Clock, Dropped, Store } from '../ports.js'
+import { engineTime } from '../time.js'
+
+/** What was too old and is gone. */
+export interface PurgedWork extends Dropped {
+  readonly replies: number
+}
+
+/** Jobs that one transaction drops: one may have many records. */
+const jobsAtOnce = 50
+const repliesAtOnce = 1_000
+
+/**
+ * Drops work of all workspaces that ended longer ago than this, by the engine's clock, and stored replies whose time is
+ * over. Work that is under way or not delivered stays, and so do lists: they hold companies, and searches name them.
+ */
+export async function purgeWork(store: Store, clock: Clock, olderThanMs: number): Promise<PurgedWork> {
+  const now = engineTime(await store.read((reads) => reads.clock()), clock.now())
+  const all = { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
+  for (let isMore = true; isMore; ) {
+    const dropped = await store.transaction((tx) => tx.dropJobs(now - olderThanMs, jobsAtOnce))
+    all.jobs += dropped.jobs
+    all.records += dropped.records
+    all.contacts += dropped.contacts
+    all.deliveries += dropped.deliveries
+    isMore = dropped.jobs > 0
+  }
+  for (let isMore = true; isMore; ) {
+    const dropped = await store.transaction((tx) => tx.dropReplies(now - keptMs, repliesAtOnce))
+    all.replies += dropped
+    isMore = dropped === repliesAtOnce
+  }
+  return all
+}
+
+/** Drops the replies to rows of runs that are not on record any more; answers how many. */
+export async function purgeRunReplies(store: Store, runs: readonly string[]): Promise<number> {
+  let dropped = 0
+  for (const run of runs) dropped += await store.transaction((tx) => tx.dropRepliesOfRun(run))
+  return dropped
+}

@@ -1,0 +1,60 @@
+import type { Awaitable } from './awaitable.js'
+import type { AsyncJob } from './job.js'
+
+/** Where a stored reply is. */
+export interface ReplyKey {
+  readonly workspaceId: string
+  readonly key: string
+}
+
+/** A stored reply with its body as JSON. */
+export interface KeptReply extends ReplyKey {
+  readonly body: string
+}
+
+/** What a job says besides its records. */
+export type JobTexts = Pick<AsyncJob, 'name' | 'plan' | 'custom' | 'place' | 'error'>
+
+/** Rows that were deleted, by what they are. */
+export interface Dropped {
+  readonly jobs: number
+  readonly records: number
+  readonly contacts: number
+  readonly deliveries: number
+}
+
+/** Questions about all that is on record, of every workspace, in portions. */
+export interface ForgetReads {
+  /** Jobs with an id behind this one, in the order of their ids, at most `limit`. */
+  jobsBehind(id: string, limit: number): Awaitable<readonly AsyncJob[]>
+  /** Replies that were kept under keys behind this one, at most `limit`. */
+  repliesBehind(after: ReplyKey, limit: number): Awaitable<readonly KeptReply[]>
+  /** Replies to rows of runs with a number behind this one, at most `limit`. */
+  runRepliesBehind(
+    after: number,
+    limit: number,
+  ): Awaitable<readonly { readonly id: number; readonly body: string }[]>
+}
+
+/** Changes to what is on record, for whoever must not be on it any more. */
+export interface ForgetWrites {
+  /** Changes what a job says; whoever runs it loses it, and it goes on from where it stands. */
+  rewriteJob(id: string, texts: Partial<JobTexts>): Awaitable<void>
+  /** Takes all jobs from whoever runs them, so that nothing that was found before is kept; answers how many. */
+  takeBackJobs(): Awaitable<number>
+  /** Changes a record, or drops it; the others keep their ordinals. */
+  rewriteRecord(jobId: string, ordinal: number, record: string | undefined): Awaitable<void>
+  /** Takes the name and the custom attributes off an enrichment. */
+  blankEnrichment(id: string): Awaitable<void>
+  /** Changes a stored reply, or drops it and frees its key. */
+  rewriteReply(at: ReplyKey, body: string | undefined): Awaitable<void>
+  /** Changes the reply to a row of a run; what it cost stays. */
+  rewriteRunReply(id: number, body: string, status?: number): Awaitable<void>
+  /**
+   * Drops the oldest jobs that ended before a moment of engine time, at most `limit`, with their records, contacts and
+   * deliveries. Those whose deliveries are not all made stay, and so do the imports of lists.
+   */
+  dropJobs(before: number, limit: number): Awaitable<Dropped>
+  /** Drops all replies to the rows of a run, of every workspace; answers how many. */
+  dropRepliesOfRun(run: string): Awaitable<number>
+}

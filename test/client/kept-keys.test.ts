@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { type Caller, type CallOptions, ConnectionLost, type Reply } from '../../src/api/caller.js'
+import { withKeptKeys } from '../../src/client/kept-keys.js'
+import { serverMemory } from '../../src/storage/servers.js'
+import { openState } from '../../src/storage/state.js'
+import { seededIds, TestClock } from '../helpers/engine.js'
+
+const ok: Reply = { status: 200, body: {}, headers: {}, credits: 0 }
+const cut = new ConnectionLost('cut', true)
+const refused = new ConnectionLost('refused', false)
+
+/** A caller that ends its calls in turn as it is told, and remembers their keys. */
+async function ending(...ends: readonly (Reply | ConnectionLost)[]) {
+  const keys: (string | undefined)[] = []
+  const told: string[] = []
+  const left = [...ends]
+  const server: Caller = {
+    call: async (_id, _input, options) => {
+      keys.push(options?.idempotencyKey)
+      const end = left.shift() ?? ok
+      if (end instanceof ConnectionLost) throw end
+      return end
+    },
+    close: async () => {},
+  }
+  const clock = new TestClock()
+  const state = await openState(':memory:')
+  /** The same machine with another process. */
+  const process = (seed: string) =>
+    withKeptKeys(server, {
+      keys: serverMemory(state, 'https://a.example'),
+      ...{ origin: 'https://a.example', ids: seededIds(seed), clock },
+      onAgain: (id) => void told.push(id),
+    })
+  const ask = async (
+    caller: Caller,
+    fields: object = { domain: 'x' },
+    options: CallOptions = { apiKey: 'k' },
+  ) => caller.call('accounts.enrich', { ...fields }, options).catch((error: unknown) => error)
+  return { keys, told, clock, process, ask, close: () => state.close() }
+}
+
+describe('a call whose outcome is open', () => {
+  it.each([
+    ['a cut connection', cut],
+    ['a fault', { ...ok, status: 502, unknown: true } as Reply],
+  ])('sends the same key again, from whichever process: %s', async (_, end) => {
+    const { keys, told, process, ask, close } = await ending(end)
+    await ask(process('one'))
+    await ask(process('two'))
+    await ask(process('three'))
+    expect(keys[1]).toBe(keys[0])
+    expect(keys[2]).not.toBe(keys[0])
+    expect(told).toEqual(['accounts.enrich'])
+    await close()
+  })
+
+  it('stays open until an answer settles it', async () => {
+    const limited = { ...ok, status: 429 }
+    const { keys, process, ask, close } = await ending(cut, limited, refused, { ...ok, status: 404 }, ok)
+    for (let count = 0; count < 5; count++) await ask(process(String(count)))
+    expect(new Set(keys.slice(0, 4)).size).toBe(1)
+    expect(keys[4]).not.toBe(keys[0])
+    await close()
+  })
+
+  it('is another call where anything of it differs', async () => {
+    const { keys, process, ask, close } = await ending(cut, cut, cut, cut)
+    const caller = process('one')
+    await ask(caller, { domain: 'x', live: false })
+    await ask(caller, { domain: 'x' })
+    await ask(caller, { domain: 'x' }, { apiKey: 'other' })
+    await ask(caller, { live: false, domain: 'x' })
+    expect(new Set(keys).size).toBe(3)
+    expect(keys[3]).toBe(keys[0])
+    await close()
+  })
+
+  it('is forgotten when servers have forgotten it', async () => {
+    const { keys, process, ask, clock, close } = await ending(cut)
+    await ask(process('one'))
+    clock.advance(73 * 3_600_000)
+    await ask(process('two'))
+    expect(keys[1]).not.toBe(keys[0])
+    await close()
+  })
+})
+
+describe('a call', () => {
+  it('that was not sent, or answered, leaves nothing behind', async () => {
+    const { keys, process, ask, close } = await ending(
+      refused,
+      { ...ok, status: 402 },
+      { ...ok, status: 429 },
+      ok,
+    )
+    for (let count = 0; count < 5; count++) await ask(process(String(count)))
+    expect(new Set(keys).size).toBe(5)
+    await close()
+  })
+
+  it('with a key of its own keeps it', async () => {
+    const { keys, process, ask, close } = await ending(cut)
+    const caller = process('one')
+    await ask(caller, {}, { idempotencyKey: 'mine' })
+    await ask(caller, {}, { idempotencyKey: 'other' })
+    expect(keys).toEqual(['mine', 'other'])
+    await close()
+  })
+
+  it('that only asks has none', async () => {
+    const { keys, process, close } = await ending()
+    await process('one').call('credits.show', {})
+    expect(keys).toEqual([undefined])
+    await close()
+  })
+
+  it('that is made twice at the same time is two calls', async () => {
+    const { keys, process, ask, close } = await ending()
+    const caller = process('one')
+    await Promise.all([ask(caller), ask(caller)])
+    expect(keys[0]).not.toBe(keys[1])
+    await close()
+  })
+})

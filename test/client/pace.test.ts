@@ -1,0 +1,196 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Caller, Reply } from '../../src/api/caller.js'
+import { operation } from '../../src/api/table.js'
+import { windowsOf } from '../../src/api/windows.js'
+import type { PacedWindow } from '../../src/client/pace.js'
+import { paced, type Windows } from '../../src/client/paced.js'
+
+/** Windows in memory, as several processes would share them. */
+function memory(): Windows {
+  const kept = new Map<string, PacedWindow>()
+  return {
+    change: async (owner, names, decide) => {
+      const { keep, answer } = decide(names.map((name) => kept.get(`${owner} ${name}`)))
+      for (const [at, one] of keep.entries()) if (one) kept.set(`${owner} ${names[at]}`, one)
+      return answer
+    },
+  }
+}
+
+/** A server that keeps its windows as the specification says, on a clock of its own, and counts its refusals. */
+function server(clock: { now(): number }, plan: string, skewMs = 0) {
+  const windows = new Map<string, { startedAt: number; count: number }>()
+  const seen = { refused: 0, admitted: 0 }
+  const caller: Caller = {
+    call: async (id, input) => {
+      const now = clock.now() + skewMs
+      const fields = typeof input === 'function' ? await input() : input
+      const found = windowsOf(operation(id), plan, fields.live).map((window) => {
+        const kept = windows.get(window.name)
+        const lasts = kept && now < kept.startedAt + window.windowMs
+        return { ...window, startedAt: lasts ? kept.startedAt : now, count: lasts ? kept.count : 0 }
+      })
+      const full = found.filter(({ count, limit }) => count >= limit)
+      const counted = full.length > 0 ? full : found.map((one) => ({ ...one, count: one.count + 1 }))
+      if (full.length === 0)
+        for (const { name, startedAt, count } of counted) windows.set(name, { startedAt, count })
+      seen[full.length > 0 ? 'refused' : 'admitted']++
+      const [least] = [...counted].sort(
+        (a, b) =>
+          a.limit - a.count - (b.limit - b.count) || b.startedAt + b.windowMs - (a.startedAt + a.windowMs),
+      )
+      if (!least) return { status: 200, body: {}, headers: {}, credits: 0 }
+      const reset = String(Math.max(1, Math.ceil((least.startedAt + least.windowMs - now) / 1_000)))
+      const headers = {
+        'ratelimit-limit': String(least.limit),
+        'ratelimit-remaining': String(Math.max(0, least.limit - least.count)),
+        'ratelimit-reset': reset,
+        ...(full.length > 0 ? { 'retry-after': reset } : {}),
+      }
+      return { status: full.length > 0 ? 429 : 200, body: {}, headers, credits: 0 }
+    },
+    close: async () => {},
+  }
+  return { caller, seen }
+}
+
+const start = Date.parse('2026-03-10T12:00:00Z')
+
+/** A moment that a test moves on. */
+function hand() {
+  let at = start
+  const wait = (ms: number): void => {
+    at += ms
+  }
+  return { now: () => at, wait }
+}
+
+const waitOf = ({ headers }: Reply): number => Number(headers['retry-after']) * 1_000
+
+describe('a paced caller', () => {
+  it('answers as the server would, and asks it nothing, when a window is full', async () => {
+    const clock = hand()
+    const { caller, seen } = server(clock, 'basic')
+    const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan: 'basic' })
+    const statuses = []
+    for (let count = 0; count < 4; count++)
+      statuses.push(await slow.call('personas.list', {}, { apiKey: 'k' }))
+    expect(statuses.map(({ status }) => status)).toEqual([200, 200, 429, 429])
+    expect(statuses[3]).toMatchObject({
+      body: { error: 'Rate limit exceeded. Please wait before retrying.' },
+      headers: {
+        'ratelimit-limit': '2',
+        'ratelimit-remaining': '0',
+        'ratelimit-reset': '60',
+        'retry-after': '60',
+      },
+    })
+    expect(seen).toEqual({ refused: 0, admitted: 2 })
+  })
+
+  it('keeps the windows of keys and of groups apart', async () => {
+    const clock = hand()
+    const { caller } = server(clock, 'free')
+    const slow = paced(
+      { ...caller, call: async () => ({ status: 200, body: {}, headers: {}, credits: 0 }) },
+      { windows: memory(), origin: 'o', clock, plan: 'free' },
+    )
+    const status = async (
+      id: 'personas.list' | 'accounts.search' | 'accounts.search_preview',
+      apiKey: string,
+    ) => (await slow.call(id, {}, { apiKey })).status
+    expect(await status('personas.list', 'a')).toBe(200)
+    expect(await status('personas.list', 'b')).toBe(200)
+    expect(await status('accounts.search', 'a')).toBe(200)
+    expect(await status('accounts.search_preview', 'a')).toBe(429)
+  })
+
+  it('learns the limit from the server where no plan is given, or a wrong one', async () => {
+    for (const plan of [undefined, 'scale']) {
+      const clock = hand()
+      const { caller, seen } = server(clock, 'basic')
+      const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan })
+      for (let count = 0; count < 5; count++) await slow.call('personas.list', {})
+      expect(seen).toEqual({ refused: 0, admitted: 2 })
+    }
+  })
+
+  it('never paces what has no limit', async () => {
+    const untouched: Windows = { change: () => Promise.reject(new Error('asked')) }
+    const { caller } = server(hand(), 'free')
+    const slow = paced(caller, { windows: untouched, origin: 'o', clock: hand(), plan: 'free' })
+    expect((await slow.call('credits.show', {})).status).toBe(200)
+  })
+
+  it('takes in what others used of the same windows', async () => {
+    const clock = hand()
+    const { caller, seen } = server(clock, 'build')
+    for (let count = 0; count < 8; count++) await caller.call('personas.list', {})
+    const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan: 'build' })
+    for (let count = 0; count < 5; count++) await slow.call('personas.list', {})
+    expect(seen).toEqual({ refused: 0, admitted: 10 })
+  })
+
+  it('is refused by no server, by however many processes, however they come; and wastes little time', async () => {
+    const arrivals = fc.array(fc.nat({ max: 20_000 }), { minLength: 5, maxLength: 40 })
+    const ids = fc.constantFrom(
+      'personas.list',
+      'accounts.headcount',
+      'leads.advanced_search_preview',
+      'leads.extract',
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        arrivals,
+        ids,
+        fc.constantFrom('basic', 'build', 'growth'),
+        fc.nat(999),
+        async (gaps, id, plan, skew) => {
+          const clock = hand()
+          const { caller, seen } = server(clock, plan, skew)
+          const windows = memory()
+          const processes = [0, 1].map(() => paced(caller, { windows, origin: 'o', clock, plan }))
+          for (const [at, gap] of gaps.entries()) {
+            clock.wait(gap)
+            for (;;) {
+              const reply = await (processes[at % 2] as Caller).call(
+                id as 'personas.list',
+                {},
+                { apiKey: 'k' },
+              )
+              if (reply.status === 200) break
+              clock.wait(waitOf(reply))
+            }
+          }
+          expect(seen).toEqual({ refused: 0, admitted: gaps.length })
+        },
+      ),
+      { numRuns: 150 },
+    )
+  })
+
+  it('lets 250 calls of two processes through within 1.05 times the ideal time', async () => {
+    const clock = hand()
+    const { caller, seen } = server(clock, 'growth', 400)
+    const windows = memory()
+    const processes = [0, 1].map(() => paced(caller, { windows, origin: 'o', clock, plan: 'growth' }))
+    for (let done = 0; done < 250; ) {
+      const reply = await (processes[done % 2] as Caller).call('personas.list', {}, { apiKey: 'k' })
+      clock.wait(reply.status === 200 ? 7 : waitOf(reply))
+      if (reply.status === 200) done++
+    }
+    expect(seen).toEqual({ refused: 0, admitted: 250 })
+    expect(clock.now() - start).toBeLessThan(120_000 * 1.05)
+  })
+
+  it('is not held up by a clock that goes back', async () => {
+    const [clock, real] = [hand(), hand()]
+    const { caller } = server(real, 'free')
+    const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan: 'free' })
+    await slow.call('personas.list', {})
+    clock.wait(-3_600_000)
+    real.wait(60_000)
+    expect((await slow.call('personas.list', {})).status).toBe(200)
+  })
+})

@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest'
+import { operations } from '../../src/api/table.js'
+import { type Bench, openBench } from '../helpers/engine.js'
+
+const limits = (bench: Bench) => bench.admin.limits(bench.key)
+
+/** The window of the plan for a group. */
+const groupOf = async (bench: Bench, name: string) =>
+  (await limits(bench)).windows.find(({ group }) => group === name)
+
+/** The own windows of an operation. */
+const ownOf = async (bench: Bench, name: string) =>
+  (await limits(bench)).windows.filter(({ operation }) => operation === name)
+
+describe('the windows of a member', () => {
+  it('are full before the first request', async () => {
+    const { windows } = await limits(await openBench())
+    expect(windows.filter(({ used, resetsAt }) => used !== 0 || resetsAt !== null)).toEqual([])
+    expect(windows.filter(({ limit, remaining }) => limit !== remaining)).toEqual([])
+  })
+
+  it('count what was asked, until they end', async () => {
+    const bench = await openBench()
+    await bench.call('accounts.technologies', {})
+    await bench.call('accounts.technologies', {})
+    const opened = bench.clock.now()
+    const window = { per: 'minute', limit: 100, used: 2, remaining: 98, resetsAt: opened + 60_000 }
+    expect(await groupOf(bench, 'accounts.technologies')).toMatchObject(window)
+    bench.clock.advance(60_000)
+    expect(await groupOf(bench, 'accounts.technologies')).toMatchObject({ used: 0, resetsAt: null })
+  })
+
+  it('are what the headers of the next answer say, less the one it took', async () => {
+    const bench = await openBench()
+    for (const { id } of operations()) await bench.call(id, {})
+    const before = (await groupOf(bench, 'personas.list'))?.remaining ?? 0
+    const { headers } = await bench.call('personas.list', {})
+    expect(headers['ratelimit-remaining']).toBe(String(before - 1))
+  })
+
+  it('are shared by a search and its preview', async () => {
+    const bench = await openBench()
+    await bench.call('accounts.search', {})
+    await bench.call('accounts.search_preview', {})
+    expect(await groupOf(bench, 'accounts.search')).toMatchObject({ used: 2, live: null })
+    expect(await groupOf(bench, 'accounts.search_preview')).toBeUndefined()
+  })
+
+  it('are two where live and database results have rates of their own', async () => {
+    const bench = await openBench()
+    await bench.call('leads.advanced_search_preview', { live: false })
+    expect(await ownOf(bench, 'leads.advanced_search_preview')).toMatchObject([
+      { live: true, per: 'second', limit: 1, used: 0 },
+      { live: false, per: 'second', limit: 5, used: 1 },
+    ])
+  })
+
+  it('say where only the database results are counted', async () => {
+    expect(await groupOf(await openBench(), 'leads.search')).toMatchObject({ live: false })
+  })
+
+  it('are one for each operation that has a limit, of the plan or its own', async () => {
+    const { windows } = await limits(await openBench())
+    const rates = operations().flatMap((row) => ('live' in row.rate ? Object.values(row.rate) : [row.rate]))
+    expect(windows.filter(({ operation }) => operation)).toHaveLength(rates.filter(({ own }) => own).length)
+    const groups = new Set(
+      operations().flatMap((row) => (JSON.stringify(row.rate).includes('true') ? row.group : [])),
+    )
+    expect(windows.flatMap(({ group }) => group ?? [])).toEqual([...groups])
+  })
+
+  it('belong to the member of the key', async () => {
+    const bench = await openBench()
+    await bench.call('accounts.technologies', {})
+    await bench.admin.addMember({ email: 'other@localhost' })
+    const other = await bench.admin.createKey({ member: 'other@localhost' })
+    const { windows } = await bench.admin.limits(other.key)
+    expect(windows.every(({ used }) => used === 0)).toBe(true)
+  })
+
+  it('follow the plan', async () => {
+    const bench = await openBench()
+    await bench.admin.setPlan('Free')
+    expect(await groupOf(bench, 'accounts.search')).toMatchObject({ limit: 1, remaining: 1 })
+  })
+})
+
+describe('asking for the limits', () => {
+  it('counts nowhere', async () => {
+    const bench = await openBench()
+    const first = await limits(bench)
+    expect(await limits(bench)).toEqual(first)
+  })
+
+  it('is refused without a valid key', async () => {
+    const { admin } = await openBench()
+    await expect(admin.limits('pk_nobody')).rejects.toMatchObject({ status: 401 })
+    await expect(admin.limits(undefined)).rejects.toMatchObject({ status: 401 })
+  })
+})
+
+describe('the money', () => {
+  it('is the balance, what is held, and the next grant', async () => {
+    const bench = await openBench()
+    expect((await limits(bench)).credits).toEqual({
+      enrichment: 1_000,
+      held: 0,
+      nextAllocation: { credits: 5_000, at: Date.parse('2026-04-10T00:00:00Z') },
+    })
+  })
+
+  it('holds the grant that is due', async () => {
+    const bench = await openBench()
+    bench.clock.set('2026-04-10T00:00:01Z')
+    expect((await limits(bench)).credits).toMatchObject({
+      enrichment: 6_000,
+      nextAllocation: { at: Date.parse('2026-05-10T00:00:00Z') },
+    })
+  })
+
+  it('has no week where the member has no weekly limit', async () => {
+    expect((await limits(await openBench())).weekly).toBeNull()
+  })
+
+  it('has what is left of the week, until Monday', async () => {
+    const bench = await openBench()
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 50 })
+    await bench.call('accounts.enrich', { domain: 'known.example', live: false })
+    const contact = {
+      firstname: 'ada',
+      lastname: 'known',
+      domain: 'known.example',
+      enrichment_type: ['email'],
+    }
+    await bench.call('contacts.enrich', { ...contact, webhook_url: 'https://hooks.example/in' })
+    expect(await limits(bench)).toMatchObject({
+      credits: { enrichment: 996, held: 3 },
+      weekly: { limit: 50, spent: 1, held: 3, left: 46, resetsAt: Date.parse('2026-03-16T00:00:00Z') },
+    })
+  })
+
+  it('has the quotas', async () => {
+    const bench = await openBench()
+    await bench.admin.setQuotas({ dailyProfiles: 7 })
+    expect((await limits(bench)).quotas).toMatchObject({
+      daily_profile_scraping: {
+        limit: 7,
+        used: 0,
+        remaining: 7,
+        resetsAt: Date.parse('2026-03-11T00:00:00Z'),
+      },
+      monthly_company_import: { limit: 25_000, resetsAt: Date.parse('2026-04-01T00:00:00Z') },
+    })
+  })
+})
