@@ -19,6 +19,8 @@ export interface Answer {
   readonly error: string | null
   /** Body of the reply when something was found, else undefined. */
   readonly body: unknown
+  /** The body as JSON, where it is at hand. */
+  readonly text?: string
   /** What it cost. */
   readonly credits: number
 }
@@ -51,7 +53,13 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): Verdic
 function answered(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {
   return {
     kind: 'answer',
-    answer: { status, error, body: withBody ? reply.body : undefined, credits: creditsOf(reply) },
+    answer: {
+      status,
+      error,
+      body: withBody ? reply.body : undefined,
+      credits: creditsOf(reply),
+      ...(withBody && reply.text !== undefined ? { text: reply.text } : {}),
+    },
   }
 }
 

@@ -27,6 +27,9 @@ function findEmployer(writing: Writing, employer: Employer): number | undefined 
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   if (!company_domain && !company_network_url && !company_network_id)
     return onlyOneNamed(writing, foldName(company_name ?? ''))
+  // Most are known by their domain. A profile url must be read, to be refused where it is none.
+  const known = company_domain && !company_network_url && keyAt(writing, company_domain)
+  if (known) return known
   const company = prepareCompany(
     {
       domain: company_domain,
@@ -41,6 +44,10 @@ function findEmployer(writing: Writing, employer: Employer): number | undefined 
   writing.companies += 1
   return writeCompany(writing, company).key
 }
+
+/** Reads nothing but an index. */
+const keyAt = ({ statements }: Writing, domain: string): number | undefined =>
+  statements.get<{ key: number }>('SELECT key FROM companies WHERE domain = ?', domain)?.key
 
 function onlyOneNamed({ statements }: Writing, name: string): number | undefined {
   const [company, another] = name === '' ? [] : statements.all<Candidate>(...atName(name))

@@ -41,7 +41,7 @@ export async function forgetInCatalogue(
   )
   const themselves = await step((statements, acts) => forgetPeople(statements, traces, acts))
   // Words of deleted texts stay in the index until its parts are merged.
-  if (!dryRun) await mergeTexts(driver)
+  if (!dryRun) await mergeTexts(driver, true)
   return { ...themselves, posts, jobs, companies }
 }
 

@@ -49,7 +49,7 @@ async function importPortions(
         columns = { mapping, ignored }
         for (const row of rejected) reject(tally, row)
         // Fewer records are not worth to merge words and build indexes at the end.
-        const begins = !isMuch && records.length >= rowsInPortion / 2
+        const begins: boolean = !isMuch && records.length >= rowsInPortion / 2
         if (begins) load = await beginLoad(kind, ports)
         isMuch ||= begins
         await commit(kind, records, tally, ports, load)

@@ -51,7 +51,7 @@ export async function tracesOf(connection: Connection, meant: Meant): Promise<Tr
   const keys = known.map(({ row }) => row.key)
   const own = (kind: keyof typeof holders, values: (one: Known) => readonly (string | undefined)[]) =>
     unshared(connection, holders[kind], known.flatMap(values), keys)
-  const given = 'email' in meant ? undefined : meant.profile
+  const given = tracesGiven(meant)
   const emails = await own('email', ({ person }) => [person.email, person.personal_email])
   const slugs = await own('slug', ({ profiles }) => profiles.map(({ slug }) => slug))
   const phones = await own('phone', ({ person }) => person.phones ?? [])
@@ -59,12 +59,30 @@ export async function tracesOf(connection: Connection, meant: Meant): Promise<Tr
   return {
     keys,
     phones,
-    emails: distinct('email' in meant ? meant.email : undefined, ...emails),
-    slugs: distinct(given?.slug, ...slugs),
-    ids: distinct(given?.id, ...ids),
+    emails: distinct(...given.emails, ...emails),
+    slugs: distinct(...given.slugs, ...slugs),
+    ids: distinct(...given.ids, ...ids),
     people: known.flatMap(named),
   }
 }
+
+/** What was given of somebody, where there is no catalogue to ask. */
+export function tracesGiven(meant: Meant): Traces {
+  const profile = 'email' in meant ? undefined : meant.profile
+  return {
+    emails: 'email' in meant ? [meant.email] : [],
+    slugs: distinct(profile?.slug),
+    ids: distinct(profile?.id),
+    ...{ keys: [], phones: [], people: [] },
+  }
+}
+
+/** Words in lower case that are found wherever what tells of somebody is written out. */
+export const wordsOf = ({ emails, phones, slugs, ids }: Traces): string[] => [
+  ...[...emails, ...phones],
+  ...slugs.map((slug) => `/in/${slug}`),
+  ...ids.map((id) => id.toLowerCase()),
+]
 
 const select = `SELECT people.key, people.network_id, people.slug, people.record, companies.record AS company
   FROM people LEFT JOIN companies ON companies.key = people.company WHERE`

@@ -19,6 +19,7 @@ import { valueAt } from './records.js'
 import { answered, asked, judge, refuse, runOnce, sayNothingFound } from './run-once.js'
 import type { Invocation, Shell } from './shell.js'
 import { openSink } from './sink.js'
+import { recordSpent } from './spending.js'
 import { unresolved } from './unresolved.js'
 import { type Wait, waitOf } from './wait-options.js'
 
@@ -81,10 +82,12 @@ interface Started {
 
 /** Stays with a job until its end, until a signal, or until the time is up. */
 async function see(started: Started, id: string): Promise<number> {
+  const { operation, globals } = started
   const { context } = started.shell
   return interruptible(context.streams, async (interrupted) => {
     const watch = (over: AbortSignal) => watched(started, id, over)
     const followed = await within(context, interrupted, started.wait.seconds, watch)
+    if (isOver(followed.job)) await recordSpent(context, operation, followed.job.spent, globals)
     const code = await settled(started, followed.job, exitOfSignal(interrupted))
     if (isOver(followed.job)) await delivered(started, followed)
     return exitOfSignal(interrupted) ?? code

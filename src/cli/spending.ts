@@ -1,6 +1,6 @@
-import type { Reply } from '../api/caller.js'
+import type { Caller, Reply } from '../api/caller.js'
 import { isPriced } from '../api/operation.js'
-import type { Operation } from '../api/table.js'
+import { type Operation, operation } from '../api/table.js'
 import type { Spending } from '../storage/spending.js'
 import type { Context, GlobalOptions } from './context.js'
 import { prepareHome } from './home.js'
@@ -39,6 +39,17 @@ export async function recordSpent(
     context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reason}`, options)
   }
 }
+
+/** A caller whose calls are put on record one by one. */
+export const recorded = (context: Context, caller: Caller, options: GlobalOptions): Caller => ({
+  ...caller,
+  call: async (id, input, call) => {
+    const reply = await caller.call(id, input, call)
+    const cost = costOfCall(operation(id), reply, call?.idempotencyKey !== undefined)
+    await recordSpent(context, operation(id), cost, options)
+    return reply
+  },
+})
 
 /** What a single call cost. A reply that comes again was counted before, unless we sent its key by ourselves. */
 export function costOfCall(operation: Operation, reply: Reply, hasOwnKey: boolean): number {

@@ -39,6 +39,8 @@ function canonical(value: unknown): string {
 export interface Claim {
   /** Whether a reply that cost nothing and left nothing behind need not be kept. */
   readonly effectsOnly: boolean
+  /** The body as it was kept, for whoever keeps it too. */
+  readonly text?: string | undefined
   /** Keeps the reply in the transaction of its effect; refuses when the claim was lost meanwhile. */
   keep(tx: Transaction, status: number, body: unknown, credits: number): Promise<void>
   /** Frees the key: nothing happened that must not happen twice. */

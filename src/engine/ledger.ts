@@ -156,17 +156,21 @@ export interface Verdict {
 
 const pageSize = 10_000
 
-/** Walks a workspace's movements and recomputes every balance from nothing. */
-export async function verifyLedger(store: Store, workspaceId: string): Promise<Verdict> {
+/** Walks a workspace's movements behind a position and recomputes every balance; from the first one on unless it is given. */
+export async function verifyLedger(
+  store: Pick<Store, 'read'>,
+  workspaceId: string,
+  from: Position = { seq: 0, credits: 0, held: 0, spent: 0 },
+): Promise<Verdict> {
   const problems: string[] = []
-  let position: Position = { seq: 0, credits: 0, held: 0, spent: 0 }
+  let position = from
   for (;;) {
     const page = await store.read((reads) => reads.movements(workspaceId, position.seq, pageSize))
     for (const movement of page) {
       problems.push(...differences(after(position, movement), movement))
       position = movement
     }
-    if (page.length < pageSize) return { movements: position.seq, problems }
+    if (page.length < pageSize) return { movements: position.seq - from.seq, problems }
   }
 }
 

@@ -158,7 +158,7 @@ async function work(ports: PipelinePorts, request: Request, headers: Headers, cl
     if (hasEffect || isKept(claim))
       await settle(store, request, { credits, status: operation.ok, body, keep, job }, claim)
     if (job) ports.accepted(job.id)
-    return { status: operation.ok, body, headers, credits }
+    return { status: operation.ok, body, headers, credits, ...(claim?.text ? { text: claim.text } : {}) }
   } catch (error) {
     // That nothing was found is an answer too: free, and kept under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error

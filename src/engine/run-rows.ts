@@ -17,14 +17,18 @@ export async function claimRow(
   const found = fresh ? undefined : await store.read((reads) => reads.runReply(workspaceId, run, ordinal))
   if (found && found.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
   if (found) return { replay: found }
-  return {
-    claim: {
-      effectsOnly: true,
-      keep: async (tx, status, body, credits) => {
-        const reply = { fingerprint, status, credits, body: JSON.stringify(body) }
-        if (!(await tx.keepRunReply(workspaceId, run, ordinal, reply))) throw inProgress()
-      },
-      drop: async () => {},
+  let text: string | undefined
+  const claim: Claim = {
+    effectsOnly: true,
+    get text() {
+      return text
     },
+    keep: async (tx, status, body, credits) => {
+      text ??= JSON.stringify(body)
+      if (!(await tx.keepRunReply(workspaceId, run, ordinal, { fingerprint, status, credits, body: text })))
+        throw inProgress()
+    },
+    drop: async () => {},
   }
+  return { claim }
 }

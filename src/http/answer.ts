@@ -28,8 +28,10 @@ export function refuse(error: ApiError, operation?: Operation): Response {
 
 /** The error behind whatever was thrown: only an `ApiError`, and a server that did not answer, tell the outside anything. */
 export function asApiError(thrown: unknown): ApiError {
-  if (thrown instanceof ConnectionLost)
-    return new ApiError('bad_gateway', { reason: `nothing: ${thrown.message}` })
+  if (thrown instanceof ConnectionLost) {
+    const open = thrown.unknown ? '; whether the work was done is not known' : ''
+    return new ApiError('bad_gateway', { reason: `nothing: ${thrown.message}${open}` })
+  }
   return thrown instanceof ApiError ? thrown : new ApiError('internal')
 }
 

@@ -4,7 +4,7 @@ import type { Answered } from '../batch/journal.js'
 import type { Connection } from './driver.js'
 
 /** Rows that a run can have; its number stands in the digits above. */
-const rowsPerRun = 2 ** 32
+export const rowsPerRun = 2 ** 32
 
 /** Where the answer to a row of a run is kept. */
 export const placeOf = (run: number, ordinal: number): number => run * rowsPerRun + ordinal
@@ -120,7 +120,7 @@ export function keepAnswer(
   { ordinal, hash, identity, answer, source, origin }: Answered,
   answeredAt: number,
 ) {
-  const { status, error, body, credits } = answer
+  const { status, error, body, text, credits } = answer
   const reusable = isReusable(answer)
   return connection.run(
     insertSql,
@@ -130,7 +130,7 @@ export function keepAnswer(
     status,
     error,
     // What is in the store already is only pointed at.
-    body === undefined || origin !== undefined ? null : toJson(body),
+    body === undefined || origin !== undefined ? null : (text ?? toJson(body)),
     source === 'live' ? credits : 0,
     source,
     origin ?? null,

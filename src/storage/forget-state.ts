@@ -28,17 +28,27 @@ export async function forgetInState(
   dryRun: boolean,
 ): Promise<ForgottenState> {
   const step: Step = dryRun ? (work) => driver.read(work) : (work) => driver.transaction(work)
-  const events = await sweep(step, eventsSql, (row: EventRow) => row.seq, async (connection, rows) => {
-    const theirs = rows.filter(({ body }) => who.isIn(parsed(body)))
-    if (!dryRun) for (const { seq } of theirs) await forgetEvent(connection, seq, now)
-    return theirs.map(({ seq }) => seq)
-  })
+  const events = await sweep(
+    step,
+    eventsSql,
+    (row: EventRow) => row.seq,
+    async (connection, rows) => {
+      const theirs = rows.filter(({ body }) => who.isIn(parsed(body)))
+      if (!dryRun) for (const { seq } of theirs) await forgetEvent(connection, seq, now)
+      return theirs.map(({ seq }) => seq)
+    },
+  )
   if (!dryRun && events.length > 0) await driver.transaction((connection) => promoteAll(connection, now))
-  const told = await sweep(step, answersSql, (row: AnswerRow) => row.place, async (connection, rows) => {
-    const theirs = rows.flatMap((row) => forgottenAnswer(who, row))
-    if (!dryRun) for (const { place, left } of theirs) await forgetAnswer(connection, place, left)
-    return theirs
-  })
+  const told = await sweep(
+    step,
+    answersSql,
+    (row: AnswerRow) => row.place,
+    async (connection, rows) => {
+      const theirs = rows.flatMap((row) => forgottenAnswer(who, row))
+      if (!dryRun) for (const { place, left } of theirs) await forgetAnswer(connection, place, left)
+      return theirs
+    },
+  )
   const whole = told.filter(({ left }) => left === undefined).map(({ place }) => place)
   const taken = await step((connection) => takenFrom(connection, whole))
   if (!dryRun) for (const place of taken) await step((connection) => forgetAnswer(connection, place))

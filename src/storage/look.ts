@@ -31,7 +31,6 @@ export function lookAt(path: string): Look {
       throw new Error('a database that is looked at is not changed')
     },
     flush: async () => {},
-    flush: async () => {},
     close: async () => void database.close(),
   }
   return {

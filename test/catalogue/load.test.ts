@@ -221,10 +221,10 @@ describe('the result of an import into an empty table', () => {
     people: (at) => ({ network_profile_url: `https://network.example/in/filler${at}`, full_name: 'Fil Ler' }),
   }
 
-  it.each([
+  it.each<['companies' | 'people', fc.Arbitrary<Given>]>([
     ['companies', company],
     ['people', person],
-  ] as const)('is that of importing the same %s into one that is not empty', async (kind, record) => {
+  ])('is that of importing the same %s into one that is not empty', async (kind, record) => {
     const places = fc.array(fc.integer({ min: 0, max: many }), { minLength: odds, maxLength: odds })
     const odd = fc.array(record, { minLength: odds, maxLength: odds })
     await fc.assert(

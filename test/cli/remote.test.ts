@@ -174,6 +174,7 @@ describe('older and other servers', () => {
     [401, { error: 'Invalid API key' }, 'credits', 3],
     [422, { error: 'Plan limit reached' }, 'leads search --company-domain x --job-titles *', 6],
     [422, { error: 'Weekly credit limit reached' }, 'accounts enrich --domain x', 5],
+    [403, { error: 'Weekly limit reached' }, 'accounts enrich --domain x', 3],
     [400, { error: 'Company not found' }, 'accounts enrich --domain x', 9],
     [200, { name: null, domain: null, id: null }, 'accounts enrich --domain x', 9],
     [422, { error: 'limit must be a whole number' }, 'accounts hiring --company-domain x', 7],

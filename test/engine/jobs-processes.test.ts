@@ -77,6 +77,7 @@ describe('P14: workers that are killed around a sending', () => {
             domain: 'a.example',
           })),
         })
+      await work.finish()
       for (let kill = 0; kill < 10; kill++)
         expect(await start(worker, work.file, leaseMs, '0', '0', end).ended).toBeNull()
       const crew = startCrew(1, worker, work.file, leaseMs, '0', '0')

@@ -6,6 +6,7 @@ import type { OperationId } from '../../src/api/table.js'
 import { type Admin, createAdmin } from '../../src/engine/admin.js'
 import { createEngine } from '../../src/engine/engine.js'
 import type { AsyncJob, Delivery, Store } from '../../src/engine/ports.js'
+import { createWorker } from '../../src/engine/worker.js'
 import { openStore } from '../../src/storage/open.js'
 import { randomIds, TestSource } from './engine.js'
 import { receiveWebhooks, type WebhookReceiver } from './webhook-receiver.js'
@@ -23,6 +24,8 @@ export interface AcceptedWork {
   readonly receiver: WebhookReceiver
   /** Has an operation accepted; answers the id of its work. */
   accept(id: OperationId, input: Input): Promise<string>
+  /** Does all of it but the deliveries. */
+  finish(): Promise<void>
   jobs(): Promise<AsyncJob[]>
   deliveries(jobId: string): Promise<readonly Delivery[]>
   close(): Promise<void>
@@ -45,6 +48,7 @@ export async function openAcceptedWork(): Promise<AcceptedWork> {
   const receiver = await receiveWebhooks(() => secret)
   const source = new TestSource()
   source.matches = plenty
+  source.ladder = [{ name: 'test', email: () => ({ email: 'a@known.example', status: 'valid' }) }]
   const engine = createEngine({ store, source, clock, ids: randomIds })
   return {
     ...{ file, store, admin, key, receiver, workspaceId: workspace.id },
@@ -53,6 +57,10 @@ export async function openAcceptedWork(): Promise<AcceptedWork> {
       if (status > 299) throw new Error(`${id}: ${status} ${JSON.stringify(body)}`)
       const { id: jobId, message, enrichment_id } = body as Record<string, unknown>
       return String(jobId ?? enrichment_id ?? (message as { id: unknown }).id)
+    },
+    finish: async () => {
+      const ports = { store, source, clock, ids: randomIds, targets: () => ({ allow: [], loopback: true }) }
+      await createWorker(ports).drain()
     },
     jobs: () => jobsOf(store, workspace.id),
     deliveries: (jobId) => store.read((reads) => reads.deliveries(workspace.id, { jobId }, 1_000_000)),

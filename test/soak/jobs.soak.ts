@@ -72,6 +72,7 @@ it('P14: 200 kills between what is committed and what is sent', async () => {
     await work.accept('contacts.bulk_enrich', {
       ...{ webhook_url: work.receiver.url, enrichment_type: ['email'], contacts },
     })
+  await work.finish()
   let kills = 0
   for (; kills < 200; kills++) {
     const end = kills % 2 === 0 ? 'before-send' : 'after-send'

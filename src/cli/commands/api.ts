@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Command } from 'commander'
+import { parseExact } from '../../api/exact-json.js'
 import { secondsToWait } from '../call.js'
 import { complain, isJson } from '../complain.js'
 import type { Context, GlobalOptions } from '../context.js'
@@ -8,6 +9,7 @@ import { repeated } from '../flags.js'
 import { readInput, readText, write } from '../io.js'
 import { printRefusal } from '../refusal.js'
 import type { Invocation, Shell } from '../shell.js'
+import { recorded } from '../spending.js'
 import { neutral } from '../terminal.js'
 import { guide } from './guide.js'
 import { parseFields } from './raw-fields.js'
@@ -45,7 +47,8 @@ async function callRaw(shell: Shell, invocation: Invocation): Promise<number> {
   const { context } = shell
   const { globals, options } = invocation
   const make = await requestOf(context, invocation)
-  const serve = await served(context, await context.caller(globals), globals)
+  const caller = recorded(context, await context.caller(globals), globals)
+  const serve = await served(context, caller, globals)
   const response = await answered(context, serve, make, globals)
   const text = await response.text()
   const body = parsed(text)
@@ -127,7 +130,7 @@ async function bodyOf(
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch {
     return text
   }

@@ -33,7 +33,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     load: async () => (await import('./engine.js')).engineCommand,
   },
   data: {
-    summary: 'The local catalogue: import, sample, stats, export',
+    summary: 'The local catalogue: import, sample, stats, export, forget, purge',
     group: 'data',
     load: async () => (await import('./data.js')).dataCommand,
   },

@@ -49,7 +49,8 @@ async function serve(shell: Shell, { options, globals }: Invocation): Promise<nu
   const targets = targetsOf(allowTarget, isLoopback(place.host ?? '127.0.0.1'))
   const context = otherWorld(shell.context, database, targets)
   await context.admin(globals)
-  const caller = await context.caller(globals)
+  // A server that the profile names is not what is served.
+  const caller = await context.caller({ ...globals, local: true })
   const worker = works ? await context.worker() : undefined
   let listening: Listening | undefined
   const handler = await served(context, caller, globals, () => listening?.baseUrl ?? '/api/v2')

@@ -22,7 +22,9 @@ export function contactsOf(
     const contact = contacts[ordinal - 1] ?? {}
     const record = found.get(ordinal)
     const result = record && (JSON.parse(record.record) as unknown)
-    return isNobody(contact) && !record && !custom ? [] : [{ enrichment, record, told: { custom, ...given(contact), result } }]
+    return isNobody(contact) && !record && !custom
+      ? []
+      : [{ enrichment, record, told: { custom, ...given(contact), result } }]
   })
 }
 

@@ -88,15 +88,19 @@ async function forgetRecords(step: Step, who: Forgotten, job: AsyncJob): Promise
 }
 
 const forgetReplies = (step: Step, who: Forgotten): Promise<number> =>
-  sweep(step, { workspaceId: '', key: '' }, {
-    rows: (reads, after: ReplyKey) => reads.repliesBehind(after, rowsAtOnce),
-    place: (reply) => reply,
-    forget: async (reply, tx) => {
-      const left = who.isIn(reply.key) ? undefined : leftOf(who, reply.body)
-      if (left !== reply.body) await tx?.rewriteReply(reply, left)
-      return left !== reply.body
+  sweep(
+    step,
+    { workspaceId: '', key: '' },
+    {
+      rows: (reads, after: ReplyKey) => reads.repliesBehind(after, rowsAtOnce),
+      place: (reply) => reply,
+      forget: async (reply, tx) => {
+        const left = who.isIn(reply.key) ? undefined : leftOf(who, reply.body)
+        if (left !== reply.body) await tx?.rewriteReply(reply, left)
+        return left !== reply.body
+      },
     },
-  })
+  )
 
 /** The reply to a row of a run stays in another form: the row is not paid for again when its run goes on. */
 const forgetRunReplies = (step: Step, who: Forgotten): Promise<number> =>

@@ -176,3 +176,16 @@ describe('windows', () => {
     expect(JSON.parse(stderr)).toMatchObject({ status: 429, exit_code: 8 })
   })
 })
+
+describe('work that goes on after its reply', () => {
+  it('is on record when the command saw its end', async () => {
+    await here.json('data', 'sample', '--companies', '30')
+    const line = 'intents stack --stacks react --limit 2 --wait --webhook-url https://x.example'
+    expect((await here.run(line.split(' '))).code).toBe(0)
+    const { credits } = await here.json<{ credits: { enrichment: number } }>('credits')
+    const charged = 1_000 - credits.enrichment
+    expect(charged).toBeGreaterThan(0)
+    const sums = [{ operation: 'intents.stack', calls: 1, credits: charged }]
+    expect(await here.json('ledger', '--by', 'operation')).toEqual(sums)
+  })
+})

@@ -1,0 +1,65 @@
+import type { ForgottenRecords } from '../../../catalogue/forget.js'
+import type { Traces } from '../../../catalogue/traces.js'
+import type { ForgottenWork } from '../../../engine/admin/forget.js'
+import type { Clock, Forgotten } from '../../../engine/ports.js'
+import type { ForgottenState } from '../../../storage/forget-state.js'
+import type { RecordsOnDisk } from './records-on-disk.js'
+
+/** What told of somebody, by where it was. */
+export interface Told {
+  readonly catalogue: ForgottenRecords
+  readonly engine: ForgottenWork
+  readonly state: ForgottenState
+}
+
+/**
+ * Deletes somebody from all that is on record, or counts what told of them. The catalogue goes behind the rest, since
+ * only it knows what tells of them; whatever was on its way from it by then is looked for once more.
+ */
+export async function forgetAll(
+  records: RecordsOnDisk,
+  traces: Traces,
+  clock: Clock,
+  dryRun: boolean,
+): Promise<Told> {
+  const { forgottenBy } = await import('../../../catalogue/forgotten.js')
+  const { forgetInCatalogue } = await import('../../../catalogue/forget.js')
+  const who = forgottenBy(traces)
+  const first = await forgetKept(records, who, clock, dryRun)
+  const catalogue = records.catalogue
+    ? await forgetInCatalogue(records.catalogue, traces, who, dryRun)
+    : { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
+  if (dryRun) return { ...first, catalogue }
+  const { engine, state } = await forgetKept(records, who, clock, dryRun)
+  return {
+    catalogue,
+    engine: sum(first.engine, engine),
+    state: {
+      events: first.state.events + state.events,
+      answers: first.state.answers + state.answers,
+      runs: [...first.state.runs, ...state.runs],
+    },
+  }
+}
+
+/** What is kept of what was asked and answered. */
+async function forgetKept(
+  { store, state }: RecordsOnDisk,
+  who: Forgotten,
+  clock: Clock,
+  dryRun: boolean,
+): Promise<Omit<Told, 'catalogue'>> {
+  const { forgetInWork } = await import('../../../engine/admin/forget.js')
+  const { forgetInState } = await import('../../../storage/forget-state.js')
+  return {
+    state: state ? await forgetInState(state, who, clock.now(), dryRun) : { events: 0, answers: 0, runs: [] },
+    engine: store ? await forgetInWork(store, who, dryRun) : { records: 0, contacts: 0, jobs: 0, replies: 0 },
+  }
+}
+
+const sum = (one: ForgottenWork, other: ForgottenWork): ForgottenWork => ({
+  records: one.records + other.records,
+  contacts: one.contacts + other.contacts,
+  jobs: one.jobs + other.jobs,
+  replies: one.replies + other.replies,
+})

@@ -1,0 +1,80 @@
+import type { Command } from 'commander'
+import type { Driver } from '../../../storage/driver.js'
+import { canAsk } from '../../ask.js'
+import type { Context } from '../../context.js'
+import { exits } from '../../exit.js'
+import { removeLeftovers } from '../../run-folder.js'
+import { isHeld, runLock } from '../../run-lock.js'
+import type { Invocation, Shell } from '../../shell.js'
+import { grouped } from '../../terminal.js'
+import { confirmLoss } from '../engine/confirm-loss.js'
+import { guide } from '../guide.js'
+import { durationMs } from '../time-values.js'
+import { openRecords, type RecordsOnDisk, rewriteAll } from './records-on-disk.js'
+
+/** `prospect data purge`: deletes work, runs and received events that are too old. */
+export function purgeCommand(shell: Shell): Command {
+  const command = shell
+    .command('purge', 'Delete finished work, runs and received events that are too old')
+    .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
+  guide(
+    command,
+    ['data purge --older-than 90d', 'data purge --older-than 12h --yes'],
+    'Work that is under way or not delivered stays, and so do lists, the catalogue, the ledger and what was spent.\n' +
+      "Work ages by the engine's clock, runs and events by this machine's.",
+  )
+  return shell.action(command, (invocation) => purge(shell, invocation))
+}
+
+async function purge(shell: Shell, { options, globals }: Invocation): Promise<number> {
+  const { context } = shell
+  const { olderThan } = options as { olderThan: number }
+  if (canAsk(context, globals))
+    await confirmLoss(context, 'This deletes old work, runs and received events for good.', globals)
+  const records = await openRecords(context)
+  const purged = await purgeAll(context, records, olderThan).finally(records.close)
+  const { remaining } = await rewriteAll(context)
+  await shell.print(purged, globals, { layout: () => summary(purged) })
+  if (remaining.length > 0)
+    context.notify(
+      `Another process uses ${remaining.join(' and ')}: its space is not given back yet.`,
+      globals,
+    )
+  return exits.ok
+}
+
+async function purgeAll(context: Context, { store, state }: RecordsOnDisk, olderThanMs: number) {
+  const { clock } = context
+  const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
+  const { eventsOver } = await import('../../../storage/inbox.js')
+  const { purgeRuns } = await import('../../../storage/purge-state.js')
+  const before = clock.now() - olderThanMs
+  const { runs, answers } = state
+    ? await purgeRuns(state, before, ({ knownBy }) => isHeld(runLock(context, knownBy)))
+    : { runs: [], answers: 0 }
+  if (state) await removeLeftovers(context, await idsOfRuns(state))
+  const events = state ? await eventsOver(state).purge(before, clock.now()) : 0
+  const work = store ? await purgeWork(store, clock, olderThanMs) : undefined
+  const replies = store ? await purgeRunReplies(store, runs) : 0
+  return {
+    jobs: work?.jobs ?? 0,
+    records: work?.records ?? 0,
+    contacts: work?.contacts ?? 0,
+    deliveries: work?.deliveries ?? 0,
+    replies: (work?.replies ?? 0) + replies,
+    runs: runs.length,
+    answers,
+    events,
+  }
+}
+
+async function idsOfRuns(state: Driver): Promise<ReadonlySet<string>> {
+  const { runsOver } = await import('../../../storage/runs.js')
+  return new Set((await runsOver(state).list()).map(({ id }) => id))
+}
+
+const summary = (purged: Readonly<Record<string, number>>): string => {
+  const counts = Object.entries(purged).filter(([, count]) => count > 0)
+  if (counts.length === 0) return 'Nothing is that old.\n'
+  return `Deleted ${counts.map(([what, count]) => `${grouped(count)} ${what}`).join(', ')}.\n`
+}

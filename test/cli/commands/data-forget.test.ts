@@ -1,0 +1,143 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventsOver } from '../../../src/storage/inbox.js'
+import { openState } from '../../../src/storage/state.js'
+import { type Machine, machine } from './run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const jane = 'jane.zwolinska@acme.example'
+const profile = 'https://www.network.example/in/jane-zwolinska-7'
+const theirs = {
+  full_name: 'Jane Zwolińska',
+  first_name: 'Jane',
+  last_name: 'Zwolińska',
+  email: jane,
+  personal_email: 'jz77@mail.example',
+  network_profile_url: profile,
+  network_id: 'ACwAAZwolinska0000000000000000000000001',
+  phones: ['+33639980077', '+33170189900'],
+  title: 'Head of Xylography',
+  headline: 'Xylographer at large',
+  company_domain: 'acme.example',
+}
+const colleague = {
+  full_name: 'Paul Martin',
+  email: 'paul.martin@acme.example',
+  network_profile_url: 'https://www.network.example/in/paul-martin',
+  // The switchboard of the company, which tells of nobody.
+  phones: ['+33170189900'],
+  title: 'Head of Sales',
+  company_domain: 'acme.example',
+}
+const namesake = {
+  full_name: 'Jane Zwolińska',
+  email: 'jane@other.example',
+  network_profile_url: 'https://www.network.example/in/jane-other',
+  title: 'Head of Sales',
+  company_domain: 'other.example',
+}
+const lines = (...records: readonly object[]) => records.map((one) => JSON.stringify(one)).join('\n')
+const post = 'https://www.network.example/posts/42'
+
+async function filled(...people: readonly object[]) {
+  const add = async (kind: string, ...records: readonly object[]) => {
+    const argv = ['data', 'import', kind, '-', '--from', 'ndjson']
+    expect((await here.run(argv, { stdin: lines(...records) })).stderr).not.toContain('rejected')
+  }
+  await add(
+    'companies',
+    { name: 'Acme', domain: 'acme.example', description: `Write to ${jane}, or to us.` },
+    { name: 'Other', domain: 'other.example' },
+  )
+  await add('people', theirs, ...people)
+  await add('jobs', {
+    ...{ job_title: 'Carver', company_domain: 'acme.example', date_posted: '2026-01-01' },
+    description: `Ask Jane Zwolińska (${jane.toUpperCase()}) or call +33 6 39 98 00 77.`,
+    hiring_team: [{ name: 'Jane Zwolińska', network_url: profile }, { name: 'Paul Martin' }],
+  })
+  await add(
+    'posts',
+    {
+      ...{ post_url: post, author_profile_url: profile, text: 'My thoughts on lino' },
+      engagers: [{ network_profile_url: profile }, { network_profile_url: colleague.network_profile_url }],
+    },
+    { post_url: 'https://www.network.example/posts/jane-zwolinska-7_lino', text: 'Lino' },
+  )
+}
+
+/** Bytes that must be nowhere. */
+const traces = [
+  ...[jane, 'jz77@', 'jane-zwolinska', '39980077', '9 98 00 77', 'ACwAAZwolinska', 'My thoughts', 'Xylogra'],
+  ...['Zwoli', 'xylogra', 'zwoli'],
+]
+
+/** What the files of this machine still hold of somebody. */
+function left(words: readonly string[] = traces, files = /\.db(-wal|-shm)?$/): string[] {
+  return readdirSync(here.home, { recursive: true, encoding: 'utf8' })
+    .filter((name) => files.test(name))
+    .flatMap((name) => {
+      const bytes = readFileSync(join(here.home, name)).toString('latin1').toLowerCase()
+      return words
+        .filter((word) => bytes.includes(Buffer.from(word).toString('latin1').toLowerCase()))
+        .map((word) => `${name}: ${word}`)
+    })
+}
+
+const json = (...argv: string[]) => here.json<Record<string, never>>(...argv)
+
+describe('data forget', () => {
+  it('leaves no byte of a person in the databases, and everybody else as they were', async () => {
+    await filled(colleague)
+    await json('engine', 'plan', 'set', 'Scale')
+    await json('engine', 'members', 'set', 'me@localhost', '--consent-personal-email')
+    const search = await here.json<unknown[]>('leads', 'advanced-search', '--job-titles', 'Head', '--wait')
+    expect(search).toHaveLength(2)
+    await json('leads', 'advanced-search', '--first-name', 'jane', '--last-name', 'Zwolińska', '--name', 'Jane Zwolińska', '--wait')
+    await json('intents', 'post-engagers', '--post-url', post, '--wait')
+    await json('intents', 'hiring', '--selected-titles', 'Carver', '--wait')
+    const types = ['--enrichment-type', 'email,phone,personal_email']
+    await json('contacts', 'waterfall', '--sync', '--network-url', profile, ...types, '--idempotency-key', 'a')
+    const named = ['--first-name', 'Jane', '--last-name', 'Zwolinska', '--domain', 'acme.example']
+    await json('contacts', 'waterfall', ...named, '--enrichment-type', 'email', '--custom', 'x=y', '--wait')
+    await json('leads', 'enrich', '--network-url', profile, '--idempotency-key', `for-${jane}`)
+    await json('contacts', 'reverse-lookup', 'jz77@mail.example', '--idempotency-key', 'b')
+    await json('accounts', 'hiring', '--company-domain', 'acme.example', '--idempotency-key', 'c')
+    const state = await openState(join(here.home, 'state.db'))
+    const event = { path: 'p', receivedAt: Date.now(), event: 'x', search: null, verified: true, headers: {} }
+    await eventsOver(state).keep({ ...event, id: '1', body: JSON.stringify({ lead: { phones: ['+33639980077'] } }) })
+    await eventsOver(state).keep({ ...event, id: '2', body: JSON.stringify({ lead: { full_name: 'Paul Martin' } }) })
+    await state.close()
+    expect(left(['Zwoli', jane])).not.toEqual([])
+    const before = await here.run(['data', 'export', 'people', '--format', 'ndjson'])
+
+    const would = await json('data', 'forget', jane.toUpperCase(), '--dry-run')
+    const report = await json('data', 'forget', jane.toUpperCase())
+    expect(left()).toEqual([])
+    expect(report).toMatchObject({
+      dry_run: false,
+      catalogue: { people: 1, phones: 2, engagements: 1, posts: 2, jobs: 1, companies: 1 },
+      engine: { contacts: 2, records: 7, jobs: 3, replies: 4 },
+      state: { events: 1, answers: 0 },
+      remaining: [],
+      files: [],
+    })
+    expect(would).toEqual({ ...report, dry_run: true, rewritten: [] })
+    const after = await here.run(['data', 'export', 'people', '--format', 'ndjson'])
+    expect(after.stdout).toBe(`${before.stdout.split('\n')[1]}\n`)
+    expect(await here.run(['engine', 'ledger', 'verify'])).toMatchObject({ code: 0 })
+    expect((await here.run(['events', 'list', '--format', 'ids'])).stdout).toBe('2\n')
+    const jobs = await json('accounts', 'hiring', '--company-domain', 'acme.example')
+    expect(jobs).toMatchObject({
+      jobs: [{ hiring_team: [{ name: 'Paul Martin' }], description: 'Ask [forgotten] ([forgotten]) or call [forgotten].' }],
+    })
+    const still = await here.json<unknown[]>('leads', 'advanced-search', '--job-titles', 'Head', '--wait')
+    expect(still).toMatchObject([{ lead: { full_name: 'Paul Martin' } }])
+    expect((await here.run(['contacts', 'reverse-lookup', jane])).code).toBe(9)
+  })
+})
