@@ -8,42 +8,53 @@ import type { Named, Traces } from './traces.js'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Whoever left these traces. What holds their address, number or profile tells of them; so does what has their full
- * name with a company of theirs, and what has their name and says nothing else of who it is.
+ * Whoever left these traces. What has their address, number or profile as one of its values is about them; so is what
+ * has their full name with a company of theirs, and what has their name and says nothing else of who it is.
  */
 export function forgottenBy(traces: Traces): Forgotten {
   const mentions = mentionsOf(traces)
-  const { people } = traces
-  const isIn = (value: unknown, around: Fields = {}): boolean => {
-    if (typeof value === 'string') return mentions.isIn(value)
-    if (Array.isArray(value)) return value.some((item) => isIn(item, around))
-    if (!isObject(value)) return false
-    if (people.some((person) => isNamed(person, value, around))) return true
-    return Object.entries(value).some(
-      ([key, held]) => mentions.isIn(key) || isIn(held, value) || membersIn(key, held).some(isMember),
-    )
-  }
+  const isTheirs = (value: Fields, around: Fields) =>
+    traces.people.some((person) => isNamed(person, value, around))
   const isMember = (member: unknown): boolean =>
     isIn(member) ||
     (isObject(member) &&
-      people.some((person) => folded(member.name) === person.name && !isAnother(person, member)))
-  const without = (value: unknown, around: Fields = {}): unknown => {
+      traces.people.some((one) => folded(member.name) === one.name && !isAnother(one, member)))
+
+  function isIn(value: unknown, around: Fields = {}): boolean {
+    if (typeof value === 'string') return mentions.isIn(value)
+    if (Array.isArray(value)) return value.some((item) => isIn(item, around))
+    if (!isObject(value)) return false
+    const inside = ([key, held]: [string, unknown]) =>
+      mentions.isIn(key) || isIn(held, value) || membersIn(key, held).some(isMember)
+    return isTheirs(value, around) || Object.entries(value).some(inside)
+  }
+
+  function isAbout(value: unknown, around: Fields = {}): boolean {
+    if (typeof value === 'string') return mentions.isAll(value)
+    if (Array.isArray(value)) return value.some((item) => isAbout(item, around))
+    if (!isObject(value)) return false
+    // A posting is about the company.
+    const inside = ([key, held]: [string, unknown]) => key !== team && isAbout(held, value)
+    return isTheirs(value, around) || Object.entries(value).some(inside)
+  }
+
+  function without(value: unknown, around: Fields = {}): unknown {
     if (typeof value === 'string') return mentions.without(value)
     if (Array.isArray(value)) return value.map((item) => without(item, around))
     if (!isObject(value)) return value
-    const isTheirs = people.some((person) => isNamed(person, value, around))
+    const own = isTheirs(value, around)
     const rest = Object.entries(value).map(([key, held]) => {
-      if (isTheirs && nameKeys.has(key)) return [key, struck]
-      const kept =
-        membersIn(key, held).length === 0 ? held : membersIn(key, held).filter((one) => !isMember(one))
-      return [mentions.without(key), without(kept, value)]
+      if (own && nameKeys.has(key)) return [key, struck]
+      const members = membersIn(key, held)
+      const others = members.length > 0 ? members.filter((member) => !isMember(member)) : held
+      return [mentions.without(key), without(others, value)]
     })
     return Object.fromEntries(rest)
   }
+
   return {
     isIn: (value) => isIn(value),
-    left: (value) =>
-      isIn(value) ? (isOfCompany(value) ? (without(value) as typeof value) : undefined) : value,
+    isAbout: (value) => isAbout(value),
     without: <T>(value: T) => (isIn(value) ? (without(value) as T) : value),
     unnamed: (text) => mentions.unnamed(mentions.without(text)),
   }
@@ -52,11 +63,11 @@ export function forgottenBy(traces: Traces): Forgotten {
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Records of companies, and their job postings, name people who hire. */
-const isOfCompany = (value: unknown): boolean => isObject(value) && ('account' in value || 'jobs' in value)
+/** Where a job posting names those who hire, by `name`. */
+const team = 'hiring_team'
 
 const membersIn = (key: string, value: unknown): readonly unknown[] =>
-  key === 'hiring_team' && Array.isArray(value) ? value : []
+  key === team && Array.isArray(value) ? value : []
 
 const firstNames = ['first_name', 'firstname', 'firstName']
 const lastNames = ['last_name', 'lastname', 'lastName']

@@ -1,3 +1,4 @@
+import { profileOf } from './profile.js'
 import type { Traces } from './traces.js'
 
 /** What stands in the place of what was struck out. */
@@ -6,6 +7,8 @@ export const struck = '[forgotten]'
 /** Texts that tell of somebody, by address, number or profile. */
 export interface Mentions {
   isIn(text: string): boolean
+  /** Whether a text is such an address, number or profile and nothing else. */
+  isAll(text: string): boolean
   /** The text with all of it struck out, and their name beside it. */
   without(text: string): string
   /** The text with their full name struck out. */
@@ -28,10 +31,12 @@ export function mentionsOf(traces: Traces): Mentions {
   const holds = (text: string) => any.test(text) || anyId.test(text)
   const isLookup = (text: string) =>
     lookups.some((lookup) => text === lookup || text.startsWith(`${lookup} `))
+  const whole = new RegExp(`^\\s*(?:mailto:)?(?:${loose}|${exact})\\s*$`, 'iu')
   const isIn = (text: string) => holds(text) || isLookup(text) || (text.includes('%') && holds(decoded(text)))
   const unnamed = (text: string) => text.replace(names, struck)
   return {
     isIn,
+    isAll: (text) => whole.test(text) || isLookup(text) || isProfile(traces, text),
     unnamed,
     without: (text) => {
       if (!isIn(text)) return text
@@ -40,6 +45,12 @@ export function mentionsOf(traces: Traces): Mentions {
       return isIn(rest) ? struck : unnamed(rest)
     },
   }
+}
+
+function isProfile({ slugs, ids }: Traces, text: string): boolean {
+  const profile = profileOf(text)
+  if (profile?.kind !== 'person') return false
+  return profile.id === undefined ? slugs.includes(profile.slug ?? '') : ids.includes(profile.id)
 }
 
 /** One pattern of several; nothing fits where there are none. */

@@ -1,5 +1,5 @@
 import type { Awaitable } from './awaitable.js'
-import type { AsyncJob } from './job.js'
+import type { AsyncJob, Enrichment } from './job.js'
 
 /** Where a stored reply is. */
 export interface ReplyKey {
@@ -44,8 +44,10 @@ export interface ForgetWrites {
   takeBackJobs(): Awaitable<number>
   /** Changes a record, or drops it; the others keep their ordinals. */
   rewriteRecord(jobId: string, ordinal: number, record: string | undefined): Awaitable<void>
-  /** Takes the name and the custom attributes off an enrichment. */
-  blankEnrichment(id: string): Awaitable<void>
+  rewriteEnrichment(
+    id: string,
+    change: Partial<Pick<Enrichment, 'firstName' | 'lastName' | 'custom'>>,
+  ): Awaitable<void>
   /** Changes a stored reply, or drops it and frees its key. */
   rewriteReply(at: ReplyKey, body: string | undefined): Awaitable<void>
   /** Changes the reply to a row of a run; what it cost stays. */

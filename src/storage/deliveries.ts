@@ -51,8 +51,9 @@ export function deliveryReads(connection: Connection) {
     deliveries: async (workspaceId, { jobId, state }, limit) => {
       const where = `${jobId === undefined ? '' : ' AND job_id = ?'}${state ? ' AND state = ?' : ''}`
       const values: Value[] = [...(jobId === undefined ? [] : [jobId]), ...(state ? [state] : [])]
-      const sql = `SELECT ${columns} FROM deliveries WHERE workspace_id = ?${where}
-        ORDER BY created_at DESC, job_id, seq DESC LIMIT ?`
+      // Those of one job are numbered as they were made.
+      const order = jobId === undefined ? 'created_at DESC, job_id, seq DESC' : 'seq DESC'
+      const sql = `SELECT ${columns} FROM deliveries WHERE workspace_id = ?${where} ORDER BY ${order} LIMIT ?`
       return (await connection.all<Row>(sql, workspaceId, ...values, limit)).map(deliveryOf)
     },
     deliveryQueue: async (jobId) => {

@@ -128,8 +128,9 @@ function forgottenAnswer(who: Forgotten, { place, identity, error, body }: Answe
   if (who.isIn(identity) || who.isIn(error)) return [{ place, left: undefined }]
   if (body === null) return []
   const value = parseExact(body)
-  const left = who.left(value)
-  return left === value ? [] : [{ place, left: left === undefined ? undefined : toJson(left) }]
+  if (who.isAbout(value)) return [{ place, left: undefined }]
+  const left = who.without(value)
+  return left === value ? [] : [{ place, left: toJson(left) }]
 }
 
 async function forgetAnswer(connection: Connection, place: number, left?: string): Promise<void> {

@@ -1,6 +1,6 @@
-import type { AsyncJob, ForgetReads, ForgetWrites, KeptReply } from '../engine/ports.js'
+import type { AsyncJob, Enrichment, ForgetReads, ForgetWrites, KeptReply } from '../engine/ports.js'
 import type { Connection } from './driver.js'
-import { changeOf, fromRow, jobColumns, type Row, selectList } from './rows.js'
+import { changeOf, enrichmentColumns, fromRow, jobColumns, type Row, selectList } from './rows.js'
 import { rowsPerRun } from './run-replies.js'
 
 const jobsSql = `SELECT ${selectList(jobColumns)} FROM jobs WHERE id > ? ORDER BY id LIMIT ?`
@@ -37,8 +37,11 @@ export function forgetWrites(connection: Connection): ForgetWrites {
       record === undefined
         ? run('DELETE FROM records WHERE job_id = ? AND ordinal = ?', jobId, ordinal)
         : run('UPDATE records SET record = ? WHERE job_id = ? AND ordinal = ?', record, jobId, ordinal),
-    blankEnrichment: (id) =>
-      run('UPDATE enrichments SET first_name = NULL, last_name = NULL, custom = NULL WHERE id = ?', id),
+    rewriteEnrichment: async (id, given) => {
+      const change = changeOf<Enrichment>(enrichmentColumns, given)
+      if (change)
+        await connection.run(`UPDATE enrichments SET ${change.set} WHERE id = ?`, ...change.values, id)
+    },
     rewriteReply: ({ workspaceId, key }, body) =>
       body === undefined
         ? run('DELETE FROM replies WHERE workspace_id = ? AND key = ?', workspaceId, key)

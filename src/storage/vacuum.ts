@@ -7,7 +7,7 @@ import { checkVersion } from './sqlite.js'
  * Writes a database anew, so that nothing that was deleted is left in its file or in the log beside it. Answers whether
  * it could: not while another process reads or writes. It takes room for another copy for as long as it lasts.
  */
-export function vacuum(path: string, patienceMs = 10_000): boolean {
+export function vacuum(path: string, patienceMs = 2_000): boolean {
   if (!existsSync(path)) return true
   const database = new Database(path, { fileMustExist: true, timeout: patienceMs })
   try {

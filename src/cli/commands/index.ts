@@ -77,6 +77,11 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     group: 'machine',
     load: async () => (await import('./limits.js')).limitsCommand,
   },
+  doctor: {
+    summary: 'Look for what is wrong on this machine, and say what to do',
+    group: 'machine',
+    load: async () => (await import('./doctor.js')).doctorCommand,
+  },
   api: {
     summary: 'Call any path of the API',
     group: 'machine',

@@ -2,37 +2,41 @@ import type { AsyncJob, Contact, Enrichment, Forgotten, JobRecord, JobTexts, Pla
 
 type Waterfall = Extract<Plan, { does: 'waterfall' }>
 
-/** A contact of a waterfall with all that tells who it is. */
-export interface ToldContact {
+/** A contact of a waterfall with its result. */
+export interface Told {
   readonly enrichment: Enrichment
   readonly record: JobRecord | undefined
-  /** In the words of records: what was given says where somebody works of whom a name was found. */
-  readonly told: unknown
+  /** Whether it is about them; else it mentions them in what was given to come back. */
+  readonly isTheirs: boolean
 }
 
-/** The contacts of a waterfall that have not been forgotten, each with its result. */
-export function contactsOf(
+/** The contacts of a waterfall that tell of somebody, by what was given of them or by what was found. */
+export function toldContacts(
+  who: Forgotten,
   { contacts }: Waterfall,
   enrichments: readonly Enrichment[],
   records: readonly JobRecord[],
-): ToldContact[] {
+): Told[] {
   const found = new Map(records.map((record) => [record.ordinal, record]))
   return enrichments.flatMap((enrichment) => {
     const { ordinal, custom } = enrichment
-    const contact = contacts[ordinal - 1] ?? {}
     const record = found.get(ordinal)
     const result = record && (JSON.parse(record.record) as unknown)
-    return isNobody(contact) && !record && !custom
-      ? []
-      : [{ enrichment, record, told: { custom, ...given(contact), result } }]
+    // What was given says where somebody works of whom a name was found.
+    const isTheirs = who.isAbout({ ...given(contacts[ordinal - 1] ?? {}), custom, result })
+    return isTheirs || who.isIn(custom) ? [{ enrichment, record, isTheirs }] : []
   })
+}
+
+/** The result of another contact, without what its custom attributes say of them. */
+export function otherResult(who: Forgotten, { record }: JobRecord): string {
+  const result = JSON.parse(record) as { custom?: unknown }
+  return JSON.stringify({ ...result, custom: who.without(result.custom) })
 }
 
 const given = ({ url, firstName, lastName, companyName, domain }: Contact) => ({
   ...{ network_url: url, first_name: firstName, last_name: lastName, company_name: companyName, domain },
 })
-
-const isNobody = (contact: Contact): boolean => Object.values(contact).every((value) => value === undefined)
 
 /** Whether a job will not go on. */
 export const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
@@ -59,10 +63,10 @@ function planWithout(plan: Plan, who: Forgotten, ordinals: ReadonlySet<number>):
   return { ...plan, contacts: plan.contacts.map((contact, at) => (ordinals.has(at + 1) ? {} : contact)) }
 }
 
-/** What may stay of a record or reply in JSON: the same text where all of it may, nothing where it is theirs. */
+/** What may stay of a record or reply in JSON: the same text where all of it may, nothing where it is about them. */
 export function leftOf(who: Forgotten, json: string): string | undefined {
   const value = JSON.parse(json) as unknown
-  const left = who.left(value)
-  if (left === value) return json
-  return left === undefined ? undefined : JSON.stringify(left)
+  if (who.isAbout(value)) return undefined
+  const left = who.without(value)
+  return left === value ? json : JSON.stringify(left)
 }

@@ -1,5 +1,5 @@
 import type { AsyncJob, Forgotten, JobRecord, Reads, ReplyKey, Store, Transaction } from '../ports.js'
-import { contactsOf, isOver, leftOf, textsWithout } from './forget-job.js'
+import { isOver, leftOf, otherResult, type Told, textsWithout, toldContacts } from './forget-job.js'
 
 /** What told of somebody and is gone: records, contacts of waterfalls, texts of jobs, stored replies. */
 export interface ForgottenWork {
@@ -53,26 +53,35 @@ async function forgetInJob(
 ): Promise<{ records: number; contacts: number; texts: number }> {
   const job = await reads.job(workspaceId, id)
   if (!job) return { records: 0, contacts: 0, texts: 0 }
-  const contacts = await theirContacts(reads, who, job)
-  for (const { enrichment, record } of contacts) {
-    if (record) await tx?.rewriteRecord(id, record.ordinal, undefined)
-    await tx?.blankEnrichment(enrichment.id)
-  }
-  const texts = textsWithout(job, who, new Set(contacts.map(({ enrichment }) => enrichment.ordinal)))
+  const told = await contactsOf(reads, who, job)
+  for (const contact of told) await forgetContact(tx, who, contact)
+  const theirs = told.filter(({ isTheirs }) => isTheirs)
+  const texts = textsWithout(job, who, new Set(theirs.map(({ enrichment }) => enrichment.ordinal)))
   if (texts) await tx?.rewriteJob(id, texts)
-  const records = contacts.filter(({ record }) => record !== undefined).length
-  return { records, contacts: contacts.length, texts: texts ? 1 : 0 }
+  const records = theirs.filter(({ record }) => record !== undefined).length
+  return { records, contacts: told.length, texts: texts ? 1 : 0 }
 }
 
-async function theirContacts(reads: Reads, who: Forgotten, job: AsyncJob) {
-  if (job.plan.does !== 'waterfall') return []
-  const records = await reads.records(job.id, { after: 0 }, job.plan.contacts.length)
-  return contactsOf(job.plan, await reads.enrichments(job.id), records).filter(({ told }) => who.isIn(told))
+async function contactsOf(reads: Reads, who: Forgotten, { id, plan }: AsyncJob): Promise<Told[]> {
+  if (plan.does !== 'waterfall') return []
+  const records = await reads.records(id, { after: 0 }, plan.contacts.length)
+  return toldContacts(who, plan, await reads.enrichments(id), records)
+}
+
+async function forgetContact(
+  tx: Transaction | undefined,
+  who: Forgotten,
+  { enrichment, record, isTheirs }: Told,
+): Promise<void> {
+  const { id, jobId, ordinal, custom } = enrichment
+  const blank = { firstName: null, lastName: null, custom: null }
+  await tx?.rewriteEnrichment(id, isTheirs ? blank : { custom: who.without(custom) })
+  if (record) await tx?.rewriteRecord(jobId, ordinal, isTheirs ? undefined : otherResult(who, record))
 }
 
 /** The records of a job; where one of them goes, so does the place it may have been. */
 async function forgetRecords(step: Step, who: Forgotten, job: AsyncJob): Promise<number> {
-  // What a waterfall found was judged with what it was given.
+  // What a waterfall found is judged with what it was given.
   if (job.plan.does === 'waterfall') return 0
   const changed = await sweep(step, 0, {
     rows: (reads, after) => reads.records(job.id, { after }, rowsAtOnce),

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { eventsOver } from '../../../src/storage/inbox.js'
+import { openSqlite } from '../../../src/storage/sqlite.js'
 import { openState } from '../../../src/storage/state.js'
 import { type Machine, machine } from './run.js'
 
@@ -34,13 +35,6 @@ const colleague = {
   phones: ['+33170189900'],
   title: 'Head of Sales',
   company_domain: 'acme.example',
-}
-const namesake = {
-  full_name: 'Jane Zwolińska',
-  email: 'jane@other.example',
-  network_profile_url: 'https://www.network.example/in/jane-other',
-  title: 'Head of Sales',
-  company_domain: 'other.example',
 }
 const lines = (...records: readonly object[]) => records.map((one) => JSON.stringify(one)).join('\n')
 const post = 'https://www.network.example/posts/42'
@@ -98,11 +92,30 @@ describe('data forget', () => {
     await json('engine', 'members', 'set', 'me@localhost', '--consent-personal-email')
     const search = await here.json<unknown[]>('leads', 'advanced-search', '--job-titles', 'Head', '--wait')
     expect(search).toHaveLength(2)
-    await json('leads', 'advanced-search', '--first-name', 'jane', '--last-name', 'Zwolińska', '--name', 'Jane Zwolińska', '--wait')
+    await json(
+      'leads',
+      'advanced-search',
+      '--first-name',
+      'jane',
+      '--last-name',
+      'Zwolińska',
+      '--name',
+      'Jane Zwolińska',
+      '--wait',
+    )
     await json('intents', 'post-engagers', '--post-url', post, '--wait')
     await json('intents', 'hiring', '--selected-titles', 'Carver', '--wait')
     const types = ['--enrichment-type', 'email,phone,personal_email']
-    await json('contacts', 'waterfall', '--sync', '--network-url', profile, ...types, '--idempotency-key', 'a')
+    await json(
+      'contacts',
+      'waterfall',
+      '--sync',
+      '--network-url',
+      profile,
+      ...types,
+      '--idempotency-key',
+      'a',
+    )
     const named = ['--first-name', 'Jane', '--last-name', 'Zwolinska', '--domain', 'acme.example']
     await json('contacts', 'waterfall', ...named, '--enrichment-type', 'email', '--custom', 'x=y', '--wait')
     await json('leads', 'enrich', '--network-url', profile, '--idempotency-key', `for-${jane}`)
@@ -110,8 +123,16 @@ describe('data forget', () => {
     await json('accounts', 'hiring', '--company-domain', 'acme.example', '--idempotency-key', 'c')
     const state = await openState(join(here.home, 'state.db'))
     const event = { path: 'p', receivedAt: Date.now(), event: 'x', search: null, verified: true, headers: {} }
-    await eventsOver(state).keep({ ...event, id: '1', body: JSON.stringify({ lead: { phones: ['+33639980077'] } }) })
-    await eventsOver(state).keep({ ...event, id: '2', body: JSON.stringify({ lead: { full_name: 'Paul Martin' } }) })
+    await eventsOver(state).keep({
+      ...event,
+      id: '1',
+      body: JSON.stringify({ lead: { phones: ['+33639980077'] } }),
+    })
+    await eventsOver(state).keep({
+      ...event,
+      id: '2',
+      body: JSON.stringify({ lead: { full_name: 'Paul Martin' } }),
+    })
     await state.close()
     expect(left(['Zwoli', jane])).not.toEqual([])
     const before = await here.run(['data', 'export', 'people', '--format', 'ndjson'])
@@ -122,7 +143,7 @@ describe('data forget', () => {
     expect(report).toMatchObject({
       dry_run: false,
       catalogue: { people: 1, phones: 2, engagements: 1, posts: 2, jobs: 1, companies: 1 },
-      engine: { contacts: 2, records: 7, jobs: 3, replies: 4 },
+      engine: { contacts: 2, records: 8, jobs: 3, replies: 4 },
       state: { events: 1, answers: 0 },
       remaining: [],
       files: [],
@@ -134,10 +155,136 @@ describe('data forget', () => {
     expect((await here.run(['events', 'list', '--format', 'ids'])).stdout).toBe('2\n')
     const jobs = await json('accounts', 'hiring', '--company-domain', 'acme.example')
     expect(jobs).toMatchObject({
-      jobs: [{ hiring_team: [{ name: 'Paul Martin' }], description: 'Ask [forgotten] ([forgotten]) or call [forgotten].' }],
+      jobs: [
+        {
+          hiring_team: [{ name: 'Paul Martin' }],
+          description: 'Ask [forgotten] ([forgotten]) or call [forgotten].',
+        },
+      ],
     })
     const still = await here.json<unknown[]>('leads', 'advanced-search', '--job-titles', 'Head', '--wait')
     expect(still).toMatchObject([{ lead: { full_name: 'Paul Martin' } }])
     expect((await here.run(['contacts', 'reverse-lookup', jane])).code).toBe(9)
+  })
+
+  it('leaves the rest of a search, whose number of leads stays', async () => {
+    await filled(colleague)
+    await json('leads', 'advanced-search', '--job-titles', 'Head', '--wait')
+    await json('data', 'forget', jane)
+    const { searches } = await here.json<{ searches: { id: string }[] }>('searches', 'list', '--no-enriched')
+    const found = await json('searches', 'get', searches[0]?.id ?? '')
+    expect(found).toMatchObject({
+      search: { leads_count: 2, status: 'FINISHED' },
+      leads: [
+        { lead: { full_name: 'Paul Martin' }, company: { description: 'Write to [forgotten], or to us.' } },
+      ],
+      pagination: { total_count: 1 },
+    })
+  })
+
+  it('lets a run be written again without them and without paying again', async () => {
+    await filled(colleague)
+    const rows = [profile, 'https://www.network.example/in/paul-martin', `${profile}/`]
+    writeFileSync(join(here.home, 'in.csv'), ['network_url', ...rows, ''].join('\n'))
+    const argv = ['leads', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
+    expect(await here.run(argv)).toMatchObject({ code: 0 })
+    const paid = await json('credits')
+    const { state, files } = await here.json<{ state: object; files: string[] }>('data', 'forget', jane)
+    expect(state).toEqual({ events: 0, answers: 1 })
+    expect(files).toEqual([join(here.home, 'in.csv'), join(here.home, 'out.csv')])
+    expect(left()).toEqual([])
+    await here.run(argv)
+    const written = await here.run(['leads', 'enrich', '--csv', 'in.csv', '-o', 'again.ndjson'])
+    expect(written).toMatchObject({ code: 0 })
+    const again = readFileSync(join(here.home, 'again.ndjson'), 'utf8')
+    expect(
+      again
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { full_name: null, _status: 'skipped', _error: 'forgotten', _credits: 1, _source: 'live' },
+      { full_name: 'Paul Martin', _status: 'found' },
+      { full_name: null, _status: 'skipped', _error: 'forgotten', _credits: 0, _source: 'duplicate' },
+    ])
+    expect(await json('credits')).toEqual(paid)
+  })
+
+  it('names backups that hold them', async () => {
+    await filled()
+    await here.run(['engine', 'backup', 'engine.bak', '--catalogue', 'catalogue.bak'])
+    await here.run(['engine', 'status'])
+    await here.run(['engine', 'backup', 'engine.bak', '--catalogue', 'catalogue.bak'])
+    const { files } = await here.json<{ files: string[] }>('data', 'forget', jane)
+    expect(files).toEqual([join(here.home, 'catalogue.bak')])
+  })
+
+  it('finds a person by the url of the profile, in any spelling', async () => {
+    await filled(colleague)
+    const url = 'network.example/sales/lead/ACwAAZwolinska0000000000000000000000001,NAME_SEARCH'
+    expect(await json('data', 'forget', '--profile-url', url)).toMatchObject({ catalogue: { people: 1 } })
+    expect(left()).toEqual([])
+  })
+
+  it('deletes what is on record of an address that the catalogue does not know', async () => {
+    const key = 'x-stranger@acme.example'
+    await filled()
+    await json('contacts', 'reverse-lookup', jane, '--idempotency-key', key)
+    const { engine, catalogue } = await here.json<Record<string, object>>(
+      'data',
+      'forget',
+      'stranger@acme.example',
+    )
+    expect([engine, catalogue]).toMatchObject([{ replies: 0 }, { people: 0 }])
+    expect(await json('data', 'forget', key)).toMatchObject({
+      engine: { replies: 1 },
+      catalogue: { people: 0 },
+    })
+    expect(left([key])).toEqual([])
+  })
+
+  it('creates nothing where nothing is on record', async () => {
+    expect(await here.run(['data', 'forget', jane])).toMatchObject({ code: 0, stderr: '' })
+    expect(
+      ['engine.db', 'catalogue.db', 'state.db'].filter((name) => existsSync(join(here.home, name))),
+    ).toEqual([])
+  })
+
+  it.each([
+    [[], 'Nobody is named'],
+    [['jane'], 'neither an e-mail address nor the url'],
+    [['--profile-url', jane], "not the url of a person's profile"],
+    [['https://www.network.example/company/acme'], 'neither an e-mail address'],
+    [[jane, '--profile-url', profile], 'Two are named'],
+  ])('refuses %j', async (argv, told) => {
+    const { code, stderr } = await here.run(['data', 'forget', ...argv])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(told)])
+  })
+
+  it('asks a person at a terminal, and deletes nothing after a no', async () => {
+    await filled()
+    const typed: [string, string][] = [['This deletes 1 person of the catalogue', '\r']]
+    const { code, stderr } = await here.run(['data', 'forget', jane], { typed })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Nothing was changed')])
+    expect(await json('data', 'stats')).toMatchObject({ people: 1 })
+  })
+
+  it('says which database is in use, and does the rest when it is run again', async () => {
+    await filled(colleague)
+    const reader = openSqlite(join(here.home, 'catalogue.db'))
+    const release = await new Promise<() => void>((resolve) => {
+      void reader.read(async (connection) => {
+        await connection.get('SELECT count(*) FROM people')
+        await new Promise<void>((done) => resolve(done))
+      })
+    })
+    const first = await here.run(['data', 'forget', jane, '--json'])
+    release()
+    await reader.close()
+    expect(first.code).toBe(13)
+    expect(first.json).toMatchObject({ remaining: [join(here.home, 'catalogue.db')] })
+    expect(first.stderr).toContain('another process')
+    expect(await json('data', 'forget', jane)).toMatchObject({ catalogue: { people: 0 }, remaining: [] })
+    expect(left()).toEqual([])
   })
 })

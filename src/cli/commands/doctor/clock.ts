@@ -19,7 +19,8 @@ async function engineClock(scene: Scene, now: number): Promise<readonly Verdict[
   const { offsetMs, frozenAt } = await state.store.read((reads) => reads.clock())
   const hint = 'prospect engine clock reset sets it right.'
   if (frozenAt !== null) return [warning(`The engine's clock stands still at ${isoTime(frozenAt)}.`, hint)]
-  if (offsetMs !== 0) return [warning(`The engine's clock was moved: it is ${isoTime(state.now)} there.`, hint)]
+  if (offsetMs !== 0)
+    return [warning(`The engine's clock was moved: it is ${isoTime(state.now)} there.`, hint)]
   const { seq } = await state.store.read((reads) => reads.position(state.workspace.id))
   const [newest] = await state.store.read((reads) => reads.movements(state.workspace.id, seq - 1, 1))
   if (!newest || newest.createdAt <= now + toleratedMs) return []
@@ -42,5 +43,10 @@ async function machineClock(scene: Scene, now: number): Promise<readonly Verdict
   const newest = Math.max(event?.receivedAt ?? 0, run?.startedAt ?? 0)
   if (newest <= now + toleratedMs) return []
   const text = `This machine noted something at ${isoTime(newest)}, which is yet to come: its clock went back.`
-  return [warning(text, 'Set the time of this machine; signatures are refused where it is more than 5 minutes off.')]
+  return [
+    warning(
+      text,
+      'Set the time of this machine; signatures are refused where it is more than 5 minutes off.',
+    ),
+  ]
 }

@@ -1,6 +1,6 @@
-import { reasonOf } from './reason.js'
 import type { Name, Readable } from './databases.js'
 import { sizeText } from './files.js'
+import { reasonOf } from './reason.js'
 import type { Scene } from './scene.js'
 import { ok, problem, type Verdict, warning } from './verdict.js'
 
@@ -46,13 +46,14 @@ function schemaTroubles(path: string, { is, schema, newest }: Readable): readonl
 function soundness(scene: Scene, name: Name, { look, size, is, schema }: Readable): readonly Verdict[] {
   const path = scene.home[name]
   const about = `${path}: ${sizeText(size)}, schema ${schema}`
-  if (size > large && !scene.thorough) return [ok(`${about}; not read through.`, 'prospect doctor --thorough reads it.')]
+  if (size > large && !scene.thorough)
+    return [ok(`${about}; not read through.`, 'prospect doctor --thorough reads it.')]
   try {
     const [first, ...more] = look.faults()
     if (first === undefined) return is === 'current' ? [ok(`${about}, sound.`)] : []
     const others = more.length === 0 ? '' : `, and ${more.length} more`
     return [problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, mending[name])]
   } catch (error) {
-    return [problem(`${path} is damaged: ${reasonOf(error)}.`, mending[name])]
+    return [problem(`${path} cannot be read through: ${reasonOf(error)}.`, mending[name])]
   }
 }

@@ -1,8 +1,8 @@
 import type { Driver } from '../../../storage/driver.js'
 import type { Look } from '../../../storage/look.js'
 import type { Home } from '../../context.js'
-import { reasonOf } from './reason.js'
 import type { Files } from './files.js'
+import { reasonOf } from './reason.js'
 
 /** A database of this machine. */
 export type Name = 'engine' | 'catalogue' | 'state'

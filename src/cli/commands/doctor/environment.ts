@@ -6,7 +6,15 @@ const plain: readonly string[] = ['PROSPECT_HOME', 'PROSPECT_PROFILE', 'PROSPECT
 /** Variables that hold a secret: only that they are set is told. */
 const secret: readonly string[] = ['PROSPECT_API_KEY', 'PROSPECT_WEBHOOK_SECRET', 'PROSPECT_DATABASE_URL']
 const proxies: readonly string[] = ['HTTPS_PROXY', 'HTTP_PROXY']
-const others: readonly string[] = ['NO_PROXY', 'NO_COLOR', 'CI', 'NODE_EXTRA_CA_CERTS', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME']
+const others: readonly string[] = [
+  'NO_PROXY',
+  'NO_COLOR',
+  'CI',
+  'NODE_EXTRA_CA_CERTS',
+  'XDG_CONFIG_HOME',
+  'XDG_DATA_HOME',
+  'XDG_STATE_HOME',
+]
 
 /** Which variables of the environment change what commands do, and which look like a slip of the pen. */
 export function environment({ env }: Scene): readonly Verdict[] {

@@ -40,7 +40,11 @@ export const realFiles: Files = {
   entry: (path) => {
     const stats = unlessMissing(() => lstatSync(path))
     if (!stats) return undefined
-    const kinds = [stats.isFile() && 'file', stats.isDirectory() && 'folder', stats.isSymbolicLink() && 'link']
+    const kinds = [
+      stats.isFile() && 'file',
+      stats.isDirectory() && 'folder',
+      stats.isSymbolicLink() && 'link',
+    ]
     const kind = (kinds.find(Boolean) || 'other') as Entry['kind']
     const { mode, uid: owner, size, mtimeMs: writtenAt } = stats
     return { kind, mode: mode & 0o777, owner, size, writtenAt }

@@ -21,7 +21,12 @@ export async function ledger(scene: Scene): Promise<readonly Verdict[]> {
   const { movements, problems } = await verifyLedger(store, id, from)
   const [first, ...more] = problems
   if (first === undefined)
-    return [ok(`The ledger adds up: ${grouped(movements)} movements${from ? ', the newest' : ''}.`)]
+    return [ok(`The ledger adds up, ${from ? 'the newest' : 'all'} ${grouped(movements)} movements of it.`)]
   const others = more.length === 0 ? '' : `, and ${more.length} more`
-  return [problem(`The ledger does not add up: ${first}${others}.`, 'prospect engine ledger verify tells all of it.')]
+  return [
+    problem(
+      `The ledger does not add up: ${first}${others}.`,
+      'prospect engine ledger verify tells all of it.',
+    ),
+  ]
 }

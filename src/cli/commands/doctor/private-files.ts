@@ -21,7 +21,8 @@ function folderTroubles(scene: Scene, folder: string): readonly Verdict[] {
   if (!entry) return []
   if (entry.kind === 'link')
     return [problem(`${folder} is a symbolic link.`, 'Set PROSPECT_HOME to the folder itself.')]
-  if (entry.kind !== 'folder') return [problem(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')]
+  if (entry.kind !== 'folder')
+    return [problem(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')]
   // One that holds nothing yet becomes private with the first command.
   const isEmpty = scene.files.names(folder).length === 0
   const troubles = isEmpty ? [] : ownTroubles(scene, folder, entry)

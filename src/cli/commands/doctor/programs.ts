@@ -11,7 +11,9 @@ export function nodeVersion({ node }: Scene): readonly Verdict[] {
   const [major = 0, minor = 0] = node.split('.').map(Number)
   const isEnough = major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
   if (isEnough) return [ok(`Node ${node} is new enough.`)]
-  return [problem(`Node ${node} is too old: ${oldest.join('.')} or newer is needed.`, 'Install a newer Node.')]
+  return [
+    problem(`Node ${node} is too old: ${oldest.join('.')} or newer is needed.`, 'Install a newer Node.'),
+  ]
 }
 
 /** Whether SQLite can be loaded, and keeps files whole that several processes write. */

@@ -3,6 +3,11 @@ import { systemReason } from '../../../batch/errors.js'
 
 /** Why something failed, in words that end a sentence; without its last full stop. */
 export function reasonOf(error: unknown): string {
-  const reason = error instanceof ApiError ? error.details.reason : undefined
-  return (typeof reason === 'string' ? reason : systemReason(error)).replace(/\.$/, '')
+  return sentenceOf(error).replace(/\.$/, '')
+}
+
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return systemReason(error)
+  const { reason } = error.details
+  return typeof reason === 'string' ? reason : error.message
 }

@@ -1,5 +1,5 @@
-import type { Settings } from '../../context.js'
 import { baseUrlOf } from '../../base-url.js'
+import type { Settings } from '../../context.js'
 import { UsageError } from '../../exit.js'
 import { builtIn, keyNames, profileKeys } from '../profile-settings.js'
 import { reasonOf } from './reason.js'
@@ -28,11 +28,15 @@ export function settingsFile(scene: Scene): readonly Verdict[] {
 }
 
 function profileTroubles(name: string, profile: unknown): readonly Verdict[] {
-  if (!isObject(profile)) return [problem(`The profile ${name} is not an object.`, `prospect profiles remove ${name}`)]
+  if (!isObject(profile))
+    return [problem(`The profile ${name} is not an object.`, `prospect profiles remove ${name}`)]
   const keys = Object.keys(profile)
   const isKnown = (key: string): key is keyof typeof profileKeys => Object.hasOwn(profileKeys, key)
   return [
-    ...unknownKeys(keys.filter((key) => !isKnown(key)), ` in the profile ${name}`),
+    ...unknownKeys(
+      keys.filter((key) => !isKnown(key)),
+      ` in the profile ${name}`,
+    ),
     ...keys.filter(isKnown).flatMap((key) => valueTroubles(name, key, profile[key])),
   ]
 }

@@ -14,7 +14,9 @@ export function freeSpace(scene: Scene): readonly Verdict[] {
   const troubles = spaces.flatMap(({ folder, free }) => {
     if (free >= little) return []
     const text = `Only ${sizeText(free)} are free where ${folder} is.`
-    return [(free < tooLittle ? problem : warning)(text, 'Free some space, or set PROSPECT_HOME to a larger disk.')]
+    return [
+      (free < tooLittle ? problem : warning)(text, 'Free some space, or set PROSPECT_HOME to a larger disk.'),
+    ]
   })
   return orElse(troubles, `${sizeText(Math.min(...spaces.map(({ free }) => free)))} are free.`)
 }
@@ -41,7 +43,9 @@ export function fileSystem(scene: Scene): readonly Verdict[] {
     const name = overNetwork.get(type)
     const hint = 'Set PROSPECT_HOME to a folder on a disk of this machine.'
     if (name)
-      return [warning(`${folder} is on a network file system (${name}), where databases can be damaged.`, hint)]
+      return [
+        warning(`${folder} is on a network file system (${name}), where databases can be damaged.`, hint),
+      ]
     if (type !== fuse) return []
     return [warning(`${folder} is on a FUSE file system, which may be one over a network.`, hint)]
   })

@@ -14,10 +14,18 @@ export interface Verdict {
 export const ok = (text: string, hint: string | null = null): Verdict => ({ status: 'ok', text, hint })
 
 /** What can wait. */
-export const warning = (text: string, hint: string | null = null): Verdict => ({ status: 'warning', text, hint })
+export const warning = (text: string, hint: string | null = null): Verdict => ({
+  status: 'warning',
+  text,
+  hint,
+})
 
 /** What makes commands fail, or costs money. */
-export const problem = (text: string, hint: string | null = null): Verdict => ({ status: 'problem', text, hint })
+export const problem = (text: string, hint: string | null = null): Verdict => ({
+  status: 'problem',
+  text,
+  hint,
+})
 
 /** The troubles, or the word that there are none. */
 export const orElse = (troubles: readonly Verdict[], fine: string): readonly Verdict[] =>

@@ -20,18 +20,22 @@ export const jobs = (scene: Scene): Promise<readonly Verdict[]> =>
     const alone = running.filter(({ leaseUntil }) => leaseUntil <= scene.clock.now())
     const waiting = queued.filter(({ createdAt }) => createdAt <= state.now - unattendedMs)
     const failing = [...running, ...queued].filter(({ attempts }) => attempts >= manyAttempts)
+    const { queued: waitingCount, running: runningCount } = await reads.countUnfinished(state.workspace.id)
+    const open = waitingCount + runningCount
     const run = 'prospect engine jobs run does what is due.'
     const troubles = [
-      ...some(alone, (text) => `${text} under way, and nobody is at it any more`, run),
-      ...some(waiting, (text) => `${text} waiting for longer than 10 minutes`, run),
+      ...some(alone, 'under way, and nobody is at it any more', run),
+      ...some(waiting, 'waiting for longer than 10 minutes', run),
       ...some(
         failing,
-        (text) => `${text} taken up ${manyAttempts} times or more without getting on`,
+        `at attempt ${manyAttempts} or a later one, without getting on`,
         'prospect engine jobs show ID tells more.',
       ),
     ]
-    const [count] = [running.length + queued.length]
-    return orElse(troubles, count === 0 ? 'No work is open.' : `${counted(count, 'job')} open, and attended to.`)
+    return orElse(
+      troubles,
+      open === 0 ? 'No work is open.' : `${counted(open, 'job')} open, and attended to.`,
+    )
   })
 
 /** Whether results reach those who asked for them. */
@@ -44,7 +48,7 @@ export const deliveries = (scene: Scene): Promise<readonly Verdict[]> =>
     const troubles = [
       ...some(
         overdue,
-        (text) => `${text} due for longer than 10 minutes`,
+        'due for longer than 10 minutes',
         'prospect engine jobs run sends what is due; prospect worker goes on doing so.',
       ),
       ...failed.map((newest) => failedDelivery(newest, counts.failed)),
@@ -63,20 +67,16 @@ function failedDelivery({ url, error, status }: Delivery, count: number): Verdic
   )
 }
 
-function some(
-  found: readonly (AsyncJob | Delivery)[],
-  sentence: (text: string) => string,
-  hint: string,
-): readonly Verdict[] {
+function some(found: readonly (AsyncJob | Delivery)[], what: string, hint: string): readonly Verdict[] {
   const [first] = found
   if (!first) return []
-  const noun = 'url' in first ? (['delivery', 'deliveries'] as const) : (['job', 'jobs'] as const)
-  const text = `${counted(found.length, ...noun)} (${first.id}${found.length > 1 ? ', …' : ''})`
-  return [warning(`${sentence(text)}.`, hint)]
+  const [one, many] = 'url' in first ? ['delivery', 'deliveries'] : ['job', 'jobs']
+  const which = found.length === 1 ? `(${first.id}) is` : `(${first.id}, …) are`
+  return [warning(`${counted(found.length, one, many)} ${which} ${what}.`, hint)]
 }
 
-/** A number with its noun and the verb behind it. */
-const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+/** A number with its noun. */
+const counted = (count: number, noun = '', plural = `${noun}s`): string =>
   `${grouped(count)} ${count === 1 ? noun : plural}`
 
 const yearMs = 365 * 86_400_000

@@ -17,23 +17,34 @@ export async function workspace(scene: Scene): Promise<readonly Verdict[]> {
   const { name, plan } = state.workspace
   const sentence = `The workspace ${name} has the plan ${plan}`
   if (isListedPlan(plan)) return [ok(`${sentence}.`)]
-  return [warning(`${sentence}, which is not listed: the limits of Free hold.`, 'prospect engine plan set NAME')]
+  return [
+    warning(`${sentence}, which is not listed: the limits of Free hold.`, 'prospect engine plan set NAME'),
+  ]
 }
 
 /** Whether the key that local commands use is accepted, and what for. */
 export async function localKey(scene: Scene): Promise<readonly Verdict[]> {
   const state = await engineState(scene)
   if (!state) return []
-  const isLocal = scene.settings() !== undefined && scene.target().kind === 'local'
   try {
-    const given = isLocal ? await scene.givenKey() : undefined
+    const given = isForEngine(scene) ? await scene.givenKey() : undefined
     const stored = keyStored(scene, localOrigin(state.workspace.id))
     const key = given ?? stored
-    if (key === undefined) return [ok('No key is stored for the workspace; the next local command makes one.')]
+    if (key === undefined)
+      return [ok('No key is stored for the workspace; the next local command makes one.')]
     return [await verdictOf(scene, state, key, given !== undefined)]
   } catch (error) {
     if (error instanceof Stop) return [problem(error.message, error.hint)]
     throw error
+  }
+}
+
+/** Whether requests go to the engine; where it is not clear where they go, another check tells. */
+function isForEngine(scene: Scene): boolean {
+  try {
+    return scene.settings() !== undefined && scene.target().kind === 'local'
+  } catch {
+    return false
   }
 }
 
@@ -66,7 +77,11 @@ export function sessionVerdicts(network: boolean, premium: boolean, mending: str
   const hint = (name: string) =>
     mending.startsWith('prospect ') ? `${mending} --${name} true, or add --no-live` : mending
   return [
-    ...(network ? [] : [warning('The network session is not valid: live calls are refused.', hint('network'))]),
-    ...(premium ? [] : [warning('The premium session is not valid: its searches are refused.', hint('premium'))]),
+    ...(network
+      ? []
+      : [warning('The network session is not valid: live calls are refused.', hint('network'))]),
+    ...(premium
+      ? []
+      : [warning('The premium session is not valid: its searches are refused.', hint('premium'))]),
   ]
 }

@@ -1,0 +1,83 @@
+import { dirname, join } from 'node:path'
+import type { Run } from '../../../storage/runs.js'
+import { grouped } from '../../terminal.js'
+import { quoted } from './files.js'
+import type { Scene } from './scene.js'
+import { orElse, type Verdict, warning } from './verdict.js'
+
+/** What nobody wrote to for so long is left over; milliseconds. */
+const leftMs = 86_400_000
+/** Most runs that are named. */
+const mostNamed = 3
+
+/** What commands left that were killed: rows of runs, folders, half-written files. */
+export async function leftovers(scene: Scene): Promise<readonly Verdict[]> {
+  const runs = await knownRuns(scene)
+  const troubles = [
+    ...(runs ? [...partialOutputs(scene, runs), ...folders(scene, runs)] : []),
+    ...partialFiles(scene),
+  ]
+  return orElse(troubles, 'Nothing is left over from commands that were stopped.')
+}
+
+async function knownRuns(scene: Scene): Promise<readonly Run[] | undefined> {
+  const driver = await scene.databases.current('state')
+  if (!driver) return undefined
+  const { runsOver } = await import('../../../storage/runs.js')
+  return await runsOver(driver).list()
+}
+
+/** Answered rows wait in the partial output of a run that was stopped. */
+function partialOutputs(scene: Scene, runs: readonly Run[]): readonly Verdict[] {
+  const stopped = runs.filter(
+    (run) =>
+      run.status !== 'finished' &&
+      run.output !== null &&
+      scene.files.entry(`${run.output}.partial`) !== undefined &&
+      !scene.isUnderWay(run),
+  )
+  const named = stopped.slice(0, mostNamed).map((run) => {
+    const rows = `${grouped(run.done)} of ${grouped(run.total)} rows`
+    return warning(
+      `The run ${run.id} was stopped after ${rows}; they are in ${run.output}.partial.`,
+      `prospect runs resume ${run.id}`,
+    )
+  })
+  const more = stopped.length - named.length
+  return more > 0
+    ? [...named, warning(`${grouped(more)} more runs were stopped.`, 'prospect runs list')]
+    : named
+}
+
+/** Folders of runs that nobody has on record. */
+function folders(scene: Scene, runs: readonly Run[]): readonly Verdict[] {
+  const folder = join(dirname(scene.home.state), 'runs')
+  const known = new Set(runs.map(({ id }) => id))
+  const left = scene.files
+    .names(folder)
+    .filter((name) => !known.has(name) && isOld(scene, join(folder, name)))
+  if (left.length === 0) return []
+  const some = left.length === 1 ? '1 folder' : `${grouped(left.length)} folders`
+  return [warning(`${some} in ${folder} belong to no run.`, 'Nothing to do: the next batch removes them.')]
+}
+
+/** Files of ours that were about to take the place of another when their command was killed. */
+function partialFiles(scene: Scene): readonly Verdict[] {
+  const { home, files } = scene
+  const all = [...new Set([home.config, home.catalogue, home.state].map((file) => dirname(file)))]
+  const left = all.flatMap((folder) =>
+    files
+      .names(folder)
+      .filter((name) => name.endsWith('.partial'))
+      .map((name) => join(folder, name))
+      .filter((path) => isOld(scene, path)),
+  )
+  return left.map((path) => warning(`${path} was never completed.`, `rm ${quoted(path)}`))
+}
+
+/** Whether neither it nor what is in it was written to lately. */
+function isOld(scene: Scene, path: string): boolean {
+  const inside = scene.files.names(path).map((name) => join(path, name))
+  const times = [path, ...inside].map((each) => scene.files.entry(each)?.writtenAt ?? 0)
+  return scene.clock.now() - Math.max(...times) > leftMs
+}
