@@ -30,7 +30,12 @@ const shared = {
 }
 
 try {
-  await Promise.all([buildProgram(), buildLibrary(), buildThread(), ...Object.entries(vendored).map(buildPackage)])
+  await Promise.all([
+    buildProgram(),
+    buildLibrary(),
+    buildThread(),
+    ...Object.entries(vendored).map(buildPackage),
+  ])
   await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))
   await warmUp()
   await rm(dist, { recursive: true, force: true })

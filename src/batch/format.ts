@@ -1,4 +1,3 @@
-import { stringify } from 'csv-stringify/sync'
 import { toJson } from '../api/exact-json.js'
 import { defuse } from '../csv/formulas.js'
 import type { Layout, OutputRow } from './layout.js'
@@ -26,21 +25,26 @@ export const excel: CsvChoices = { delimiter: ';', mark: true }
 
 /** Comma-separated values, or separated by something else. */
 export function csvFormat(layout: Layout, choices: CsvChoices = {}): Format {
-  const options = {
-    delimiter: choices.delimiter ?? ',',
-    record_delimiter: '\n',
-    quote_record_delimiter: true,
-  }
-  const safe = (cells: readonly string[]) => (choices.raw ? [...cells] : cells.map(defuse))
+  const { delimiter = ',', mark = false, raw = false } = choices
+  const line = lineWriter(delimiter, raw)
   return {
-    head: (choices.mark ? '\ufeff' : '') + stringify([safe(layout.header)], options),
-    // Arrays in groups: about four times faster than the package's stream.
-    rows: (rows) =>
-      stringify(
-        rows.map((row) => safe(layout.cells(row))),
-        options,
-      ),
+    head: (mark ? '\ufeff' : '') + line(layout.header),
+    rows: (rows) => rows.map((row) => line(layout.cells(row))).join(''),
     tail: '',
+  }
+}
+
+/** Writes the cells of a line. Half of what a package takes, on the way of every row. */
+function lineWriter(delimiter: string, raw: boolean): (cells: readonly string[]) => string {
+  const quotes = new RegExp(`["\\r\\n${delimiter.replace(/[\\\]^-]/g, '\\$&')}]`)
+  const cellText = (cell: string): string => {
+    const safe = raw ? cell : defuse(cell)
+    return quotes.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  }
+  return (cells) => {
+    let text = ''
+    for (let at = 0; at < cells.length; at++) text += (at > 0 ? delimiter : '') + cellText(cells[at] ?? '')
+    return `${text}\n`
   }
 }
 

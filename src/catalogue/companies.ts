@@ -4,6 +4,7 @@ import { companyRow, companyRowColumns, valuesOf, wordsOf } from './company-row.
 import { writeHistory } from './headcount.js'
 import { atProfile, type Candidate } from './match.js'
 import type { Profile } from './profile.js'
+import { rowWriter } from './row-writer.js'
 import { writeUses } from './technologies.js'
 import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
@@ -52,15 +53,14 @@ function noteCompany({ note }: Writing, { row: { domain }, profiles }: PreparedC
     note('companies', ...columnOf(profile), domain === null ? ['without domain'] : [])
 }
 
-const insert = `INSERT INTO companies (${companyRowColumns.join(', ')}, key)
-  VALUES (${companyRowColumns.map(() => '?, ').join('')}?)`
-const update = `UPDATE companies
-  SET ${companyRowColumns.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
+const found = ['domain', 'network_id', 'slug', 'name'] as const
+// A company keeps its id.
+const rows = rowWriter('companies', companyRowColumns, [...found, 'id'])
 const addWords = 'INSERT INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
 const replaceWords = 'INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
 
 function add(writing: Writing, key: number, { row, uses }: PreparedCompany): void {
-  writing.statements.run(insert, ...valuesOf(row), key)
+  rows.add(writing.statements, key, valuesOf(row))
   writing.statements.run(addWords, key, ...row.words)
   if (uses) writeUses(writing, key, [], uses)
 }
@@ -74,7 +74,9 @@ function merge(writing: Writing, existing: Candidate, { row, uses }: PreparedCom
     slug: row.slug ?? existing.slug,
     name: row.name ?? existing.name,
   })
-  if (merged.record !== existing.record) writing.statements.run(update, ...valuesOf(merged), existing.key)
+  const isFoundAsBefore = found.every((column) => merged[column] === existing[column])
+  if (merged.record !== existing.record)
+    rows.change(writing.statements, existing.key, valuesOf(merged), isFoundAsBefore)
   if (wordsOf(before).some((text, at) => text !== merged.words[at]))
     writing.statements.run(replaceWords, existing.key, ...merged.words)
   if (uses) writeUses(writing, existing.key, before.technologies ?? [], uses)

@@ -1,4 +1,4 @@
-import { type CommitPorts, commit, withLongLog } from './commit.js'
+import { type CommitPorts, commit, withRoom } from './commit.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { beginLoad, endLoad, type Load } from './load.js'
@@ -62,7 +62,7 @@ async function importPortions(
   try {
     // Of an import that was killed.
     await endLoad(ports.driver)
-    await withLongLog(ports.driver, write)
+    await withRoom(ports.driver, write)
   } catch (error) {
     if (error instanceof ImportError) error.report = report()
     throw error

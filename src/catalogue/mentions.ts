@@ -28,7 +28,8 @@ export function mentionsOf(traces: Traces): Mentions {
   const [all, allIds] = [new RegExp(loose, 'giu'), new RegExp(exact, 'gu')]
   const names = new RegExp(oneOf(traces.people.flatMap(({ written }) => written.map(spelt))), 'giu')
   const lookups = traces.people.flatMap(({ identities }) => identities)
-  const holds = (text: string) => any.test(text) || anyId.test(text)
+  const hint = hintOf(traces)
+  const holds = (text: string) => hint.test(text) && (any.test(text) || anyId.test(text))
   const isLookup = (text: string) =>
     lookups.some((lookup) => text === lookup || text.startsWith(`${lookup} `))
   const whole = new RegExp(`^\\s*(?:mailto:)?(?:${loose}|${exact})\\s*$`, 'iu')
@@ -36,7 +37,7 @@ export function mentionsOf(traces: Traces): Mentions {
   const unnamed = (text: string) => text.replace(names, struck)
   return {
     isIn,
-    isAll: (text) => whole.test(text) || isLookup(text) || isProfile(traces, text),
+    isAll: (text) => isIn(text) && (whole.test(text) || isLookup(text) || isProfile(traces, text)),
     unnamed,
     without: (text) => {
       if (!isIn(text)) return text
@@ -46,6 +47,18 @@ export function mentionsOf(traces: Traces): Mentions {
     },
   }
 }
+
+/** What every such text has in it, to be told fast: most texts have not. */
+const hintOf = ({ emails, phones, slugs, ids }: Traces): RegExp =>
+  new RegExp(
+    oneOf([
+      ...emails.map((email) => escaped(email.slice(0, email.indexOf('@')))),
+      ...phones.map((phone) => grouped(phone.slice(-4))),
+      ...slugs.flatMap((slug) => [slug, encodeURIComponent(slug)]).map(escaped),
+      ...ids.map(escaped),
+    ]),
+    'i',
+  )
 
 function isProfile({ slugs, ids }: Traces, text: string): boolean {
   const profile = profileOf(text)
@@ -63,7 +76,9 @@ const addressed = (email: string): string =>
 
 /** A number however its digits are grouped. */
 const dialled = (phone: string): string =>
-  `(?<!\\d)(?:\\+|00|%2B)?${[...phone.replace(/\D/g, '')].join('[\\s().\\-]{0,2}')}(?!\\d)`
+  `(?<!\\d)(?:\\+|00|%2B)?${grouped(phone.replace(/\D/g, ''))}(?!\\d)`
+
+const grouped = (digits: string): string => [...digits].join('[\\s().\\-]{0,2}')
 
 /** A name in a url of a profile or of a post, or in what a lookup by profile is known by. */
 const linked = (slug: string): string =>

@@ -3,6 +3,7 @@ import type { NewPerson } from './new-person.js'
 import type { PersonFields, StoredPerson } from './person.js'
 import { personTexts, textsOf } from './person-columns.js'
 import { type PersonRow, personRow, personRowColumns, valuesOf } from './person-row.js'
+import { rowWriter } from './row-writer.js'
 import { type KnownPerson, notePerson, samePerson } from './same-person.js'
 import type { Statements } from './statements.js'
 import type { Writing, Written } from './writing.js'
@@ -16,10 +17,8 @@ export function writePerson(writing: Writing, given: NewPerson): Written {
   return existing ? 'updated' : 'added'
 }
 
-const columnNames = ['company', ...personRowColumns]
-const insert = `INSERT INTO people (${columnNames.join(', ')}, key)
-  VALUES (${columnNames.map(() => '?, ').join('')}?)`
-const update = `UPDATE people SET ${columnNames.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
+const found = ['company', 'network_id', 'slug', 'email', 'personal_email', 'name'] as const
+const rows = rowWriter('people', ['company', ...personRowColumns], found)
 const texts = `INTO people_text (${personTexts.join(', ')}, rowid)
   VALUES (${personTexts.map(() => '?, ').join('')}?)`
 const addTexts = `INSERT ${texts}`
@@ -29,7 +28,7 @@ function add(writing: Writing, given: NewPerson, company: number | null): void {
   const { statements } = writing
   const key = writing.nextKey('people')
   const row = company === null ? unplaced(given) : given.row
-  statements.run(insert, company, ...valuesOf(row), key)
+  rows.add(statements, key, [company, ...valuesOf(row)])
   statements.run(addTexts, ...row.texts, key)
   writePhones(statements, key, [], given)
   notePerson(writing, company, row)
@@ -55,7 +54,9 @@ function merge(writing: Writing, existing: KnownPerson, given: NewPerson, compan
   if (after.first_name !== undefined && after.last_name !== undefined)
     after.full_name ??= `${after.first_name} ${after.last_name}`
   const row = personRow(after, given.slug ?? existing.slug)
-  statements.run(update, company, ...valuesOf(row), existing.key)
+  const now = { ...row, company, personal_email: after.personal_email ?? null }
+  const isFoundAsBefore = found.every((column) => now[column] === existing[column])
+  rows.change(statements, existing.key, [company, ...valuesOf(row)], isFoundAsBefore)
   if (textsOf(before).some((text, at) => text !== row.texts[at]))
     statements.run(replaceTexts, ...row.texts, existing.key)
   const { phones = [], messenger } = after

@@ -5,7 +5,7 @@ import { type FromReader, type ReadingTask, Room, type ToReader } from './readin
 import { ImportError } from './report.js'
 
 /** Chunks that a thread has before it at most: enough to read on while a transaction keeps this thread busy. */
-const chunksAhead = 16
+const chunksAhead = 8
 
 /** Reads a file in a thread of its own; what stands before an error, also one of the bytes themselves, comes before it. */
 export async function* readInThread(

@@ -6,7 +6,7 @@ import { type FromReader, type ReadingTask, Room, type ToReader } from './readin
 import { ImportError } from './report.js'
 
 /** Portions that are read but not yet written, at most. */
-const portionsAhead = 3
+const portionsAhead = 2
 
 /** Reads a file whose bytes come in messages, and says its portions, as far ahead as they are written. */
 async function readThere(port: MessagePort, { kind, options }: ReadingTask): Promise<void> {

@@ -15,10 +15,12 @@ export interface KnownPerson {
   readonly network_id: string
   readonly slug: string | null
   readonly email: string | null
+  readonly personal_email: string | null
+  readonly name: string
   readonly record: string
 }
 
-const columns = 'SELECT key, company, network_id, slug, email, record FROM people WHERE'
+const columns = 'SELECT key, company, network_id, slug, email, personal_email, name, record FROM people WHERE'
 
 /**
  * The person that a given one is. One found by a weaker key must have no stronger one of its own beside the one

@@ -82,8 +82,8 @@ export function runChoicesOf(options: Invocation['options']): RunChoices {
   }
 }
 
-/** Rows stream as CSV whatever the terminal: a table would need them all at once. */
-function rowFormat(globals: GlobalOptions, streams: Streams): Choices['format'] {
+/** The format of rows, which stream as CSV whatever the terminal: a table would need them all at once. */
+export function rowFormat(globals: GlobalOptions, streams: Streams): Choices['format'] {
   const file = fileOf(globals)
   if (file !== undefined) checkOutputName(file)
   const isPlain = !globals.format && !globals.json && (file === undefined || !isFormatKnown(file))

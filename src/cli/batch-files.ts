@@ -19,6 +19,8 @@ export interface InputFile {
   readonly table: Table
   /** Id for a run that reads it. */
   readonly id: string
+  /** Whether it was read from a pipe. */
+  readonly isPiped: boolean
   /** Keeps what was read from a pipe when the command ends. */
   keep(): void
 }
@@ -30,12 +32,12 @@ export async function openInput(context: Context, choices: InputChoices): Promis
   const id = context.ids.uuid()
   if (choices.file !== '-') {
     const table = await openTable(resolve(context.streams.cwd, choices.file), options)
-    return { table, id, keep: () => {} }
+    return { table, id, isPiped: false, keep: () => {} }
   }
   const folder = await openRunFolder(context, id)
   const file = join(folder.path, 'stdin.csv')
   await spool(context.streams.stdin, file)
-  return { table: await openTable(file, options), id, keep: folder.keep }
+  return { table: await openTable(file, options), id, isPiped: true, keep: folder.keep }
 }
 
 /** Where the rows of a run go. */

@@ -118,7 +118,7 @@ async function makeKey(
   return key
 }
 
-/** A sender that is loaded with the first address. Its end is known before anybody uses it, and so comes after theirs. */
+/** A sender that is loaded with the first address. Its end is noted before those of who use it, and so comes last. */
 function lazySender({ clock, onClose }: LocalPorts): Sender {
   let made: Sender | undefined
   onClose(() => made?.close())

@@ -1,8 +1,11 @@
 import { isPriced } from '../api/operation.js'
 import type { Batch } from '../batch/batch.js'
 import type { Journal } from '../batch/journal.js'
+import type { JournalOptions } from '../storage/journal.js'
 import type { NewRun, Run, RunIdentity } from '../storage/runs.js'
+import type { InputFile } from './batch-files.js'
 import type { Job } from './batch-job.js'
+import type { Context } from './context.js'
 import type { RunRecords } from './open-runs.js'
 import { requestOf } from './run-request.js'
 import { profileName } from './target-name.js'
@@ -12,9 +15,7 @@ export interface Beginning {
   readonly records: RunRecords
   readonly identity: RunIdentity
   readonly known: Run | undefined
-  readonly id: string
-  /** Keeps what was read from a pipe for the next part. */
-  readonly keepInput: () => void
+  readonly input: InputFile
 }
 
 /** A run with its journal, and who answers its rows. */
@@ -32,52 +33,67 @@ export async function openJournal(
   output: string | null,
 ): Promise<Begun> {
   const { records, known } = beginning
-  const { journalOf } = await import('../storage/journal.js')
-  const { answeredUpTo } = await import('../storage/answers.js')
   const { choices, shell } = job
-  const now = () => shell.context.clock.now()
   const run = await begin(job, beginning, rows, output)
-  const answered = known ? await records.database.read((reads) => answeredUpTo(reads, run.number)) : 0
-  if (run.indexed === 0 && answered > 0) await records.runs.index(run)
-  const usual = { now, budget: {}, answeredUpTo: answered, mayRepeat: true, retryUnknown: false }
   if (run.status === 'finished') {
     const missing = { status: 'failed', error: 'Its answer is no longer kept' } as const
-    return {
-      run,
-      journal: journalOf(records.database, run, { ...usual, missing }),
-      target: { caller: nobody },
-    }
+    const journal = await readingJournal(shell.context, records, run, missing)
+    return { run, journal, target: { caller: nobody } }
   }
   const target = await targetOf(job, run)
   const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = choices
   const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
   const mayRepeat = await isRepeatable(job, target.caller, known)
-  const options = { ...usual, budget: { perRun, perDay }, mayRepeat, retryUnknown, store }
-  return { run, journal: journalOf(records.database, run, options), target }
+  const options = { budget: { perRun, perDay }, mayRepeat, retryUnknown, store }
+  return { run, journal: await openOver(shell.context, records, run, options), target }
+}
+
+/** The journal of a run of which nothing is asked; `missing` is what rows without an answer get. */
+export const readingJournal = (
+  context: Context,
+  records: RunRecords,
+  run: Run,
+  missing: NonNullable<JournalOptions['missing']>,
+): Promise<Journal> =>
+  openOver(context, records, run, { budget: {}, mayRepeat: true, retryUnknown: false, missing })
+
+async function openOver(
+  { clock }: Context,
+  { database, runs }: RunRecords,
+  run: Run,
+  options: Omit<JournalOptions, 'now' | 'answeredUpTo'>,
+): Promise<Journal> {
+  const { journalOf } = await import('../storage/journal.js')
+  const { answeredUpTo } = await import('../storage/answers.js')
+  const answered = await database.read((reads) => answeredUpTo(reads, run.number))
+  if (run.indexed === 0 && answered > 0) await runs.index(run)
+  return journalOf(database, run, { ...options, now: () => clock.now(), answeredUpTo: answered })
 }
 
 async function begin(
   job: Job,
-  { records, identity, known, id, keepInput }: Beginning,
+  { records, identity, known, input }: Beginning,
   total: number,
   output: string | null,
 ): Promise<Run> {
   const { context } = job.shell
-  const request = requestOf(job, identity.file)
+  // What was read from a pipe this time is gone with this command: the run has it, or another file of that content.
+  const file = known && input.isPiped ? known.file : identity.file
+  const request = requestOf(job, file)
   if (known) {
-    if (known.status !== 'finished') await records.runs.begin(known, { output, request })
+    if (known.status !== 'finished') await records.runs.begin(known, { file, output, request })
     return known
   }
   const run: NewRun = {
     ...identity,
-    ...{ id, request, output, total },
+    ...{ id: input.id, request, output, total },
     profile: profileName(context, job.globals),
     startedAt: context.clock.now(),
   }
   const made = await records.runs.add(run)
   // From its id follow the keys of its rows: it must be there whatever happens.
   await records.database.flush()
-  keepInput()
+  input.keep()
   return made
 }
 
@@ -101,7 +117,7 @@ async function targetOf({ shell, operation, globals }: Job, run: Run): Promise<B
 }
 
 /** Who is never asked. */
-const nobody: Batch['caller'] = {
+export const nobody: Batch['caller'] = {
   call: async () => {
     throw new Error('a finished run asks nobody')
   },

@@ -13,8 +13,8 @@ import { exits } from './exit.js'
 import { credited, priceText } from './facts.js'
 import { findRun, runIdentityOf } from './find-run.js'
 import { exitOfSignal, interruptible } from './interrupts.js'
-import { openJournal } from './open-journal.js'
-import { openRuns, type RunRecords } from './open-runs.js'
+import { type Beginning, openJournal } from './open-journal.js'
+import { openRuns } from './open-runs.js'
 import { startProgress } from './progress.js'
 import { rowed, tellReport } from './report.js'
 import { rowPriceOf } from './row-price.js'
@@ -40,8 +40,8 @@ export async function runBatch(job: Job): Promise<number> {
   const check = await checked(job, input.table, lookup)
   tellKnown(job, known)
   if (known?.status !== 'finished' && !(await agreed(job, check.rows - (known?.done ?? 0)))) return exits.ok
-  const found = { records, identity, known, id: input.id, keepInput: input.keep }
-  return interruptible(context.streams, (signal) => runAll(job, input.table, lookup, check, found, signal))
+  const beginning = { records, identity, known, input }
+  return interruptible(context.streams, (signal) => runAll(job, lookup, check, beginning, signal))
 }
 
 /** Says what is there already. */
@@ -82,32 +82,22 @@ function mostText(operation: Job['operation'], rows: number): string {
   return single ? `at most ${credited(rows * price)}.` : priceText(operation)
 }
 
-/** What is known of the run before its first row. */
-interface Found {
-  readonly records: RunRecords
-  readonly identity: Awaited<ReturnType<typeof runIdentityOf>>
-  readonly known: Run | undefined
-  /** The id of the run, if it is a new one. */
-  readonly id: string
-  readonly keepInput: () => void
-}
-
 async function runAll(
   job: Job,
-  table: Table,
   lookup: Lookup,
   check: Check,
-  found: Found,
+  beginning: Beginning,
   signal: AbortSignal,
 ): Promise<number> {
   const { shell, operation, shape, globals, choices } = job
   const { context } = shell
-  const { runs } = found.records
+  const { records, known, input } = beginning
+  const { table } = input
   const output = await openOutput(context, table.header, shape, choices, globals, (path) =>
-    runs.writesTo(path),
+    records.runs.writesTo(path),
   )
-  const { run, journal, target } = await openJournal(job, found, check.rows, output.path)
-  await removeLeftovers(context, new Set((await runs.list()).map(({ id }) => id)))
+  const { run, journal, target } = await openJournal(job, beginning, check.rows, output.path)
+  await removeLeftovers(context, new Set((await records.runs.list()).map(({ id }) => id)))
   const progress = await startProgress(context, globals)
   const report = await runRows({
     table,
@@ -130,6 +120,6 @@ async function runAll(
   // A reader that left early (`| head`) has what it wanted.
   if (output.isAbandoned()) return exits.ok
   await tellReport(context, report, globals, run.id)
-  if (found.known?.status === 'finished' && !report.stopped) return exits.ok
+  if (known?.status === 'finished' && !report.stopped) return exits.ok
   return exitOfSignal(signal) ?? exitCodeOf(report, choices.failOn)
 }

@@ -2,9 +2,10 @@ import type { Input } from '../api/caller.js'
 import { shapeOf } from '../api/shapes.js'
 import { type OperationId, operation } from '../api/table.js'
 import type { Run } from '../storage/runs.js'
-import { type Choices, runChoicesOf } from './batch-choices.js'
+import { type Choices, rowFormat, runChoicesOf } from './batch-choices.js'
 import type { Job } from './batch-job.js'
 import type { GlobalOptions } from './context.js'
+import { fieldsOf } from './output.js'
 import type { Invocation, Shell } from './shell.js'
 
 /** Global options that say where requests go; those that hold a secret or are about output are not among them. */
@@ -38,12 +39,17 @@ export async function jobOf(shell: Shell, run: Run, { options, globals }: Invoca
   const row = operation(run.operation as OperationId)
   const given = Object.entries(runChoicesOf(options)).filter(([, value]) => value !== undefined)
   const output = globals.output ?? run.output
+  const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
+  const shaped = {
+    ...(isShaped ? { format: rowFormat(globals, shell.context.streams) } : {}),
+    ...(globals.fields === undefined ? {} : { fields: fieldsOf(globals) }),
+  }
   return {
     shell,
     operation: request.batch ? { ...row, batch: request.batch } : row,
     shape: await shapeOf(row.id),
     constants: request.constants,
-    choices: { ...request.choices, ...Object.fromEntries(given) },
+    choices: { ...request.choices, ...Object.fromEntries(given), ...shaped },
     globals: { ...request.globals, ...globals, ...(output === null ? {} : { output }) },
     run,
   }

@@ -37,7 +37,10 @@ export class Crew<T> {
     this.#alarm.ring()
   }
 
-  /** Works until it is stopped, or until nothing is left when `isOver` says that nothing more will come. Answers how much it did. */
+  /**
+   * Works until it is stopped, or until nothing is left and `isOver` says that nothing more will come. Answers how many
+   * pieces that were.
+   */
   async run(isOver: () => boolean): Promise<number> {
     while (!this.#stopping.aborted) {
       // What comes or ends while it looks is looked at again.

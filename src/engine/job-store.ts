@@ -123,7 +123,10 @@ export interface JobWrites {
   releaseNext(jobId: string, dueAt: number): Awaitable<void>
   /** Ends the claim to a pending delivery; answers whether it was still held by this token, or by nobody. */
   changeDelivery(id: string, token: string | null, change: DeliveryChange): Awaitable<boolean>
-  /** Makes deliveries that ended due again, each job's one after the other, from their first attempt on; answers how many. */
+  /**
+   * Makes deliveries that ended due again, from their first attempt on, those of a job one after the other; answers how
+   * many.
+   */
   replayDeliveries(workspaceId: string, ids: readonly string[], dueAt: number): Awaitable<number>
   setSigningSecrets(workspaceId: string, secrets: readonly SigningSecret[]): Awaitable<void>
 }

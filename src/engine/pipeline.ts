@@ -10,11 +10,11 @@ import { checkScope } from './access.js'
 import { handlerOf } from './handlers.js'
 import { type Claim, type ClaimPorts, claimKey, fingerprintOf, idempotencyKey } from './idempotency.js'
 import { type Bill, charge, checkMeans, grantDue, meansOf } from './ledger.js'
-import type { Awaitable, Principal, Source, Store, Transaction, Workspace } from './ports.js'
+import type { Awaitable, Principal, Source, Store, StoredReply, Transaction, Workspace } from './ports.js'
 import { costOf, creditsNeeded, unitsFor } from './price.js'
 import { checkQuota } from './quotas.js'
 import { countRequest } from './rates.js'
-import { claimRow } from './run-rows.js'
+import { rowClaim } from './run-rows.js'
 import { checkSession } from './sessions.js'
 import { engineTime, periodStart } from './time.js'
 import { requireConsent } from './waterfall.js'
@@ -64,7 +64,8 @@ export async function answer(
     if (isLimited(operation)) headers = await countRequest(ports.store, operation, principal, given.live, now)
     const input = await check(ports, operation, given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
-    const key = operation.idempotent ? (options.row ?? idempotencyKey(options.idempotencyKey)) : undefined
+    if (operation.idempotent && options.row) return await answerRow(ports, request, options.row, headers)
+    const key = operation.idempotent ? idempotencyKey(options.idempotencyKey) : undefined
     return key === undefined
       ? await work(ports, request, headers)
       : await once(ports, request, given, key, headers)
@@ -102,26 +103,41 @@ async function once(
   ports: PipelinePorts,
   request: Request,
   given: Input,
-  key: string | RunRow,
+  key: string,
   headers: Headers,
 ): Promise<Reply> {
   const { operation, principal, now } = request
-  const { id } = principal.workspace
   const fingerprint = fingerprintOf(operation, given)
-  const claimed =
-    typeof key === 'string'
-      ? await claimKey(ports, id, key, fingerprint, now)
-      : await claimRow(ports.store, id, key, fingerprint)
+  const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
   if ('claim' in claimed) return await underClaim(ports, request, headers, claimed.claim)
-  const { replay } = claimed
-  return {
-    status: replay.status ?? operation.ok,
-    body: JSON.parse(replay.body ?? 'null'),
-    headers: { ...headers, 'idempotent-replayed': 'true' },
-    credits: 0,
-    ...('credits' in replay ? { replayed: replay.credits } : {}),
-  }
+  return replayed(claimed.replay, operation, headers)
 }
+
+/** A row of a run on this machine: the reply it has, or the work under its claim. */
+async function answerRow(
+  ports: PipelinePorts,
+  request: Request,
+  row: RunRow,
+  headers: Headers,
+): Promise<Reply> {
+  const { id } = request.principal.workspace
+  const found = row.fresh
+    ? undefined
+    : await ports.store.read((reads) => reads.runReply(id, row.run, row.ordinal))
+  if (!found) return await work(ports, request, headers, rowClaim(id, row))
+  return { ...replayed(found, request.operation, headers), replayed: found.credits }
+}
+
+const replayed = (
+  { status, body }: Pick<StoredReply, 'status' | 'body'>,
+  operation: Operation,
+  headers: Headers,
+): Reply => ({
+  status: status ?? operation.ok,
+  body: JSON.parse(body ?? 'null'),
+  headers: { ...headers, 'idempotent-replayed': 'true' },
+  credits: 0,
+})
 
 async function underClaim(
   ports: PipelinePorts,

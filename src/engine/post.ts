@@ -53,7 +53,7 @@ export async function attemptDeliveries(
   })
 }
 
-/** Only while the first one is still ours, for only its holder attempts those behind it; the next one may leave then. */
+/** Only while the first one is still ours: its holder alone attempts those behind it. Then the next one may leave. */
 async function writeDown(
   tx: Transaction,
   claimed: readonly [Delivery, ...Delivery[]],

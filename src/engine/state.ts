@@ -115,7 +115,6 @@ export interface StoredReply {
 
 /** The reply to a row of a run on this machine; it has no lease and no age: its run tells when it is done with. */
 export interface RunReply {
-  readonly fingerprint: string
   readonly status: number
   /** What was charged with it. */
   readonly credits: number

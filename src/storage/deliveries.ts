@@ -13,7 +13,7 @@ const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
 const again = "state = 'pending' AND attempts > 0"
 const oldest = (which: string, order = 'due_at') =>
   `SELECT * FROM (SELECT id, due_at FROM deliveries WHERE ${which} AND ${attemptable} ORDER BY ${order} LIMIT 1)`
-/** The one due for longest: a first attempt that is allowed, one again, or one that the clock left behind by going back. */
+/** The one due for longest: first attempts that are allowed, later ones, and those a clock that went back left behind. */
 const dueSql = `(SELECT id FROM (
   ${oldest(allowed)}
   UNION ALL ${oldest(`${again} AND due_at <= ?`)}

@@ -51,7 +51,10 @@ export async function forgetInState(
   )
   const whole = told.filter(({ left }) => left === undefined).map(({ place }) => place)
   const taken = await step((connection) => takenFrom(connection, whole))
-  if (!dryRun) for (const place of taken) await step((connection) => forgetAnswer(connection, place))
+  if (!dryRun) {
+    for (const place of taken) await step((connection) => forgetAnswer(connection, place))
+    await step((connection) => forgetTyped(connection, who))
+  }
   const places = [...new Set([...told.map(({ place }) => place), ...taken])]
   return {
     events: events.length,
@@ -128,9 +131,8 @@ function forgottenAnswer(who: Forgotten, { place, identity, error, body }: Answe
   if (who.isIn(identity) || who.isIn(error)) return [{ place, left: undefined }]
   if (body === null) return []
   const value = parseExact(body)
-  if (who.isAbout(value)) return [{ place, left: undefined }]
-  const left = who.without(value)
-  return left === value ? [] : [{ place, left: toJson(left) }]
+  if (!who.isIn(value)) return []
+  return [{ place, left: who.isAbout(value) ? undefined : toJson(who.without(value)) }]
 }
 
 async function forgetAnswer(connection: Connection, place: number, left?: string): Promise<void> {
@@ -153,4 +155,21 @@ async function runsOf(connection: Connection, places: readonly number[]) {
   const numbers = [...new Set(places.map(runAt))]
   const sql = 'SELECT file, output FROM runs WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number'
   return await connection.all<{ file: string; output: string | null }>(sql, JSON.stringify(numbers))
+}
+
+interface Typed {
+  readonly id: string
+  readonly text: string
+}
+
+/** What was typed for a run, and the keys of calls whose outcome is open. */
+async function forgetTyped(connection: Connection, who: Forgotten): Promise<void> {
+  for (const { id, text } of await connection.all<Typed>('SELECT id, request AS text FROM runs')) {
+    const request = parsed(text)
+    const left = who.without(request)
+    if (left !== request) await connection.run('UPDATE runs SET request = ? WHERE id = ?', toJson(left), id)
+  }
+  const keys = 'SELECT fingerprint AS id, idempotency_key AS text FROM open_calls'
+  for (const { id, text } of await connection.all<Typed>(keys))
+    if (who.isIn(text)) await connection.run('DELETE FROM open_calls WHERE fingerprint = ?', id)
 }

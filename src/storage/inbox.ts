@@ -21,6 +21,11 @@ export interface KeptEvent extends Delivery {
   readonly forwards: readonly Forwarding[]
 }
 
+/** A kept delivery as it is read by the command that it came for. */
+export interface Arrived extends Pick<Delivery, 'event' | 'body'> {
+  readonly seq: number
+}
+
 /** Which deliveries are meant; all of them when nothing is given. */
 export interface EventFilter {
   /** A whole name, or one of its halves: `lead_search`, `completed`. */
@@ -47,6 +52,8 @@ export interface Events extends Inbox {
   find(id: string): Promise<KeptEvent | undefined>
   /** An event by its number. */
   at(seq: number): Promise<KeptEvent | undefined>
+  /** What came to a path behind the number `after`, in the order of arrival, at most `limit`. */
+  arrived(path: string, after: number, limit: number): Promise<readonly Arrived[]>
   outbox(target: string): Outbox
   /** Notes an event that was sent on by hand. */
   noteForward(
@@ -70,6 +77,13 @@ export function eventsOver(driver: Driver): Events {
       driver.read((connection) => list(connection, filter, order, limit, after)),
     find: (id) => driver.read((connection) => one(connection, 'id = ? ORDER BY seq DESC LIMIT 1', id)),
     at: (seq) => driver.read((connection) => one(connection, 'seq = ?', seq)),
+    arrived: (path, after, limit) =>
+      driver.read((connection) =>
+        connection.all<Arrived>(
+          'SELECT seq, event, body FROM events WHERE path = ? AND seq > ? ORDER BY seq LIMIT ?',
+          ...[path, after, limit],
+        ),
+      ),
     outbox: (target) => outboxOver(driver, target),
     noteForward: (event, target, passed, now) =>
       driver.transaction((connection) =>

@@ -11,7 +11,6 @@ CREATE TABLE reply_runs (
 );
 CREATE TABLE run_replies (
   place INTEGER PRIMARY KEY,
-  fingerprint TEXT NOT NULL,
   status INTEGER NOT NULL,
   credits INTEGER NOT NULL,
   body TEXT NOT NULL
@@ -20,9 +19,9 @@ CREATE TABLE run_replies (
 
 const numberSql = 'SELECT number FROM reply_runs WHERE workspace_id = ? AND run = ?'
 const addSql = 'INSERT INTO reply_runs (workspace_id, run) VALUES (?, ?) RETURNING number'
-const replySql = 'SELECT fingerprint, status, credits, body FROM run_replies WHERE place = ?'
+const replySql = 'SELECT status, credits, body FROM run_replies WHERE place = ?'
 const keepSql = `
-INSERT INTO run_replies (place, fingerprint, status, credits, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+INSERT INTO run_replies (place, status, credits, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const dropSql = 'DELETE FROM run_replies WHERE place >= ? AND place < ?'
 
 interface Numbered {
@@ -57,9 +56,9 @@ export function runReplyWrites(connection: Connection) {
     connection.known.set(nameOf(workspaceId, run), known)
     return known
   }
-  const keep = (run: Numbered, ordinal: number, { fingerprint, status, credits, body }: RunReply) =>
+  const keep = (run: Numbered, ordinal: number, { status, credits, body }: RunReply) =>
     whenAnswered(
-      connection.run(keepSql, placeOf(run, ordinal), fingerprint, status, credits, body),
+      connection.run(keepSql, placeOf(run, ordinal), status, credits, body),
       (changed) => changed > 0,
     )
   return {
@@ -71,7 +70,9 @@ export function runReplyWrites(connection: Connection) {
     },
     dropRunReplies: async (workspaceId, run, before) => {
       const known = await connection.get<Numbered>(numberSql, workspaceId, run)
-      return known ? connection.run(dropSql, placeOf(known, 0), placeOf(known, before)) : 0
+      return known
+        ? connection.run(dropSql, placeOf(known, 0), placeOf(known, Math.min(before, rowsPerRun)))
+        : 0
     },
   } satisfies Partial<Transaction>
 }

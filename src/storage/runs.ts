@@ -52,8 +52,8 @@ export interface Run extends NewRun {
 /** The runs of this machine. */
 export interface Runs {
   add(run: NewRun): Promise<Run>
-  /** Goes on with a run: it is running again, maybe to another output. */
-  begin(run: Run, change: Pick<Run, 'output' | 'request'>): Promise<void>
+  /** Goes on with a run: it is running again, maybe from a file that was moved, maybe to another output. */
+  begin(run: Run, change: Pick<Run, 'file' | 'output' | 'request'>): Promise<void>
   /** The newest run of an identity. */
   known(knownBy: string): Promise<Run | undefined>
   /** The unfinished run with paid rows that is the newest of the same file, operation and target, read with other content. */
@@ -85,11 +85,11 @@ export function runsOver(driver: Driver): Runs {
     driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
   return {
     add: (run) => driver.transaction((connection) => add(connection, run)),
-    begin: async ({ number }, { output, request }) => {
+    begin: async ({ number }, { file, output, request }) => {
       await driver.transaction((connection) =>
         connection.run(
-          `UPDATE runs SET status = 'running', output = ?, request = ?, indexed = 0 WHERE number = ?`,
-          ...[output, request, number],
+          `UPDATE runs SET status = 'running', file = ?, output = ?, request = ?, indexed = 0 WHERE number = ?`,
+          ...[file, output, request, number],
         ),
       )
     },

@@ -50,12 +50,16 @@ CREATE INDEX forwards_due ON forwards (target, next_at) WHERE state = 'waiting' 
 CREATE INDEX forwards_turn ON forwards (target, lane, seq) WHERE state = 'waiting';
 `
 
+/** What came for one command is read by its path. */
+const eventsByPath = 'CREATE INDEX events_path ON events (path, seq);'
+
 /** The schema of `state.db`, what this machine remembers; a new step goes to the end. */
 export const stateMigrations: readonly Migration[] = [
   { sqlite: receivedEvents },
   { sqlite: forwardedEvents },
   { sqlite: runTables },
   { sqlite: serverTables },
+  { sqlite: eventsByPath },
 ]
 
 /** Opens `state.db`, bringing its schema up to date. */

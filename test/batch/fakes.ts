@@ -2,13 +2,17 @@ import type { Caller, CallOptions, Input, Reply } from '../../src/api/caller.js'
 import type { OperationId } from '../../src/api/table.js'
 import type { Batch } from '../../src/batch/batch.js'
 import { csvFormat } from '../../src/batch/format.js'
+import type { Journal } from '../../src/batch/journal.js'
 import { createLayout } from '../../src/batch/layout.js'
 import { mapColumns, rowInput } from '../../src/batch/mapping.js'
 import { openTable } from '../../src/batch/read.js'
-import { createScratch } from '../../src/batch/scratch.js'
 import type { Sink } from '../../src/batch/sink.js'
 import { createWriter } from '../../src/batch/write.js'
-import { openSqlite } from '../../src/storage/sqlite.js'
+import { answeredUpTo } from '../../src/storage/answers.js'
+import type { Driver } from '../../src/storage/driver.js'
+import { type JournalOptions, journalOf } from '../../src/storage/journal.js'
+import { type NewRun, type Run, runsOver } from '../../src/storage/runs.js'
+import { openState } from '../../src/storage/state.js'
 
 /** A reply without headers. */
 export const reply = (
@@ -84,12 +88,48 @@ export function fakeTime() {
     now: () => now,
     sleep: async (ms: number) => {
       slept.push(ms)
+      // Whatever is told in this moment is told before the time has passed.
+      await new Promise((resolve) => setImmediate(resolve))
       now += ms
     },
   }
 }
 
-/** A batch over a file of companies, with a scratch journal in memory; what a test does not give is usual. */
+/** A run that begins. */
+export const newRun = (more: Partial<NewRun> = {}): NewRun => ({
+  id: 'run-1',
+  knownBy: 'known',
+  operation: 'accounts.enrich',
+  target: 'local',
+  profile: 'default',
+  file: '/in.csv',
+  fileHash: 'hash',
+  request: '{}',
+  output: null,
+  total: 10,
+  startedAt: 1_000,
+  ...more,
+})
+
+/** The journal of a run as its next part opens it. */
+export async function journalFor(
+  driver: Driver,
+  run: Run,
+  options: Partial<JournalOptions> = {},
+): Promise<Journal> {
+  const usual = { now: () => 1_000_000, budget: {}, mayRepeat: true, retryUnknown: false }
+  const answered = await driver.read((connection) => answeredUpTo(connection, run.number))
+  if (run.indexed === 0) await runsOver(driver).index(run)
+  return journalOf(driver, run, { ...usual, answeredUpTo: answered, ...options })
+}
+
+/** A journal in memory, of a run that begins. */
+export async function newJournal(options: Partial<JournalOptions> = {}): Promise<Journal> {
+  const driver = await openState(':memory:')
+  return journalFor(driver, await runsOver(driver).add(newRun()), options)
+}
+
+/** A batch over a file of companies, with a journal in memory; what a test does not give is usual. */
 export async function companyBatch(
   file: string,
   caller: Caller,
@@ -110,7 +150,8 @@ export async function companyBatch(
       domain === undefined ? (name as string | undefined) : `domain ${domain}`,
     operation: 'accounts.enrich',
     caller,
-    journal: await createScratch(openSqlite(':memory:'), { expected: 1_000 }),
+    most: () => 1,
+    journal: await newJournal(),
     writer: createWriter(sink, csvFormat(createLayout(table.header, results))),
     time: fakeTime(),
     ...more,

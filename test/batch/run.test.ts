@@ -103,9 +103,19 @@ describe('rows', () => {
       { _status: 'failed', _error: 'Internal server error', _source: 'live' },
     ],
     [
-      'a lost connection',
+      'a connection that was lost before anything was sent',
+      () => Promise.reject(new ConnectionLost('the address is unknown', false)),
+      { _status: 'failed', _error: 'No answer: the address is unknown' },
+    ],
+    [
+      'a connection that was lost later',
       () => Promise.reject(new ConnectionLost('the connection was cut')),
-      { _status: 'failed', _error: 'No answer: the connection was cut' },
+      { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
+    ],
+    [
+      'a reply that leaves open whether the work was done',
+      () => ({ ...reply(502, { error: 'Upstream answered with nothing' }), unknown: true as const }),
+      { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
     ],
   ])('say what became of them: %s', async (_, answer, expected) => {
     const { rows, sink } = await runDomains(['a'], answer)
@@ -227,10 +237,13 @@ describe('the journal', () => {
   function recording(log: string[], recalled: readonly string[] = []): Journal {
     const ordinals = (rows: readonly { ordinal: number }[]) => rows.map(({ ordinal }) => ordinal).join()
     return {
+      async resume() {
+        return new Map()
+      },
       async recall(rows) {
         log.push(`recall ${ordinals(rows)}`)
-        return rows.map(({ input }) =>
-          recalled.includes(input.domain as string)
+        return rows.map(({ identity }) =>
+          recalled.includes(identity?.replace('domain ', '') ?? '')
             ? {
                 answer: { status: 'found', error: null, body: { industry: 'kept' }, credits: 0 },
                 source: 'store',
@@ -241,7 +254,11 @@ describe('the journal', () => {
       },
       async plan(rows) {
         log.push(`plan ${ordinals(rows)}`)
-        return rows.map(({ ordinal }) => `key-${ordinal}`)
+        const planned = rows.map(({ ordinal }) => ({
+          key: `key-${ordinal}`,
+          row: { run: 'run', ordinal, fresh: true },
+        }))
+        return { planned }
       },
       async keep(rows) {
         log.push(`keep ${ordinals(rows)}`)
@@ -249,7 +266,12 @@ describe('the journal', () => {
       async written(before) {
         log.push(`written ${before}`)
       },
-      async close() {},
+      async flush() {
+        log.push('flush')
+      },
+      async end({ complete }) {
+        log.push(complete ? 'complete' : 'stopped')
+      },
     }
   }
 
@@ -263,7 +285,9 @@ describe('the journal', () => {
       },
       { journal: recording(log), concurrency: 16, table: atOnce(['a', 'b', 'a']) },
     )
-    expect(log).toEqual(['recall 0,1', 'plan 0,1', 'call a', 'call b', 'keep 0,1', 'written 3'])
+    expect(log).toEqual([
+      ...['recall 0,1', 'plan 0,1', 'call a', 'call b', 'keep 0,1', 'written 3', 'complete', 'flush'],
+    ])
     expect(fake.calls.map(({ options }) => options?.idempotencyKey)).toEqual(['key-0', 'key-1'])
   })
 
@@ -299,7 +323,6 @@ describe('refusals that every row would meet', () => {
     [422, { error: 422, message: "Can't proceed with the request. Plan limit reached." }, 6],
     [422, { error: 'A valid network session is required, or use live: false' }, 7],
     [429, { error: 'Rate limited by the network. Please wait a few hours before retrying.' }, 8],
-    [501, { error: 'Not implemented' }, 10],
     [503, { error: 'The database could not be written: the disk is full' }, 10],
   ]
 

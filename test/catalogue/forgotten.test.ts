@@ -80,7 +80,8 @@ describe('somebody who is to be forgotten', () => {
     }
     expect([who.isIn(value), who.isAbout(value)]).toEqual([true, false])
     expect(who.without(value)).toEqual({
-      description: 'Write to [forgotten], [forgotten] or 06; see https://www.network.example[forgotten]?x=1. [forgotten].',
+      description:
+        'Write to [forgotten], [forgotten] or 06; see https://www.network.example[forgotten]?x=1. [forgotten].',
       jobs: [{ hiring_team: [{ name: 'Ann Lee' }] }],
       other: 'José Doe',
     })
@@ -88,13 +89,25 @@ describe('somebody who is to be forgotten', () => {
   })
 
   it('keeps what somebody else shares with them', async () => {
-    const who = await (await known({ ...colleague, full_name: 'Bo Ek', email: 'bo@acme.example', personal_email: 'jd@mail.example' }))()
+    const who = await (
+      await known({
+        ...colleague,
+        full_name: 'Bo Ek',
+        email: 'bo@acme.example',
+        personal_email: 'jd@mail.example',
+      })
+    )()
     expect(who.isIn({ email: 'jd@mail.example' })).toBe(false)
     expect(who.isIn({ email: 'jose@acme.example' })).toBe(true)
   })
 
   it('is everybody with the address that was given', async () => {
-    const find = await known({ full_name: 'Bo Ek', email: 'jose@acme.example', company_domain: 'other.example', network_profile_url: 'https://www.network.example/in/bo-ek' })
+    const find = await known({
+      full_name: 'Bo Ek',
+      email: 'jose@acme.example',
+      company_domain: 'other.example',
+      network_profile_url: 'https://www.network.example/in/bo-ek',
+    })
     const who = await find()
     expect(who.isIn({ full_name: 'Bo Ek', domain: 'other.example' })).toBe(true)
   })
@@ -106,11 +119,24 @@ describe('somebody who is to be forgotten', () => {
 
   it('leaves no trace of themselves in any value, and nothing else changed', async () => {
     const who = await (await known())()
-    const theirs = ['jose@acme.example', 'jd@mail.example', '+33639980077', url, 'ACwAAJoseDoe00000000000000000000000000']
+    const theirs = [
+      'jose@acme.example',
+      'jd@mail.example',
+      '+33639980077',
+      url,
+      'ACwAAJoseDoe00000000000000000000000000',
+    ]
     const words = fc.string().filter((text) => !who.isIn(text))
     const mention = fc.tuple(words, fc.constantFrom(...theirs), words).map(([a, b, c]) => `${a} ${b} ${c}`)
     const value = fc.letrec((tie) => ({
-      any: fc.oneof({ depthSize: 'small' }, words, mention, fc.integer(), fc.array(tie('any')), fc.dictionary(words, tie('any'))),
+      any: fc.oneof(
+        { depthSize: 'small' },
+        words,
+        mention,
+        fc.integer(),
+        fc.array(tie('any')),
+        fc.dictionary(words, tie('any')),
+      ),
     })).any
     fc.assert(
       fc.property(value, (given) => {

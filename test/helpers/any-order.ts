@@ -9,7 +9,8 @@ const credits = 300
 
 /**
  * Lookups, imports, top-ups and two workers at once, whose sources and receivers answer in an order that a scheduler
- * decides. Expects that nobody ever sees a balance below zero or one that does not add up, and that all is done at the end.
+ * decides. Expects that nobody ever sees a balance below zero or one that does not add up, and that all is done at the
+ * end.
  */
 export async function inAnyOrder(scheduler: Scheduler): Promise<void> {
   const bench = await openBench()

@@ -69,7 +69,9 @@ export async function runBank(
   }
 }
 
-async function end({ child, ended }: Running): Promise<void> {
+async function end({ child, lines, ended }: Running): Promise<void> {
+  // One that has only just been started knows no signals yet.
+  while (lines.length === 0) await pause(10)
   child.kill('SIGTERM')
   expect(await ended).toBe(0)
 }

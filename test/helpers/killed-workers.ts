@@ -5,7 +5,7 @@ import { type Running, start } from './processes.js'
 export interface Crew {
   /** Kills the next one in turn. */
   kill(): Promise<void>
-  /** Asks all of them to end, and waits until they have; answers their exit codes. */
+  /** Asks all of them to end once they work, and waits until they have; answers their exit codes. */
   end(): Promise<(number | null)[]>
 }
 
@@ -23,9 +23,11 @@ export function startCrew(size: number, program: string, ...args: string[]): Cre
     },
     end: () =>
       Promise.all(
-        crew.map((running) => {
-          running.child.kill('SIGTERM')
-          return running.ended
+        crew.map(async ({ child, lines, ended }) => {
+          // One that has only just been started knows no signals yet.
+          while (lines.length === 0) await pause(10)
+          child.kill('SIGTERM')
+          return await ended
         }),
       ),
   }

@@ -67,6 +67,11 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     group: 'servers',
     load: async () => (await import('./listen.js')).listenCommand,
   },
+  runs: {
+    summary: 'Batches: list, show, resume, export, forget',
+    group: 'data',
+    load: async () => (await import('./runs.js')).runsCommand,
+  },
   events: {
     summary: 'Received events: list, show, send again',
     group: 'servers',

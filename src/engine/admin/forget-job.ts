@@ -66,7 +66,6 @@ function planWithout(plan: Plan, who: Forgotten, ordinals: ReadonlySet<number>):
 /** What may stay of a record or reply in JSON: the same text where all of it may, nothing where it is about them. */
 export function leftOf(who: Forgotten, json: string): string | undefined {
   const value = JSON.parse(json) as unknown
-  if (who.isAbout(value)) return undefined
-  const left = who.without(value)
-  return left === value ? json : JSON.stringify(left)
+  if (!who.isIn(value)) return json
+  return who.isAbout(value) ? undefined : JSON.stringify(who.without(value))
 }

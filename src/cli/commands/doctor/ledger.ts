@@ -1,5 +1,5 @@
 import { verifyLedger } from '../../../engine/ledger.js'
-import { grouped } from '../../terminal.js'
+import { counted } from './counted.js'
 import { engineState } from './engine-store.js'
 import type { Scene } from './scene.js'
 import { ok, problem, type Verdict } from './verdict.js'
@@ -21,7 +21,7 @@ export async function ledger(scene: Scene): Promise<readonly Verdict[]> {
   const { movements, problems } = await verifyLedger(store, id, from)
   const [first, ...more] = problems
   if (first === undefined)
-    return [ok(`The ledger adds up, ${from ? 'the newest' : 'all'} ${grouped(movements)} movements of it.`)]
+    return [ok(`The ledger adds up: ${counted(movements, 'movement')}${from ? ', the newest' : ''}.`)]
   const others = more.length === 0 ? '' : `, and ${more.length} more`
   return [
     problem(

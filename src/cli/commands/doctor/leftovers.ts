@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { Run } from '../../../storage/runs.js'
 import { grouped } from '../../terminal.js'
+import { counted } from './counted.js'
 import { quoted } from './files.js'
 import type { Scene } from './scene.js'
 import { orElse, type Verdict, warning } from './verdict.js'
@@ -57,8 +58,12 @@ function folders(scene: Scene, runs: readonly Run[]): readonly Verdict[] {
     .names(folder)
     .filter((name) => !known.has(name) && isOld(scene, join(folder, name)))
   if (left.length === 0) return []
-  const some = left.length === 1 ? '1 folder' : `${grouped(left.length)} folders`
-  return [warning(`${some} in ${folder} belong to no run.`, 'Nothing to do: the next batch removes them.')]
+  return [
+    warning(
+      `${counted(left.length, 'folder')} of no run in ${folder}.`,
+      'Nothing to do: the next batch removes them.',
+    ),
+  ]
 }
 
 /** Files of ours that were about to take the place of another when their command was killed. */

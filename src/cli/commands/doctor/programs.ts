@@ -24,8 +24,6 @@ export async function sqliteVersion(scene: Scene): Promise<readonly Verdict[]> {
     checkVersion(version)
     return [ok(`SQLite ${version} is new enough.`)]
   } catch (error) {
-    return [problem(`SQLite cannot be used: ${firstLine(reasonOf(error))}.`, hint)]
+    return [problem(`SQLite cannot be used: ${reasonOf(error)}.`, hint)]
   }
 }
-
-const firstLine = (text: string): string => text.split('\n')[0] ?? ''

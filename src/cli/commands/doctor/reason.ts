@@ -1,9 +1,10 @@
 import { ApiError } from '../../../api/errors.js'
 import { systemReason } from '../../../batch/errors.js'
 
-/** Why something failed, in words that end a sentence; without its last full stop. */
+/** Why something failed, in words that end a sentence: one line, without its last full stop. */
 export function reasonOf(error: unknown): string {
-  return sentenceOf(error).replace(/\.$/, '')
+  const [line = ''] = sentenceOf(error).split('\n')
+  return line.trim().replace(/\.$/, '')
 }
 
 function sentenceOf(error: unknown): string {

@@ -2,6 +2,7 @@ import { baseUrlOf } from '../../base-url.js'
 import type { Settings } from '../../context.js'
 import { UsageError } from '../../exit.js'
 import { builtIn, keyNames, profileKeys } from '../profile-settings.js'
+import { counted } from './counted.js'
 import { reasonOf } from './reason.js'
 import type { Scene } from './scene.js'
 import { ok, orElse, problem, type Verdict, warning } from './verdict.js'
@@ -23,8 +24,7 @@ export function settingsFile(scene: Scene): readonly Verdict[] {
       ? []
       : [problem(`The profile in use, ${used}, is not there.`, 'prospect profiles use default')]),
   ]
-  const many = names.length === 1 ? '1 profile' : `${names.length} profiles`
-  return orElse(troubles, `config.json is in order: ${names.length === 0 ? 'no profile' : many} of your own.`)
+  return orElse(troubles, `config.json is in order: ${counted(names.length, 'profile')} of your own.`)
 }
 
 function profileTroubles(name: string, profile: unknown): readonly Verdict[] {

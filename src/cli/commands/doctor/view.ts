@@ -1,5 +1,6 @@
 import type { Look } from '../../terminal.js'
 import { oneLine, widthOf } from '../../terminal.js'
+import { counted } from './counted.js'
 import type { Examination, Finding } from './examine.js'
 
 /** `prospect doctor` for a person: a line for each check, and under it what to do. */
@@ -19,7 +20,6 @@ function linesOf({ name, status, text, hint }: Finding, width: number, look: Loo
 }
 
 function summary(problems: number, warnings: number): string {
-  const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
   if (problems + warnings === 0) return 'Everything is in order.'
   return `${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`
 }

@@ -1,6 +1,6 @@
 import type { AsyncJob, Delivery, Reads } from '../../../engine/ports.js'
-import { grouped } from '../../terminal.js'
 import { isoTime } from '../time-values.js'
+import { counted } from './counted.js'
 import { askEngine, type EngineState } from './engine-store.js'
 import type { Scene } from './scene.js'
 import { ok, orElse, type Verdict, warning } from './verdict.js'
@@ -70,14 +70,11 @@ function failedDelivery({ url, error, status }: Delivery, count: number): Verdic
 function some(found: readonly (AsyncJob | Delivery)[], what: string, hint: string): readonly Verdict[] {
   const [first] = found
   if (!first) return []
-  const [one, many] = 'url' in first ? ['delivery', 'deliveries'] : ['job', 'jobs']
+  const count =
+    'url' in first ? counted(found.length, 'delivery', 'deliveries') : counted(found.length, 'job')
   const which = found.length === 1 ? `(${first.id}) is` : `(${first.id}, …) are`
-  return [warning(`${counted(found.length, one, many)} ${which} ${what}.`, hint)]
+  return [warning(`${count} ${which} ${what}.`, hint)]
 }
-
-/** A number with its noun. */
-const counted = (count: number, noun = '', plural = `${noun}s`): string =>
-  `${grouped(count)} ${count === 1 ? noun : plural}`
 
 const yearMs = 365 * 86_400_000
 /** How long an old secret signs along after a rotation. */

@@ -1,0 +1,95 @@
+import type { EventKind } from '../../api/events.js'
+import type { Row } from '../records.js'
+
+/** A record in a delivery, with its place in the order found where the sender gives one. */
+export interface Found {
+  readonly ordinal: number | undefined
+  readonly record: Row
+}
+
+/** What a delivery carries. */
+export interface Carried {
+  readonly phase: 'record' | 'completed' | 'failed'
+  readonly found: readonly Found[]
+  /** Which part of how many it is, of a completion too large for one delivery. */
+  readonly part: number
+  readonly parts: number
+  /** Records in all, as an engine like ours says; others may mean something else by it. */
+  readonly total: number | undefined
+  readonly truncated: boolean
+  readonly error: string | undefined
+}
+
+/**
+ * Reads a delivery, whoever sent it: an event of an engine like ours, or a body without a name, which is a record or,
+ * where it holds several, the completion.
+ */
+export function carriedBy(kind: EventKind, event: string, body: unknown): Carried {
+  const fields = isRow(body) ? body : {}
+  const phase = phaseOf(kind, event, body)
+  const isOurs = event.startsWith(`${kind}.`)
+  return {
+    phase,
+    found: phase === 'failed' ? [] : itemsOf(kind, phase, body).map((item) => foundIn(kind, item)),
+    part: wholeIn(fields.part) ?? 1,
+    parts: wholeIn(fields.parts) ?? 1,
+    total: isOurs ? wholeIn(fields.total) : undefined,
+    truncated: fields.truncated === true,
+    error: phase === 'failed' ? textIn(fields.error) : undefined,
+  }
+}
+
+function phaseOf(kind: EventKind, event: string, body: unknown): Carried['phase'] {
+  const last = event.split('.').at(-1)
+  if (last === 'failed') return 'failed'
+  if (kind === 'contact_enrichment') return 'record'
+  if (kind === 'list_import') return statusOf(body) === 'failed' ? 'failed' : 'completed'
+  if (last === 'record' || last === 'completed') return last
+  return several(body) ? 'completed' : 'record'
+}
+
+const statusOf = (body: unknown): unknown => (isRow(body) && isRow(body.list) ? body.list.status : undefined)
+
+/** The list in a body; nothing where it has none. */
+function several(body: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(body)) return body
+  if (!isRow(body)) return undefined
+  return [body.leads, body.accounts].find((value): value is unknown[] => Array.isArray(value))
+}
+
+function itemsOf(kind: EventKind, phase: Carried['phase'], body: unknown): readonly Row[] {
+  if (kind === 'list_import') return isRow(body) ? [isRow(body.list) ? body.list : body] : []
+  if (phase === 'record' && isRow(body)) return [withoutEnvelope(body)]
+  return (several(body) ?? []).filter(isRow)
+}
+
+/** What an event has beside what it tells of; a body that is no event has fields of its own by these names. */
+function withoutEnvelope(body: Row): Row {
+  if (typeof body.event !== 'string') return body
+  const { event: _, id, created_at, custom, ...rest } = body
+  // The result of a contact has its own values in it.
+  return rest.enrichment_id !== undefined && custom !== undefined ? { ...rest, custom } : rest
+}
+
+function foundIn(kind: EventKind, { ordinal, ...item }: Row): Found {
+  return { ordinal: wholeIn(ordinal), record: recordOf(kind, item) }
+}
+
+/** A record as the same command prints it on every target. */
+function recordOf(kind: EventKind, item: Row): Row {
+  if (kind === 'contact_enrichment' || kind === 'list_import') return item
+  if (kind === 'lead_search')
+    return isRow(item.lead)
+      ? { lead: item.lead, company: item.company ?? null }
+      : { lead: item, company: null }
+  const { account, ...more } = item
+  return isRow(account) ? { ...account, ...more } : item
+}
+
+const isRow = (value: unknown): value is Row =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const wholeIn = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+
+const textIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

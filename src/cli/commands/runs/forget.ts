@@ -1,0 +1,43 @@
+import { rm } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { ApiError } from '../../../api/errors.js'
+import { openRuns } from '../../open-runs.js'
+import { folderOf } from '../../run-folder.js'
+import { hold, runLock } from '../../run-lock.js'
+import type { Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+import { knownRun } from './known-run.js'
+
+/** `prospect runs forget ID…`: takes runs off the record. */
+export function forgetRun(shell: Shell): Command {
+  const command = shell
+    .command('forget', 'Forget runs: they can no longer be resumed; what they paid for stays in the store')
+    .argument('<id...>', 'ids of the runs, or their beginnings, as runs list shows them')
+  guide(command, ['runs forget 7f6f2d0e'], 'Their answers are still taken by a batch with --max-age.')
+  return shell.action(command, async ({ args, globals }) => {
+    const { context } = shell
+    const { runs } = await openRuns(context)
+    for (const id of args) {
+      const run = await knownRun(runs, id)
+      hold(context, runLock(context, run.knownBy), `Run ${run.id}`)
+      await runs.forget(run)
+      await forgetReplies(shell, run.target, run.id)
+      await rm(folderOf(context, run.id), { recursive: true, force: true })
+      context.notify(`Run ${run.id} is forgotten.`, globals)
+    }
+    return 0
+  })
+}
+
+/** What the local engine keeps for the run has served. */
+async function forgetReplies({ context }: Shell, target: string, run: string): Promise<void> {
+  if (target !== 'local') return
+  const options = { local: true }
+  const caller = await context.caller(options)
+  try {
+    await caller.settled?.(run, Number.MAX_SAFE_INTEGER, { apiKey: await context.apiKey(options) })
+  } catch (error) {
+    // Without a key for that workspace a few replies stay there, which nobody asks for again.
+    if (!(error instanceof ApiError)) throw error
+  }
+}

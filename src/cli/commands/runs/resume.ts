@@ -1,0 +1,27 @@
+import type { Command } from 'commander'
+import { spending } from '../../batch-options.js'
+import { groups } from '../../flags.js'
+import { openRuns } from '../../open-runs.js'
+import { runBatch } from '../../run-batch.js'
+import { jobOf } from '../../run-request.js'
+import type { Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+import { knownRun } from './known-run.js'
+
+/** `prospect runs resume ID`: goes on with a run, from any folder. */
+export function resumeRun(shell: Shell): Command {
+  const command = shell
+    .command('resume', 'Go on with a run: it remembers its file, columns, options and output')
+    .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
+  for (const option of spending()) command.addOption(option.helpGroup(groups.batch))
+  guide(
+    command,
+    ['runs resume 7f6f2d0e', 'runs resume 7f6f2d0e --max-credits 1000 -o rest.csv'],
+    'A run that is finished writes its output again, and spends nothing.',
+  )
+  return shell.action(command, async (invocation) => {
+    const { runs } = await openRuns(shell.context)
+    const run = await knownRun(runs, invocation.args[0] ?? '')
+    return runBatch(await jobOf(shell, run, invocation))
+  })
+}

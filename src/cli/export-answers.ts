@@ -1,0 +1,42 @@
+import { validate } from '../api/invalid.js'
+import { checkTable } from '../batch/check.js'
+import { run as runRows } from '../batch/run.js'
+import { openInput, openOutput } from './batch-files.js'
+import { type Job, lookupOf, mappingOf } from './batch-job.js'
+import { exits } from './exit.js'
+import { findRun, runIdentityOf } from './find-run.js'
+import { interruptible } from './interrupts.js'
+import { nobody, readingJournal } from './open-journal.js'
+import type { RunRecords } from './open-runs.js'
+import { tellReport } from './report.js'
+import { rowPriceOf } from './row-price.js'
+
+/** Writes what the run of a job has answered, in the order of its rows; nothing is looked up. Answers the exit code. */
+export async function exportAnswers(job: Job, records: RunRecords): Promise<number> {
+  const { shell, operation, shape, choices, globals } = job
+  const { context } = shell
+  const { table } = await openInput(context, choices)
+  const mapping = mappingOf(job, table)
+  const lookup = lookupOf(job, mapping)
+  const run = await findRun(job, await runIdentityOf(job, table, mapping), records.runs)
+  if (!run) throw new Error('a run that is known was not found')
+  const { rows, repeats } = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)))
+  const missing = { status: 'skipped', error: 'Not looked up yet' } as const
+  const journal = await readingJournal(context, records, run, missing)
+  const output = await openOutput(context, table.header, shape, choices, globals, async () => false)
+  return interruptible(context.streams, async (signal) => {
+    const report = await runRows({
+      table,
+      ...lookup,
+      ...rowPriceOf(operation, shape),
+      repeats,
+      validate: (input) => void validate(operation.id, shape, input),
+      operation: operation.id,
+      ...{ caller: nobody, journal, writer: output.writer, total: rows, signal },
+      time: { now: () => context.clock.now(), sleep: async () => {} },
+    })
+    if (output.isAbandoned()) return exits.ok
+    await tellReport(context, report, globals, run.id)
+    return report.stopped?.exit_code ?? exits.ok
+  })
+}

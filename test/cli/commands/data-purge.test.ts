@@ -1,0 +1,170 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventsOver } from '../../../src/storage/inbox.js'
+import { openState } from '../../../src/storage/state.js'
+import { type Machine, machine } from './run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const dayMs = 86_400_000
+const nothing = {
+  jobs: 0,
+  records: 0,
+  contacts: 0,
+  deliveries: 0,
+  replies: 0,
+  runs: 0,
+  answers: 0,
+  events: 0,
+}
+
+const people = [
+  'full_name,email,company_domain,title',
+  'Ann Lee,ann@acme.example,acme.example,Carver',
+  'Bo Ek,bo@acme.example,acme.example,Carver',
+]
+const filled = async () => {
+  await here.run(['data', 'import', 'people', '-'], { stdin: people.join('\n') })
+}
+const search = (...more: string[]) => ['leads', 'advanced-search', '--job-titles', 'Carver', ...more]
+
+/** Opens what this machine remembers, for as long as `work` lasts. */
+async function withState(
+  work: (state: Awaited<ReturnType<typeof openState>>) => Promise<unknown>,
+): Promise<void> {
+  const state = await openState(join(here.home, 'state.db'))
+  await work(state).finally(() => state.close())
+}
+/** Makes all runs and answers older. */
+const age = (days: number, where = '1 = 1') =>
+  withState((state) =>
+    state.transaction(async (connection) => {
+      await connection.run(
+        `UPDATE runs SET started_at = started_at - ?, ended_at = ended_at - ? WHERE ${where}`,
+        days * dayMs,
+        days * dayMs,
+      )
+    }),
+  )
+
+describe('data purge', () => {
+  it("deletes work that ended longer ago by the engine's clock, with all that hangs on it", async () => {
+    await filled()
+    await here.json(...search('--wait', '--idempotency-key', 'a'))
+    await here.json(
+      'contacts',
+      'waterfall',
+      '--sync',
+      '--first-name',
+      'Ann',
+      '--last-name',
+      'Lee',
+      '--domain',
+      'acme.example',
+      '--enrichment-type',
+      'email',
+    )
+    await here.json('engine', 'clock', 'advance', '91d')
+    await here.json(...search('--wait'))
+    expect(await here.json('data', 'purge', '--older-than', '92d')).toEqual({ ...nothing, replies: 1 })
+    expect(await here.json('data', 'purge', '--older-than', '90d')).toEqual({
+      ...nothing,
+      jobs: 2,
+      records: 3,
+      contacts: 1,
+    })
+    expect(await here.json('searches', 'list', '--no-enriched')).toMatchObject({
+      searches: [{ leads_count: 2 }],
+    })
+    expect(await here.run(['engine', 'ledger', 'verify'])).toMatchObject({ code: 0 })
+    expect(await here.json('data', 'stats')).toMatchObject({ people: 2 })
+  })
+
+  it('leaves work that waits, work that is not delivered, and lists', async () => {
+    await filled()
+    await here.json(...search('--no-wait', '--webhook-url', 'https://127.0.0.1.example/'))
+    await here.run(['lists', 'create', '--name', 'A', '--input', '-'], {
+      stdin: JSON.stringify({ companies: [{ name: 'Acme', domain: 'acme.example' }] }),
+    })
+    await here.json('engine', 'clock', 'advance', '100d')
+    expect(await here.json('data', 'purge', '--older-than', '90d')).toEqual(nothing)
+    expect(await here.json('lists', 'list')).toMatchObject({ lists: [{ name: 'A' }] })
+    expect(await here.json('engine', 'status')).toMatchObject({ jobs: { queued: 1 } })
+  })
+
+  it('deletes old runs with their answers, but not those that a younger one has taken', async () => {
+    await filled()
+    const csv = (name: string, ...emails: string[]) =>
+      writeFileSync(join(here.home, name), ['email', ...emails, ''].join('\n'))
+    csv('one.csv', 'ann@acme.example', 'bo@acme.example')
+    csv('two.csv', 'bo@acme.example')
+    const run = (name: string, ...more: string[]) =>
+      here.run(['contacts', 'reverse-lookup', '--csv', `${name}.csv`, '-o', `${name}.out.csv`, ...more])
+    expect(await run('one')).toMatchObject({ code: 0 })
+    await age(100)
+    expect(await run('two', '--max-age', '200d')).toMatchObject({ code: 0 })
+    expect(await here.json('data', 'purge', '--older-than', '90d')).toEqual({
+      ...nothing,
+      runs: 1,
+      answers: 1,
+    })
+    expect(await run('two')).toMatchObject({ code: 0 })
+    expect(readFileSync(join(here.home, 'two.out.csv'), 'utf8')).toMatch(
+      /bo@acme\.example,.*Bo Ek.*,found,,0,store/,
+    )
+    await age(100, 'forgotten = 0')
+    expect(await here.json('data', 'purge', '--older-than', '90d')).toMatchObject({ answers: 2 })
+    await withState((state) =>
+      state.read(async (connection) => {
+        expect(await connection.all('SELECT number FROM runs')).toEqual([])
+        expect(await connection.all('SELECT * FROM places')).toEqual([])
+      }),
+    )
+  })
+
+  it('deletes old events, and knows them for as long as they may come again', async () => {
+    await filled()
+    const event = { path: 'p', event: 'x', search: null, verified: true, headers: {}, body: '{}' }
+    await withState(async (state) => {
+      const events = eventsOver(state)
+      await events.keep({ ...event, id: '1', receivedAt: Date.now() - 2 * dayMs })
+      await events.keep({ ...event, id: '2', receivedAt: Date.now() })
+    })
+    expect(await here.json('data', 'purge', '--older-than', '1d')).toEqual({ ...nothing, events: 1 })
+    await withState(async (state) => {
+      expect(await eventsOver(state).keep({ ...event, id: '1', receivedAt: Date.now() })).toBe(false)
+    })
+  })
+
+  it('gives the space back', async () => {
+    await withState(async (state) => {
+      const event = {
+        path: 'p',
+        event: 'x',
+        search: null,
+        verified: true,
+        headers: {},
+        body: 'x'.repeat(1e6),
+      }
+      await eventsOver(state).keep({ ...event, id: '1', receivedAt: 0 })
+    })
+    await here.json('data', 'purge', '--older-than', '1d')
+    expect(statSync(join(here.home, 'state.db')).size).toBeLessThan(5e5)
+  })
+
+  it('creates nothing where nothing is on record, and says so', async () => {
+    const { code, stdout } = await here.run(['data', 'purge', '--older-than', '90d', '--format', 'table'])
+    expect([code, stdout]).toEqual([0, 'Nothing is that old.\n'])
+    expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
+  })
+
+  it('asks how old, and refuses what is no duration', async () => {
+    expect((await here.run(['data', 'purge'])).code).toBe(2)
+    expect((await here.run(['data', 'purge', '--older-than', 'long ago'])).code).toBe(2)
+  })
+})

@@ -1,0 +1,177 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, truncateSync } from 'node:fs'
+import { open, writeFile } from 'node:fs/promises'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Place, place } from './place.js'
+
+let here: Place
+beforeEach(async () => {
+  here = place()
+  await here.json('engine', 'status')
+})
+afterEach(() => here.remove())
+
+/** Every file of the home by what it holds. */
+const contents = () =>
+  Object.fromEntries(
+    readdirSync(here.home).map((name) => [
+      name,
+      createHash('sha256')
+        .update(readFileSync(here.path(name)))
+        .digest('hex'),
+    ]),
+  )
+
+const schemaOf = (file: string): unknown => {
+  const database = new Database(here.path(file), { readonly: true })
+  try {
+    return database.pragma('user_version', { simple: true })
+  } finally {
+    database.close()
+  }
+}
+
+describe('the check of a database', () => {
+  it('finds it sound, and leaves every file as it was', async () => {
+    const before = contents()
+    expect(await here.lines('engine database')).toEqual([
+      expect.stringMatching(/^ok \| .*engine\.db: \d+ KiB, schema \d+, sound\. \| $/),
+    ])
+    expect(contents()).toEqual(before)
+  })
+
+  it('takes one that is not there for one that will be', async () => {
+    expect(await here.lines('state database')).toEqual([expect.stringMatching(/^ok .* is not there yet/)])
+    expect(readdirSync(here.home)).not.toContain('state.db')
+  })
+
+  it('looks at one that others use, and leaves their log alone', async () => {
+    const other = new Database(here.path('engine.db'))
+    try {
+      other.exec('CREATE TABLE more (x)')
+      const before = contents()
+      expect(await here.look('engine database')).toMatchObject([{ status: 'ok' }])
+      expect(contents()['engine.db-wal']).toBe(before['engine.db-wal'])
+    } finally {
+      other.close()
+    }
+  })
+
+  it('refuses one of a newer program, and asks it nothing', async () => {
+    here.sql('engine.db', 'PRAGMA user_version = 99')
+    expect(await here.lines('engine database')).toContainEqual(
+      expect.stringMatching(/^problem .* has schema 99, newer than this program's \d+\. \| Upgrade prospect/),
+    )
+    for (const name of ['workspace', 'key', 'sessions', 'ledger', 'jobs', 'deliveries', 'signing secret'])
+      expect([name, await here.look(name)]).toEqual([name, []])
+  })
+
+  it('warns of an older one, and does not migrate it', async () => {
+    here.sql('catalogue.db', 'PRAGMA user_version = 1')
+    expect(await here.lines('catalogue database')).toEqual([
+      expect.stringMatching(/^warning .* has schema 1; it becomes \d+ when it is used next/),
+    ])
+    expect(schemaOf('catalogue.db')).toBe(1)
+  })
+
+  it('refuses what is not a database', async () => {
+    await writeFile(here.path('state.db'), 'once upon a time '.repeat(1_000), { mode: 0o600 })
+    expect(await here.lines('state database')).toEqual([
+      expect.stringMatching(
+        /^problem .*state\.db cannot be read: the file is not a database\. \| Move it away/,
+      ),
+    ])
+  })
+
+  it('finds a damaged page', async () => {
+    const file = await open(here.path('engine.db'), 'r+')
+    await file.write(Buffer.alloc(8_192, 0xa5), 0, 8_192, 4_096 * 2)
+    await file.close()
+    expect(await here.lines('engine database')).toEqual([
+      expect.stringMatching(
+        /^problem .*engine\.db .* \| Put a backup in its place: prospect engine restore FILE$/,
+      ),
+    ])
+  })
+
+  it('finds one that was cut off', async () => {
+    truncateSync(here.path('catalogue.db'), 4_096 * 3)
+    expect(await here.look('catalogue database')).toMatchObject([{ status: 'problem' }])
+  })
+
+  it('reads a large one through only where that is asked for', async () => {
+    const entries = { 'engine.db': { size: 3_221_225_472 } }
+    expect(await here.lines('engine database', { entries })).toEqual([
+      expect.stringMatching(
+        /^ok .*engine\.db: 3\.0 GiB, schema \d+; not read through\. \| prospect doctor --thorough/,
+      ),
+    ])
+    expect(await here.lines('engine database', { entries, thorough: true })).toEqual([
+      expect.stringContaining('sound'),
+    ])
+  })
+
+  it('says that it cannot look at one on a server', async () => {
+    const env = { PROSPECT_HOME: here.home, PROSPECT_DATABASE_URL: 'postgres://ada:hunter2@db.example/x' }
+    const [line] = await here.lines('engine database', { env })
+    expect(line).toMatch(/^warning .* is not a file of this machine/)
+    expect(line).not.toContain('hunter2')
+  })
+})
+
+describe('the check of the catalogue', () => {
+  it('suggests data where there is none', async () => {
+    expect(await here.lines('catalogue')).toEqual([
+      expect.stringMatching(/^warning \| The catalogue is empty.* \| prospect data sample/),
+    ])
+  })
+
+  it('finds data', async () => {
+    await here.run(['data', 'sample', '--companies', '3', '--people', '3'])
+    expect(await here.look('catalogue')).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('tells of an import that was killed', async () => {
+    here.sql('catalogue.db', 'CREATE TABLE unbuilt_indexes (name, owner, column, sql)')
+    expect(await here.lines('catalogue')).toContainEqual(
+      expect.stringMatching(/^warning .*prospect data stats/),
+    )
+  })
+})
+
+describe('the check of the ledger', () => {
+  /** Makes a movement say what it cannot. */
+  const forge = (seq: number) =>
+    here.sql(
+      'engine.db',
+      `DROP TRIGGER movements_unchanged; UPDATE movements SET credits = credits + 7 WHERE seq = ${seq}`,
+    )
+
+  it('adds it up', async () => {
+    await here.engine((admin) => admin.addCredits(5))
+    expect(await here.lines('ledger')).toEqual(['ok | The ledger adds up: 2 movements. | '])
+  })
+
+  it('names a movement that does not add up', async () => {
+    await here.engine((admin) => admin.addCredits(5))
+    forge(2)
+    expect(await here.lines('ledger')).toEqual([
+      expect.stringMatching(
+        /^problem .* movement 2: credits is 1012, should be 1005\. \| prospect engine ledger verify/,
+      ),
+    ])
+  })
+
+  it('looks at the newest movements of a long one', async () => {
+    here.sql(
+      'engine.db',
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050)
+       INSERT INTO movements SELECT workspace_id, seq + i, 'top_up', 'issued', 'credits', 1, credits + i, 0, 0, NULL,
+         NULL, NULL, created_at FROM n, (SELECT * FROM movements WHERE seq = 1)`,
+    )
+    expect(await here.lines('ledger')).toEqual(['ok | The ledger adds up: 10,000 movements, the newest. | '])
+    forge(10_051)
+    expect(await here.look('ledger')).toMatchObject([{ status: 'problem' }])
+  })
+})

@@ -1,0 +1,306 @@
+import { mkdir, utimes, writeFile } from 'node:fs/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { AsyncJob, Delivery } from '../../../../src/engine/ports.js'
+import { eventsOver } from '../../../../src/storage/inbox.js'
+import { type NewRun, runsOver } from '../../../../src/storage/runs.js'
+import { openState } from '../../../../src/storage/state.js'
+import { job } from '../../../conformance/store-work.js'
+import { canary } from '../../command.js'
+import { type Place, place } from './place.js'
+
+let here: Place
+beforeEach(async () => {
+  here = place()
+  await here.json('engine', 'status')
+})
+afterEach(() => here.remove())
+
+const minutes = 60_000
+const day = 86_400_000
+
+describe('the check of the clock', () => {
+  it('finds engine time to be the time', async () => {
+    expect(await here.look('clock')).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('tells of one that was moved or stopped', async () => {
+    await here.engine((admin) => admin.advanceClock(day))
+    expect(await here.lines('clock')).toEqual([
+      expect.stringMatching(/^warning \| The engine's clock was moved: .* \| prospect engine clock reset/),
+    ])
+    await here.engine((admin) => admin.setClock(Date.parse('2030-01-01T00:00:00Z'), true))
+    expect(await here.lines('clock')).toEqual([
+      expect.stringContaining('stands still at 2030-01-01T00:00:00.000Z'),
+    ])
+  })
+
+  it('tells of a ledger from the future', async () => {
+    const clock = { now: () => Date.now() - 10 * minutes }
+    expect(await here.lines('clock', { clock })).toEqual([
+      expect.stringMatching(/^warning \| The newest movement of the ledger is of .*yet to come/),
+    ])
+  })
+
+  it.each(['event', 'run'])('tells of the %s from the future', async (kind) => {
+    const state = await openState(here.path('state.db'))
+    const later = Date.now() + day
+    if (kind === 'run') await runsOver(state).add({ ...run, startedAt: later })
+    else await eventsOver(state).keep({ ...event, receivedAt: later })
+    await state.close()
+    expect(await here.lines('clock')).toEqual([
+      expect.stringMatching(/^warning \| This machine noted something/),
+    ])
+  })
+})
+
+const event = {
+  ...{ id: 'e1', path: 'p', event: 'record', search: null, verified: true, headers: {}, body: '{}' },
+}
+const run: NewRun = {
+  ...{
+    id: 'run-1',
+    knownBy: 'k',
+    operation: 'accounts.enrich',
+    target: 'local',
+    file: '/in.csv',
+    fileHash: 'h',
+  },
+  ...{ profile: 'default', request: '{}', output: null, total: 9, startedAt: 1 },
+}
+
+describe('the check of the workspace', () => {
+  it('names it and its plan', async () => {
+    expect(await here.lines('workspace')).toEqual(['ok | The workspace Local has the plan growth. | '])
+  })
+
+  it('tells what an unlisted plan means', async () => {
+    await here.engine((admin) => admin.setPlan('Gold'))
+    expect(await here.lines('workspace')).toEqual([expect.stringMatching(/^warning .*limits of Free/)])
+  })
+})
+
+describe('the check of the key', () => {
+  const stored = 'The stored key'
+
+  it('accepts the stored one', async () => {
+    expect(await here.lines('key')).toEqual([`ok | ${stored} is accepted, as me@localhost. | `])
+  })
+
+  it('refuses one that was revoked', async () => {
+    await here.engine(async (admin) => {
+      for (const { id } of await admin.keys()) await admin.revokeKey(id)
+    })
+    expect(await here.lines('key')).toEqual([
+      expect.stringMatching(
+        /^problem \| The stored key was revoked at .* \| Take "local:.*" out of .*credentials\.json/,
+      ),
+    ])
+  })
+
+  it('refuses one that has expired in engine time', async () => {
+    const expiresAt = Date.now() + day
+    const { key } = await here.engine((admin) => admin.createKey({ member: 'me@localhost', expiresAt }))
+    const env = { PROSPECT_HOME: here.home, PROSPECT_API_KEY: key }
+    const look = () => here.look('key', { env, givenKey: async () => key })
+    expect(await look()).toMatchObject([{ status: 'ok' }])
+    await here.engine((admin) => admin.advanceClock(2 * day))
+    expect(await look()).toMatchObject([{ status: 'problem', text: expect.stringContaining('expired at') }])
+  })
+
+  it('warns of one that opens some areas only', async () => {
+    const made = await here.engine((admin) => admin.createKey({ member: 'me@localhost', scopes: ['leads'] }))
+    expect(await here.lines('key', { givenKey: async () => made.key })).toEqual([
+      expect.stringMatching(/^warning .* for leads only/),
+    ])
+  })
+
+  it('refuses one that is given and unknown, and does not show it', async () => {
+    const [line] = await here.lines('key', { givenKey: async () => canary })
+    expect(line).toMatch(
+      /^problem \| The key given .* is not known to the engine\. \| Unset PROSPECT_API_KEY/,
+    )
+    expect(line).not.toContain(canary.slice(0, 8))
+  })
+
+  it('says that one will be made where none is stored', async () => {
+    await writeFile(here.path('credentials.json'), '{"keys":{}}')
+    expect(await here.look('key')).toMatchObject([
+      { status: 'ok', text: expect.stringContaining('No key is stored') },
+    ])
+  })
+
+  it('refuses damaged credentials without quoting them', async () => {
+    await writeFile(here.path('credentials.json'), `{"keys": ${canary}`)
+    const [line] = await here.lines('key')
+    expect(line).toMatch(/^problem .*credentials\.json is damaged/)
+    expect(line).not.toContain(canary)
+  })
+
+  it('leaves the given key alone where it is for a server', async () => {
+    const options = { baseUrl: 'https://api.example.com/api/v2' }
+    expect(await here.lines('key', { options, givenKey: async () => canary })).toEqual([
+      expect.stringContaining(`${stored} is accepted`),
+    ])
+  })
+})
+
+describe('the check of the sessions', () => {
+  it('finds them valid', async () => {
+    expect(await here.look('sessions')).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('tells which one is not', async () => {
+    await here.engine((admin) => admin.setSession({ network: false }))
+    expect(await here.lines('sessions')).toEqual([
+      expect.stringMatching(
+        /^warning \| The network session .* \| prospect engine session set --network true/,
+      ),
+    ])
+    await here.engine((admin) => admin.setSession({ premium: false }))
+    expect(await here.look('sessions')).toHaveLength(2)
+  })
+})
+
+/** Puts jobs and deliveries into the engine. */
+const working = (jobs: readonly Partial<AsyncJob>[], deliveries: readonly Partial<Delivery>[] = []) =>
+  here.engine((_, store) =>
+    store.transaction(async (tx) => {
+      const [used] = await tx.workspaces()
+      const workspaceId = used?.id ?? ''
+      const [member] = await tx.members(workspaceId)
+      const usual = { ...job, workspaceId, memberId: member?.id ?? '', held: 0, createdAt: Date.now() }
+      for (const one of jobs) await tx.addJob({ ...usual, ...one })
+      await tx.addDeliveries(deliveries.map((one, at) => ({ ...delivery(workspaceId, at), ...one })))
+    }),
+  )
+
+const delivery = (workspaceId: string, at: number): Delivery => ({
+  ...{ id: `d${at}`, workspaceId, jobId: 'j1', seq: at + 1, event: 'stack_import.record' },
+  ...{ url: 'https://hooks.example/in/secret-path', first: 1, last: 1, part: null, parts: null },
+  ...{ state: 'pending', attempts: 0, dueAt: Date.now(), status: null, error: null },
+  ...{ createdAt: Date.now(), finishedAt: null, token: null, leaseUntil: 0 },
+})
+
+describe('the check of the jobs', () => {
+  it('finds none open, or all attended to', async () => {
+    expect(await here.lines('jobs')).toEqual(['ok | No work is open. | '])
+    await working([{ id: 'j1', state: 'running', leaseUntil: Date.now() + minutes }, { id: 'j2' }])
+    expect(await here.lines('jobs')).toEqual(['ok | 2 jobs open, and attended to. | '])
+  })
+
+  it.each([
+    [{ state: 'running', leaseUntil: 1 }, '(j1) is under way, and nobody is at it any more'],
+    [{ state: 'queued', createdAt: Date.now() - 11 * minutes }, '(j1) is waiting for longer than 10 minutes'],
+    [{ state: 'queued', attempts: 3 }, '(j1) is at attempt 3 or a later one'],
+  ] as const)('tells of %j', async (change, text) => {
+    await working([{ id: 'j1', ...change }])
+    expect(await here.look('jobs')).toMatchObject([
+      { status: 'warning', text: expect.stringContaining(text) },
+    ])
+  })
+
+  it('counts several', async () => {
+    await working([
+      { id: 'j1', createdAt: 1 },
+      { id: 'j2', createdAt: 2 },
+    ])
+    expect(await here.lines('jobs')).toEqual([
+      expect.stringMatching(/^warning \| 2 jobs \(j\d, …\) are waiting .* \| prospect engine jobs run/),
+    ])
+  })
+})
+
+describe('the check of the deliveries', () => {
+  it('finds none open, or none overdue', async () => {
+    expect(await here.lines('deliveries')).toEqual(['ok | No delivery is open or failed. | '])
+    await working([{ id: 'j1' }], [{}])
+    expect(await here.lines('deliveries')).toEqual(['ok | 1 delivery open, none overdue. | '])
+  })
+
+  it('tells of those that are overdue', async () => {
+    await working([{ id: 'j1' }], [{ dueAt: Date.now() - 11 * minutes }])
+    expect(await here.lines('deliveries')).toEqual([
+      expect.stringMatching(/^warning \| 1 delivery \(d0\) is due for longer .* \| prospect engine jobs run/),
+    ])
+  })
+
+  it('tells of those that failed, without the path of their address', async () => {
+    await working([{ id: 'j1' }], [{ state: 'failed', status: 410 }, { state: 'failed' }])
+    const [line] = await here.lines('deliveries')
+    expect(line).toMatch(/^warning \| 2 deliveries failed for good; the newest, to hooks\.example: /)
+    expect(line).not.toContain('secret-path')
+  })
+})
+
+describe('the check of the signing secret', () => {
+  it('finds none before the first delivery', async () => {
+    expect(await here.look('signing secret')).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('warns of one that is older than a year, until it is changed', async () => {
+    const secret = await here.engine((admin) => admin.webhookSecret(false))
+    const [fresh] = await here.lines('signing secret')
+    expect(fresh).toMatch(/^ok \| The signing secret has not been changed since/)
+    expect(fresh).not.toContain(secret)
+    await here.engine((admin) => admin.advanceClock(366 * day))
+    expect(await here.lines('signing secret')).toEqual([
+      expect.stringMatching(/^warning .* for more than a year\. \| prospect engine webhooks secret --rotate/),
+    ])
+    await here.engine((admin) => admin.webhookSecret(true))
+    expect(await here.look('signing secret')).toMatchObject([{ status: 'ok' }])
+  })
+})
+
+describe('the check of the runs', () => {
+  const stop = async (...runs: readonly Partial<NewRun>[]) => {
+    const state = await openState(here.path('state.db'))
+    for (const each of runs) await runsOver(state).add({ ...run, ...each })
+    await state.close()
+  }
+  const old = (path: string) => utimes(path, 1, 1)
+
+  it('finds nothing left over', async () => {
+    await stop({})
+    expect(await here.look('runs')).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('tells of answered rows that wait for their run', async () => {
+    const output = here.path('out.csv')
+    await stop({ output })
+    expect(await here.look('runs')).toMatchObject([{ status: 'ok' }])
+    await writeFile(`${output}.partial`, '')
+    expect(await here.lines('runs')).toEqual([
+      `warning | The run run-1 was stopped after 0 of 9 rows; they are in ${output}.partial. | prospect runs resume run-1`,
+    ])
+    expect(await here.look('runs', { isUnderWay: () => true })).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('names the newest of many', async () => {
+    const output = here.path('out.csv')
+    await writeFile(`${output}.partial`, '')
+    await stop(...['a', 'b', 'c', 'd', 'e'].map((id) => ({ id, output })))
+    const found = await here.lines('runs')
+    expect(found.map((line) => /run (\w) /.exec(line)?.[1])).toEqual(['e', 'd', 'c', undefined])
+    expect(found.at(-1)).toBe('warning | 2 more runs were stopped. | prospect runs list')
+  })
+
+  it('tells of a folder of no run, once nobody writes to it any more', async () => {
+    await stop({})
+    await mkdir(here.path('runs/run-1'), { recursive: true })
+    await mkdir(here.path('runs/gone'))
+    expect(await here.look('runs')).toMatchObject([{ status: 'ok' }])
+    await old(here.path('runs/gone'))
+    await old(here.path('runs/run-1'))
+    expect(await here.lines('runs')).toEqual([
+      expect.stringMatching(/^warning \| 1 folder of no run in .*runs\./),
+    ])
+  })
+
+  it('tells of a file that was never completed', async () => {
+    await writeFile(here.path('config.json.1.partial'), '')
+    await old(here.path('config.json.1.partial'))
+    expect(await here.look('runs')).toMatchObject([
+      { status: 'warning', hint: `rm ${here.path('config.json.1.partial')}` },
+    ])
+  })
+})

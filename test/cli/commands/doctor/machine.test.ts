@@ -1,0 +1,215 @@
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Place, place } from './place.js'
+
+let here: Place
+beforeEach(() => {
+  here = place()
+})
+afterEach(() => here.remove())
+
+describe('the check of Node', () => {
+  it.each([
+    ['20.19.0', 'ok'],
+    ['22.0.1', 'ok'],
+    ['20.18.9', 'problem'],
+    ['18.20.4', 'problem'],
+  ])('%s: %s', async (node, status) => {
+    expect(await here.look('node', { node })).toMatchObject([{ status }])
+  })
+})
+
+describe('the check of SQLite', () => {
+  it('takes the one that is installed', async () => {
+    expect(await here.lines('sqlite')).toEqual([
+      expect.stringMatching(/^ok \| SQLite 3\.\d+\.\d+ is new enough\./),
+    ])
+  })
+
+  it('refuses one that can corrupt a shared file', async () => {
+    const [line] = await here.lines('sqlite', { sqlite: async () => '3.51.2' })
+    expect(line).toMatch(/^problem .*3\.51\.2 can corrupt a shared file.*npm rebuild/)
+  })
+
+  it('says in one line that it cannot be loaded', async () => {
+    const sqlite = async () => {
+      throw new Error('Could not locate the bindings file.\n    at /somewhere')
+    }
+    const [line] = await here.lines('sqlite', { sqlite })
+    expect(line).toMatch(
+      /^problem \| SQLite cannot be used: Could not locate the bindings file\. \| .*npm rebuild/,
+    )
+  })
+})
+
+describe('the check of the environment', () => {
+  const env = (more: Record<string, string>) => ({ env: { PROSPECT_HOME: here.home, ...more } })
+
+  it('shows a proxy without user and password', async () => {
+    const [line] = await here.lines(
+      'environment',
+      env({ https_proxy: 'http://ada:hunter2@proxy.example:3128' }),
+    )
+    expect(line).toContain('https_proxy (http://proxy.example:3128)')
+    expect(line).not.toMatch(/hunter2|ada/)
+  })
+
+  it.each(['PROSPECT_API_KEY', 'PROSPECT_WEBHOOK_SECRET', 'PROSPECT_DATABASE_URL'])(
+    'names %s and does not show it',
+    async (name) => {
+      const text = JSON.stringify(await here.look('environment', env({ [name]: 'very-secret' })))
+      expect(text).toContain(name)
+      expect(text).not.toContain('very-secret')
+    },
+  )
+
+  it('warns of a proxy that is no address, without repeating it', async () => {
+    const found = await here.look('environment', env({ HTTPS_PROXY: 'http://:hunter2' }))
+    expect(found.map(({ status }) => status)).toEqual(['ok', 'warning'])
+    expect(JSON.stringify(found)).not.toContain('hunter2')
+  })
+
+  it('warns of a name that nobody reads', async () => {
+    expect(await here.lines('environment', env({ PROSPECT_HOEM: '/tmp' }))).toContainEqual(
+      expect.stringMatching(/^warning \| A variable is not known: PROSPECT_HOEM\. \| Known: PROSPECT_HOME,/),
+    )
+  })
+
+  it('says that certificates are checked all the same', async () => {
+    const found = await here.look('environment', env({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }))
+    expect(found).toMatchObject([{ status: 'ok' }, { status: 'warning' }])
+  })
+})
+
+describe('the check of the folders', () => {
+  it('finds a private one in order, and one that is not there yet', async () => {
+    await writeFile(here.path('x'), '')
+    expect(await here.look('folders')).toMatchObject([{ status: 'ok' }])
+    const missing = { env: { PROSPECT_HOME: here.path('later') } }
+    expect(await here.look('folders', missing)).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('offers to close an open one', async () => {
+    await writeFile(here.path('x'), '')
+    await chmod(here.home, 0o755)
+    const [line] = await here.lines('folders')
+    expect(line).toBe(
+      `problem | ${here.home} can be read or changed by other users (mode 755). | chmod 700 ${here.home}`,
+    )
+  })
+
+  it('leaves an empty one alone, which becomes private by itself', async () => {
+    await chmod(here.home, 0o755)
+    expect(await here.look('folders')).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('refuses a link', async () => {
+    await symlink(here.home, `${here.home}-link`)
+    try {
+      const [line] = await here.lines('folders', { env: { PROSPECT_HOME: `${here.home}-link` } })
+      expect(line).toMatch(/^problem .* is a symbolic link\. \| Set PROSPECT_HOME to the folder itself/)
+    } finally {
+      await (await import('node:fs/promises')).rm(`${here.home}-link`)
+    }
+  })
+
+  it('refuses a file, the folder of somebody else, and one that cannot be written to', async () => {
+    await writeFile(here.path('file'), '')
+    const file = { env: { PROSPECT_HOME: here.path('file') } }
+    expect(await here.lines('folders', file)).toEqual([expect.stringContaining('is not a folder')])
+    expect(await here.lines('folders', { user: 4_711 })).toEqual([expect.stringContaining('sudo chown -R')])
+    expect(await here.lines('folders', { files: { isWritable: () => false } })).toEqual([
+      expect.stringContaining('cannot be written to'),
+    ])
+  })
+})
+
+describe('the check of the files', () => {
+  beforeEach(async () => {
+    await here.json('engine', 'status')
+  })
+
+  it('counts what is private', async () => {
+    expect(await here.lines('files')).toEqual(['ok | 3 files are readable by you only. | '])
+  })
+
+  it.each(['credentials.json', 'engine.db', 'catalogue.db'])('offers to close an open %s', async (name) => {
+    await chmod(here.path(name), 0o644)
+    expect(await here.lines('files')).toEqual([
+      `problem | ${here.path(name)} can be read or changed by other users (mode 644). | chmod 600 ${here.path(name)}`,
+    ])
+  })
+
+  it('names each file that is open', async () => {
+    await chmod(here.path('credentials.json'), 0o640)
+    await chmod(here.path('engine.db'), 0o604)
+    expect(await here.look('files')).toHaveLength(2)
+  })
+
+  it('warns of what is open beside them', async () => {
+    await mkdir(here.path('runs/one'), { recursive: true, mode: 0o700 })
+    await writeFile(here.path('runs/one/input.csv'), '', { mode: 0o644 })
+    await writeFile(here.path('engine.db-wal'), '', { mode: 0o644 })
+    expect((await here.look('files')).map(({ status, hint }) => [status, hint])).toEqual([
+      ['warning', `chmod 600 ${here.path('engine.db-wal')}`],
+      ['warning', `chmod 600 ${here.path('runs/one/input.csv')}`],
+    ])
+  })
+
+  it('refuses a link and the file of somebody else', async () => {
+    await symlink(here.path('engine.db'), here.path('state.db'))
+    expect(await here.lines('files')).toEqual([expect.stringMatching(/state\.db is a symbolic link/)])
+    const others = { entries: { 'credentials.json': { owner: 4_711 } } }
+    expect(await here.lines('files', others)).toContainEqual(
+      expect.stringMatching(/^problem .*credentials\.json belongs to another user\. \| sudo chown/),
+    )
+  })
+
+  it('knows no modes on Windows', async () => {
+    await chmod(here.path('engine.db'), 0o644)
+    expect(await here.look('files', { platform: 'win32' })).toMatchObject([{ status: 'ok' }])
+  })
+})
+
+const megabytes = 1_048_576
+const disk = (free: number, type = 0xef53) => ({ files: { space: () => ({ type, free }) } })
+
+describe('the check of the disk', () => {
+  it.each([
+    [5_000, 'ok', '4.9 GiB are free'],
+    [500, 'warning', 'Only 500 MiB are free'],
+    [63, 'problem', 'Only 63 MiB are free'],
+    [0, 'problem', 'Only 0 bytes are free'],
+  ])('%i MiB: %s', async (free, status, text) => {
+    expect(await here.look('disk', disk(free * megabytes))).toMatchObject([
+      { status, text: expect.stringContaining(text) },
+    ])
+  })
+
+  it('looks at the disk where a folder will be', async () => {
+    const asked: string[] = []
+    const space = (folder: string) => {
+      asked.push(folder)
+      return { type: 0, free: 1 }
+    }
+    await here.look('disk', { files: { space }, env: { PROSPECT_HOME: here.path('a/b/c') } })
+    expect(asked).toEqual([here.home])
+  })
+})
+
+describe('the check of the file system', () => {
+  it.each([
+    [0xef53, 'ok', 'on a disk of this machine'],
+    [0x6969, 'warning', 'network file system (NFS)'],
+    [0xff534d42, 'warning', 'network file system (CIFS)'],
+    [0x65735546, 'warning', 'FUSE'],
+  ])('%i: %s', async (type, status, text) => {
+    expect(await here.look('file system', { ...disk(1, type), platform: 'linux' })).toMatchObject([
+      { status, text: expect.stringContaining(text) },
+    ])
+  })
+
+  it('says nothing where the numbers mean something else', async () => {
+    expect(await here.look('file system', { ...disk(1, 0x6969), platform: 'darwin' })).toEqual([])
+  })
+})

@@ -1,0 +1,100 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import Database from 'better-sqlite3'
+import { checks } from '../../../../src/cli/commands/doctor/checks.js'
+import { databasesOf } from '../../../../src/cli/commands/doctor/databases.js'
+import { examine, type Finding } from '../../../../src/cli/commands/doctor/examine.js'
+import { type Entry, type Files, realFiles } from '../../../../src/cli/commands/doctor/files.js'
+import type { Scene } from '../../../../src/cli/commands/doctor/scene.js'
+import { surroundings } from '../../../../src/cli/commands/doctor/surroundings.js'
+import type { GlobalOptions } from '../../../../src/cli/context.js'
+import { createContext } from '../../../../src/cli/create-context.js'
+import { type Admin, createAdmin } from '../../../../src/engine/admin.js'
+import type { Store } from '../../../../src/engine/ports.js'
+import { openStore } from '../../../../src/storage/open.js'
+import { randomIds } from '../../../helpers/engine.js'
+import { memory } from '../../command.js'
+import { type Machine, machine } from '../run.js'
+
+/** What is put in the place of the real thing. */
+export interface Given extends Partial<Omit<Scene, 'files'>> {
+  readonly files?: Partial<Files>
+  /** Changes what is known of entries whose path ends so. */
+  readonly entries?: Readonly<Record<string, Partial<Entry>>>
+  readonly options?: GlobalOptions
+}
+
+/** A machine whose home can be broken, and looked at by one check. */
+export interface Place extends Machine {
+  path(name: string): string
+  /** What a check says of it. */
+  look(name: string, given?: Given): Promise<readonly Finding[]>
+  /** The same, as status, text and hint joined. */
+  lines(name: string, given?: Given): Promise<readonly string[]>
+  /** Changes the engine's state. */
+  engine<T>(work: (admin: Admin, store: Store) => Promise<T>): Promise<T>
+  /** Runs statements on a database, past everything that guards it. */
+  sql(file: string, statements: string): void
+}
+
+/** Makes a place with an empty home. */
+export function place(): Place {
+  const here = machine()
+  const look: Place['look'] = async (name, given = {}) => {
+    const streams = {
+      stdin: Readable.from([]),
+      ...{ stdout: memory(), stderr: memory(), cwd: tmpdir() },
+      env: given.env ?? { PROSPECT_HOME: here.home },
+    }
+    const context = createContext(streams, given.clock ? { clock: given.clock } : {})
+    try {
+      return (await examine(named(name), sceneOf(context, given))).checks
+    } finally {
+      await context.close()
+    }
+  }
+  return {
+    ...here,
+    path: (name) => join(here.home, name),
+    look,
+    lines: async (name, given) =>
+      (await look(name, given)).map(({ status, text, hint }) => [status, text, hint ?? ''].join(' | ')),
+    engine: async (work) => {
+      const store = await openStore(join(here.home, 'engine.db'))
+      try {
+        return await work(createAdmin({ store, clock: { now: Date.now }, ids: randomIds }), store)
+      } finally {
+        await store.close()
+      }
+    },
+    sql: (file, statements) => {
+      const database = new Database(join(here.home, file))
+      database.exec(statements)
+      database.close()
+    },
+  }
+}
+
+function named(name: string) {
+  const found = checks.filter((check) => check.name === name)
+  if (found.length !== 1) throw new Error(`no check ${name}`)
+  return found
+}
+
+function sceneOf(context: ReturnType<typeof createContext>, given: Given): Scene {
+  const { files: fake = {}, entries = {}, options = {}, ...rest } = given
+  const real = surroundings(context, options, false)
+  const files: Files = {
+    ...realFiles,
+    entry: (path) => {
+      const entry = realFiles.entry(path)
+      const change = Object.keys(entries).find((end) => path.endsWith(end))
+      return entry && change ? { ...entry, ...entries[change] } : entry
+    },
+    ...fake,
+  }
+  const databases = databasesOf(context.home, files)
+  context.onClose(() => databases.close())
+  return { ...real, databases, ...rest, files }
+}

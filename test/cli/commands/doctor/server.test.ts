@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ConnectionLost, type Reply } from '../../../../src/api/caller.js'
+import type { Answer, Server } from '../../../../src/cli/commands/doctor/scene.js'
+import { exits, Stop } from '../../../../src/cli/exit.js'
+import { type Given, type Place, place } from './place.js'
+
+let here: Place
+beforeEach(() => {
+  here = place()
+})
+afterEach(() => here.remove())
+
+const now = Date.parse('2026-03-10T12:00:00Z')
+const baseUrl = 'https://api.example.com/api/v2'
+const healthy: Answer = {
+  status: 200,
+  headers: { date: 'Tue, 10 Mar 2026 12:00:03 GMT' },
+  text: '{"status":"ok","idempotency":"Idempotency-Key"}',
+}
+const replyOf = (status: number, body: unknown): Reply => ({ status, body, headers: {}, credits: 0 })
+const credits = replyOf(200, { credits: { enrichment: 1_234 } })
+const account = (sessions: object) => replyOf(200, { integrations: sessions })
+
+/** A server that answers so; a function is called, and may throw. */
+const serving = (
+  {
+    health = healthy,
+    answers = [credits],
+  }: { health?: Answer | Error; answers?: readonly (Reply | Error)[] },
+  asked: string[] = [],
+): Given => {
+  const server: Server = {
+    health: async () => {
+      asked.push('health')
+      if (health instanceof Error) throw health
+      return health
+    },
+    call: async (id) => {
+      const answer = answers[asked.push(id) - 2] ?? replyOf(404, { error: 'Not found' })
+      if (answer instanceof Error) throw answer
+      return answer
+    },
+  }
+  return { options: { baseUrl }, clock: { now: () => now }, server: () => server }
+}
+
+const lines = (given: Given) => here.lines('server', given)
+
+describe('the check of the server', () => {
+  it('is not made where there is none', async () => {
+    expect(await here.look('server')).toEqual([])
+  })
+
+  it('finds it reached, and the key accepted', async () => {
+    const asked: string[] = []
+    expect(await lines(serving({}, asked))).toEqual([
+      'ok | https://api.example.com is reached. | ',
+      'ok | The server accepts the key; 1,234 credits are left. | ',
+    ])
+    expect(asked).toEqual(['health', 'credits.show', 'account.show'])
+  })
+
+  it('asks nothing more of one that is not reached', async () => {
+    const asked: string[] = []
+    const error = new Error('The certificate of api.example.com has expired')
+    expect(await lines(serving({ health: error }, asked))).toEqual([
+      expect.stringMatching(
+        /^problem \| https:\/\/api\.example\.com is not reached: The certificate .* has expired\. \| Check/,
+      ),
+    ])
+    expect(asked).toEqual(['health'])
+  })
+
+  it('tells what follows where nothing is known of idempotency keys', async () => {
+    const [line] = await lines(serving({ health: { ...healthy, status: 404, text: '<html>' } }))
+    expect(line).toMatch(/^ok .* is not known.* \| .*prospect config set idempotency/)
+  })
+
+  it.each([
+    [502, /^warning .*does not work \(502\)/],
+    [302, /^warning .*redirect, which is not followed/],
+  ])('warns of the answer %i', async (status, text) => {
+    expect((await lines(serving({ health: { ...healthy, status } })))[0]).toMatch(text)
+  })
+
+  it.each(['Tue, 10 Mar 2026 12:06:00 GMT', 'Tue, 10 Mar 2026 11:54:00 GMT'])(
+    'warns of a clock that says %s',
+    async (date) => {
+      expect(await lines(serving({ health: { ...healthy, headers: { date } } }))).toContainEqual(
+        expect.stringMatching(/^warning \| The clocks .* differ by 6 minutes/),
+      )
+    },
+  )
+
+  it('passes on why the key is refused', async () => {
+    const refused = replyOf(401, { error: 'Invalid API key' })
+    expect(await lines(serving({ answers: [refused] }))).toContainEqual(
+      expect.stringMatching(
+        /^problem \| GET \/credits is refused with 401: Invalid API key\. \| Give a valid key/,
+      ),
+    )
+  })
+
+  it('says where there is no key, and where no answer came', async () => {
+    const none = new Stop(
+      'There is no API key for https://api.example.com.',
+      exits.key,
+      'Store one: prospect login',
+    )
+    expect(await lines(serving({ answers: [none] }))).toContainEqual(
+      'problem | There is no API key for https://api.example.com. | Store one: prospect login',
+    )
+    const lost = new ConnectionLost('api.example.com did not answer in time', false)
+    expect(await lines(serving({ answers: [lost] }))).toContainEqual(
+      expect.stringMatching(/^problem \| api\.example\.com did not answer in time\./),
+    )
+  })
+
+  it('tells of sessions that are not valid', async () => {
+    const sessions = account({ network_session_valid: false, premium_session_valid: true })
+    expect(await lines(serving({ answers: [credits, sessions] }))).toEqual([
+      expect.stringMatching(/^ok/),
+      expect.stringMatching(/^ok/),
+      expect.stringMatching(/^warning \| The network session .* \| Renew it where the server is managed/),
+    ])
+  })
+})

@@ -1,0 +1,112 @@
+import { writeFile } from 'node:fs/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Place, place } from './place.js'
+
+let here: Place
+beforeEach(() => {
+  here = place()
+})
+afterEach(() => here.remove())
+
+const config = (value: unknown) =>
+  writeFile(here.path('config.json'), typeof value === 'string' ? value : JSON.stringify(value), {
+    mode: 0o600,
+  })
+
+describe('the check of the settings', () => {
+  it('finds none in order', async () => {
+    expect(await here.look('settings')).toMatchObject([{ status: 'ok' }])
+  })
+
+  it('finds what commands write in order', async () => {
+    await here.run([
+      'profiles',
+      'add',
+      'team',
+      '--base-url',
+      'https://api.example.com/api/v2',
+      '--timeout',
+      '5',
+    ])
+    await here.run(['profiles', 'use', 'team'])
+    expect(await here.lines('settings')).toEqual(['ok | config.json is in order: 1 profile of your own. | '])
+  })
+
+  it.each(['{', '[]', 'null', ''])('refuses the text %j', async (text) => {
+    await config(text)
+    expect(await here.lines('settings')).toEqual([
+      expect.stringMatching(/^problem .* is not a JSON object\. \| Correct it, or delete it/),
+    ])
+  })
+
+  it('names settings that nothing reads', async () => {
+    await config({ colour: 1, profiles: { team: { tiemout: 5 } } })
+    expect(await here.lines('settings')).toEqual([
+      expect.stringMatching(/^warning \| A setting is not known: colour\./),
+      expect.stringMatching(/^warning \| A setting is not known in the profile team: tiemout\. \| .*timeout/),
+    ])
+  })
+
+  it.each([
+    [{ timeout: 'soon' }, 'timeout'],
+    [{ base_url: 'http://ada:hunter2@x.example/api/v2' }, 'base_url'],
+    [{ target: 'moon' }, 'target'],
+    [{ max_wait: {} }, 'max_wait'],
+  ])('refuses the values %j', async (profile, key) => {
+    await config({ profiles: { team: profile } })
+    const [line, ...more] = await here.lines('settings')
+    expect(line).toMatch(
+      new RegExp(`^problem \\| ${key} of the profile team .*prospect config set ${key} default`),
+    )
+    expect(more).toEqual([])
+    expect(line).not.toContain('hunter2')
+  })
+
+  it.each([{ profiles: 7 }, { profiles: { team: 7 } }])('refuses %j', async (value) => {
+    await config(value)
+    expect(await here.look('settings')).toMatchObject([{ status: 'problem' }])
+  })
+
+  it('refuses a profile in use that is not there', async () => {
+    await config({ profile: 'gone' })
+    expect(await here.lines('settings')).toEqual([
+      'problem | The profile in use, gone, is not there. | prospect profiles use default',
+    ])
+  })
+})
+
+describe('the check of the target', () => {
+  const look = (options: object, env: Record<string, string> = {}) =>
+    here.lines('target', { options, env: { PROSPECT_HOME: here.home, ...env } })
+
+  it('names the engine of this machine, or the server', async () => {
+    expect(await look({})).toEqual(['ok | Requests go to the engine of this machine. | '])
+    expect(await look({}, { PROSPECT_BASE_URL: 'https://api.example.com/api/v2' })).toEqual([
+      'ok | Requests go to https://api.example.com/api/v2. | ',
+    ])
+  })
+
+  it('gives the corrected address', async () => {
+    expect(await look({ baseUrl: 'https://api.example.com' })).toEqual([
+      'problem | --base-url must end in /api/v2. | Write https://api.example.com/api/v2',
+    ])
+  })
+
+  it('refuses a remote profile without an address', async () => {
+    await config({ profiles: { team: { target: 'remote' } } })
+    expect(await look({ profile: 'team' })).toEqual([expect.stringMatching(/^problem .* has no base_url/)])
+  })
+
+  it('warns of plain http, even where it is permitted', async () => {
+    const found = await look({ baseUrl: 'http://api.example.com/api/v2', insecureHttp: true })
+    expect(found).toEqual([
+      expect.stringMatching(/^ok/),
+      expect.stringMatching(/^warning .*could be read on the way/),
+    ])
+  })
+
+  it('leaves settings that cannot be read to their own check', async () => {
+    await config('{')
+    expect(await look({})).toEqual([])
+  })
+})

@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest'
+import { forgottenBy } from '../../src/catalogue/forgotten.js'
+import { forgetInWork } from '../../src/engine/admin/forget.js'
+import type { Provider } from '../../src/engine/ports.js'
+import { runJob } from '../../src/engine/run-job.js'
+import { type Bench, openBench, randomIds } from '../helpers/engine.js'
+import { idOf, portsOf, workerOf } from './fake-sender.js'
+
+const hook = 'https://hook.example/'
+const lead = { webhook_url: hook, keyword: 'known', live: false }
+
+/** The third lead that every search of a bench finds. */
+const third = forgottenBy({
+  ...{ keys: [], emails: ['person-2@known.example'], phones: [], slugs: ['jane-doe'], ids: [] },
+  people: [
+    {
+      ...{ name: 'jane doe', written: ['Jane Doe'], companies: new Set(['known.example']) },
+      ...{ identities: [], slugs: ['jane-doe'], ids: [] },
+    },
+  ],
+})
+
+const provider: Provider = {
+  name: 'all',
+  email: ({ firstName: name }) =>
+    name === undefined ? undefined : { email: `${name.toLowerCase()}@known.example`, status: 'valid' },
+}
+const jane = { firstname: 'Jane', lastname: 'Doe', domain: 'known.example', custom: { row: 1 } }
+const others = [
+  { firstname: 'Jane', lastname: 'Doe', domain: 'known-2.example', custom: { row: 2 } },
+  {
+    firstname: 'Ann',
+    lastname: 'Lee',
+    domain: 'known.example',
+    custom: { note: 'Ask person-2@known.example.' },
+  },
+]
+const bulk = { enrichment_type: ['email'], webhook_url: hook, contacts: [jane, ...others] }
+
+const recordsOf = async (bench: Bench, id: string) =>
+  (await bench.store.read((reads) => reads.records(id, { after: 0 }, 1_000))).map(({ ordinal }) => ordinal)
+
+describe('forgetting somebody in accepted work', () => {
+  it('drops their record, and tells the rest of a search with its number of leads', async () => {
+    const bench = await openBench()
+    bench.source.matches = 4
+    const { sender, worker } = workerOf(bench)
+    const { body } = await bench.call('leads.advanced_search', lead)
+    await runJob(portsOf(bench), (await claimed(bench)) as never)
+    expect(await forgetInWork(bench.store, third, false)).toEqual({
+      records: 1,
+      contacts: 0,
+      jobs: 0,
+      replies: 0,
+    })
+    expect(await recordsOf(bench, idOf(body))).toEqual([1, 2, 4])
+    await worker.drain()
+    const [told] = sender.bodies() as { leads: { ordinal: number }[]; total: number }[]
+    expect([told?.total, told?.leads.map(({ ordinal }) => ordinal)]).toEqual([4, [1, 2, 4]])
+    expect((await bench.call('searches.list', { enriched: 'false' })).body).toMatchObject({
+      searches: [{ leads_count: 4 }],
+    })
+    expect(JSON.stringify(sender.bodies())).not.toContain('person-2@')
+  })
+
+  it('gives up the delivery of a record that streams, and makes the others', async () => {
+    const bench = await openBench()
+    bench.source.matches = 4
+    const { sender, worker } = workerOf(bench)
+    await bench.call('leads.advanced_search', { ...lead, streaming: true })
+    await runJob(portsOf(bench), (await claimed(bench)) as never)
+    await forgetInWork(bench.store, third, false)
+    await worker.drain()
+    expect(sender.bodies().map(({ ordinal }) => ordinal)).toEqual([1, 2, 4, undefined])
+    expect(await bench.admin.deliveries({ state: 'failed' }, 10)).toMatchObject([{ first: 3, attempts: 1 }])
+  })
+
+  it('keeps nothing that was found for them before, by whoever is at it', async () => {
+    const bench = await openBench()
+    bench.source.matches = 4
+    const { body } = await bench.call('leads.advanced_search', lead)
+    const job = await claimed(bench)
+    const release = bench.source.hold()
+    const running = runJob(portsOf(bench), job as never)
+    const go = await release
+    await forgetInWork(bench.store, third, false)
+    go()
+    expect(await running).toBeUndefined()
+    expect(await recordsOf(bench, idOf(body))).toEqual([])
+    // Whoever takes the work up next asks a source that has forgotten them.
+    bench.source.matches = 2
+    const { worker } = workerOf(bench)
+    await worker.drain()
+    expect(await recordsOf(bench, idOf(body))).toEqual([1, 2])
+  })
+
+  it('takes them out of a waterfall that is not done: nobody is looked for in their place', async () => {
+    const bench = await openBench()
+    bench.source.ladder = [provider]
+    const { body } = await bench.call('contacts.bulk_enrich', bulk, { idempotencyKey: 'k' })
+    expect(await forgetInWork(bench.store, third, true)).toEqual({
+      records: 0,
+      contacts: 2,
+      jobs: 1,
+      replies: 1,
+    })
+    expect(await forgetInWork(bench.store, third, false)).toEqual({
+      records: 0,
+      contacts: 2,
+      jobs: 1,
+      replies: 1,
+    })
+    await workerOf(bench).worker.drain()
+    const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as {
+      contacts: Record<string, unknown>[]
+    }
+    expect(contacts).toMatchObject([
+      { status: 'finished', first_name: null, last_name: null, email: null, credits_used: 0 },
+      { first_name: 'Jane', email: 'jane@known.example', credits_used: 3, custom: { row: 2 } },
+      { first_name: 'Ann', email: 'ann@known.example', custom: { note: 'Ask [forgotten].' } },
+    ])
+    expect(contacts[0]).not.toHaveProperty('custom')
+    expect(await bench.admin.verify()).toMatchObject({ ok: true })
+    expect(await bench.balance()).toBe(994)
+  })
+
+  it('leaves of a contact that is done only that there was one, and does not deliver it', async () => {
+    const bench = await openBench()
+    bench.source.ladder = [provider]
+    const { body } = await bench.call('contacts.bulk_enrich', bulk)
+    await runJob(portsOf(bench), (await claimed(bench)) as never)
+    expect(await forgetInWork(bench.store, third, false)).toMatchObject({ records: 1, contacts: 2 })
+    const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as { contacts: object[] }
+    expect(contacts).toMatchObject([
+      { status: 'finished', first_name: null, network_profile_url: null, message: 'No data found' },
+      { first_name: 'Jane', custom: { row: 2 } },
+      { first_name: 'Ann', custom: { note: 'Ask [forgotten].' } },
+    ])
+    const { sender, worker } = workerOf(bench)
+    await worker.drain()
+    expect(sender.bodies().map(({ first_name }) => first_name)).toEqual(['Jane', 'Ann'])
+    expect(await bench.admin.deliveries({ state: 'failed' }, 10)).toMatchObject([{ first: 1 }])
+  })
+
+  it('drops the stored reply about them, and no other', async () => {
+    const bench = await openBench()
+    const call = (email: string, idempotencyKey: string) =>
+      bench.call('contacts.reverse_lookup', { email }, { idempotencyKey })
+    await call('person-2@known.example', 'a')
+    await call('person-3@known.example', 'b')
+    expect(await forgetInWork(bench.store, third, false)).toMatchObject({ replies: 1 })
+    expect((await call('person-3@known.example', 'b')).headers).toMatchObject({
+      'idempotent-replayed': 'true',
+    })
+    expect((await call('person-2@known.example', 'a')).headers).not.toHaveProperty('idempotent-replayed')
+  })
+
+  it('leaves a row of a run paid: it is answered again without them', async () => {
+    const bench = await openBench()
+    const row = { run: 'r', ordinal: 0, fresh: true }
+    const call = (fresh: boolean) =>
+      bench.call('contacts.reverse_lookup', { email: 'person-2@known.example' }, { row: { ...row, fresh } })
+    await call(true)
+    expect(await forgetInWork(bench.store, third, false)).toMatchObject({ replies: 1 })
+    expect(await call(false)).toMatchObject({
+      status: 404,
+      body: { error: 'forgotten' },
+      credits: 0,
+      replayed: 1,
+    })
+    expect(await bench.balance()).toBe(999)
+  })
+
+  it('changes nothing the second time', async () => {
+    const bench = await openBench()
+    bench.source.matches = 4
+    await bench.call('leads.advanced_search', { ...lead, custom: { for: 'Mail person-2@known.example' } })
+    await workerOf(bench).worker.drain()
+    expect(await forgetInWork(bench.store, third, false)).toEqual({
+      records: 1,
+      contacts: 0,
+      jobs: 1,
+      replies: 0,
+    })
+    expect(await forgetInWork(bench.store, third, false)).toEqual({
+      records: 0,
+      contacts: 0,
+      jobs: 0,
+      replies: 0,
+    })
+  })
+})
+
+const claimed = (bench: Bench) =>
+  bench.store.transaction((tx) =>
+    tx.claimJob({
+      token: randomIds.uuid(),
+      realNow: bench.clock.now(),
+      leaseUntil: bench.clock.now() + 30_000,
+    }),
+  )

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { purgeRunReplies, purgeWork } from '../../src/engine/admin/purge.js'
+import { openBench } from '../helpers/engine.js'
+import { answered, workerOf } from './fake-sender.js'
+
+const lead = { webhook_url: 'https://hook.example/', keyword: 'known', live: false }
+const dayMs = 86_400_000
+const nothing = { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
+
+describe('purging accepted work', () => {
+  it('leaves what is still to be delivered', async () => {
+    const bench = await openBench()
+    bench.source.matches = 3
+    const { sender, worker } = workerOf(bench)
+    sender.answer = () => answered(503)
+    await bench.call('leads.advanced_search', lead)
+    await worker.drain()
+    bench.clock.advance(10 * dayMs)
+    expect(await purgeWork(bench.store, bench.clock, dayMs)).toEqual(nothing)
+    sender.answer = () => undefined
+    await worker.drain()
+    expect(await purgeWork(bench.store, bench.clock, dayMs)).toEqual({
+      ...nothing,
+      jobs: 1,
+      records: 3,
+      deliveries: 1,
+    })
+  })
+
+  it('leaves what is younger', async () => {
+    const bench = await openBench()
+    bench.source.matches = 3
+    await bench.call('leads.advanced_search', lead)
+    bench.clock.advance(dayMs)
+    await workerOf(bench).worker.drain()
+    expect(await purgeWork(bench.store, bench.clock, dayMs / 2)).toEqual(nothing)
+  })
+
+  it('drops the replies to the rows of runs that are gone, and no others', async () => {
+    const bench = await openBench()
+    const call = (run: string, ordinal: number, fresh = true) =>
+      bench.call('contacts.reverse_lookup', { email: 'a@known.example' }, { row: { run, ordinal, fresh } })
+    for (const [run, ordinal] of [
+      ['r', 0],
+      ['r', 1],
+      ['s', 0],
+    ] as const)
+      await call(run, ordinal)
+    expect(await purgeRunReplies(bench.store, ['r', 'unknown'])).toBe(2)
+    expect((await call('s', 0, false)).replayed).toBe(1)
+    expect((await call('r', 0, false)).replayed).toBeUndefined()
+  })
+})
