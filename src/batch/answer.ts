@@ -5,7 +5,6 @@ import { resolvesNothing, saysNothingFound } from '../api/found.js'
 import { isPriced } from '../api/operation.js'
 import { retryAfterMs } from '../api/retry-after.js'
 import type { Operation } from '../api/table.js'
-import { outcomeUnknown } from './journal.js'
 
 /** What became of a row. */
 export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
@@ -26,7 +25,15 @@ export interface Answer {
 }
 
 /** What is told of a call that may have done its work, and charged for it, without an answer that says so. */
-export const unknownAnswer: Answer = { status: 'failed', error: outcomeUnknown, body: undefined, credits: 0 }
+export const unknownAnswer: Answer = {
+  status: 'failed',
+  error: 'outcome_unknown',
+  body: undefined,
+  credits: 0,
+}
+
+/** Whether an answer is none. */
+export const isUnknown = ({ error }: Answer): boolean => error === unknownAnswer.error
 
 /** What a reply means to a run: an answer, a pause before the same call, or the end. */
 export type Verdict =

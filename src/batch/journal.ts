@@ -18,7 +18,8 @@ export interface JournalRow {
 /** An answer that is already there, and what it counts for in the row that takes it. */
 export interface Recalled {
   readonly answer: Answer
-  readonly source: Source
+  /** null for a row that is not looked up. */
+  readonly source: Source | null
   readonly credits: number
   /** Where in the store of answers it comes from. */
   readonly origin?: number
@@ -91,6 +92,3 @@ export interface Journal {
   flush(): Promise<void>
   end(end: End): Promise<void>
 }
-
-/** What is told of a row whose call may or may not have done its work. */
-export const outcomeUnknown = 'outcome_unknown'

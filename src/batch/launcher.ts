@@ -60,7 +60,8 @@ export class Launcher {
       if (!answer) return true
       slot.settle(answer)
       // What another run answered, or nobody knows, is put on record for this row too.
-      if (answer.source !== 'duplicate') this.#keeper.add(slot, answer)
+      const { source } = answer
+      if (source !== null && source !== 'duplicate') this.#keeper.add(slot, { ...answer, source })
       return false
     })
   }

@@ -118,6 +118,13 @@ export function whole(text: string): number {
   return value
 }
 
+/** A port, 0 for any that is free. */
+export function port(text: string): number {
+  const value = whole(text)
+  if (value > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
+  return value
+}
+
 /** Gathers a repeated option. */
 export const repeated = (text: string, before: readonly string[] | undefined): string[] => [
   ...(before ?? []),

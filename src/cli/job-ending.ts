@@ -12,8 +12,11 @@ import { isOver } from './follow.js'
 import type { Step } from './progress.js'
 import { grouped } from './terminal.js'
 
+/** What is told of work, wherever it is done. */
+export type Told = Pick<AsyncJob, 'id' | 'kind' | 'operation' | 'done' | 'expected' | 'truncated' | 'spent'>
+
 /** The command that prints what the work of a job found so far. */
-export function resultCommand({ kind, id }: AsyncJob): string {
+export function resultCommand({ kind, id }: Pick<Told, 'kind' | 'id'>): string {
   if (kind === 'lead_search') return `prospect searches get ${id} --all`
   if (kind === 'list_import') return `prospect lists get ${id}`
   return kind === 'contact_enrichment'
@@ -43,7 +46,11 @@ function ended(job: AsyncJob): Report | undefined {
     const error = `The work failed: ${job.error ?? 'Internal error'}`
     return { error, code: 'job_failed', status: null, exit_code: exits.unreachable, hint }
   }
-  if (!job.truncated) return undefined
+  return job.truncated ? cutShort(job) : undefined
+}
+
+/** What it means that a quota or the credits ended work before all was found. */
+export function cutShort(job: Omit<Told, 'spent'>): Report {
   const row = operation(job.operation)
   const of = job.expected > job.done ? ` of ${grouped(job.expected)}` : ''
   return {
@@ -73,7 +80,7 @@ const left = (job: AsyncJob, interruption: number | undefined): Report => ({
 })
 
 /** What a success brought, in a sentence. */
-export function successText(job: AsyncJob): string {
+export function successText(job: Pick<Told, 'kind' | 'operation' | 'done' | 'spent'>): string {
   const paid = isPriced(operation(job.operation)) ? ` for ${credited(job.spent)}` : ''
   const done = job.kind === 'contact_enrichment' ? 'Looked up' : 'Imported'
   return `${done} ${grouped(job.done)} ${wordOf(job.kind, job.done)}${paid}.`
@@ -91,7 +98,8 @@ export const stepText =
 const countText = (job: AsyncJob): string =>
   `${grouped(job.done)} of ${grouped(job.expected)} ${wordOf(job.kind, job.expected)}`
 
-function wordOf(kind: EventKind, count: number): string {
+/** What the work of a kind finds, in a word. */
+export function wordOf(kind: EventKind, count: number): string {
   if (kind === 'lead_search') return count === 1 ? 'person' : 'people'
   if (kind === 'contact_enrichment') return count === 1 ? 'contact' : 'contacts'
   return count === 1 ? 'company' : 'companies'

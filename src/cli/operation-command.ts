@@ -13,7 +13,7 @@ import { withOwnWebhook } from './own-webhook.js'
 import { pathParameters } from './request.js'
 import { gather, runOnce } from './run-once.js'
 import type { Invocation, Shell } from './shell.js'
-import { waitOptions } from './wait-options.js'
+import { waitOf, waitOptions } from './wait-options.js'
 import { fieldOfWords, placeOf, withWords } from './words-in-place.js'
 
 /** Makes the command of an operation; `siblings` are the rows that share its words, each with a flag of its own. */
@@ -62,9 +62,11 @@ async function run(
     const { fromCsv } = await import('./commands/from-csv.js')
     return fromCsv(shell, operation, shape, given, invocation)
   }
-  const isOurs = operation.starts !== undefined && context.isLocal(invocation.globals)
+  const { globals, options } = invocation
+  // Who waits for the result gives an address of its own, where one is wanted.
+  const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).shows)
   const known = isOurs ? withOwnWebhook(shape, given) : given
-  const input = await askMissing(context, shape, fields, known, invocation.globals)
+  const input = await askMissing(context, shape, fields, known, globals)
   if (operation.starts === undefined) return runOnce(shell, operation, shape, input, invocation)
   const { runStarting } = await import('./run-starting.js')
   return runStarting(shell, operation, shape, input, invocation)

@@ -4,8 +4,14 @@ import { ownWebhook } from '../api/own-webhook.js'
 import type { Shape } from '../api/shapes.js'
 
 /** A request whose results this machine takes itself, where the API wants an address and none was given. */
-export function withOwnWebhook({ input: { shape } }: Shape, input: Input): Input {
+export function withOwnWebhook(shape: Shape, input: Input): Input {
+  return wantsWebhook(shape) && input.webhook_url === undefined
+    ? { ...input, webhook_url: ownWebhook }
+    : input
+}
+
+/** Whether the API takes no request of an operation without a `webhook_url`. */
+export function wantsWebhook({ input: { shape } }: Shape): boolean {
   const field = (shape as Shape['input']['shape']).webhook_url
-  const isWanted = field !== undefined && kindOf(field).required && input.webhook_url === undefined
-  return isWanted ? { ...input, webhook_url: ownWebhook } : input
+  return field !== undefined && kindOf(field).required
 }

@@ -4,21 +4,20 @@ import { eventOf } from '../api/events.js'
 import type { Shape } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
 import type { AsyncJob } from '../engine/ports.js'
+import { checkOutput, jobIdOf } from './accepted.js'
 import { agreeToAll } from './agree-to-all.js'
-import type { Context, GlobalOptions } from './context.js'
+import type { GlobalOptions } from './context.js'
 import { exits, UsageError } from './exit.js'
 import { type Followed, follow, isOver } from './follow.js'
 import { exitOfSignal, interruptible, within } from './interrupts.js'
 import { resultCommand, stepText, successText, tellDeliveries, tellEnd } from './job-ending.js'
-import { resultOfKind } from './job-records.js'
 import { printNothing, printResult } from './job-result.js'
 import { checkFields } from './known-fields.js'
-import { fieldsOf, fileOf } from './output.js'
+import { fieldsOf } from './output.js'
+import { wantsWebhook } from './own-webhook.js'
 import { startProgress } from './progress.js'
-import { valueAt } from './records.js'
 import { answered, asked, judge, refuse, runOnce, sayNothingFound } from './run-once.js'
 import type { Invocation, Shell } from './shell.js'
-import { openSink } from './sink.js'
 import { recordSpent } from './spending.js'
 import { unresolved } from './unresolved.js'
 import { type Wait, waitOf } from './wait-options.js'
@@ -39,10 +38,15 @@ export async function runStarting(
   const { context } = shell
   const { globals, options } = invocation
   const wait = waitOf(options)
+  if (options.publicUrl !== undefined && !wait.shows)
+    throw new UsageError('--public-url is where the result comes to: it goes with --wait.')
   if (options.dryRun === true) return runOnce(shell, operation, shape, input, invocation)
   if (!context.isLocal(globals)) {
-    if (!wait.shows) return runOnce(shell, operation, shape, input, invocation)
-    throw new UsageError('--wait works with the local engine only.', 'Give a --webhook-url instead.')
+    const { runAwaiting } = await import('./run-awaiting.js')
+    if (wait.shows) return runAwaiting(shell, operation, shape, input, invocation)
+    const { checkAddress } = await import('./awaiting/way.js')
+    checkAddress(operation, wantsWebhook(shape), input)
+    return runOnce(shell, operation, shape, input, invocation)
   }
   if (wait.shows) await checkOutput(context, operation, globals)
   else checkFields(shape.output, fieldsOf(globals))
@@ -56,19 +60,6 @@ export async function runStarting(
   if (wait.stays) return see({ shell, operation, globals, wait, lineOf }, id)
   context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.', globals)
   return exits.ok
-}
-
-/** What does not fit the result, or has no place to go, is refused before anything is sent. */
-async function checkOutput(context: Context, { id }: Operation, globals: GlobalOptions): Promise<void> {
-  const kind = eventOf(id)
-  if (kind) checkFields(resultOfKind(kind), fieldsOf(globals))
-  await (await openSink(context, fileOf(globals), globals)).discard()
-}
-
-/** The id of the search, import, list or enrichment in a reply; nothing where no work was started. */
-function jobIdOf(body: unknown): string | undefined {
-  const id = valueAt(body, 'message.id') ?? valueAt(body, 'id') ?? valueAt(body, 'enrichment_id')
-  return typeof id === 'string' ? id : undefined
 }
 
 /** Work that was accepted, and what the person who asked for it wants of it. */

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { groups } from './flags.js'
+import { groups, port } from './flags.js'
 
 /** What a command does with the work it started. */
 export interface Wait {
@@ -18,6 +18,14 @@ export const waitOptions = (): Option[] =>
       '--wait [seconds]',
       'print what the work found, not the reply; exit 14 when it takes longer than so many seconds',
     ).argParser(seconds),
+    new Option(
+      '--public-url <url>',
+      'with --wait on a server elsewhere: where it reaches this machine, such as a tunnel',
+    ),
+    new Option(
+      '--receive-port <n>',
+      'the port of this machine that --public-url leads to (default: 4011)',
+    ).argParser(port),
     new Option('--no-wait', 'leave the work to the next prospect serve, worker or engine jobs run'),
   ].map((option) => option.helpGroup(groups.request))
 

@@ -1,27 +1,10 @@
-import { type Answer, unknownAnswer } from '../batch/answer.js'
-import {
-  type Answered,
-  type End,
-  type Journal,
-  type JournalRow,
-  outcomeUnknown,
-  type Plan,
-  type Recalled,
-  type Wanted,
-} from '../batch/journal.js'
-import {
-  answeredAt,
-  answersOf,
-  equalIn,
-  type Indexed,
-  indexAnswers,
-  isReusable,
-  keepAnswer,
-  placeOf,
-  storedAnswer,
-} from './answers.js'
+import { type Answer, isUnknown, unknownAnswer } from '../batch/answer.js'
+import type { Answered, End, Journal, JournalRow, Plan, Recalled, Wanted } from '../batch/journal.js'
+import { answeredAt, answersOf, keepAnswer, storedAnswer } from './answers.js'
 import { type Budget, budgetLeft, countSpent, grantsOf } from './budget.js'
 import type { Connection, Driver } from './driver.js'
+import { Repeated } from './repeated.js'
+import { Reserve } from './reserve.js'
 import type { Run } from './runs.js'
 
 /** How a run is kept. */
@@ -58,21 +41,18 @@ class RunJournal implements Journal {
   #again: ReadonlySet<number> = new Set()
   /** Those of them for which credits are still set aside. */
   #covered: ReadonlySet<number> = new Set()
-  /** Rows on record as unknown that this part sends again. */
-  readonly #retried = new Set<number>()
-  /** Rows that are planned and not kept, with what is set aside for them. */
-  readonly #held = new Map<number, number>()
+  readonly #reserve = new Reserve()
+  readonly #repeated: Repeated
   /** Rows that may be sent, and have no answer on record. */
   #sent: { from: number; to: number }
   #done = 0
-  /** Ordinals by identity, of answers that wait for their place in the index. */
-  #recent = new Map<string, Indexed & { readonly ordinal: number }>()
 
   constructor(driver: Driver, run: Run, options: JournalOptions) {
     this.#driver = driver
     this.#run = run
     this.#options = options
     this.#sent = { from: run.sentFrom, to: run.sentTo }
+    this.#repeated = new Repeated(run.number, options.window)
   }
 
   async resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>> {
@@ -88,11 +68,11 @@ class RunJournal implements Journal {
     for (let at = Math.max(from, sentFrom); at < Math.min(to, sentTo); at++) open.add(at)
     const failed = new Set<number>()
     for (const { ordinal, answer, source } of kept) {
-      const isUnknown = answer.error === outcomeUnknown
-      if (!isUnknown) open.delete(ordinal)
-      else if (!this.#isFinal(answer)) this.#retried.add(ordinal)
+      const isOpen = isUnknown(answer) && !this.#isFinal(answer)
+      if (!isUnknown(answer)) open.delete(ordinal)
+      if (isOpen) this.#reserve.retry(ordinal)
       if (this.#isFinal(answer)) answers.set(ordinal, { answer, source, credits: answer.credits, kept: true })
-      else (isUnknown ? open : failed).add(ordinal)
+      else (isOpen ? open : failed).add(ordinal)
     }
     this.#covered = open
     this.#again = failed.size > 0 ? new Set([...open, ...failed]) : open
@@ -102,45 +82,37 @@ class RunJournal implements Journal {
   /** Whether a row keeps its answer when its run goes on. */
   #isFinal({ status, error }: Answer): boolean {
     if (status !== 'failed' || this.#options.missing) return true
-    return error === outcomeUnknown && !this.#options.mayRepeat && !this.#options.retryUnknown
+    return error === unknownAnswer.error && !this.#options.mayRepeat && !this.#options.retryUnknown
   }
 
   async recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]> {
-    const { store } = this.#options
+    const { mayRepeat, retryUnknown, missing, store } = this.#options
     const isAsked = store !== undefined || rows.some(({ repeats }) => repeats)
-    const found: (Recalled | undefined)[] = isAsked
-      ? await this.#driver.read(async (connection) => {
-          const recalled: (Recalled | undefined)[] = []
-          for (const row of rows) recalled.push(await this.#find(connection, row))
-          return recalled
-        })
-      : []
-    const { mayRepeat, retryUnknown, missing } = this.#options
+    const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
     if (!missing && (this.#covered.size === 0 || mayRepeat || retryUnknown)) return found
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
+  }
+
+  async #findAll(connection: Connection, rows: readonly JournalRow[]): Promise<(Recalled | undefined)[]> {
+    const found: (Recalled | undefined)[] = []
+    for (const row of rows) found.push(await this.#find(connection, row))
+    return found
   }
 
   /** What is told of a row that must not be sent, and has no answer. */
   #lost(ordinal: number): Recalled | undefined {
     const { missing } = this.#options
     if (!missing && !this.#covered.has(ordinal)) return undefined
-    const { status, error } = missing ?? unknownAnswer
-    return { answer: { status, error, body: undefined, credits: 0 }, source: 'live', credits: 0 }
+    if (!missing) return { answer: unknownAnswer, source: 'live', credits: 0 }
+    return { answer: { ...missing, body: undefined, credits: 0 }, source: null, credits: 0 }
   }
 
   async #find(connection: Connection, row: JournalRow): Promise<Recalled | undefined> {
     const { hash, identity, repeats } = row
-    if (hash === undefined || identity === undefined) return undefined
-    const { number } = this.#run
-    if (repeats) {
-      const recent = this.#recent.get(identity)
-      const answer = recent
-        ? (await answersOf(connection, number, recent.ordinal, recent.ordinal + 1))[0]?.answer
-        : await equalIn(connection, number, hash, identity)
-      if (answer) return { answer, source: 'duplicate', credits: 0 }
-    }
+    const equal = repeats ? await this.#repeated.find(connection, row) : undefined
+    if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
     const { store, now } = this.#options
-    if (!store) return undefined
+    if (!store || hash === undefined || identity === undefined) return undefined
     const stored = await storedAnswer(connection, store.runs, hash, identity, now() - store.maxAgeMs)
     return stored && { answer: stored.answer, source: 'store', credits: 0, origin: stored.place }
   }
@@ -167,9 +139,11 @@ class RunJournal implements Journal {
     // Where a row could be paid twice, nothing may forget that it was sent.
     if (!this.#options.mayRepeat) await this.#driver.flush()
     const planned = grants.map(({ credits, limit }, at) => {
-      const { ordinal, most } = rows[at] as Wanted
-      this.#held.set(ordinal, this.#covered.has(ordinal) ? most : credits)
-      const lowered = again.has(ordinal) && ordinal === loweredRow ? (loweredLimit ?? undefined) : limit
+      const { ordinal, most, perRecord = 0 } = rows[at] as Wanted
+      const before = again.has(ordinal) && ordinal === loweredRow ? loweredLimit : null
+      const lowered = before ?? limit
+      const held = before === null ? most : before * perRecord
+      this.#reserve.hold(ordinal, this.#covered.has(ordinal) ? held : credits)
       const row = { run: id, ordinal, fresh: !again.has(ordinal) }
       return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
@@ -185,41 +159,26 @@ class RunJournal implements Journal {
   async keep(rows: readonly Answered[]): Promise<void> {
     const { now, missing } = this.#options
     if (missing) return
-    const unknown = rows.filter(({ answer }) => answer.error === outcomeUnknown)
-    const known = rows.filter(({ answer }) => answer.error !== outcomeUnknown)
-    const spent = rows.reduce((sum, { answer, source }) => sum + (source === 'live' ? answer.credits : 0), 0)
-    const released = known.reduce((sum, { ordinal }) => sum + (this.#held.get(ordinal) ?? 0), 0)
-    const mostOf = (list: readonly Answered[]) => list.reduce((sum, { most }) => sum + most, 0)
-    const stillUnknown =
-      mostOf(unknown.filter(({ ordinal }) => !this.#retried.has(ordinal))) -
-      mostOf(known.filter(({ ordinal }) => this.#retried.has(ordinal)))
-    const repeated = rows.flatMap(({ ordinal, identity, hash, repeats, answer }) =>
-      repeats && isReusable(answer) && identity !== undefined && hash !== undefined
-        ? [{ identity, hash, ordinal, place: placeOf(this.#run.number, ordinal) }]
-        : [],
-    )
-    const isFull = this.#recent.size + repeated.length > (this.#options.window ?? 16_384)
+    const { number } = this.#run
+    const { credits, calls, released, unknown } = this.#reserve.changeBy(rows)
+    const indexes = this.#repeated.isFullBefore(rows)
     await this.#driver.transaction(async (connection) => {
       const moment = now()
       for (const row of rows) {
         const age = row.origin === undefined ? moment : await answeredAt(connection, row.origin)
-        const done = keepAnswer(connection, this.#run.number, row, age ?? moment)
+        const done = keepAnswer(connection, number, row, age ?? moment)
         if (done instanceof Promise) await done
       }
-      if (isFull) await indexAnswers(connection, [...this.#recent.values()])
+      if (indexes) await this.#repeated.index(connection)
       await connection.run(
-        'UPDATE runs SET credits = credits + ?, reserved = max(0, reserved - ?), unknown = unknown + ?, done = ? WHERE number = ?',
-        ...[spent, released, stillUnknown, this.#done, this.#run.number],
+        `UPDATE runs SET credits = credits + ?, reserved = max(0, reserved - ?), unknown = unknown + ?, done = ?
+         WHERE number = ?`,
+        ...[credits, released, unknown, this.#done, number],
       )
-      const calls = rows.filter(({ source }) => source === 'live').length
-      if (calls > 0) await countSpent(connection, this.#run, { credits: spent, calls }, now())
+      if (calls > 0) await countSpent(connection, this.#run, { credits, calls }, moment)
     })
-    if (isFull) this.#recent = new Map()
-    for (const one of repeated) this.#recent.set(one.identity, one)
-    for (const { ordinal } of rows) {
-      this.#held.delete(ordinal)
-      this.#retried.delete(ordinal)
-    }
+    this.#repeated.add(rows, indexes)
+    this.#reserve.settle(rows)
   }
 
   async written(before: number, rows: number): Promise<void> {
@@ -239,14 +198,13 @@ class RunJournal implements Journal {
     const from = Math.max(launched, this.#run.sentFrom)
     const sent = !certain ? this.#sent : from < sentTo ? { from, to: sentTo } : { from: 0, to: 0 }
     const isSettled = certain && from >= sentTo
-    const held = certain ? [...this.#held.values()].reduce((sum, credits) => sum + credits, 0) : 0
     await this.#driver.transaction(async (connection) => {
-      await indexAnswers(connection, [...this.#recent.values()])
+      await this.#repeated.index(connection)
       await connection.run(
         `UPDATE runs SET status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, indexed = 1,
            reserved = CASE WHEN ? THEN unknown ELSE max(0, reserved - ?) END WHERE number = ?`,
         ...[complete ? 'finished' : 'stopped', this.#done, this.#options.now(), sent.from, sent.to],
-        ...[isSettled ? 1 : 0, held, number],
+        ...[isSettled ? 1 : 0, certain ? this.#reserve.left : 0, number],
       )
     })
   }

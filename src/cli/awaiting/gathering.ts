@@ -57,7 +57,8 @@ export function createGathering(started: Started): Gathering {
       const state = stateOf(started, known.size, end.failures, isWhole || isFull)
       return { ...{ state, done: known.size, expected, truncated, spent }, error }
     },
-    order: () => [...places].sort((one, other) => one.first - other.first || one.seq - other.seq).map(({ seq }) => seq),
+    order: () =>
+      [...places].sort((one, other) => one.first - other.first || one.seq - other.seq).map(({ seq }) => seq),
   }
 }
 
@@ -73,7 +74,8 @@ function stateOf(
 }
 
 /** Some servers tell of a contact before its result is there. */
-const isAnswer = ({ record }: Found): boolean => record.status !== 'pending' || record.enrichment_id === undefined
+const isAnswer = ({ record }: Found): boolean =>
+  record.status !== 'pending' || record.enrichment_id === undefined
 
 /** What a record is known by: its ordinal, the contact it is of, else all that it says. */
 export function keyOf({ ordinal, record }: Found): string {
@@ -84,4 +86,7 @@ export function keyOf({ ordinal, record }: Found): string {
 
 /** Those without an ordinal keep the order of arrival, behind those with one. */
 const firstOf = (found: readonly Found[]): number =>
-  found.reduce((least, { ordinal }) => Math.min(least, ordinal ?? Number.MAX_SAFE_INTEGER), Number.MAX_SAFE_INTEGER)
+  found.reduce(
+    (least, { ordinal }) => Math.min(least, ordinal ?? Number.MAX_SAFE_INTEGER),
+    Number.MAX_SAFE_INTEGER,
+  )

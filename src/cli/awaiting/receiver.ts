@@ -53,7 +53,13 @@ export async function openReceiving(
   })
   const listening = await listenAt(handler, place, digest.readUInt16BE(16))
   const { port, close } = listening
-  return { token, port, url: webhookUrl(listening, token, place.known), heard: bell.heard, close: () => close() }
+  return {
+    token,
+    port,
+    url: webhookUrl(listening, token, place.known),
+    heard: bell.heard,
+    close: () => close(),
+  }
 }
 
 /** Ports for which no system chooses by itself. */

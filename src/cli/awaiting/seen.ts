@@ -49,7 +49,10 @@ export const nothingSeen: Seen = {
 }
 
 /** Credits that a record of accepted work costs: what the server says of it, else the price of what it holds. */
-export function creditsOf({ operation: row, kind }: Pick<Started, 'operation' | 'kind'>, record: Row): number {
+export function creditsOf(
+  { operation: row, kind }: Pick<Started, 'operation' | 'kind'>,
+  record: Row,
+): number {
   if (kind === 'contact_enrichment') return creditsCharged(operation('contacts.enrich_sync'), record)
   return row.price.company ?? 0
 }

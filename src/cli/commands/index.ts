@@ -78,7 +78,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
     load: async () => (await import('./events.js')).eventsCommand,
   },
   limits: {
-    summary: 'What is left: credits, weekly limit, quotas, requests; when it resets',
+    summary: 'What is left of credits, quotas and requests, and when it resets',
     group: 'machine',
     load: async () => (await import('./limits.js')).limitsCommand,
   },

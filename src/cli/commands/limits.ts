@@ -14,10 +14,7 @@ const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remainin
 
 /** `prospect limits`: what is left of everything that can run out, and when there is more. */
 export function limitsCommand(shell: Shell): Command {
-  const command = shell.command(
-    'limits',
-    'What is left: credits, weekly limit, quotas, requests; when it resets',
-  )
+  const command = shell.command('limits', 'What is left of credits, quotas and requests, and when it resets')
   guide(
     command,
     ['limits', 'limits --json --fields plan,weekly', 'limits -o windows.csv'],

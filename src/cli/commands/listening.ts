@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { Listening } from '../../http/listen.js'
 import { UsageError } from '../exit.js'
-import { whole } from '../flags.js'
+import { port } from '../flags.js'
 
 /** Where a server listens, as its options say. */
 export interface Place {
@@ -16,12 +16,6 @@ export const placed = (command: Command, usualPort: number): Command =>
     .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
     .option('--port <n>', `port to listen on, 0 for a free one (default: ${usualPort})`, port)
     .option('--public', 'permit a --host that other machines can reach')
-
-function port(text: string): number {
-  const value = whole(text)
-  if (value > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
-  return value
-}
 
 /** Starts a server where its options say; what is wrong with the place ends the command with exit 2. */
 export async function startListening(

@@ -27,7 +27,7 @@ export interface Space {
 export interface Files {
   /** Nothing where there is no such entry. */
   entry(path: string): Entry | undefined
-  /** Names in a folder; none where it is missing. */
+  /** Names in a folder; none where it is missing or closed to this user. */
   names(folder: string): readonly string[]
   /** Throws the system's error where it cannot be read. */
   text(file: string): string
@@ -49,7 +49,7 @@ export const realFiles: Files = {
     const { mode, uid: owner, size, mtimeMs: writtenAt } = stats
     return { kind, mode: mode & 0o777, owner, size, writtenAt }
   },
-  names: (folder) => unlessMissing(() => readdirSync(folder).sort()) ?? [],
+  names: (folder) => unlessMissing(() => readdirSync(folder).sort(), ['EACCES']) ?? [],
   text: (file) => readFileSync(file, 'utf8'),
   isWritable: (folder) => {
     try {
@@ -65,11 +65,11 @@ export const realFiles: Files = {
   },
 }
 
-function unlessMissing<T>(ask: () => T): T | undefined {
+function unlessMissing<T>(ask: () => T, others: readonly string[] = []): T | undefined {
   try {
     return ask()
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '')) return undefined
+    if (['ENOENT', 'ENOTDIR', ...others].includes(systemCode(error) ?? '')) return undefined
     throw error
   }
 }

@@ -15,7 +15,7 @@ const mostNamed = 3
 export async function leftovers(scene: Scene): Promise<readonly Verdict[]> {
   const runs = await knownRuns(scene)
   const troubles = [
-    ...(runs ? [...partialOutputs(scene, runs), ...folders(scene, runs)] : []),
+    ...(runs ? [...(await partialOutputs(scene, runs)), ...folders(scene, runs)] : []),
     ...partialFiles(scene),
   ]
   return orElse(troubles, 'Nothing is left over from commands that were stopped.')
@@ -29,14 +29,13 @@ async function knownRuns(scene: Scene): Promise<readonly Run[] | undefined> {
 }
 
 /** Answered rows wait in the partial output of a run that was stopped. */
-function partialOutputs(scene: Scene, runs: readonly Run[]): readonly Verdict[] {
-  const stopped = runs.filter(
-    (run) =>
-      run.status !== 'finished' &&
-      run.output !== null &&
-      scene.files.entry(`${run.output}.partial`) !== undefined &&
-      !scene.isUnderWay(run),
-  )
+async function partialOutputs(scene: Scene, runs: readonly Run[]): Promise<readonly Verdict[]> {
+  const stopped: Run[] = []
+  for (const run of runs) {
+    const isOpen = run.status !== 'finished' && run.output !== null
+    if (isOpen && scene.files.entry(`${run.output}.partial`) && !(await scene.isUnderWay(run)))
+      stopped.push(run)
+  }
   const named = stopped.slice(0, mostNamed).map((run) => {
     const rows = `${grouped(run.done)} of ${grouped(run.total)} rows`
     return warning(

@@ -1,4 +1,3 @@
-import { checkVersion } from '../../../storage/sqlite.js'
 import { reasonOf } from './reason.js'
 import type { Scene } from './scene.js'
 import { ok, problem, type Verdict } from './verdict.js'
@@ -20,6 +19,8 @@ export function nodeVersion({ node }: Scene): readonly Verdict[] {
 export async function sqliteVersion(scene: Scene): Promise<readonly Verdict[]> {
   const hint = 'Install the packages again: npm rebuild better-sqlite3'
   try {
+    // Loaded here, so that all the rest is looked at where it cannot be.
+    const { checkVersion } = await import('../../../storage/sqlite.js')
     const version = await scene.sqlite()
     checkVersion(version)
     return [ok(`SQLite ${version} is new enough.`)]

@@ -32,7 +32,7 @@ export interface Scene {
   /** A key given with the command or by the environment; throws where its file cannot be used. */
   givenKey(): Promise<string | undefined>
   /** Whether a living process is at a run. */
-  isUnderWay(run: Run): boolean
+  isUnderWay(run: Run): Promise<boolean>
   server(target: RemoteTarget): Server
 }
 

@@ -2,7 +2,6 @@ import type { Reply } from '../../../api/caller.js'
 import type { OperationId } from '../../../api/table.js'
 import type { Context, GlobalOptions, Settings } from '../../context.js'
 import { givenKey } from '../../credentials.js'
-import { isRunning } from '../../open-runs.js'
 import { type RemoteTarget, targetOf } from '../../target.js'
 import { databasesOf } from './databases.js'
 import { type Files, realFiles } from './files.js'
@@ -28,7 +27,7 @@ export function surroundings(context: Context, options: GlobalOptions, thorough:
       if (key !== undefined) context.conceal(key)
       return key
     },
-    isUnderWay: (run) => isRunning(context, run),
+    isUnderWay: async (run) => (await import('../../open-runs.js')).isRunning(context, run),
     server: (target) => serverOf(context, target, options),
   }
 }

@@ -1,0 +1,60 @@
+import { isUnknown } from '../batch/answer.js'
+import type { Answered } from '../batch/journal.js'
+
+/** What answers change in the books of a run. */
+export interface Change {
+  readonly credits: number
+  readonly calls: number
+  /** Was set aside, and no longer is. */
+  readonly released: number
+  /** Stays set aside because nobody knows what became of it. */
+  readonly unknown: number
+}
+
+/** What is set aside for the rows of a run that are under way. */
+export class Reserve {
+  readonly #held = new Map<number, number>()
+  /** Rows on record as unknown that are sent again. */
+  readonly #retried = new Set<number>()
+
+  hold(ordinal: number, credits: number): void {
+    this.#held.set(ordinal, credits)
+  }
+
+  retry(ordinal: number): void {
+    this.#retried.add(ordinal)
+  }
+
+  /** What is set aside for rows without an answer. */
+  get left(): number {
+    let credits = 0
+    for (const held of this.#held.values()) credits += held
+    return credits
+  }
+
+  /** What answers will change. */
+  changeBy(rows: readonly Answered[]): Change {
+    const change = { credits: 0, calls: 0, released: 0, unknown: 0 }
+    for (const { ordinal, answer, source, most } of rows) {
+      const wasUnknown = this.#retried.has(ordinal)
+      if (source === 'live') {
+        change.calls++
+        change.credits += answer.credits
+      }
+      if (isUnknown(answer)) change.unknown += wasUnknown ? 0 : most
+      else {
+        change.released += this.#held.get(ordinal) ?? 0
+        if (wasUnknown) change.unknown -= most
+      }
+    }
+    return change
+  }
+
+  /** Takes rows whose answers are on record off the books. */
+  settle(rows: readonly Answered[]): void {
+    for (const { ordinal } of rows) {
+      this.#held.delete(ordinal)
+      this.#retried.delete(ordinal)
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../commands/run.js'
+import { filled, type ServingMachine, servingMachine } from './serving.js'
+
+const url = 'https://www.network.example/search/results/people/?keywords=sales'
+
+let here: Machine
+let there: ServingMachine | undefined
+beforeEach(() => {
+  here = machine()
+})
+afterEach(async () => {
+  here.remove()
+  await there?.close()
+  there = undefined
+})
+
+const serve = async (prepare: (one: Machine) => Promise<void>, ...options: string[]) => {
+  there = await servingMachine(prepare, ...options)
+  return there
+}
+
+const run = (...words: string[]) =>
+  here.run(words, {
+    env: { PROSPECT_BASE_URL: there?.baseUrl ?? '', PROSPECT_API_KEY: there?.key ?? '' },
+  })
+
+const file = (name: string, of: Machine = here) => readFileSync(join(of.home, name), 'utf8')
+
+describe('work of a server of ours that is waited for', () => {
+  it.each([[[]], [['--streaming']]])('writes the same file as the local target %j', async (options) => {
+    const { machine: server } = await serve((one) => filled(one, 230, 0))
+    const words = ['leads', 'extract', url, '--limit', '220', '--wait', '-o', 'leads.csv', ...options]
+    const near = await server.run([...words, '--local'])
+    const far = await run(...words)
+    expect([near.code, far.code, far.stdout]).toEqual([0, 0, ''])
+    expect(file('leads.csv')).toBe(file('leads.csv', server))
+    expect(far.stderr).toContain('Imported 220 people.')
+  })
+
+  it('keeps what came as events of this machine', async () => {
+    await serve((one) => filled(one, 3, 0))
+    await run('leads', 'extract', url, '--limit', '2', '--streaming', '--wait')
+    const kept = await here.json<{ event: string }[]>('events', 'list')
+    expect(kept.map(({ event }) => event).sort()).toEqual([
+      'lead_search.completed',
+      'lead_search.record',
+      'lead_search.record',
+    ])
+  })
+
+  it('prints companies as the local target does, and records what they cost', async () => {
+    const { machine: server } = await serve((one) => filled(one, 0, 4))
+    const words = ['intents', 'stack', '--stacks', 'react', '--limit', '3', '--wait']
+    const [near, far] = [await server.run([...words, '--local']), await run(...words)]
+    expect([far.code, far.stdout]).toEqual([0, near.stdout])
+    expect(far.stderr).toContain('Imported 3 companies for 9 credits.')
+    expect(await here.json('ledger')).toMatchObject({ credits: 9 })
+  })
+
+  it('that a quota cuts short writes what came, says why and exits 6', async () => {
+    await serve(async (one) => {
+      await filled(one, 30, 0)
+      await one.json('engine', 'quotas', 'set', '--daily-profiles', '20')
+    })
+    const { code, stderr } = await run('leads', 'extract', url, '--wait', '-o', 'leads.ndjson')
+    expect([code, file('leads.ndjson').trim().split('\n').length]).toEqual([6, 20])
+    expect(stderr).toContain('the daily profile quota is used up')
+  })
+
+  it('prints a list and a contact', async () => {
+    await serve((one) => filled(one, 1, 1))
+    const list = await run(
+      'lists',
+      'create',
+      '--name',
+      'A',
+      '--companies',
+      '{"domain":"robots-0.example"}',
+      '--wait',
+    )
+    expect([list.code, list.json]).toMatchObject([0, { name: 'A', status: 'completed' }])
+    const words = [
+      'contacts',
+      'waterfall',
+      '--first-name',
+      'No',
+      '--last-name',
+      'Body',
+      '--domain',
+      'x.example',
+    ]
+    const contact = await run(...words, '--enrichment-type', 'email', '--wait')
+    expect([contact.code, contact.json]).toMatchObject([9, { status: 'finished', email: null }])
+  })
+
+  it('that matches nothing is an empty list', async () => {
+    await serve((one) => filled(one, 1, 1))
+    const { code, json } = await run('intents', 'stack', '--stacks', 'cobol', '--wait')
+    expect([code, json]).toEqual([0, []])
+  })
+
+  it('is refused as ever, and writes nothing', async () => {
+    await serve((one) => one.json('engine', 'quotas', 'set', '--daily-profiles', '0').then(() => {}))
+    const { code } = await run('leads', 'extract', url, '--wait', '-o', 'leads.csv')
+    expect([code, existsSync(join(here.home, 'leads.csv'))]).toEqual([6, false])
+  })
+
+  it('is asked for where the server delivers to no loopback address', async () => {
+    await serve(async (one) => {
+      await filled(one, 3, 0)
+      await one.json('engine', 'members', 'add', 'you@localhost')
+    })
+    const { code, json, stderr } = await run('leads', 'extract', url, '--wait')
+    expect([code, (json as unknown[]).length]).toEqual([0, 3])
+    expect(stderr).toContain('it is asked instead')
+  })
+})
+
+describe('work that is not done in time', () => {
+  it('exits 14, and the same command with its key waits again', async () => {
+    const server = await serve((one) => filled(one, 0, 3), '--no-worker')
+    const words = ['accounts', 'search', '--keyword', 'robots', '--wait']
+    const { code, stdout, stderr } = await run(...words, '0.3')
+    expect([code, stdout]).toEqual([14, ''])
+    const [, key = ''] = /--idempotency-key ([\w-]+)/.exec(stderr) ?? []
+    const [again] = await Promise.all([
+      run(...words, '--idempotency-key', key),
+      server.machine.run(['engine', 'jobs', 'run']),
+    ])
+    expect([again.code, (again.json as unknown[]).length]).toEqual([0, 3])
+    expect(await server.machine.json('engine', 'jobs', 'list')).toHaveLength(1)
+  })
+
+  it('says how a search is looked at later', async () => {
+    await serve((one) => filled(one, 2, 0), '--no-worker')
+    const { code, stderr } = await run('leads', 'extract', url, '--wait', '0')
+    expect([code, stderr]).toEqual([14, expect.stringMatching(/prospect searches get \S+ --all/)])
+  })
+
+  it('ends with 130 on Ctrl-C, and says how to go on', async () => {
+    await serve((one) => filled(one, 2, 0), '--no-worker')
+    const running = run('leads', 'extract', url, '--wait')
+    while (here.signals.listenerCount('SIGINT') === 0) await new Promise((done) => setImmediate(done))
+    setTimeout(() => here.signals.emit('SIGINT'), 200)
+    const { code, stderr } = await running
+    expect([code, stderr]).toEqual([130, expect.stringContaining('prospect searches get')])
+  })
+})

@@ -1,0 +1,56 @@
+import { type Machine, machine } from '../commands/run.js'
+
+/** A machine that serves its engine on a free port, with the key of its workspace. */
+export interface ServingMachine {
+  readonly machine: Machine
+  readonly baseUrl: string
+  readonly key: string
+  close(): Promise<void>
+}
+
+/** Prepares a machine, and serves its engine from this process as `prospect serve` does. */
+export async function servingMachine(
+  prepare: (here: Machine) => Promise<void>,
+  ...options: string[]
+): Promise<ServingMachine> {
+  let heard: (stdout: string) => void = () => {}
+  const here = machine((stdout) => heard(stdout))
+  await prepare(here)
+  const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+  const line = new Promise<string>((resolve) => {
+    heard = (stdout) => stdout.includes('\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
+  })
+  const ended = here.run(['serve', '--port', '0', ...options])
+  const baseUrl = await Promise.race([line, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
+  const close = async () => {
+    here.signals.emit('SIGTERM')
+    await ended
+    here.remove()
+  }
+  return { machine: here, baseUrl, key, close }
+}
+
+const sellersCsv = (count: number): string =>
+  [
+    'first_name,last_name,title,network_profile_url,company_name,company_domain',
+    ...Array.from(
+      { length: count },
+      (_, at) =>
+        `Ann,Number${at},Head of Sales,https://www.network.example/in/ann-${at},Company ${at},company-${at}.example`,
+    ),
+  ].join('\n')
+
+const companiesCsv = (count: number): string =>
+  [
+    'name,domain,industry,technologies',
+    ...Array.from(
+      { length: count },
+      (_, at) => `Robots ${at},robots-${at}.example,Software Development,react`,
+    ),
+  ].join('\n')
+
+/** Puts sellers, each at a company of its own, and companies into the catalogue of a machine. */
+export async function filled(here: Machine, sellers: number, companies: number): Promise<void> {
+  await here.run(['data', 'import', 'people', '-'], { stdin: `${sellersCsv(sellers)}\n` })
+  await here.run(['data', 'import', 'companies', '-'], { stdin: `${companiesCsv(companies)}\n` })
+}
