@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Caller } from '../api/caller.js'
+import type { WireNames } from '../api/names.js'
+import type { Remote } from '../client/remote.js'
 import type { Clock, Ids, Targets } from '../engine/ports.js'
 import type { Context, GlobalOptions, Streams } from './context.js'
 import { givenKey } from './credentials.js'
@@ -20,6 +22,10 @@ export interface World {
   readonly sleep?: Context['sleep']
   /** Where a workspace of so many members may deliver to besides public addresses; its own machine when it has one. */
   readonly targets?: (members: number) => Targets
+  /** What is put around a server, between it and what this machine remembers of it. */
+  readonly around?: (remote: Remote) => Remote
+  /** The words for `network` and `premium` in what the engine delivers, where they are others. */
+  readonly names?: WireNames | undefined
   /** In place of the target's. */
   readonly caller?: Caller
 }
@@ -41,10 +47,16 @@ export function createContext(streams: Streams, world: World = {}): Context {
   const notify: Context['notify'] = (text, options) => {
     if (!options.quiet) streams.stderr.write(`${redact(oneLine(text))}\n`)
   }
-  const local = createLocal({ home, clock, ids, notify, onClose, targets })
+  const { around, names } = world
+  const local = createLocal({ home, clock, ids, notify, onClose, targets, names })
   const given = once((options: GlobalOptions) => givenKey(streams, options))
   const onAgain = () => notify(sentAgain, {})
-  const remote = createRemoteServer({ ...{ streams, home, clock, ids, sleep, onClose }, given, onAgain })
+  const remote = createRemoteServer({
+    ...{ streams, home, clock, ids, sleep, onClose },
+    given,
+    onAgain,
+    around,
+  })
   const chosen = (options: GlobalOptions) => targetOf(options, streams.env, settings())
   return {
     ...{ streams, clock, ids, sleep, notify, redact, settings, onClose, close },

@@ -1,7 +1,9 @@
 import type { Caller } from '../api/caller.js'
+import { parseExact, toJson } from '../api/exact-json.js'
+import { renameOut, type WireNames } from '../api/names.js'
 import type { Catalogue } from '../catalogue/catalogue.js'
 import type { Admin } from '../engine/admin.js'
-import type { Clock, Ids, Sender, Source, Store, Targets } from '../engine/ports.js'
+import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../engine/ports.js'
 import type { Worker } from '../engine/worker.js'
 import type { Context, GlobalOptions, Home } from './context.js'
 import { localOrigin, storedKey, storeKey } from './credentials.js'
@@ -18,6 +20,8 @@ export interface LocalPorts {
   readonly onClose: Context['onClose']
   /** Where a workspace of so many members may deliver to besides public addresses. */
   readonly targets: (members: number) => Targets
+  /** The words for `network` and `premium` in what is delivered, where they are others. */
+  readonly names?: WireNames | undefined
 }
 
 /** The local target: the engine over this machine's store and catalogue, each opened when first needed. */
@@ -119,7 +123,7 @@ async function makeKey(
 }
 
 /** A sender that is loaded with the first address. Its end is noted before those of who use it, and so comes last. */
-function lazySender({ clock, onClose }: LocalPorts): Sender {
+function lazySender({ clock, onClose, names }: LocalPorts): Sender {
   let made: Sender | undefined
   onClose(() => made?.close())
   const sender = once(async () => {
@@ -128,11 +132,16 @@ function lazySender({ clock, onClose }: LocalPorts): Sender {
     return made
   })
   return {
-    send: async (attempt) => (await sender()).send(attempt),
+    send: async (attempt) => (await sender()).send(names ? worded(attempt, names) : attempt),
     check: async (url, targets) => (await sender()).check(url, targets),
     close: async () => {},
   }
 }
+
+const worded = (attempt: Attempt, names: WireNames): Attempt => ({
+  ...attempt,
+  body: toJson(renameOut(parseExact(attempt.body), names)),
+})
 
 /** A source that opens the catalogue with its first question. */
 function lazySource(catalogue: () => Promise<Catalogue>): Source {

@@ -1,4 +1,5 @@
 import type { Caller } from '../api/caller.js'
+import type { Remote } from '../client/remote.js'
 import type { Clock, Ids } from '../engine/ports.js'
 import type { ServerMemory } from '../storage/servers.js'
 import type { Context, GlobalOptions, Home, Streams } from './context.js'
@@ -19,6 +20,8 @@ export interface RemotePorts {
   readonly onClose: Context['onClose']
   /** Told that a call goes out again under the key of one whose outcome is not known. */
   readonly onAgain: () => void
+  /** What is put around the server itself, beneath what this machine remembers of it. */
+  readonly around?: ((remote: Remote) => Remote) | undefined
   /** The key given with the command: a file, stdin or the environment. */
   readonly given: (options: GlobalOptions) => Promise<string | undefined>
 }
@@ -44,7 +47,8 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<Caller> {
   const { ProxyError } = await import('../client/proxy.js')
   try {
     const memory = target.direct ? undefined : lazyMemory(ports, target)
-    const remote = createRemote({
+    const { around = (one) => one } = ports
+    const made = createRemote({
       ...{ clock, ids, sleep, env: streams.env, random: Math.random },
       baseUrl: target.baseUrl,
       names: target.names,
@@ -52,7 +56,8 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<Caller> {
       remembered: memory,
       version: await version(),
     })
-    onClose(() => remote.close())
+    onClose(() => made.close())
+    const remote = around(made)
     if (!memory) return remote
     const { governed } = await import('../client/governed.js')
     const { origin, plan } = target

@@ -169,7 +169,8 @@ async function see(
   ).finally(() => progress.stop())
   // What was there before this command came was put on record by the one that waited for it first.
   if (seen.state !== 'going' && before === 'going') await recordSpent(context, row, seen.spent, globals)
-  const key = receives && (await honours(context, work)) ? receives.key : undefined
+  const isLeft = seen.state === 'going' && receives !== undefined
+  const key = isLeft && (await honours(context, work)) ? receives.key : undefined
   const trail = { started, receiving: receives?.receiving, key, globals }
   return end(shell, trail, seen, watch, exitOfSignal(interrupted))
 }

@@ -79,7 +79,10 @@ function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTar
 }
 
 /** The server's words for `network` and `premium`, where it has others. */
-function namesOf(options: GlobalOptions, profile: Profile): WireNames | undefined {
+export function namesOf(
+  options: Pick<GlobalOptions, 'networkName' | 'premiumName'>,
+  profile: Pick<Profile, 'network_name' | 'premium_name'>,
+): WireNames | undefined {
   const network = options.networkName ?? profile.network_name ?? 'network'
   const premium = options.premiumName ?? profile.premium_name ?? 'premium'
   return network === 'network' && premium === 'premium' ? undefined : { network, premium }

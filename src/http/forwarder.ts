@@ -70,7 +70,7 @@ async function attempt(options: ForwarderOptions, forward: Forward, signal: Abor
   const passed = await pass(forward.delivery, signal)
   try {
     if (signal.aborted && !passed.ok) return await outbox.release(forward, clock.now())
-    const pause = passed.ok ? undefined : pausesMs[forward.attempts]
+    const pause = passed.ok || passed.isFinal ? undefined : pausesMs[forward.attempts]
     const retryAt = pause === undefined ? undefined : clock.now() + pause
     await outbox.settle(forward, passed, clock.now(), retryAt)
     options.passed?.(forward, passed, retryAt === undefined)

@@ -1,10 +1,12 @@
 import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/caller.js'
 import { ApiError } from '../api/errors.js'
+import type { WireNames } from '../api/names.js'
 import { type Operation, operations } from '../api/table.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, readObject } from './body.js'
 import { checked } from './json.js'
 import { type Params, type Route, router } from './routes.js'
+import { withWireNames } from './wire-names.js'
 
 /** Where the operations are, beneath the server's origin. */
 export const basePath = '/api/v2'
@@ -17,6 +19,10 @@ export interface HandlerOptions {
   readonly caller: Caller
   /** Version of the program, for `/health`. */
   readonly version: string
+  /** The words for `network` and `premium` in the names of fields, where they are others. */
+  readonly names?: WireNames | undefined
+  /** What stands behind it, for `/health`, where that is another server. */
+  readonly behind?: object | undefined
   /** Makes the document at `/openapi.json`; asked once. */
   readonly document: () => Promise<object>
   /** Told what was thrown when a request ends in a 500 that is a mistake of ours. */
@@ -24,7 +30,9 @@ export interface HandlerOptions {
 }
 
 /** Serves every operation of the table over any caller: a fetch-shaped function without state of its own. */
-export function handler(options: HandlerOptions): (request: Request) => Promise<Response> {
+export function handler(given: HandlerOptions): (request: Request) => Promise<Response> {
+  const { names } = given
+  const options = names ? { ...given, caller: withWireNames(given.caller, names) } : given
   const find = router([...operations().flatMap((row) => routesOf(row, options)), ...ownRoutes(options)])
   return async (request) => {
     const place = find(pathOf(request.url))
@@ -93,8 +101,12 @@ function queryFields(query: string): Record<string, unknown> {
   return Object.fromEntries(fields)
 }
 
-function ownRoutes({ version, document, report }: HandlerOptions): Route[] {
-  const health = { status: 'ok', version, idempotency: 'Idempotency-Key' }
+function ownRoutes({ caller, version, behind, document, report }: HandlerOptions): Route[] {
+  // Keys that another server does not honour are not honoured here either.
+  const health = async () => {
+    const honours = (await caller.honoursKeys?.()) ?? true
+    return { status: 'ok', version, ...(honours ? { idempotency: 'Idempotency-Key' } : {}), ...behind }
+  }
   let loaded: Promise<object> | undefined
   const openapi = async () => {
     try {
@@ -107,7 +119,7 @@ function ownRoutes({ version, document, report }: HandlerOptions): Route[] {
     }
   }
   return [
-    { method: 'GET', path: '/health', answer: async () => answer(200, health) },
+    { method: 'GET', path: '/health', answer: async () => answer(200, await health()) },
     { method: 'GET', path: '/openapi.json', answer: openapi },
   ]
 }

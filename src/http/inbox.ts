@@ -38,6 +38,8 @@ export interface Passed {
   readonly ok: boolean
   /** The answer's status, or why there was none, such as `503` or `connection refused`. */
   readonly answer: string
+  /** That nothing is wanted there any more, so that it is not tried again. */
+  readonly isFinal?: boolean
 }
 
 /** The deliveries that wait to be sent on to one address; those of one search wait for each other. */

@@ -1,6 +1,14 @@
 import type { Delivery, Inbox, Outbox, Passed } from '../http/inbox.js'
 import type { Connection, Driver, Value } from './driver.js'
-import { enqueue, type Forwarding, forwardingsOf, note, outboxOver, promoteAll } from './outbox.js'
+import {
+  enqueue,
+  type Forwarding,
+  forwardingsOf,
+  note,
+  outboxOver,
+  promoteAll,
+  waitingTargets,
+} from './outbox.js'
 
 /** How long a delivery is known again after it was deleted: longer than any sender of ours tries (28 hours). */
 export const rememberedMs = 80 * 3_600_000
@@ -55,6 +63,8 @@ export interface Events extends Inbox {
   /** What came to a path behind the number `after`, in the order of arrival, at most `limit`. */
   arrived(path: string, after: number, limit: number): Promise<readonly Arrived[]>
   outbox(target: string): Outbox
+  /** The targets that something waits to be sent on to, of those whose names begin so. */
+  waitingTargets(prefix: string): Promise<readonly string[]>
   /** Notes an event that was sent on by hand. */
   noteForward(
     event: Pick<KeptEvent, 'seq' | 'search'>,
@@ -85,6 +95,7 @@ export function eventsOver(driver: Driver): Events {
         ),
       ),
     outbox: (target) => outboxOver(driver, target),
+    waitingTargets: (prefix) => driver.read((connection) => waitingTargets(connection, prefix)),
     noteForward: (event, target, passed, now) =>
       driver.transaction((connection) =>
         note(connection, target, event.seq, laneOf(event.search, event.seq), passed, now),

@@ -67,6 +67,15 @@ export async function note(
   await promote(connection, target, lane, now)
 }
 
+/** The targets that something waits for, of those whose names begin so. */
+export async function waitingTargets(connection: Connection, prefix: string): Promise<string[]> {
+  const rows = await connection.all<{ target: string }>(
+    `SELECT DISTINCT target FROM forwards WHERE state = 'waiting' AND substr(target, 1, length(?)) = ?`,
+    ...[prefix, prefix],
+  )
+  return rows.map(({ target }) => target)
+}
+
 /** How a delivery was sent on, to each address. */
 export const forwardingsOf = (connection: Connection, seq: number) =>
   connection.all<Forwarding>(

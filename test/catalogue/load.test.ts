@@ -14,7 +14,7 @@ import { openSqlite } from '../../src/storage/sqlite.js'
 import { exported, openEmpty } from './open.js'
 
 /** Records enough for an import to build its indexes at the end. */
-const many = 1_100
+const many = 1_010
 
 /** Records among them that may be the same. */
 const odds = 60
@@ -237,7 +237,7 @@ describe('the result of an import into an empty table', () => {
         const first = [filler[kind](many)]
         expect(await resultOf(kind, records, [])).toEqual(await resultOf(kind, records, first))
       }),
-      { numRuns: 12 },
+      { numRuns: 6 },
     )
   })
 })

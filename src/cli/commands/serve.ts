@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
-import { isLoopback } from '../../http/hosts.js'
 import type { Listening } from '../../http/listen.js'
-import type { GlobalOptions } from '../context.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { UsageError } from '../exit.js'
 import { repeated } from '../flags.js'
 import { aborted, interruptible } from '../interrupts.js'
 import { write } from '../io.js'
 import type { Invocation, Shell } from '../shell.js'
-import { deliveringOptions, targetsOf } from './delivery-targets.js'
+import { secretOptions } from '../webhook-secrets.js'
+import { deliveringOptions } from './delivery-targets.js'
 import { guide } from './guide.js'
-import { type Place, placed, startListening } from './listening.js'
-import { otherWorld } from './other-world.js'
-import { served } from './served.js'
+import { placed, startListening } from './listening.js'
+import type { Behind, ServeChoices } from './serving/behind.js'
 
 const usualPort = 4010
 
@@ -23,50 +23,73 @@ export function serveCommand(shell: Shell): Command {
     repeated,
   )
   for (const option of deliveringOptions()) command.addOption(option)
-  command.option('--no-worker', 'accept work, and leave it to prospect worker')
+  command
+    .option('--no-worker', 'accept work, and leave it to prospect worker')
+    .option('--upstream <url>', 'serve this server, which ends in /api/v2, in place of the local engine')
+    .option(
+      '--public-url <url>',
+      'where it reaches this machine: its deliveries come here, and go on from here',
+    )
+  for (const option of secretOptions()) command.addOption(option)
   guide(
     command,
-    ['serve', 'serve --port 0 --json', 'serve --host 0.0.0.0 --public --allow-host api.example.com'],
+    [
+      'serve',
+      'serve --port 0 --json',
+      'serve --host 0.0.0.0 --public --allow-host api.example.com',
+      'serve --upstream https://api.example.com/api/v2',
+    ],
     'The first line on stdout is the base url (with --json, an object with base_url and pid).\n' +
       'Requests carry a key in X-API-KEY; make one with: prospect engine keys create --member me@localhost\n' +
       'Imports and waterfalls are done here too, and delivered: to public addresses, to this machine while it\n' +
       'listens on loopback and the workspace has one member, and to what --allow-target names.\n' +
+      'With --upstream, people use keys of this workspace, and the server gets its own one (PROSPECT_API_KEY, --api-key-file or\n' +
+      'prospect login) at a pace it takes; with --direct their own keys are passed on.\n' +
       'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
   )
   return shell.action(command, (invocation) => serve(shell, invocation))
 }
 
-interface Choices extends Place {
-  readonly allowHost?: readonly string[]
-  readonly allowTarget?: readonly string[]
-  readonly database?: string
-  readonly worker: boolean
-}
-
 async function serve(shell: Shell, { options, globals }: Invocation): Promise<number> {
-  const { streams } = shell.context
-  const { allowHost = [], allowTarget, database, worker: works, ...place } = options as unknown as Choices
-  const targets = targetsOf(allowTarget, isLoopback(place.host ?? '127.0.0.1'))
-  const context = otherWorld(shell.context, database, targets)
-  await context.admin(globals)
-  // A server that the profile names is not what is served.
-  const caller = await context.caller({ ...globals, local: true })
-  const worker = works ? await context.worker() : undefined
+  const { streams, notify } = shell.context
+  const choices = options as unknown as ServeChoices
+  const { allowHost = [], ...place } = choices
   let listening: Listening | undefined
-  const handler = await served(context, caller, globals, () => listening?.baseUrl ?? '/api/v2')
+  const behind = await behindOf(shell.context, choices, globals, () => listening?.baseUrl ?? '/api/v2')
   await interruptible(streams, async (signal) => {
-    listening = await startListening(handler, place, usualPort, allowHost)
-    worker?.start()
+    listening = await startListening(behind.handler, place, usualPort, [...allowHost, ...behind.hosts])
+    behind.start()
     try {
       await write(streams.stdout, `${firstLine(listening.baseUrl, globals)}\n`)
-      context.notify('Serving the local engine. Ctrl-C ends it.', globals)
+      notify(behind.text, globals)
       await aborted(signal)
     } finally {
       await listening.close()
-      await worker?.stop()
+      await behind.stop()
     }
   })
   return 0
+}
+
+/** The engine of this machine, or another server. */
+async function behindOf(
+  context: Context,
+  choices: ServeChoices,
+  globals: GlobalOptions,
+  baseUrl: () => string,
+): Promise<Behind> {
+  const { upstream, publicUrl, secretFile, secretStdin } = choices
+  if (upstream !== undefined) {
+    const { proxyBehind } = await import('./serving/proxy.js')
+    return proxyBehind(context, upstream, choices, globals, baseUrl)
+  }
+  if (globals.direct) throw new UsageError('--direct is about a server behind this one: give --upstream.')
+  if (publicUrl !== undefined || secretFile !== undefined || secretStdin)
+    throw new UsageError(
+      '--public-url and --secret-file are about the deliveries of a server behind this one: give --upstream.',
+    )
+  const { engineBehind } = await import('./serving/engine.js')
+  return engineBehind(context, choices, globals, baseUrl)
 }
 
 const firstLine = (baseUrl: string, { json, format }: GlobalOptions): string =>

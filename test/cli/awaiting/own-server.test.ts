@@ -57,7 +57,7 @@ describe('work of a server of ours that is waited for', () => {
     const [near, far] = [await server.run([...words, '--local']), await run(...words)]
     expect([far.code, far.stdout]).toEqual([0, near.stdout])
     expect(far.stderr).toContain('Imported 3 companies for 9 credits.')
-    expect(await here.json('ledger')).toMatchObject({ credits: 9 })
+    expect(await here.json('ledger')).toMatchObject([{ operation: 'intents.stack', credits: 9 }])
   })
 
   it('that a quota cuts short writes what came, says why and exits 6', async () => {

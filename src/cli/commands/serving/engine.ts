@@ -1,0 +1,31 @@
+import { isLoopback } from '../../../http/hosts.js'
+import type { Context, GlobalOptions } from '../../context.js'
+import { namesOf } from '../../target.js'
+import { targetsOf } from '../delivery-targets.js'
+import { otherWorld } from '../other-world.js'
+import { served } from '../served.js'
+import type { Behind, ServeChoices } from './behind.js'
+
+/** The engine of this machine behind a server, with the worker that does what it accepts. */
+export async function engineBehind(
+  outer: Context,
+  choices: ServeChoices,
+  globals: GlobalOptions,
+  baseUrl: () => string,
+): Promise<Behind> {
+  const { allowTarget, database, host = '127.0.0.1', worker: works } = choices
+  // The words of a server in the profile are that server's.
+  const names = namesOf(globals, {})
+  const context = otherWorld(outer, database, targetsOf(allowTarget, isLoopback(host)), { names })
+  await context.admin(globals)
+  // A server that the profile names is not what is served.
+  const caller = await context.caller({ ...globals, local: true })
+  const worker = works ? await context.worker() : undefined
+  return {
+    handler: await served(context, caller, globals, { baseUrl, names }),
+    hosts: [],
+    text: 'Serving the local engine. Ctrl-C ends it.',
+    start: () => worker?.start(),
+    stop: async () => worker?.stop(),
+  }
+}

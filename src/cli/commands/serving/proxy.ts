@@ -1,0 +1,81 @@
+import type { Caller } from '../../../api/caller.js'
+import { rehomed } from '../../../client/rehomed.js'
+import { guarded } from '../../../engine/guarded.js'
+import { isLoopback } from '../../../http/hosts.js'
+import { baseUrlOf } from '../../base-url.js'
+import type { Context, GlobalOptions } from '../../context.js'
+import { recorded } from '../../spending.js'
+import { type RemoteTarget, targetOf } from '../../target.js'
+import { targetsOf } from '../delivery-targets.js'
+import { publicAddress } from '../listen/address.js'
+import { otherWorld } from '../other-world.js'
+import { served } from '../served.js'
+import type { Behind, ServeChoices } from './behind.js'
+import { openRehoming, type Rehomed } from './rehome.js'
+
+/**
+ * Another server behind ours. Governed: people bring keys of this machine's workspace, and the server gets the one key it
+ * knows, at a pace it takes. With `--direct` the key of whoever asks is passed on, and ours never.
+ */
+export async function proxyBehind(
+  outer: Context,
+  upstream: string,
+  choices: ServeChoices,
+  globals: GlobalOptions,
+  baseUrl: () => string,
+): Promise<Behind> {
+  const { database, allowTarget, host = '127.0.0.1', publicUrl, secretFile, secretStdin } = choices
+  const address = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true)
+  const { local: _, ...rest } = globals
+  const options: GlobalOptions = { ...rest, baseUrl: address.href }
+  const targets = targetsOf(allowTarget, isLoopback(host))
+  const known = publicAddress(publicUrl)
+  let home: Rehomed | undefined
+  const context = otherWorld(outer, database, targets, {
+    around: (remote) => (home ? rehomed(remote, home.home) : remote),
+  })
+  const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
+  // Without the server's key nothing could be passed on: known before anybody asks.
+  const apiKey = target.direct ? undefined : await context.apiKey(options)
+  const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
+  if (known) home = await openRehoming(context, known, targets, secrets, globals)
+  const remote = await context.caller(options)
+  const caller = apiKey === undefined ? remote : await governedCaller(context, remote, apiKey, options)
+  const kind = target.direct ? 'direct' : 'governed'
+  const behind = { target: kind, upstream: target.origin }
+  const serve = await served(context, caller, globals, { baseUrl, names: target.names, behind })
+  const over = new AbortController()
+  let passing: Promise<void> | undefined
+  return {
+    handler: async (request) => home?.rehoming.take(request) ?? serve(request),
+    hosts: known ? [known.host] : [],
+    text: textOf(kind, target.origin, known !== undefined),
+    start: () => {
+      passing = home?.passingOn.run(over.signal)
+    },
+    stop: async () => {
+      over.abort()
+      await passing
+    },
+  }
+}
+
+async function governedCaller(
+  context: Context,
+  remote: Caller,
+  apiKey: string,
+  options: GlobalOptions,
+): Promise<Caller> {
+  await context.admin({ ...options, create: true })
+  const { openStore } = await import('../../../storage/open.js')
+  const store = await openStore(context.home.engine)
+  context.onClose(() => store.close())
+  const { clock, sleep } = context
+  return guarded(recorded(context, remote, options), { store, clock, apiKey, sleep })
+}
+
+function textOf(kind: 'direct' | 'governed', origin: string, isHome: boolean): string {
+  const keys = kind === 'direct' ? 'Keys are passed on.' : 'Keys are those of this workspace.'
+  const webhooks = isHome ? ' Deliveries come here first.' : ''
+  return `Serving ${origin}, ${kind}. ${keys}${webhooks} Ctrl-C ends it.`
+}

@@ -1,0 +1,50 @@
+import type { Home } from '../../../client/rehomed.js'
+import { createSender } from '../../../client/sender.js'
+import type { Targets } from '../../../engine/ports.js'
+import { newToken } from '../../../http/receiver.js'
+import { type Rehoming, rehoming } from '../../../http/rehoming.js'
+import type { Context, GlobalOptions } from '../../context.js'
+import { openEvents } from '../../open-events.js'
+import { givenSecrets, type SecretChoice } from '../../webhook-secrets.js'
+import type { PublicAddress } from '../listen/address.js'
+import { type PassingOn, passingOn } from './passing-on.js'
+
+/** Deliveries of a server that come here first, and go from here to those they are for. */
+export interface Rehomed {
+  readonly home: Home
+  readonly rehoming: Rehoming
+  readonly passingOn: PassingOn
+}
+
+/** Prepares to take deliveries at a public address; they are kept, and passed on with the signature of the workspace. */
+export async function openRehoming(
+  context: Context,
+  known: PublicAddress,
+  targets: (members: number) => Targets,
+  choice: SecretChoice,
+  globals: GlobalOptions,
+): Promise<Rehomed> {
+  const { clock, ids } = context
+  const admin = await context.admin(globals)
+  const events = await openEvents(context)
+  const sender = createSender({ clock })
+  context.onClose(() => sender.close())
+  const permitted = async () => targets((await admin.listMembers()).length)
+  const secret = () => admin.webhookSecret(false)
+  const passing = passingOn(context, events, { sender, secret, targets: permitted }, globals)
+  const receiving = rehoming({
+    secret: await events.token(newToken(ids.bytes(16))),
+    random: () => ids.bytes(16),
+    prefix: known.prefix,
+    secrets: await givenSecrets(context.streams, choice),
+    clock,
+    keep: passing.keep,
+    received: passing.wake,
+    report: (error) => context.notify(`A delivery could not be kept: ${(error as Error).message}.`, globals),
+  })
+  const home: Home = {
+    check: async (url) => sender.check(url, await permitted()),
+    addressFor: (url, key) => known.origin + known.prefix + receiving.pathFor(url, key),
+  }
+  return { home, rehoming: receiving, passingOn: passing }
+}

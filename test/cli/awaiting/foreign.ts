@@ -1,0 +1,63 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { answering, received } from '../../client/listeners.js'
+import { command, type Ended, folder, removed } from '../command.js'
+
+/** A request as a foreign server got it. */
+export interface Request {
+  readonly method: string
+  readonly path: string
+  readonly body: Record<string, unknown>
+}
+
+/** A server that is not ours, and a command line that asks it. */
+export interface Foreign {
+  readonly baseUrl: string
+  readonly requests: Request[]
+  /** Runs a command against it; waits take a hundredth of their time. */
+  run(words: readonly string[], more?: readonly string[]): Promise<Ended>
+  close(): Promise<void>
+}
+
+/** Posts bodies to an address as a server that signs and names nothing does, and answers the statuses. */
+export async function post(url: unknown, ...bodies: unknown[]): Promise<number[]> {
+  const statuses: number[] = []
+  // What is asked besides, such as /health, names no address.
+  if (url === undefined) return statuses
+  for (const body of bodies) {
+    const answer = await fetch(String(url), { method: 'POST', body: JSON.stringify(body) })
+    statuses.push(answer.status)
+  }
+  return statuses
+}
+
+/** Opens a server that answers as told; undefined is a 404. */
+export async function foreign(answer: (request: Request) => unknown): Promise<Foreign> {
+  const requests: Request[] = []
+  const home = await folder()
+  const server = await answering(async (request, response) => {
+    const { body } = await received(request)
+    const one = {
+      method: request.method ?? '',
+      path: (request.url ?? '').replace(/^\/api\/v2/, '').replace(/\?.*$/, ''),
+      body: (body === '' ? {} : JSON.parse(body)) as Record<string, unknown>,
+    }
+    requests.push(one)
+    const said = answer(one)
+    response.writeHead(said === undefined ? 404 : 200).end(JSON.stringify(said ?? { error: 'Not found' }))
+  })
+  const baseUrl = `http://127.0.0.1:${server.port}/api/v2`
+  return {
+    baseUrl,
+    requests,
+    run: (words, more = []) =>
+      command([...words, ...more], {
+        env: { PROSPECT_HOME: home, PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: 'a-key-of-the-server' },
+        sleep: (ms, signal) => pause(ms / 100, undefined, signal ? { signal } : undefined),
+        cwd: home,
+      }),
+    close: async () => {
+      await server.close()
+      await removed(home)
+    },
+  }
+}

@@ -1,0 +1,196 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { type Foreign, foreign, post, type Request } from './foreign.js'
+
+const search = ['leads', 'extract', '--search-url', 'https://www.network.example/search/results/people/']
+const companies = ['accounts', 'search', '--keyword', 'robots']
+
+let server: Foreign | undefined
+afterEach(async () => {
+  await server?.close()
+  server = undefined
+})
+
+const serve = async (answer: (request: Request) => unknown) => {
+  server = await foreign(answer)
+  return server
+}
+
+const lead = (name: string) => ({ lead: { first_name: name }, company: null })
+const names = (stdout: string) =>
+  (JSON.parse(stdout) as { lead: { first_name: string } }[]).map((one) => one.lead.first_name)
+
+describe('a server that names and signs nothing', () => {
+  it('delivers a completion', async () => {
+    const { run } = await serve(({ body }) => {
+      void post(body.webhook_url, { leads: [lead('Ann'), lead('Bob')] })
+      return { id: 'one', status: 'processing' }
+    })
+    const { code, stdout } = await run([...search, '--wait'])
+    expect([code, names(stdout)]).toEqual([0, ['Ann', 'Bob']])
+  })
+
+  it('delivers twice, and is taken once', async () => {
+    const { run } = await serve(({ body }) => {
+      void post(body.webhook_url, { name: 'A' }, { name: 'A' }, { accounts: [{ name: 'A' }, { name: 'B' }] })
+      return { message: 'ok', id: 'one' }
+    })
+    const { code, stdout } = await run([...companies, '--wait'])
+    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
+  })
+
+  it('delivers single records, some again, until there are as many as were asked for', async () => {
+    const { run } = await serve(({ body }) => {
+      void post(body.webhook_url, { name: 'A' }, { name: 'B' }, { name: 'A' }, { account: { name: 'C' } })
+      return { message: 'ok', id: 'one', total: 9, preview: [] }
+    })
+    const { code, stdout } = await run([...companies, '--streaming', '--limit', '3', '--wait'])
+    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }, { name: 'C' }]])
+  })
+
+  it('delivers parts in any order', async () => {
+    const part = (number: number, ...ordinals: number[]) => ({
+      ...{ event: 'account_import.completed', id: 'one', total: 4, truncated: false, part: number, parts: 2 },
+      accounts: ordinals.map((ordinal) => ({ ordinal, name: `Robots ${ordinal}` })),
+    })
+    const { run } = await serve(({ body }) => {
+      void post(body.webhook_url, part(2, 4, 3), part(1, 1, 2))
+      return { message: 'ok', id: 'one' }
+    })
+    const { code, stdout } = await run([...companies, '--wait'], ['--fields', 'name', '--format', 'csv'])
+    expect([code, stdout]).toEqual([0, 'name\nRobots 1\nRobots 2\nRobots 3\nRobots 4\n'])
+  })
+
+  it('waits for the records that a completion counts', async () => {
+    const event = { event: 'account_import.record', id: 'one' }
+    const { run } = await serve(({ body }) => {
+      const end = { event: 'account_import.completed', id: 'one', accounts: [], total: 2, truncated: true }
+      const record = (ordinal: number) => ({ ...event, ordinal, account: { name: `R${ordinal}` } })
+      void post(body.webhook_url, record(2), end, record(1))
+      return { message: 'ok', id: 'one' }
+    })
+    const { code, stdout } = await run([...companies, '--streaming', '--wait'])
+    expect([code, JSON.parse(stdout)]).toEqual([6, [{ name: 'R1' }, { name: 'R2' }]])
+  })
+
+  it('may fail: exit 10 with its words, and nothing is written', async () => {
+    const { run } = await serve(({ body }) => {
+      void post(body.webhook_url, { event: 'lead_search.failed', id: 'one', error: 'No session' })
+      return { id: 'one' }
+    })
+    const { code, stdout, stderr } = await run([...search, '--wait'])
+    expect([code, stdout, stderr]).toEqual([10, '', expect.stringContaining('The work failed: No session')])
+  })
+
+  it('has its own words for fields', async () => {
+    const { run } = await serve(({ body }) => {
+      void post(body.webhook_url, {
+        accounts: [{ linkedin_url: 'https://x.example', custom: { linkedin_url: 1 } }],
+      })
+      return { message: 'ok', id: 'one' }
+    })
+    const { stdout } = await run([...companies, '--wait'], ['--network-name', 'linkedin'])
+    expect(JSON.parse(stdout)).toEqual([{ network_url: 'https://x.example', custom: { linkedin_url: 1 } }])
+  })
+})
+
+describe('a server that never calls', () => {
+  const page = (status: string, count: number, more: object = {}) => ({
+    search: { id: 'one', status, leads_count: count, truncated: false },
+    ...{ leads: [lead('Ann')], pagination: { has_more: false } },
+    ...more,
+  })
+
+  it('is asked after a while, until the search is finished, page by page', async () => {
+    let asked = 0
+    const { run, requests } = await serve(({ path }) => {
+      if (path === '/leads') return { id: 'one' }
+      if (path !== '/searches/one') return undefined
+      asked++
+      if (asked < 3) return page('ONGOING', 1)
+      const isFirst = asked < 5
+      return isFirst
+        ? page('FINISHED', 2, { pagination: { has_more: true, next_cursor: 'next' } })
+        : page('FINISHED', 2, { leads: [lead('Bob')] })
+    })
+    const { code, stdout } = await run([...search, '--wait'])
+    expect([code, names(stdout)]).toEqual([0, ['Ann', 'Bob']])
+    expect(requests.filter(({ method }) => method === 'POST')).toHaveLength(1)
+  })
+
+  it('is asked at once where the result goes to another address', async () => {
+    const { run, requests } = await serve(({ path }) =>
+      path === '/leads' ? { id: 'one' } : page('FINISHED', 1),
+    )
+    const { code, stdout } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    expect([code, names(stdout)]).toEqual([0, ['Ann']])
+    expect(requests[0]?.body.webhook_url).toBe('https://x.example/hook')
+  })
+
+  it('that does not answer for a while is asked again', async () => {
+    let asked = 0
+    const { run } = await serve(({ path }) => {
+      if (path === '/leads') return { id: 'one' }
+      return asked++ < 2 ? undefined : page('FINISHED', 1)
+    })
+    const { code } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    expect(code).toBe(0)
+  })
+
+  it.each(['ERROR', 'UNAUTHORIZED', 'FORBIDDEN'])('may say that the search ended as %s', async (status) => {
+    const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : page(status, 0)))
+    const { code, stderr } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
+    expect([code, stderr]).toEqual([10, expect.stringContaining(status)])
+  })
+
+  it('lets a waterfall be asked for, and what it found is put on record', async () => {
+    const { run } = await serve(({ path }) =>
+      path === '/contacts/single_enrich'
+        ? { enrichment_id: 'one', status: 'pending' }
+        : { enrichment_id: 'one', status: 'finished', email: 'a@x.example', email_status: 'valid' },
+    )
+    const words = ['contacts', 'waterfall', '--first-name', 'A', '--last-name', 'B', '--domain', 'x.example']
+    const { code, stdout } = await run([...words, '--enrichment-type', 'email', '--wait'])
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { email: 'a@x.example' }])
+    expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 3 }])
+  })
+
+  it('and tells nobody of companies leaves the command waiting: exit 14 with how to receive the rest', async () => {
+    const { run } = await serve(({ path }) => (path === '/health' ? {} : { message: 'ok', id: 'one' }))
+    const { code, stderr } = await run([...companies, '--wait', '20'])
+    expect([code, stderr]).toEqual([
+      14,
+      expect.stringMatching(/prospect listen --port \d+ --path [\w-]{16,}/),
+    ])
+  })
+})
+
+describe('a result that cannot come', () => {
+  const env = ['--base-url', 'https://api.example/api/v2']
+
+  it.each([
+    [[...companies, '--wait', ...env], '--public-url'],
+    [[...companies, ...env], '--webhook-url'],
+    [[...companies, '--wait', '--webhook-url', 'https://x.example/hook', ...env], '--wait'],
+    [[...search, '--public-url', 'https://x.example', ...env], '--wait'],
+  ])('is refused before anything is sent: %j', async (words, word) => {
+    const { run, requests } = await serve(() => ({}))
+    const { code, stdout, stderr } = await run(words)
+    expect([code, stdout, requests]).toEqual([2, '', []])
+    expect(stderr).toContain(word)
+  })
+})
+
+describe('a tunnel', () => {
+  it('is the address that the server gets, and leads to the port that is given', async () => {
+    const { run, requests } = await serve(({ body, path }) => {
+      if (path === '/health') return {}
+      const { pathname } = new URL(String(body.webhook_url))
+      void post(`http://127.0.0.1:24011${pathname}`, { accounts: [{ name: 'A' }] })
+      return { message: 'ok', id: 'one' }
+    })
+    const place = ['--public-url', 'https://tunnel.example/in', '--receive-port', '24011']
+    const { code, stdout } = await run([...companies, '--wait', ...place])
+    expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }]])
+    expect(requests[0]?.body.webhook_url).toMatch(/^https:\/\/tunnel\.example\/in\/hooks\/[\w-]{22}$/)
+  })
+})
