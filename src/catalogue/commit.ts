@@ -3,7 +3,7 @@ import type { Connection, Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
 import type { Load } from './load.js'
 import type { Prepared } from './preparers.js'
-import type { PreparedRecord } from './reading.js'
+import type { Records } from './reading.js'
 import { newTally, reject, type Tally } from './report.js'
 import { Unreadable } from './values.js'
 import { writers } from './writers.js'
@@ -47,7 +47,7 @@ type Write = (writing: Writing, record: Prepared[Kind]) => Written
 /** Writes records in transactions that are short, within a load if there is one; the tally counts what is committed. */
 export async function commit(
   kind: Kind,
-  records: readonly PreparedRecord[],
+  records: Records,
   tally: Tally,
   ports: CommitPorts,
   load: Load | undefined,
@@ -57,7 +57,7 @@ export async function commit(
   for (let from = 0; from < records.length; ) {
     const start = from
     const { written, done } = await ports.driver.transaction((connection) =>
-      writeSome(connection, write, records.slice(start), ports, load),
+      writeSome(connection, write, records, start, ports, load),
     )
     tally.added += done.added
     tally.updated += done.updated
@@ -71,7 +71,8 @@ export async function commit(
 function writeSome(
   connection: Connection,
   write: Write,
-  records: readonly PreparedRecord[],
+  records: Records,
+  from: number,
   { clock, ids, last }: CommitPorts,
   load: Load | undefined,
 ): { written: number; done: Tally } {
@@ -81,7 +82,8 @@ function writeSome(
   const done = newTally()
   const until = clock.now() + transactionMs
   let written = 0
-  for (const { line, record } of records) {
+  for (let next = records.at(from); next; next = records.at(from + written)) {
+    const { line, record } = next
     try {
       done[write(writing, record)] += 1
     } catch (error) {

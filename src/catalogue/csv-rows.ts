@@ -3,7 +3,7 @@ import { mapColumns } from './columns.js'
 import type { ImportOptions } from './import-options.js'
 import type { Kind } from './kind.js'
 import { ImportError } from './report.js'
-import { inPortions, type Row, type Rows } from './row.js'
+import type { Row, Rows } from './row.js'
 
 /** Makes records of the rows of a CSV file, of which the first names the columns. */
 export async function csvRows(
@@ -15,7 +15,7 @@ export async function csvRows(
   if (!header) throw new ImportError('the file is empty')
   const names = header.cells.map((cell) => cell.trim())
   const columns = mapColumns(kind, names, map)
-  return { ...columns, portions: inPortions(rowsOf(first, batches, columns.fields)) }
+  return { ...columns, batches: rowsOf(first, batches, columns.fields) }
 }
 
 async function firstOf(batches: AsyncGenerator<readonly Parsed[]>): Promise<readonly Parsed[]> {

@@ -3,9 +3,9 @@ import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { beginLoad, endLoad, type Load } from './load.js'
 import { readApart } from './read-apart.js'
-import { type Portion, readRows } from './reading.js'
+import { asItIs, type Portion, readRows, recordsInPortion } from './reading.js'
 import { ImportError, type ImportReport, newTally, reject } from './report.js'
-import { inPortions, type Row, rowsInPortion } from './row.js'
+import type { Row } from './row.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
@@ -23,8 +23,8 @@ export async function importRecords(
   records: Iterable<Given> | AsyncIterable<Given>,
   ports: CommitPorts,
 ): Promise<ImportReport> {
-  const rows = { mapping: {}, ignored: [], portions: inPortions(numbered(records)) }
-  return await importPortions(kind, readRows(kind, rows, ports.ids), ports)
+  const rows = { mapping: {}, ignored: [], batches: numbered(records) }
+  return await importPortions(kind, readRows(kind, rows, ports.ids, asItIs), ports)
 }
 
 async function* numbered(records: Iterable<Given> | AsyncIterable<Given>): AsyncGenerator<Row[]> {
@@ -49,7 +49,7 @@ async function importPortions(
         columns = { mapping, ignored }
         for (const row of rejected) reject(tally, row)
         // Fewer records are not worth to merge words and build indexes at the end.
-        const begins: boolean = !isMuch && records.length >= rowsInPortion / 2
+        const begins: boolean = !isMuch && records.length >= recordsInPortion / 2
         if (begins) load = await beginLoad(kind, ports)
         isMuch ||= begins
         await commit(kind, records, tally, ports, load)

@@ -2,7 +2,7 @@ import { checkedField, fieldOf } from './columns.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
 import { ImportError } from './report.js'
-import { inPortions, type Row, type Rows } from './row.js'
+import type { Row, Rows } from './row.js'
 
 /** Characters of one record. */
 const longestRecord = 16 * 1_048_576
@@ -28,7 +28,7 @@ export function jsonRows(
     named.set(key, field)
     return field
   }
-  return { mapping, ignored, portions: inPortions(rowsOf(pieces, nameOf)) }
+  return { mapping, ignored, batches: rowsOf(pieces, nameOf) }
 }
 
 interface Piece {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Ids } from '../engine/ports.js'
 import type { Kind } from './kind.js'
-import { type Portion, type ReadOptions, readFile } from './reading.js'
+import { asItIs, type Portion, type ReadOptions, readFile } from './reading.js'
 
 /** A shorter file is read before a thread would have started. */
 const longBytes = 2 * 1_048_576
@@ -20,7 +20,7 @@ export async function* readApart(
   const program = threadProgram()
   const head = program === undefined ? undefined : await headOf(bytes)
   if (program === undefined || !head?.isLong)
-    return yield* readFile(kind, head ? head.chunks : bytes, options, ids)
+    return yield* readFile(kind, head ? head.chunks : bytes, options, ids, asItIs)
   const { readInThread } = await import('./read-in-thread.js')
   yield* readInThread(program, { kind, options }, head.chunks)
 }

@@ -1,6 +1,6 @@
 import { on } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Portion } from './reading.js'
+import type { Portion, PreparedRecord, Records } from './reading.js'
 import { type FromReader, type ReadingTask, Room, type ToReader } from './reading-talk.js'
 import { ImportError } from './report.js'
 
@@ -24,7 +24,7 @@ export async function* readInThread(
       else if ('refused' in said) throw new ImportError(said.refused.sentence, said.refused.line)
       else if ('end' in said) break
       else {
-        yield said.portion
+        yield { ...said.portion, records: unpacked(said.portion.records) }
         worker.postMessage({ written: true } satisfies ToReader)
       }
     }
@@ -35,6 +35,15 @@ export async function* readInThread(
   const broken = await fed
   if (broken) throw broken.error
 }
+
+// An array of texts costs the threads far less than what they say.
+const unpacked = (texts: readonly string[]): Records => ({
+  length: texts.length,
+  at(index) {
+    const text = texts[index]
+    return text === undefined ? undefined : (JSON.parse(text) as PreparedRecord)
+  },
+})
 
 /** Hands bytes to a thread; answers the error that they broke off with, if they did. */
 async function feed(

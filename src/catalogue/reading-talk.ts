@@ -13,10 +13,10 @@ export type ToReader =
   | { readonly end: 'whole' | 'broken' }
   | { readonly written: true }
 
-/** What a reading thread says: that it took bytes, the next portion, that there are no more, or why it cannot go on. */
+/** What a reading thread says: that it took bytes, the next portion with its records in JSON, that there are no more, or why it cannot go on. */
 export type FromReader =
   | { readonly took: true }
-  | { readonly portion: Portion }
+  | { readonly portion: Portion<readonly string[]> }
   | { readonly end: true }
   | { readonly refused: { readonly sentence: string; readonly line: number | undefined } }
 

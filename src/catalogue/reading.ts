@@ -8,65 +8,93 @@ import type { Row, Rows } from './row.js'
 import { openRows } from './rows.js'
 import { Unreadable } from './values.js'
 
-/** A record that was read, and where it begins in the file. */
-export interface PreparedRecord<K extends Kind = Kind> {
+/** A record that was read, and where it begins in the file. It is plain data, which JSON can carry. */
+export interface PreparedRecord {
   readonly line: number
-  readonly record: Prepared[K]
+  readonly record: Prepared[Kind]
 }
 
-/** Records that follow each other in a file, ready to be written: plain data, which another thread can hand over. */
-export interface Portion {
-  readonly records: readonly PreparedRecord[]
+/** Records that follow each other in a file, ready to be written; each may be unpacked only when it is asked for. */
+export interface Records {
+  readonly length: number
+  at(index: number): PreparedRecord | undefined
+}
+
+/** What was read of a file at a time. */
+export interface Portion<R = Records> {
+  readonly records: R
   readonly rejected: readonly Rejected[]
   /** How the columns that were seen so far are understood. */
   readonly mapping: Readonly<Record<string, string>>
   readonly ignored: readonly string[]
 }
 
+/** Keeps a record as it was read. */
+export const asItIs = (record: PreparedRecord): PreparedRecord => record
+
+/** Records of a portion, but for the last one. */
+export const recordsInPortion = 2_000
+
 /** Options of an import that tell how its file is to be read. */
 export type ReadOptions = Omit<ImportOptions, 'onProgress'>
 
-/** Reads a file given as bytes; its first portion is empty. Throws an ImportError where it cannot be read on. */
-export async function* readFile(
+/** Reads a file given as bytes, like `readRows`. Throws an ImportError where it cannot be read on. */
+export async function* readFile<R>(
   kind: Kind,
   bytes: AsyncIterable<Uint8Array>,
   options: ReadOptions,
   ids: Ids,
-): AsyncGenerator<Portion> {
+  keep: (record: PreparedRecord) => R,
+): AsyncGenerator<Portion<R[]>> {
   try {
-    yield* readRows(kind, await openRows(kind, bytes, options), ids)
+    yield* readRows(kind, await openRows(kind, bytes, options), ids, keep)
   } catch (error) {
     throw importErrorOf(error)
   }
 }
 
-/** Reads rows; the first portion is empty, as it comes with the columns that were understood from the beginning. */
-export async function* readRows(
+/**
+ * Reads rows into records, each in the form that `keep` gives it. The first portion is empty, as it comes with the
+ * columns that were understood from the beginning; what stands before an error comes before it.
+ */
+export async function* readRows<R>(
   kind: Kind,
-  { mapping, ignored, portions }: Rows,
+  { mapping, ignored, batches }: Rows,
   ids: Ids,
-): AsyncGenerator<Portion> {
+  keep: (record: PreparedRecord) => R,
+): AsyncGenerator<Portion<R[]>> {
   const coded = countryCodes()
   const prepare = (given: Given) => preparers[kind](coded(given), ids)
-  const columns = () => ({ mapping: { ...mapping }, ignored: [...ignored] })
-  yield { records: [], rejected: [], ...columns() }
-  for await (const rows of portions) yield { ...prepareAll(rows, prepare), ...columns() }
+  let records: R[] = []
+  let rejected: Rejected[] = []
+  const portion = (): Portion<R[]> => {
+    const read = { records, rejected, mapping: { ...mapping }, ignored: [...ignored] }
+    records = []
+    rejected = []
+    return read
+  }
+  yield portion()
+  try {
+    for await (const rows of batches) {
+      for (const row of rows) {
+        const read = prepared(row, prepare)
+        if ('reason' in read) rejected.push(read)
+        else records.push(keep(read))
+      }
+      if (records.length + rejected.length >= recordsInPortion) yield portion()
+    }
+  } catch (error) {
+    yield portion()
+    throw error
+  }
+  yield portion()
 }
 
-function prepareAll(
-  rows: readonly Row[],
-  prepare: (given: Given) => Prepared[Kind],
-): Pick<Portion, 'records' | 'rejected'> {
-  const records: PreparedRecord[] = []
-  const rejected: Rejected[] = []
-  for (const row of rows) {
-    try {
-      if ('reason' in row) rejected.push(row)
-      else records.push({ line: row.line, record: prepare(row.given) })
-    } catch (error) {
-      if (!(error instanceof Unreadable)) throw error
-      rejected.push({ line: row.line, reason: error.message })
-    }
+function prepared(row: Row, prepare: (given: Given) => Prepared[Kind]): PreparedRecord | Rejected {
+  try {
+    return 'reason' in row ? row : { line: row.line, record: prepare(row.given) }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return { line: row.line, reason: error.message }
   }
-  return { records, rejected }
 }

@@ -25,6 +25,7 @@ export async function recordSpent(
   { id }: Operation,
   credits: number,
   options: GlobalOptions,
+  open: () => Promise<Spending> = () => openSpending(context),
 ): Promise<void> {
   if (credits === 0) return
   try {
@@ -33,7 +34,7 @@ export async function recordSpent(
       target: targetName(context, options),
       operation: id,
     }
-    await (await openSpending(context)).count(spender, { credits, calls: 1 }, context.clock.now())
+    await (await open()).count(spender, { credits, calls: 1 }, context.clock.now())
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reason}`, options)
@@ -41,15 +42,26 @@ export async function recordSpent(
 }
 
 /** A caller whose calls are put on record one by one. */
-export const recorded = (context: Context, caller: Caller, options: GlobalOptions): Caller => ({
-  ...caller,
-  call: async (id, input, call) => {
-    const reply = await caller.call(id, input, call)
-    const cost = costOfCall(operation(id), reply, call?.idempotencyKey !== undefined)
-    await recordSpent(context, operation(id), cost, options)
-    return reply
-  },
-})
+export function recorded(context: Context, caller: Caller, options: GlobalOptions): Caller {
+  let opened: Promise<Spending> | undefined
+  // What could not be opened for one call may be for the next.
+  const open = () => {
+    opened ??= openSpending(context).catch((error: unknown) => {
+      opened = undefined
+      throw error
+    })
+    return opened
+  }
+  return {
+    ...caller,
+    call: async (id, input, call) => {
+      const reply = await caller.call(id, input, call)
+      const cost = costOfCall(operation(id), reply, call?.idempotencyKey !== undefined)
+      await recordSpent(context, operation(id), cost, options, open)
+      return reply
+    },
+  }
+}
 
 /** What a single call cost. A reply that comes again was counted before, unless we sent its key by ourselves. */
 export function costOfCall(operation: Operation, reply: Reply, hasOwnKey: boolean): number {

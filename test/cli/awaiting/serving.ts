@@ -9,7 +9,14 @@ export interface ServingMachine {
 }
 
 /** Prepares a machine, and serves its engine from this process as `prospect serve` does. */
-export async function servingMachine(
+export const servingMachine = (
+  prepare: (here: Machine) => Promise<void>,
+  ...options: string[]
+): Promise<ServingMachine> => servingWith({}, prepare, ...options)
+
+/** The same, with an environment of its own. */
+export async function servingWith(
+  env: Record<string, string>,
   prepare: (here: Machine) => Promise<void>,
   ...options: string[]
 ): Promise<ServingMachine> {
@@ -20,7 +27,7 @@ export async function servingMachine(
   const line = new Promise<string>((resolve) => {
     heard = (stdout) => stdout.includes('\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
   })
-  const ended = here.run(['serve', '--port', '0', ...options])
+  const ended = here.run(['serve', '--port', '0', ...options], { env })
   const baseUrl = await Promise.race([line, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
   const close = async () => {
     here.signals.emit('SIGTERM')

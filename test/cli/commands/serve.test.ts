@@ -76,7 +76,6 @@ describe('serve', () => {
     [['--host', '0.0.0.0'], '--public'],
     [['--port', '70000'], 'port'],
     [['--port', 'x'], 'port'],
-    [['--upstream', 'https://api.example/api/v2'], 'upstream'],
     [['extra'], 'arguments'],
   ])('refuses %j', async (options, word) => {
     const { code, stdout, stderr } = await here.run(['serve', '--port', '0', ...options])

@@ -29,7 +29,7 @@ export async function openRehoming(
   const events = await openEvents(context)
   const sender = createSender({ clock })
   context.onClose(() => sender.close())
-  const permitted = async () => targets((await admin.listMembers()).length)
+  const permitted = async () => targets((await admin.members()).length)
   const secret = () => admin.webhookSecret(false)
   const passing = passingOn(context, events, { sender, secret, targets: permitted }, globals)
   const receiving = rehoming({
