@@ -1,12 +1,12 @@
 import type { Clock, Ids } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
-import type { Load } from './load.js'
+import type { Load, Writers } from './load.js'
 import type { Prepared } from './preparers.js'
 import type { Records } from './reading.js'
 import { newTally, reject, type Tally } from './report.js'
 import { Unreadable } from './values.js'
-import { writers } from './writers.js'
+import { writers as allWriters } from './writers.js'
 import { beginWriting, type Writing, type Written } from './writing.js'
 
 /** What writing records works with. */
@@ -14,33 +14,11 @@ export interface CommitPorts {
   readonly driver: Driver
   readonly clock: Clock
   readonly ids: Ids
-  /** The load that wrote last in this process, if that was one. */
-  readonly last: { load?: Load | undefined }
+  readonly writers: Writers
 }
 
 /** How long one transaction writes, so that no other process waits for an import, in milliseconds. */
 const transactionMs = 80
-
-// Pages of an index are written again and again: copying them to the database less often, and reading them back less
-// often, is half the time.
-const muchRoom = { pagesBetweenCheckpoints: 16_000, cacheKb: 32_768 }
-/** As the driver sets it. */
-const usualRoom = { pagesBetweenCheckpoints: 4_000, cacheKb: 8_192 }
-
-/** Gives the database more room while `work` writes much. */
-export async function withRoom<T>(driver: Driver, work: () => Promise<T>): Promise<T> {
-  const set = ({ pagesBetweenCheckpoints, cacheKb }: typeof usualRoom) =>
-    driver.transaction(async (connection) => {
-      await connection.get(`PRAGMA wal_autocheckpoint = ${pagesBetweenCheckpoints}`)
-      await connection.run(`PRAGMA cache_size = -${cacheKb}`)
-    })
-  await set(muchRoom)
-  try {
-    return await work()
-  } finally {
-    await set(usualRoom)
-  }
-}
 
 type Write = (writing: Writing, record: Prepared[Kind]) => Written
 
@@ -53,7 +31,7 @@ export async function commit(
   load: Load | undefined,
 ): Promise<void> {
   // A record is of the kind that was asked for.
-  const write = writers[kind] as Write
+  const write = allWriters[kind] as Write
   for (let from = 0; from < records.length; ) {
     const start = from
     const { written, done } = await ports.driver.transaction((connection) =>
@@ -73,12 +51,12 @@ function writeSome(
   write: Write,
   records: Records,
   from: number,
-  { clock, ids, last }: CommitPorts,
+  { clock, ids, writers }: CommitPorts,
   load: Load | undefined,
 ): { written: number; done: Tally } {
   const writing = beginWriting(connection, ids, load)
-  load?.enter(writing.statements, load === last.load)
-  last.load = load
+  load?.enter(writing.statements, load === writers.last)
+  writers.last = load
   const done = newTally()
   const until = clock.now() + transactionMs
   let written = 0

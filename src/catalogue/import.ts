@@ -1,7 +1,8 @@
-import { type CommitPorts, commit, withRoom } from './commit.js'
+import { type CommitPorts, commit } from './commit.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
-import { beginLoad, endLoad, type Load } from './load.js'
+import { endLoad } from './load.js'
+import { beginMuch, type Much } from './much.js'
 import { readApart } from './read-apart.js'
 import { asItIs, type Portion, readRows, recordsInPortion } from './reading.js'
 import { ImportError, type ImportReport, newTally, reject } from './report.js'
@@ -41,31 +42,22 @@ async function importPortions(
   const tally = newTally()
   let columns: Pick<ImportReport, 'mapping' | 'ignored'> = { mapping: {}, ignored: [] }
   const report = (): ImportReport => ({ ...tally, rejected: [...tally.rejected], ...columns })
-  const write = async () => {
-    let load: Load | undefined
-    let isMuch = false
-    try {
-      for await (const { records, rejected, mapping, ignored } of portions) {
-        columns = { mapping, ignored }
-        for (const row of rejected) reject(tally, row)
-        // Fewer records are not worth to merge words and build indexes at the end.
-        const begins: boolean = !isMuch && records.length >= recordsInPortion / 2
-        if (begins) load = await beginLoad(kind, ports)
-        isMuch ||= begins
-        await commit(kind, records, tally, ports, load)
-        onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
-      }
-    } finally {
-      if (isMuch) await endLoad(ports.driver, kind, tally.updated)
-    }
-  }
+  let much: Much | undefined
   try {
     // Of an import that was killed.
     await endLoad(ports.driver)
-    await withRoom(ports.driver, write)
+    for await (const { records, rejected, mapping, ignored } of portions) {
+      columns = { mapping, ignored }
+      for (const row of rejected) reject(tally, row)
+      if (records.length >= recordsInPortion / 2) much ??= await beginMuch(kind, ports)
+      await commit(kind, records, tally, ports, much?.load)
+      onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
+    }
   } catch (error) {
     if (error instanceof ImportError) error.report = report()
     throw error
+  } finally {
+    await much?.end(tally.updated)
   }
   return report()
 }

@@ -5,6 +5,16 @@ import { atOnce, type Statements } from './statements.js'
 import { mergeAsUsual, mergeLater, mergeTexts } from './text-merging.js'
 import { areMissing, buildFor, buildIndexes, dropIndexes } from './unbuilt.js'
 
+/** Who writes in this process. */
+export interface Writers {
+  /** The load that wrote last, if that was one. */
+  last?: Load | undefined
+  /** How many write much. */
+  much: number
+  /** How to set back what they changed. */
+  usual?: Promise<() => Promise<void>> | undefined
+}
+
 /** The tables that records of a kind fill, without those of other kinds. */
 const filled: Readonly<Record<Kind, readonly string[]>> = {
   companies: ['companies', 'company_technologies', 'headcount_history', 'headcount_growth'],
@@ -62,7 +72,7 @@ export class Load {
  */
 export async function beginLoad(
   kind: Kind,
-  { driver, last }: { readonly driver: Driver; readonly last: { load?: Load | undefined } },
+  { driver, writers }: { readonly driver: Driver; readonly writers: Writers },
 ): Promise<Load | undefined> {
   return await driver.transaction((connection) => {
     const statements = atOnce(connection)
@@ -73,7 +83,7 @@ export async function beginLoad(
     if (!isEmpty) return undefined
     const load = new Load(kind)
     load.enter(statements, true)
-    last.load = load
+    writers.last = load
     return load
   })
 }

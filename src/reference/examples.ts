@@ -304,7 +304,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
           "headline": "Director of Operations at Acme Robotics GmbH",
           "current_company": "Acme Robotics GmbH",
           "current_title": "Director of Operations",
-          "network_id": null,
+          "network_id": "ACoAAnHzKoJkGVB0TSGWQBTVCgrqn",
           "profile_url": "https://www.network.example/in/lenya-hertel-0000"
         },
         {
@@ -312,7 +312,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
           "headline": "Account Executive at Astra Care GmbH & Co. KG",
           "current_company": "Astra Care GmbH & Co. KG",
           "current_title": "Account Executive",
-          "network_id": null,
+          "network_id": "ACoAAsGbpJiWl7Tj75tbkV8TBbGsv",
           "profile_url": "https://www.network.example/in/sean-hertel-03ax"
         }
       ]
@@ -736,7 +736,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
           "headline": "Office Manager at River Payments Ltée",
           "current_company": "River Payments Ltée",
           "current_title": "Office Manager",
-          "network_id": null,
+          "network_id": "ACoAA1HdD9WKlmXWEMIrCVj1oJa45",
           "profile_url": "https://www.network.example/in/darren-schinner-00nw"
         },
         {
@@ -744,7 +744,7 @@ export const examples: Readonly<Record<OperationId, Example>> = {
           "headline": "Data Engineer at Opal Partners B.V.",
           "current_company": "Opal Partners B.V.",
           "current_title": "Data Engineer",
-          "network_id": null,
+          "network_id": "ACoAAE9l7MqUp15JEjq2xnHF1mwo2",
           "profile_url": "https://www.network.example/in/riley-vermeulen-03a6"
         }
       ]

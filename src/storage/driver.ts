@@ -33,6 +33,8 @@ export interface Driver {
   /** Like `read`; works of one name that wait at the same time are one, and have the same answer. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
   transaction<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
+  /** Changes a setting of the connection, between works, in the words of its PRAGMA: `cache_size = -8192`. */
+  set(setting: string): Promise<void>
   /** Resolves when all that was committed survives a power cut; at once where each commit does. */
   flush(): Promise<void>
   close(): Promise<void>

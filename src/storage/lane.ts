@@ -29,6 +29,20 @@ export class Turn {
     this.#last = this.#last.then(group)
     return this.#last
   }
+
+  /** Does something between two groups. */
+  between(act: () => unknown): Promise<void> {
+    return new Promise((resolve, reject) => {
+      void this.take(async () => {
+        try {
+          act()
+          resolve()
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+  }
 }
 
 /** Works that share one commit at most. */

@@ -30,6 +30,7 @@ export function lookAt(path: string): Look {
     transaction: async () => {
       throw new Error('a database that is looked at is not changed')
     },
+    set: async () => {},
     flush: async () => {},
     close: async () => void database.close(),
   }

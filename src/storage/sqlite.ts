@@ -35,6 +35,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
     read: (work) => reads.run(work),
     readShared: (name, work) => reads.share(name, work),
     transaction: (work) => writes.run(work),
+    set: (setting) => turn.between(() => spoken(() => database().pragma(setting))),
     flush: async () => {
       if (options.durable === false && path !== ':memory:') await flushFile(`${path}-wal`)
     },

@@ -183,7 +183,8 @@ describe('an import that is cut short', () => {
     const failing = (connection: Connection): Connection => ({
       ...connection,
       run: (sql, ...values) => {
-        if (sql.startsWith('INSERT INTO companies (') && ++count === insert) throw new Error('the disk is full')
+        if (sql.startsWith('INSERT INTO companies (') && ++count === insert)
+          throw new Error('the disk is full')
         return connection.run(sql, ...values)
       },
     })
