@@ -11,6 +11,9 @@ interface Cause {
   readonly at_row: number | null
 }
 
+/** Rows that were paid for without an answer on record are sent again under the keys that paid for them. */
+const notLost = 'Check free space and permissions; what was paid for is not lost.'
+
 /** Whether and why a run ends before its last row. The first cause counts. */
 export class Ending {
   readonly #controller = new AbortController()
@@ -54,7 +57,8 @@ export class Ending {
     if (error instanceof CsvError || error instanceof OutputError)
       this.#end({ reason: error.message, hint: '', exit_code: error.exit, at_row: null })
     else if (error instanceof ApiError) {
-      const { text, hint, exit } = failureOf(error.status, { error: error.message })
+      const { text, exit, hint: usual } = failureOf(error.status, { error: error.message })
+      const hint = error.code === 'storage_failed' ? notLost : usual
       this.#end({ reason: text, hint, exit_code: exit, at_row: null })
     } else {
       this.#bug ??= { error }

@@ -69,8 +69,8 @@ export interface End {
   readonly complete: boolean
   /** Whether it is certain what became of each row that was planned. */
   readonly certain: boolean
-  /** Rows that were looked at. */
-  readonly launched: number
+  /** Every row before this ordinal has an answer. */
+  readonly cleared: number
 }
 
 /**
@@ -86,8 +86,8 @@ export interface Journal {
   plan(rows: readonly Wanted[]): Promise<Plan>
   /** Keeps answers; what is kept is recalled for equal rows. */
   keep(rows: readonly Answered[]): Promise<void>
-  /** Every row before this ordinal is settled, its answer kept, and in the output where it has one. */
-  written(before: number, rows: number): Promise<void>
+  /** Every row before the ordinal `cleared` has an answer on record; so many rows are in the output. */
+  written(cleared: number, rows: number): Promise<void>
   /** Resolves when all that was kept survives a power cut. */
   flush(): Promise<void>
   end(end: End): Promise<void>

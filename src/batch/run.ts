@@ -31,6 +31,8 @@ class Runner {
   readonly #groups: Queue<Group>
   readonly #groupSize: number
   #launched = 0
+  /** Ordinal of the first row without an answer. */
+  #cleared = 0
   #allRead = false
   #unwritten = 0
 
@@ -112,9 +114,10 @@ class Runner {
   async #noteWritten(group: Group): Promise<void> {
     const { journal } = this.#batch
     if (this.#keeper.hasFailed || !this.#calls.isCertain) return
-    const before = (group.slots.at(-1)?.ordinal ?? 0) + 1
-    await journal.written(before, this.#tally.progress.rows)
-    await this.#safety.note(before)
+    for (const { ordinal, outcome } of group.slots)
+      if (outcome && ordinal === this.#cleared) this.#cleared = ordinal + 1
+    await journal.written(this.#cleared, this.#tally.progress.rows)
+    await this.#safety.note(this.#cleared)
   }
 
   /** Completes the output when every row is in it, even if the end was asked for meanwhile. */
@@ -135,7 +138,7 @@ class Runner {
   async #end(complete: boolean): Promise<void> {
     const certain = this.#calls.isCertain && !this.#keeper.hasFailed
     try {
-      await this.#batch.journal.end({ complete: complete && certain, certain, launched: this.#launched })
+      await this.#batch.journal.end({ complete: complete && certain, certain, cleared: this.#cleared })
       await this.#batch.journal.flush()
     } catch (error) {
       // A run that cannot be put on record as ended counts as killed, which loses nothing.

@@ -2,7 +2,7 @@ import { companySizes } from '../api/ids.js'
 import type { Ids } from '../engine/ports.js'
 import { type CompanyRow, companyRow } from './company-row.js'
 import { domainOf } from './domain.js'
-import { type Fields, readFields } from './fields.js'
+import { type Fields, fields, readFields } from './fields.js'
 import { type HeadcountEntry, readHistory } from './headcount.js'
 import type { Given } from './kind.js'
 import { cleanedName, foldName } from './name.js'
@@ -22,7 +22,7 @@ export interface PreparedCompany {
 /** Reads a given company. Refuses one that nothing identifies: no domain, network id or profile url. */
 export function prepareCompany(given: Given, ids: Pick<Ids, 'uuid'>): PreparedCompany {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
-    'companies',
+    fields.companies,
     sized(given),
   )
   const domain = account.domain ?? (account.website === undefined ? undefined : domainOf(account.website))

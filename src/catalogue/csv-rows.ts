@@ -41,9 +41,12 @@ async function* rowsOf(
 function rowOf({ cells, line }: Parsed, fields: readonly (string | undefined)[]): Row | undefined {
   const width = fields.length
   if (cells.every((cell) => cell.trim() === '')) return undefined
-  if (cells.slice(width).some((cell) => cell.trim() !== ''))
+  if (cells.length > width && cells.slice(width).some((cell) => cell.trim() !== ''))
     return { line, reason: `has ${cells.length} cells, but the header has ${width}` }
   const given: Record<string, unknown> = {}
-  for (const [at, field] of fields.entries()) if (field !== undefined && cells[at]) given[field] = cells[at]
+  for (let at = 0; at < width; at++) {
+    const field = fields[at]
+    if (field !== undefined && cells[at]) given[field] = cells[at]
+  }
   return { line, given }
 }

@@ -47,7 +47,15 @@ const companies = {
   headcount_history: objects,
 } as const
 
-const people = {
+const employer = {
+  company_domain: domain,
+  company_network_url: text,
+  company_network_id: text,
+  company_name: text,
+} as const
+
+/** How what is a person's own is read. */
+export const personFields = {
   id: text,
   first_name: text,
   last_name: text,
@@ -68,7 +76,6 @@ const people = {
   is_premium_network: yesNo,
   is_open_profile_network: yesNo,
   is_open_to_work_network: yesNo,
-  current_position: object,
   past_positions: objects,
   started_at: date,
   years_in_position: whole,
@@ -86,13 +93,13 @@ const people = {
   personal_email_status: emailStatus,
   phones: texts,
   messenger: yesNo,
-  company_domain: domain,
-  company_network_url: text,
-  company_network_id: text,
-  company_name: text,
 } as const
 
-const jobs = {
+/** How it is read where a person works. */
+export const workplaceFields = { ...employer, current_position: object } as const
+
+/** How what is a job's own is read. */
+export const jobFields = {
   job_title: text,
   job_url: text,
   job_location: text,
@@ -101,12 +108,10 @@ const jobs = {
   date_posted: date,
   description: text,
   hiring_team: objects,
-  company: object,
-  company_domain: domain,
-  company_network_url: text,
-  company_network_id: text,
-  company_name: text,
 } as const
+
+/** How it is read who offers a job. */
+export const offererFields = { ...employer, company: object } as const
 
 const posts = {
   post_url: text,
@@ -117,25 +122,31 @@ const posts = {
 } as const
 
 /** How each field of each kind of record is read. */
-export const fields = { companies, people, jobs, posts } as const satisfies Record<
-  Kind,
-  Record<string, Reader<unknown>>
->
+export const fields = {
+  companies,
+  people: { ...personFields, ...workplaceFields },
+  jobs: { ...jobFields, ...offererFields },
+  posts,
+} as const satisfies Record<Kind, Record<string, Reader<unknown>>>
 
 /** A record with its fields read; absent ones are missing. */
-export type Fields<K extends Kind> = {
-  -readonly [F in keyof (typeof fields)[K]]?: (typeof fields)[K][F] extends Reader<infer T> ? T : never
+export type Read<R extends Readers> = {
+  -readonly [F in keyof R]?: R[F] extends Reader<infer T> ? T : never
 }
 
-/** Reads a given record's fields and leaves out the unknown ones. Refuses values that make no sense, by field. */
-export function readFields<K extends Kind>(kind: K, given: Given): Fields<K> {
-  const readers: Readonly<Record<string, Reader<unknown>>> = fields[kind]
+/** A record of a kind with its fields read. */
+export type Fields<K extends Kind> = Read<(typeof fields)[K]>
+
+type Readers = Readonly<Record<string, Reader<unknown>>>
+
+/** Reads fields of a given record and leaves out all others. Refuses values that make no sense, by field. */
+export function readFields<R extends Readers>(readers: R, given: Given): Read<R> {
   const record: Record<string, unknown> = {}
   for (const name in given) {
     const value = Object.hasOwn(readers, name) ? readField(name, readers[name], given[name]) : undefined
     if (value !== undefined) record[name] = value
   }
-  return record as Fields<K>
+  return record as Read<R>
 }
 
 function readField(name: string, read: Reader<unknown> | undefined, value: unknown): unknown {

@@ -1,5 +1,5 @@
 import { type Employer, employerKey } from './employer.js'
-import { type Fields, readFields } from './fields.js'
+import { jobFields, offererFields, type Read, readFields } from './fields.js'
 import { jobColumns, jobValues } from './job-columns.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
@@ -7,7 +7,7 @@ import { domain, text, Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
 /** A stored job: the given fields without those of its company. */
-export type StoredJob = Omit<Fields<'jobs'>, keyof Employer | 'company'>
+export type StoredJob = Read<typeof jobFields>
 
 /** A job read from a file or the sample, ready to be written. */
 export interface PreparedJob {
@@ -17,8 +17,11 @@ export interface PreparedJob {
 
 /** Reads a given job. Refuses one without title or company. */
 export function prepareJob(given: Given): PreparedJob {
-  const { company, company_domain, company_network_url, company_network_id, company_name, ...job } =
-    readFields('jobs', given)
+  const job = readFields(jobFields, given)
+  const { company, company_domain, company_network_url, company_network_id, company_name } = readFields(
+    offererFields,
+    given,
+  )
   const employer: Employer = {
     company_domain: company_domain ?? domain(company?.domain),
     company_network_url: company_network_url ?? text(company?.network_url),

@@ -1,6 +1,6 @@
-import { hashOf, IdentityFilter } from '../csv/identity-filter.js'
 import type { Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
+import { Seen } from './seen.js'
 import { atOnce, type Statements } from './statements.js'
 import { mergeAsUsual, mergeLater, mergeTexts } from './text-merging.js'
 import { areMissing, buildFor, buildIndexes, dropIndexes } from './unbuilt.js'
@@ -11,8 +11,15 @@ export interface Writers {
   last?: Load | undefined
   /** How many write much. */
   much: number
-  /** How to set back what they changed. */
-  usual?: Promise<() => Promise<void>> | undefined
+  usual?: Promise<UsualSettings> | undefined
+}
+
+/** How to set back what was changed to write much. */
+export interface UsualSettings {
+  /** Memory, and the length of the log. */
+  room(): Promise<void>
+  /** What makes commits durable and references checked. */
+  care(): Promise<void>
 }
 
 /** The tables that records of a kind fill, without those of other kinds. */
@@ -23,9 +30,6 @@ const filled: Readonly<Record<Kind, readonly string[]>> = {
   posts: ['posts', 'engagers'],
 }
 
-/** Enough for the filter to take all of its 16 MiB, which serves millions of records. */
-const expected = 12_000_000
-
 /**
  * An import into a table that was empty. Its indexes are missing meanwhile, and what the table holds is known from
  * what was written: nearly no record is looked up before it is added. Somebody else who writes takes that knowledge
@@ -33,7 +37,7 @@ const expected = 12_000_000
  */
 export class Load {
   readonly #kind: Kind
-  readonly #seen = new IdentityFilter(expected)
+  readonly #seen = new Seen()
   readonly #found = new Set<string>()
   #alone = true
   /** Changes of the database by other connections, as SQLite counts them. */
@@ -51,18 +55,18 @@ export class Load {
     this.#found.clear()
   }
 
-  /** Whether a record may have an identity, and if so makes sure that it is found fast by the column. */
-  mayHold(statements: Statements, table: Kind, column: string, identity: string): boolean {
+  /** Whether a part of the records may have a value, and if so makes sure that they are found fast by it. */
+  mayHold(statements: Statements, table: Kind, column: string, value: string, part: string): boolean {
     if (table !== this.#kind) return true
-    if (this.#alone && !this.#seen.has(hashOf(identity))) return false
+    if (this.#alone && !this.#seen.has(column, value, part)) return false
     if (!this.#found.has(column)) buildFor(statements, table, column)
     this.#found.add(column)
     return true
   }
 
-  /** Remembers an identity of a record that is written. */
-  note(table: Kind, identity: string): void {
-    if (table === this.#kind) this.#seen.add(hashOf(identity))
+  /** Remembers a value of a record that is written, and which parts of the records it is in. */
+  note(table: Kind, column: string, value: string, parts: readonly string[]): void {
+    if (table === this.#kind) this.#seen.add(column, value, parts)
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
-import { beginLoad, endLoad, type Load, type Writers } from './load.js'
+import { beginLoad, endLoad, type Load, type UsualSettings, type Writers } from './load.js'
 import { changeSettings } from './settings.js'
 
 // Pages of an index are written again and again: copying them to the database less often, and reading them back less
 // often, is half the time.
-const room = { wal_autocheckpoint: 16_000, cache_size: -32_768 }
+const room = { wal_autocheckpoint: 8_000, cache_size: -32_768 }
 
 // A power cut may undo the last transactions of an import that is not done yet. And no reference needs to be looked up
 // again: whoever is referred to was found, or added, in the same transaction.
@@ -27,18 +27,25 @@ export async function beginMuch(
   const { driver, writers } = ports
   const load = await beginLoad(kind, ports)
   writers.much += 1
-  writers.usual ??= changeSettings(driver, { ...room, ...haste })
+  writers.usual ??= changed(driver)
   const usual = await writers.usual
   return {
     load,
     async end(updated) {
       writers.much -= 1
-      // The last one of several sets it back, before its own last transactions.
-      if (writers.much === 0) {
-        writers.usual = undefined
-        await usual()
+      // Of several, the last one sets them back.
+      const isLast = writers.much === 0
+      if (isLast) writers.usual = undefined
+      try {
+        if (isLast) await usual.care()
+        await endLoad(driver, kind, updated)
+      } finally {
+        if (isLast) await usual.room()
       }
-      await endLoad(driver, kind, updated)
     },
   }
+}
+
+async function changed(driver: Driver): Promise<UsualSettings> {
+  return { room: await changeSettings(driver, room), care: await changeSettings(driver, haste) }
 }

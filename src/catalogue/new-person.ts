@@ -13,13 +13,17 @@ export interface NewPerson extends Omit<PreparedPerson, 'fields'> {
 }
 
 /** Makes a person that was read ready to be written. */
-export function newPerson({ fields, ...known }: PreparedPerson, ids: Ids): NewPerson {
-  const person = { ...fields, id: fields.id ?? ids.uuid(), network_id: known.id ?? makeId(ids) }
+export function newPerson({ fields, employer, id, slug, name }: PreparedPerson, ids: Ids): NewPerson {
+  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? makeId(ids) }
   return {
-    ...known,
+    employer,
+    id,
+    slug,
+    name,
     email: fields.email,
     phones: fields.phones ?? [],
     messenger: fields.messenger,
-    row: personRow(person, known.slug ?? null),
+    // What was read is nobody else's: a copy would cost as much as all the rest.
+    row: personRow(Object.assign(fields, own), slug ?? null),
   }
 }

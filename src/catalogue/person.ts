@@ -1,5 +1,5 @@
 import type { Employer } from './employer.js'
-import { type Fields, readFields } from './fields.js'
+import { personFields, type Read, readFields, workplaceFields } from './fields.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
 import { phoneOf } from './phone.js'
@@ -17,16 +17,16 @@ export interface PreparedPerson {
 }
 
 /** What a person's record keeps of the fields given. */
-export type PersonFields = Omit<Fields<'people'>, keyof Employer | 'current_position'>
+export type PersonFields = Read<typeof personFields>
 
 /** A stored person: the given fields, and those of the company only where it is not in the catalogue. */
 export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
 /** Reads a given person. Refuses one that nothing identifies: no profile url, e-mail, or name with company. */
 export function preparePerson(given: Given): PreparedPerson {
-  const read = readFields('people', given)
-  const { company_domain, company_network_url, company_network_id, company_name, current_position, ...own } =
-    read
+  const fields: PersonFields = readFields(personFields, given)
+  const { company_domain, company_network_url, company_network_id, company_name, current_position } =
+    readFields(workplaceFields, given)
   const position = current_position ?? {}
   const employer: Employer = {
     company_domain,
@@ -34,7 +34,6 @@ export function preparePerson(given: Given): PreparedPerson {
     company_network_id: company_network_id ?? text(position.company_network_id),
     company_name: company_name ?? text(position.company_name),
   }
-  const fields: PersonFields = own
   nameWhole(fields)
   const [title, since] = [text(position.title), text(position.started_at)]
   if (title !== undefined) fields.title ??= title

@@ -1,4 +1,4 @@
-import { type Fields, readFields } from './fields.js'
+import { type Fields, fields, readFields } from './fields.js'
 import type { Given } from './kind.js'
 import { profileOf } from './profile.js'
 import type { Statements } from './statements.js'
@@ -24,7 +24,7 @@ export interface PreparedPost {
 
 /** Reads a given post. Refuses one without url, and engagers that are no persons. */
 export function preparePost(given: Given): PreparedPost {
-  const { engagers = [], ...post } = readFields('posts', given)
+  const { engagers = [], ...post } = readFields(fields.posts, given)
   if (post.post_url === undefined) throw new Unreadable('a post needs a post_url')
   if (post.author_profile_url !== undefined) profileIn(post.author_profile_url)
   return { post, identity: postIdentity(post.post_url), engagers: engagers.map(engager) }

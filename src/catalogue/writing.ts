@@ -11,12 +11,12 @@ export interface Writing {
   /** The key of the next row of a table: this transaction is the only one that adds any. */
   nextKey(table: Kind): number
   /**
-   * Whether a table may hold a record with this value in a column; false only where it does not for certain. `among`
-   * names a part of the records, in the words of `note`.
+   * Whether a part of the records of a table, of all unless it is named, may have a value in a column; false only where
+   * none does for certain. `column` leads an index.
    */
-  mayHold(table: Kind, column: string, value: string, among?: string): boolean
-  /** Remembers what a record can be found by from now on, and which parts of the records it is among. */
-  note(table: Kind, column: string, value: string | null | undefined, among?: readonly string[]): void
+  mayHold(table: Kind, column: string, value: string, part?: string): boolean
+  /** Remembers a value that a record can be found by from now on, and which parts of the records it is in. */
+  note(table: Kind, column: string, value: string | null, parts?: readonly string[]): void
   /** Keys of technologies by slug. */
   readonly technologies: Map<string, number>
   /** Keys of the companies that people and jobs name, by how they name them. */
@@ -43,17 +43,17 @@ export function beginWriting(connection: Connection, ids: Ids, load?: Load): Wri
       last.set(table, key)
       return key
     },
-    mayHold: (table, column, value, among = '') =>
-      !load || load.mayHold(statements, table, column, identity(column, value, among)),
-    note(table, column, value, among = []) {
-      if (!load || value === null || value === undefined) return
-      load.note(table, identity(column, value))
-      for (const part of among) load.note(table, identity(column, value, part))
+    mayHold: (table, column, value, part = all) =>
+      !load || load.mayHold(statements, table, column, value, part),
+    note(table, column, value, parts = none) {
+      if (load && value !== null) load.note(table, column, value, [all, ...parts])
     },
   }
 }
 
-const identity = (column: string, value: string, among = ''): string => `${column} ${among} ${value}`
+/** The part that every record is in. */
+const all = ''
+const none: readonly string[] = []
 
 const lastKey = (statements: Statements, table: Kind): number =>
   statements.get<{ key: number | null }>(`SELECT max(key) AS key FROM ${table}`)?.key ?? 0

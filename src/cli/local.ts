@@ -99,7 +99,7 @@ async function openCatalogue({ home, clock, ids, onClose }: LocalPorts): Promise
   prepareHome(home())
   const { openCatalogue: open } = await import('../catalogue/catalogue.js')
   const { openSqlite } = await import('../storage/sqlite.js')
-  const catalogue = await open(openSqlite(home().catalogue), { clock, ids })
+  const catalogue = await open(openSqlite(home().catalogue, { pageBytes: 8_192 }), { clock, ids })
   onClose(() => catalogue.close())
   return catalogue
 }

@@ -143,7 +143,8 @@ class RunJournal implements Journal {
       const before = again.has(ordinal) && ordinal === loweredRow ? loweredLimit : null
       const lowered = before ?? limit
       const held = before === null ? most : before * perRecord
-      this.#reserve.hold(ordinal, this.#covered.has(ordinal) ? held : credits)
+      const isCovered = this.#covered.has(ordinal)
+      this.#reserve.hold(ordinal, isCovered ? held : credits, isCovered)
       const row = { run: id, ordinal, fresh: !again.has(ordinal) }
       return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
@@ -181,21 +182,21 @@ class RunJournal implements Journal {
     this.#reserve.settle(rows)
   }
 
-  async written(before: number, rows: number): Promise<void> {
+  async written(cleared: number, rows: number): Promise<void> {
     this.#done = rows
     const { from, to } = this.#sent
-    if (before > from) this.#sent = { from: Math.min(before, to), to }
+    if (cleared > from) this.#sent = { from: Math.min(cleared, to), to }
   }
 
   flush(): Promise<void> {
     return this.#driver.flush()
   }
 
-  async end({ complete, certain, launched }: End): Promise<void> {
+  async end({ complete, certain, cleared }: End): Promise<void> {
     if (this.#options.missing) return
     const { number, sentTo } = this.#run
-    // Rows that an earlier part sent, and this one did not come to, are as open as they were.
-    const from = Math.max(launched, this.#run.sentFrom)
+    // Rows that an earlier part sent, and that still have no answer, are as open as they were.
+    const from = Math.max(cleared, this.#run.sentFrom)
     const sent = !certain ? this.#sent : from < sentTo ? { from, to: sentTo } : { from: 0, to: 0 }
     const isSettled = certain && from >= sentTo
     await this.#driver.transaction(async (connection) => {

@@ -14,21 +14,24 @@ export interface Change {
 /** What is set aside for the rows of a run that are under way. */
 export class Reserve {
   readonly #held = new Map<number, number>()
+  /** Rows for which an earlier part set it aside. */
+  readonly #covered = new Set<number>()
   /** Rows on record as unknown that are sent again. */
   readonly #retried = new Set<number>()
 
-  hold(ordinal: number, credits: number): void {
+  hold(ordinal: number, credits: number, isCovered: boolean): void {
     this.#held.set(ordinal, credits)
+    if (isCovered) this.#covered.add(ordinal)
   }
 
   retry(ordinal: number): void {
     this.#retried.add(ordinal)
   }
 
-  /** What is set aside for rows without an answer. */
+  /** What this part set aside for rows that have no answer. */
   get left(): number {
     let credits = 0
-    for (const held of this.#held.values()) credits += held
+    for (const [ordinal, held] of this.#held) if (!this.#covered.has(ordinal)) credits += held
     return credits
   }
 
@@ -54,6 +57,7 @@ export class Reserve {
   settle(rows: readonly Answered[]): void {
     for (const { ordinal } of rows) {
       this.#held.delete(ordinal)
+      this.#covered.delete(ordinal)
       this.#retried.delete(ordinal)
     }
   }

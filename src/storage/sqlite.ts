@@ -12,6 +12,8 @@ export interface SqliteOptions {
   readonly durable?: boolean
   /** Page cache in KiB (default 8 MiB). */
   readonly cacheKb?: number
+  /** Bytes of a page of a new file (default 4,096). Larger ones are cheaper where much is written at once. */
+  readonly pageBytes?: number
 }
 
 /** Measured over HTTP with 64 and 128 connections: four turns gather nearly all of them, one a third. */
@@ -76,6 +78,7 @@ function connect(path: string, options: SqliteOptions): Database.Database {
   try {
     const database = new Database(path, { timeout: 10_000 })
     checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
+    if (options.pageBytes !== undefined) database.pragma(`page_size = ${options.pageBytes}`)
     database.pragma('journal_mode = WAL')
     database.pragma(`synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'}`)
     database.pragma('foreign_keys = ON')

@@ -33,6 +33,9 @@ const indexes = (driver: Driver) =>
   )
 const isUnbuilt = (driver: Driver) => driver.read((connection) => areMissing(atOnce(connection)))
 
+const people = (from: number, to: number): Given[] =>
+  Array.from({ length: to - from }, (_, at) => ({ email: `p${from + at}@c.example` }))
+
 const companies = (from: number, to: number): Given[] =>
   Array.from({ length: to - from }, (_, at) => ({
     domain: `c${from + at}.example`,
@@ -85,6 +88,27 @@ describe('an import into an empty table', () => {
     }
     await expect(catalogue.importRecords('companies', records())).rejects.toThrow('no more')
     expect(await indexes(driver)).toEqual(before)
+  })
+
+  it('is hasty while it runs, and leaves the settings of the database as they were', async () => {
+    const settings = async () => {
+      const values: unknown[] = []
+      for (const name of ['foreign_keys', 'synchronous', 'cache_size', 'wal_autocheckpoint'])
+        values.push(await driver.read((connection) => connection.get(`PRAGMA ${name}`)))
+      return values
+    }
+    const before = await settings()
+    const within: unknown[] = []
+    async function* records(kind: string) {
+      yield* kind === 'companies' ? companies(0, 2_500) : people(0, 2_500)
+      within.push(await settings())
+    }
+    await Promise.all([
+      catalogue.importRecords('companies', records('companies')),
+      catalogue.importRecords('people', records('people')),
+    ])
+    expect(within).not.toContainEqual(before)
+    expect(await settings()).toEqual(before)
   })
 
   it('leaves the words of its records in one piece each', async () => {

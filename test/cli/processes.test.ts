@@ -75,19 +75,26 @@ describe('several processes with one home', () => {
 })
 
 describe('a batch that is killed', () => {
-  it('has paid for what the ledger says, and leaves nothing under the final name', async () => {
-    writeDomains('catalogue.csv', 0, 2_000)
+  it('keeps a second process out while it lives, and goes on where it was, paying for nothing twice', async () => {
+    writeDomains('catalogue.csv', 0, 8_000)
     await prospect('data', 'import', 'companies', 'catalogue.csv')
-    await prospect('engine', 'credits', 'set', '5000')
-    const running = prospect('accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv')
+    await prospect('engine', 'credits', 'set', '9000')
+    const enrich = () => prospect('accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv')
+    const running = enrich()
     while (!existsSync(join(folder, 'out.csv.partial')))
       await new Promise((resolve) => setTimeout(resolve, 2))
+    const second = await enrich()
     running.kill('SIGKILL')
     await running
+    expect(second.exitCode).toBe(15)
+    expect(second.stderr).toContain(`process ${running.pid}, since`)
     expect(existsSync(join(folder, 'out.csv'))).toBe(false)
     expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
-    const again = await prospect('accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv')
-    expect(again.exitCode).toBe(0)
-    expect(sum(rows('out.csv'))).toBe(2_000)
+    expect((await json('runs', 'list'))[0].status).toBe('stopped')
+    expect((await enrich()).exitCode).toBe(0)
+    expect(rows('out.csv').map(({ Website }) => Website)).toEqual(
+      Array.from({ length: 8_000 }, (_, at) => `company-${at}.example`),
+    )
+    expect([sum(rows('out.csv')), (await json('credits')).credits.enrichment]).toEqual([8_000, 1_000])
   })
 })

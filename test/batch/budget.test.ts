@@ -1,0 +1,211 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Caller } from '../../src/api/caller.js'
+import { ApiError } from '../../src/api/errors.js'
+import type { Journal } from '../../src/batch/journal.js'
+import { run } from '../../src/batch/run.js'
+import type { Driver } from '../../src/storage/driver.js'
+import type { JournalOptions } from '../../src/storage/journal.js'
+import { type Run, runsOver } from '../../src/storage/runs.js'
+import { openState } from '../../src/storage/state.js'
+import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
+import { testFolder } from './folder.js'
+
+const folder = testFolder()
+const later = () => new Promise((resolve) => setImmediate(resolve))
+
+/** A target that charges up to `most` for a row, once for each key, and knows what it has charged in all. */
+function chargingCaller(most: number, delays: readonly number[]) {
+  const charged = new Map<string, number>()
+  let calls = 0
+  const caller: Caller = {
+    async call(_, __, { idempotencyKey = '' } = {}) {
+      for (let turns = delays[calls++ % delays.length] ?? 0; turns > 0; turns--) await later()
+      const before = charged.get(idempotencyKey)
+      if (before !== undefined) return { ...reply(200, { domain: 'x' }), replayed: before }
+      const credits = calls % (most + 1)
+      charged.set(idempotencyKey, credits)
+      return reply(200, { domain: 'x' }, credits)
+    },
+    async close() {},
+  }
+  const total = () => [...charged.values()].reduce((sum, credits) => sum + credits, 0)
+  return { caller, total }
+}
+
+/** A journal whose disk is full after so many answers. */
+const filling = (journal: Journal, room: number): Journal => {
+  let left = room
+  return {
+    resume: (from, to) => journal.resume(from, to),
+    recall: (rows) => journal.recall(rows),
+    plan: (rows) => journal.plan(rows),
+    keep: async (rows) => {
+      left -= rows.length
+      if (left < 0) throw new ApiError('storage_failed', { reason: 'the disk is full' })
+      await journal.keep(rows)
+    },
+    written: (before, rows) => journal.written(before, rows),
+    flush: () => journal.flush(),
+    end: (end) => journal.end(end),
+  }
+}
+
+const record = async (driver: Driver, id = 'run-1') => (await runsOver(driver).find(id))[0] as Run
+const names = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
+const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
+
+describe('a budget', () => {
+  test('is never passed, by any part of a run, however it ended', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          picks: fc.array(fc.nat({ max: 60 }), { minLength: 1, maxLength: 60 }),
+          most: fc.integer({ min: 1, max: 5 }),
+          concurrency: fc.integer({ min: 1, max: 40 }),
+          delays: fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 9 }),
+          parts: fc.array(fc.record({ more: fc.nat({ max: 60 }), room: fc.nat({ max: 60 }) }), {
+            maxLength: 5,
+          }),
+        }),
+        async ({ picks, most, concurrency, delays, parts }) => {
+          const driver = await openState(':memory:')
+          await runsOver(driver).add(newRun())
+          const target = chargingCaller(most, delays)
+          const file = await csvOf(picks.map((pick) => `d${pick}.example`))
+          let perRun = 0
+          const last = { more: most * picks.length, room: Number.POSITIVE_INFINITY }
+          for (const { more, room } of [...parts, last]) {
+            perRun += more
+            const journal = await journalFor(driver, await record(driver), { budget: { perRun } })
+            const guarded: Caller = {
+              ...target.caller,
+              call: async (...request) => {
+                const answer = await target.caller.call(...request)
+                expect(target.total()).toBeLessThanOrEqual(perRun)
+                return answer
+              },
+            }
+            const report = await run(
+              await companyBatch(file, guarded, memorySink(), {
+                journal: filling(journal, room),
+                concurrency,
+                most: () => most,
+              }),
+            )
+            expect([undefined, 10, 12]).toContain(report.stopped?.exit_code)
+            const { credits, reserved } = await record(driver)
+            expect(credits + reserved).toBeLessThanOrEqual(perRun)
+            expect(target.total()).toBeLessThanOrEqual(credits + reserved)
+          }
+          expect(await record(driver)).toMatchObject({
+            status: 'finished',
+            credits: target.total(),
+            reserved: 0,
+          })
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+
+  test('of a day holds for all runs of a profile together', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ rows: fc.integer({ min: 1, max: 30 }), most: fc.integer({ min: 1, max: 4 }) }), {
+          minLength: 2,
+          maxLength: 4,
+        }),
+        fc.nat({ max: 100 }),
+        fc.integer({ min: 1, max: 16 }),
+        async (batches, perDay, concurrency) => {
+          const driver = await openState(':memory:')
+          const targets = batches.map(({ most }) => chargingCaller(most, [0, 2, 1]))
+          const options: Partial<JournalOptions> = { budget: { perDay } }
+          const total = () => targets.reduce((sum, one) => sum + one.total(), 0)
+          await Promise.all(
+            batches.map(async ({ rows, most }, at) => {
+              const added = await runsOver(driver).add(newRun({ id: `run-${at}`, knownBy: `known-${at}` }))
+              const { caller } = targets[at] as ReturnType<typeof chargingCaller>
+              const batch = await companyBatch(await csvOf(names(rows)), caller, memorySink(), {
+                journal: await journalFor(driver, added, options),
+                concurrency,
+                most: () => most,
+              })
+              await run(batch)
+              expect(total()).toBeLessThanOrEqual(perDay)
+            }),
+          )
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  test('counts what other profiles and other days spent apart', async () => {
+    const driver = await openState(':memory:')
+    const spend = async (id: string, profile: string, now: number) => {
+      const target = chargingCaller(1, [0])
+      const added = await runsOver(driver).add(newRun({ id, knownBy: id, profile }))
+      const journal = await journalFor(driver, added, { budget: { perDay: 3 }, now: () => now })
+      await run(await companyBatch(await csvOf(names(20)), target.caller, memorySink(), { journal }))
+      return target.total()
+    }
+    const day = 86_400_000
+    expect(await spend('one', 'sales', day)).toBe(3)
+    expect(await spend('two', 'sales', 2 * day - 1)).toBe(0)
+    expect(await spend('three', 'other', day)).toBe(3)
+    expect(await spend('four', 'sales', 2 * day)).toBe(3)
+  })
+
+  test('tells what is used up and where it stopped, with exit 12', async () => {
+    const target = chargingCaller(1, [0])
+    const driver = await openState(':memory:')
+    const journal = await journalFor(driver, await runsOver(driver).add(newRun()), { budget: { perRun: 0 } })
+    const report = await run(
+      await companyBatch(await csvOf(names(5)), target.caller, memorySink(), { journal, total: 5 }),
+    )
+    expect(report.stopped).toMatchObject({
+      exit_code: 12,
+      reason: 'The budget of 0 credits for this run is reached',
+      at_row: 1,
+      rows_left: 5,
+    })
+  })
+})
+
+describe('an operation that is priced per record', () => {
+  /** Asks for companies whose rows have up to 100 records at a credit each; the target has so many. */
+  async function records(perRun: number, there: number, rows: number) {
+    const limits: unknown[] = []
+    const caller: Caller = {
+      async call(_, input) {
+        const { limit } = input as { readonly limit: number }
+        limits.push(limit)
+        return reply(200, { domain: 'x' }, Math.min(limit, there))
+      },
+      async close() {},
+    }
+    const driver = await openState(':memory:')
+    const journal = await journalFor(driver, await runsOver(driver).add(newRun()), { budget: { perRun } })
+    const batch = await companyBatch(await csvOf(names(rows)), caller, memorySink(), { journal })
+    const { input } = batch
+    const report = await run({
+      ...batch,
+      input: (cells) => ({ ...input(cells), limit: 100 }),
+      most: () => 100,
+      perRecord: 1,
+    })
+    return { limits, report, spent: (await record(driver)).credits }
+  }
+
+  test('gets its limit lowered to what the budget leaves', async () => {
+    const { limits, spent, report } = await records(250, 1_000, 5)
+    expect([limits, spent, report.stopped?.exit_code]).toEqual([[100, 100, 50], 250, 12])
+  })
+
+  test('keeps its limit while rows under way may leave something of what they could cost', async () => {
+    const { limits, spent, report } = await records(250, 10, 8)
+    expect([new Set(limits), spent, report.stopped]).toEqual([new Set([100]), 80, undefined])
+  })
+})

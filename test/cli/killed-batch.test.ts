@@ -1,0 +1,18 @@
+import { rmSync } from 'node:fs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { killedBatch } from '../helpers/killed-batch.js'
+import { expectNothingLost } from '../helpers/nothing-lost.js'
+import { bundled } from '../helpers/processes.js'
+
+let program: string
+beforeAll(async () => {
+  program = await bundled('programs/killed-batch.ts')
+})
+afterAll(() => rmSync(program))
+
+it('a run of 1,000 rows that is killed 10 times loses nothing and pays nothing twice', async () => {
+  const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+  const survived = await killedBatch(program, { rows: 1_000, kills: 10, seed })
+  expect([survived.kills, `PROSPECT_TEST_SEED=${seed}`]).toEqual([10, expect.any(String)])
+  expectNothingLost(survived)
+}, 120_000)

@@ -1,0 +1,426 @@
+import { EventEmitter } from 'node:events'
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Caller, CallOptions, Input } from '../../src/api/caller.js'
+import { takeLock } from '../../src/storage/lock.js'
+import { command, type Ended, errorOf, folder, type Given, keyed, removed } from './command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+/** A target that knows every domain, for a credit each, until it has been paid so often. */
+function companies(credits = Number.POSITIVE_INFINITY) {
+  const asked: { readonly domain: unknown; readonly key: CallOptions['idempotencyKey'] }[] = []
+  let left = credits
+  const caller: Caller = {
+    call: async (_, given, options) => {
+      const { domain } = given as Input
+      asked.push({ domain, key: options?.idempotencyKey })
+      if (left === 0)
+        return { ...nothing, status: 402, body: { error: 'Insufficient', code: 'insufficient_credits' } }
+      left--
+      return { ...nothing, status: 200, body: { name: `Name of ${domain}`, headcount: left }, credits: 1 }
+    },
+    close: async () => {},
+  }
+  const topUp = (more: number) => {
+    left = more
+  }
+  return { caller, asked, topUp, domains: () => asked.map(({ domain }) => domain) }
+}
+
+const nothing = { headers: {}, credits: 0, body: {} }
+
+const domains = (count: number, from = 0) => Array.from({ length: count }, (_, at) => `d${from + at}.example`)
+const csv = (rows: readonly string[]) => `domain\n${rows.join('\n')}\n`
+
+const prospect = (argv: readonly string[], given: Given = {}): Promise<Ended> =>
+  command(argv, { env: keyed(home), cwd: home, ...given })
+
+async function enrich(text: string, argv: readonly string[], given: Given): Promise<Ended> {
+  await writeFile(join(home, 'in.csv'), text)
+  const words = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--fields', 'name', ...argv]
+  return prospect(words, given)
+}
+
+const read = (name: string) => readFile(join(home, name), 'utf8')
+const list = async () => JSON.parse((await prospect(['runs', 'list', '--json'])).stdout)
+const statusOf = (text: string) =>
+  text
+    .split('\n')
+    .slice(1, -1)
+    .map((line) => line.split(',').slice(2))
+
+/** A run of 20 rows that was stopped when 8 were paid. */
+async function stopped(target = companies(8), text = csv(domains(20))) {
+  const ended = await enrich(text, [], target)
+  expect(ended.code).toBe(4)
+  const [run] = await list()
+  return { target, ended, id: run.id as string }
+}
+
+describe('a batch that is started again', () => {
+  it('goes on at the first row without an answer', async () => {
+    const { target, id, ended } = await stopped()
+    expect(ended.stderr).toContain(`To go on, run the same command again, or: prospect runs resume ${id}`)
+    target.topUp(100)
+    const before = target.asked.length
+    const again = await enrich(csv(domains(20)), [], target)
+    expect([again.code, target.domains().slice(before)]).toEqual([0, domains(20).slice(8)])
+    expect(again.stderr).toContain(`Going on with run ${id}: 8 of 20 rows are answered, 8 credits paid.`)
+    expect(again.stderr).toContain('20 found; 20 credits, 8 of them before.')
+    expect(statusOf(await read('out.csv'))).toEqual(domains(20).map(() => ['found', '', '1', 'live']))
+  })
+
+  it('is the same run with other options of output and pace, from another folder, in another place', async () => {
+    const { target } = await stopped()
+    target.topUp(100)
+    await rename(join(home, 'in.csv'), join(home, 'moved.csv'))
+    const words = ['accounts', 'enrich', '--csv', 'moved.csv', '-o', 'other.ndjson', '--max-credits', '50']
+    expect((await prospect(words, target)).code).toBe(0)
+    expect(target.asked.length).toBeLessThanOrEqual(20 + 12)
+    const runs = await list()
+    expect(runs).toHaveLength(1)
+    expect(runs[0]).toMatchObject({ output: join(home, 'other.ndjson'), file: join(home, 'moved.csv') })
+  })
+
+  it.each([
+    ['option of the request', ['--no-live']],
+    ['mapping', ['--map', 'name=domain']],
+  ])('is another run with another %s', async (_, more) => {
+    const { target } = await stopped()
+    target.topUp(100)
+    expect((await enrich(csv(domains(20)), more, target)).code).toBe(0)
+    expect(await list()).toHaveLength(2)
+  })
+
+  it('spends nothing when it is finished: it writes its output again and says so', async () => {
+    const target = companies()
+    await enrich(csv(['a.example', 'b.example', 'a.example']), [], target)
+    const first = await read('out.csv')
+    await rm(join(home, 'out.csv'))
+    const again = await enrich(csv(['a.example', 'b.example', 'a.example']), [], target)
+    expect([again.code, await read('out.csv'), target.asked.length]).toEqual([0, first, 2])
+    expect(again.stderr).toMatch(/^Run .* is finished: its output is written again, and nothing is spent\./m)
+  })
+
+  it('writes rows that failed again too, without asking', async () => {
+    let calls = 0
+    const caller: Caller = {
+      call: async () => {
+        calls++
+        return { ...nothing, status: 500, body: { error: 'Internal server error' } }
+      },
+      close: async () => {},
+    }
+    expect((await enrich(csv(['a.example']), [], { caller })).code).toBe(11)
+    const again = await enrich(csv(['a.example']), [], { caller })
+    expect([again.code, calls]).toEqual([0, 1])
+    expect(await read('out.csv')).toContain(',failed,Internal server error,0,live')
+  })
+
+  it('starts anew with --fresh', async () => {
+    const target = companies()
+    await enrich(csv(['a.example']), [], target)
+    await enrich(csv(['a.example']), ['--fresh'], target)
+    expect(target.asked).toHaveLength(2)
+    expect(new Set(target.asked.map(({ key }) => key)).size).toBe(2)
+  })
+
+  it('takes answers of other runs with --max-age, and none with --refresh', async () => {
+    const target = companies()
+    await enrich(csv(['a.example']), [], target)
+    await enrich(csv(['b.example', 'a.example']), ['--max-age', '1d', '--refresh'], target)
+    expect(target.domains()).toEqual(['a.example', 'b.example', 'a.example'])
+    await enrich(csv(['c.example', 'a.example', 'a.example']), ['--max-age', '1d'], target)
+    expect(target.domains().slice(3)).toEqual(['c.example'])
+    expect(statusOf(await read('out.csv'))).toEqual([
+      ['found', '', '1', 'live'],
+      ['found', '', '0', 'store'],
+      ['found', '', '0', 'duplicate'],
+    ])
+  })
+
+  it('has the same output when a row that came from the store is written again', async () => {
+    const target = companies()
+    await enrich(csv(['a.example']), [], target)
+    await enrich(csv(['b.example', 'a.example']), ['--max-age', '1d'], target)
+    const first = await read('out.csv')
+    await enrich(csv(['b.example', 'a.example']), [], target)
+    expect([await read('out.csv'), target.asked.length]).toEqual([first, 2])
+  })
+})
+
+describe('a file that has changed', () => {
+  const changes: readonly (readonly [string, (rows: string[]) => string[]])[] = [
+    ['one byte', ([first = '', ...rest]) => [first.replace('d0', 'e0'), ...rest]],
+    ['rows appended', (rows) => [...rows, 'new.example']],
+    ['rows in another order', (rows) => rows.toReversed()],
+  ]
+
+  it.each(changes)(
+    'is refused while its run is not finished, and nothing is spent: %s',
+    async (_, change) => {
+      const { target, id } = await stopped()
+      target.topUp(100)
+      const before = target.asked.length
+      const ended = await enrich(csv(change(domains(20))), ['--json'], target)
+      expect([ended.code, target.asked.length]).toEqual([2, before])
+      expect(errorOf(ended).hint).toContain(`prospect runs forget ${id}`)
+      expect(errorOf(ended).hint).toContain('--fresh')
+    },
+  )
+
+  it('starts a new run with --fresh, which then stands alone', async () => {
+    const { target } = await stopped()
+    target.topUp(100)
+    const rows = domains(21)
+    expect((await enrich(csv(rows), ['--fresh'], target)).code).toBe(0)
+    expect((await enrich(csv(domains(22)), [], target)).code).toBe(0)
+  })
+
+  it('starts a new run when the old one is forgotten', async () => {
+    const { target, id } = await stopped()
+    target.topUp(100)
+    expect((await prospect(['runs', 'forget', id], target)).code).toBe(0)
+    expect((await enrich(csv(domains(21)), [], target)).code).toBe(0)
+  })
+
+  it('does not matter where nothing was paid, or where the run is finished', async () => {
+    await stopped(companies(0))
+    const target = companies()
+    expect((await enrich(csv(domains(21)), [], target)).code).toBe(0)
+    expect((await enrich(csv(domains(22)), [], target)).code).toBe(0)
+  })
+})
+
+describe('a budget', () => {
+  it('stops with exit 12, holds over all parts, and is raised to go on', async () => {
+    const target = companies()
+    const first = await enrich(csv(domains(20)), ['--max-credits', '5'], target)
+    expect([first.code, target.asked.length]).toEqual([12, 5])
+    expect(first.stderr).toContain(
+      'Stopped: The budget of 5 credits for this run is reached. 15 rows are left.',
+    )
+    expect((await enrich(csv(domains(20)), ['--max-credits', '5'], target)).code).toBe(12)
+    expect(target.asked).toHaveLength(5)
+    expect((await enrich(csv(domains(20)), ['--max-credits', '20'], target)).code).toBe(0)
+    expect(target.asked).toHaveLength(20)
+  })
+
+  it('holds for a day', async () => {
+    const target = companies()
+    const argv = ['--max-credits-per-day', '6']
+    expect((await enrich(csv(domains(4)), argv, target)).code).toBe(0)
+    const second = await enrich(csv(domains(4, 10)), argv, target)
+    expect([second.code, target.asked.length]).toEqual([12, 6])
+    expect(second.stderr).toContain('The budget of 6 credits a day is reached')
+  })
+})
+
+describe('runs', () => {
+  it('are listed newest first, with exactly what is promised', async () => {
+    const target = companies()
+    await enrich(csv(['a.example']), [], target)
+    await stopped(companies(3))
+    const runs = await list()
+    expect(
+      runs.map(({ status, rows, done, credits }: Record<string, unknown>) => [status, rows, done, credits]),
+    ).toEqual([
+      ['stopped', 20, 3, 3],
+      ['finished', 1, 1, 1],
+    ])
+    expect(Object.keys(runs[0])).toEqual([
+      ...['id', 'operation', 'file', 'output', 'target', 'status', 'rows', 'done', 'credits', 'started_at'],
+      'finished_at',
+    ])
+    expect(runs[0]).toMatchObject({
+      operation: 'accounts.enrich',
+      file: join(home, 'in.csv'),
+      output: join(home, 'out.csv'),
+      target: 'local',
+      finished_at: null,
+    })
+    expect(runs[1].finished_at).toMatch(/^\d{4}-\d\d-\d\dT/)
+  })
+
+  it('are running only while somebody holds their lock', async () => {
+    const target = companies()
+    let seen: unknown
+    const looking: Caller = {
+      ...target.caller,
+      call: async (...request) => {
+        seen ??= (await list())[0].status
+        return target.caller.call(...request)
+      },
+    }
+    await enrich(csv(['a.example']), [], { caller: looking })
+    expect([seen, (await list())[0].status]).toEqual(['running', 'finished'])
+  })
+
+  it('are shown whole, by the beginning of their id', async () => {
+    const { id } = await stopped()
+    const shown = JSON.parse((await prospect(['runs', 'show', id.slice(0, 8), '--json'])).stdout)
+    expect(shown).toMatchObject({ id, status: 'stopped', credits_reserved: 0, profile: 'default' })
+  })
+
+  it.each(['show', 'resume', 'export', 'forget'])(
+    'that do not exist end runs %s with exit 9',
+    async (word) => {
+      const ended = await prospect(['runs', word, 'nope', '--json'])
+      expect([ended.code, errorOf(ended).code]).toEqual([9, 'not_found'])
+    },
+  )
+
+  it('go on from anywhere, with the file, options and output they had', async () => {
+    const { target, id } = await stopped()
+    target.topUp(100)
+    const before = target.asked.length
+    const ended = await prospect(['runs', 'resume', id], { ...target, cwd: '/' })
+    expect([ended.code, target.asked.length - before]).toEqual([0, 12])
+    expect((await read('out.csv')).split('\n')[0]).toBe('domain,name,_status,_error,_credits,_source')
+    expect((await list())[0]).toMatchObject({ status: 'finished', credits: 20, done: 20 })
+  })
+
+  it('go on to another output, in its format', async () => {
+    const { target, id } = await stopped()
+    target.topUp(100)
+    await prospect(['runs', 'resume', id, '-o', 'rest.ndjson'], target)
+    expect(JSON.parse((await read('rest.ndjson')).split('\n')[0] ?? '')).toMatchObject({ _status: 'found' })
+  })
+
+  it('keep the budget they were started with, unless another is given', async () => {
+    const target = companies()
+    await enrich(csv(domains(20)), ['--max-credits', '5'], target)
+    const [{ id }] = await list()
+    expect((await prospect(['runs', 'resume', id], target)).code).toBe(12)
+    expect((await prospect(['runs', 'resume', id, '--max-credits', '100'], target)).code).toBe(0)
+  })
+
+  it('do not go on with a file that has changed', async () => {
+    const { target, id } = await stopped()
+    await writeFile(join(home, 'in.csv'), csv(domains(21)))
+    const before = target.asked.length
+    const ended = await prospect(['runs', 'resume', id, '--json'], target)
+    expect([ended.code, target.asked.length]).toEqual([2, before])
+    expect(errorOf(ended).error).toContain('it has changed')
+  })
+
+  it('write their output again, as far as they have come', async () => {
+    const { id } = await stopped(companies(2), csv(domains(3)))
+    const ended = await prospect(['runs', 'export', id, '-o', 'again.csv'])
+    expect([ended.code, statusOf(await read('again.csv'))]).toEqual([
+      0,
+      [
+        ['found', '', '1', 'live'],
+        ['found', '', '1', 'live'],
+        ['skipped', 'Not looked up yet', '0', ''],
+      ],
+    ])
+    expect((await list())[0]).toMatchObject({ status: 'stopped', output: join(home, 'out.csv') })
+  })
+
+  it('are exported byte for byte as they were written', async () => {
+    await enrich(csv(['a.example', 'b.example', 'a.example', '""']), [], companies())
+    const [{ id }] = await list()
+    await prospect(['runs', 'export', id, '-o', 'again.csv'])
+    expect(await read('again.csv')).toBe(await read('out.csv'))
+  })
+
+  it('can no longer go on when they are forgotten', async () => {
+    const { id } = await stopped()
+    await prospect(['runs', 'forget', id])
+    expect([await list(), (await prospect(['runs', 'resume', id])).code]).toEqual([[], 9])
+  })
+})
+
+describe('rows from a pipe', () => {
+  const argv = ['accounts', 'enrich', '--csv', '-', '-o', 'out.csv', '--fields', 'name']
+
+  it('are kept for the run, which goes on without the pipe', async () => {
+    const target = companies(2)
+    expect((await prospect(argv, { ...target, stdin: csv(domains(5)) })).code).toBe(4)
+    const [run] = await list()
+    expect(run.file).toBe('-')
+    const spooled = join(home, 'runs', run.id, 'stdin.csv')
+    expect((await stat(spooled)).mode & 0o777).toBe(0o600)
+    target.topUp(100)
+    expect((await prospect(['runs', 'resume', run.id], target)).code).toBe(0)
+    expect(await read('out.csv')).toContain('d4.example,Name of d4.example,found')
+  })
+
+  it('go on where the same rows come again, and are kept once', async () => {
+    const target = companies(2)
+    await prospect(argv, { ...target, stdin: csv(domains(5)) })
+    target.topUp(100)
+    await prospect(argv, { ...target, stdin: csv(domains(5)) })
+    expect([(await list()).length, (await readdir(join(home, 'runs'))).length]).toEqual([1, 1])
+  })
+
+  it('are gone with the run', async () => {
+    await prospect(argv, { ...companies(2), stdin: csv(domains(5)) })
+    await prospect(['runs', 'forget', (await list())[0].id])
+    expect(await readdir(join(home, 'runs'))).toEqual([])
+  })
+})
+
+describe('a lock', () => {
+  it('keeps a second command out with exit 15, before anything is asked', async () => {
+    const target = companies()
+    await prospect(['runs', 'list'])
+    await enrich(csv(['a.example']), ['--lock', 'nightly'], target)
+    const lock = takeLock(join(home, 'locks', 'name-nightly'))
+    const ended = await enrich(csv(['b.example']), ['--lock', 'nightly', '--json'], target)
+    expect([ended.code, errorOf(ended).code, target.asked.length]).toEqual([15, 'locked', 1])
+    lock?.release()
+    expect((await enrich(csv(['b.example']), ['--lock', 'nightly'], target)).code).toBe(0)
+  })
+
+  it('takes a name that can be a file', async () => {
+    const ended = await enrich(csv(['a.example']), ['--lock', '../x'], companies())
+    expect(ended.code).toBe(2)
+  })
+
+  it('of a run keeps the same run out, and is said to be', async () => {
+    const target = companies()
+    let second: Ended | undefined
+    const nested: Caller = {
+      ...target.caller,
+      call: async (...request) => {
+        second ??= await enrich(csv(['a.example']), ['--json'], target)
+        return target.caller.call(...request)
+      },
+    }
+    expect((await enrich(csv(['a.example']), [], { caller: nested })).code).toBe(0)
+    expect([second?.code, target.asked.length]).toEqual([15, 1])
+    expect(second && errorOf(second).error).toContain(`process ${process.pid}, since`)
+  })
+})
+
+describe('a run that is interrupted', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('says how it goes on (%s), and goes on', async (name, exit) => {
+    const signals = new EventEmitter() as unknown as NodeJS.Process
+    const target = companies()
+    const caller: Caller = {
+      ...target.caller,
+      call: async (...request) => {
+        signals.emit(name as 'SIGINT')
+        return target.caller.call(...request)
+      },
+    }
+    const rows = domains(3_000)
+    const ended = await enrich(csv(rows), [], { caller, signals })
+    const [run] = await list()
+    expect([ended.code, run.status]).toEqual([exit, 'stopped'])
+    expect(ended.stderr).toContain(`prospect runs resume ${run.id}`)
+    expect((await enrich(csv(rows), [], target)).code).toBe(0)
+    expect(new Set(target.domains()).size).toBe(target.asked.length)
+  })
+})

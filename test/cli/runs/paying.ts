@@ -1,0 +1,78 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { machine, type Outcome } from '../commands/run.js'
+
+/** A movement of the engine's ledger, as much of it as money needs. */
+interface Movement {
+  readonly operation: string | null
+  readonly change: number
+}
+
+/** A run as `runs list --json` tells of it. */
+export interface Listed {
+  readonly id: string
+  readonly status: string
+  readonly rows: number
+  readonly done: number
+  readonly credits: number
+}
+
+/** A row of an output. */
+export type OutputRow = Readonly<Record<string, string>>
+
+/** A machine whose local engine knows companies and charges for them. */
+export interface Paying {
+  readonly home: string
+  run(...argv: string[]): Promise<Outcome>
+  /** Enriches `in.csv` into `out.csv`. */
+  enrich(...more: string[]): Promise<Outcome>
+  json<T>(...argv: string[]): Promise<T>
+  write(name: string, text: string): void
+  read(name: string): string
+  rows(name: string): OutputRow[]
+  /** The runs on record, newest first. */
+  runs(): Promise<readonly Listed[]>
+  /** What the engine was paid for lookups: each charge of its ledger. */
+  charges(): Promise<readonly number[]>
+  remove(): void
+}
+
+/** A domain that the engine knows. */
+export const known = (at: number): string => `company-${at}.example`
+
+/** A file of so many known companies, from a number on. */
+export const csvOf = (count: number, from = 0): string => csv(Array.from({ length: count }, (_, at) => known(from + at)))
+
+/** A file with these domains. */
+export const csv = (domains: readonly string[]): string => `Website\n${domains.join('\n')}\n`
+
+/** Makes a machine whose engine knows so many companies and has so many credits. */
+export async function paying(companies: number, credits: number): Promise<Paying> {
+  const { home, run, json, remove } = machine()
+  const path = (name: string) => join(home, name)
+  const read = (name: string) => readFileSync(path(name), 'utf8')
+  const write = (name: string, text: string) => writeFileSync(path(name), text)
+  write('catalogue.csv', csvOf(companies))
+  await json('data', 'import', 'companies', 'catalogue.csv')
+  await json('engine', 'credits', 'set', String(credits))
+  return {
+    home,
+    read,
+    write,
+    json,
+    remove,
+    run: (...argv) => run(argv),
+    enrich: (...more) => run(['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', ...more]),
+    rows: (name) => parse(read(name), { columns: true }) as OutputRow[],
+    runs: () => json('runs', 'list'),
+    charges: async () => {
+      const movements = await json<Movement[]>('engine', 'ledger')
+      return movements.filter(({ operation }) => operation !== null).map(({ change }) => -change)
+    },
+  }
+}
+
+/** What rows say they cost. */
+export const paid = (rows: readonly OutputRow[]): number =>
+  rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)

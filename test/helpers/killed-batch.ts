@@ -1,0 +1,126 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { execa } from 'execa'
+import { openEngine } from '../../src/index.js'
+import { randomIds } from './engine.js'
+
+/** Whole numbers below a limit, the same for the same seed (mulberry32). */
+export function random(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+/** A row of the file: the company it asks for. */
+const domainOf = (row: number): string => {
+  // One in seven may repeat a row before it, in another spelling; one in eleven is in no catalogue.
+  if (row % 7 === 6) return `https://www.Company-${Math.floor(row / 2)}.example/about`
+  return row % 11 === 5 ? `unknown-${row}.example` : `company-${row}.example`
+}
+
+const isKnown = (domain: string): boolean => domain.startsWith('company-')
+
+const plain = (domain: string): string =>
+  domain
+    .toLowerCase()
+    .replace(/^https:\/\/www\./, '')
+    .replace(/\/about$/, '')
+
+/** What became of a file whose run was killed again and again. */
+export interface Survived {
+  readonly kills: number
+  readonly rows: readonly Readonly<Record<string, string>>[]
+  readonly domains: readonly string[]
+  /** Different companies of the file that are in the catalogue. */
+  readonly resolvable: number
+  /** Credits that the engine's ledger says were spent. */
+  readonly spent: number
+  readonly ledgerProblems: readonly string[]
+  /** What the runs of this machine say they cost. */
+  readonly credits: number
+}
+
+/** Kills the run of a file of so many rows at random points, goes on after each kill, and lets it end at last. */
+export async function killedBatch(
+  program: string,
+  { rows, kills, seed }: { readonly rows: number; readonly kills: number; readonly seed: number },
+): Promise<Survived> {
+  const folder = mkdtempSync(join(tmpdir(), 'prospect-killed-'))
+  try {
+    const domains = Array.from({ length: rows }, (_, row) => domainOf(row))
+    const env = await prepare(folder, domains)
+    const run = (...args: string[]) =>
+      execa(process.execPath, [program, 'in.csv', 'out.csv', ...args], { cwd: folder, env, reject: false })
+    const pick = random(seed)
+    const distinct = new Set(domains.map(plain)).size
+    let killed = 0
+    for (let calls = 0; killed < kills; ) {
+      // So that the kills are spread over the whole run, whatever they leave to be done again.
+      const step = Math.max(1, Math.floor((1.2 * (distinct - calls)) / (kills - killed + 1)))
+      const at = 1 + pick(step)
+      const { signal } = await run(String(at), pick(2) === 0 ? 'before' : 'after', String(pick(40)))
+      if (signal !== 'SIGKILL') break
+      killed++
+      calls = await answered(folder)
+    }
+    const last = await run()
+    if (last.exitCode !== 0) throw new Error(`the last part ended with ${last.exitCode}: ${last.stderr}`)
+    return { kills: killed, domains, ...(await outcome(folder)), resolvable: resolvable(domains) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const resolvable = (domains: readonly string[]): number => new Set(domains.map(plain).filter(isKnown)).size
+
+/** Makes a home whose catalogue has the companies; answers the environment that chooses it. */
+async function prepare(folder: string, domains: readonly string[]): Promise<Record<string, string>> {
+  writeFileSync(join(folder, 'in.csv'), `Website\n${domains.join('\n')}\n`)
+  const home = join(folder, 'home')
+  const { admin, catalogue, close } = await openEngine({ ...filesOf(home), ids: randomIds })
+  const known = [...new Set(domains.map(plain))].filter(isKnown)
+  await catalogue.importRecords(
+    'companies',
+    known.map((domain) => ({ domain, name: `Name of ${domain}`, description: 'x'.repeat(200) })),
+  )
+  const { key = '' } = await admin.init()
+  await admin.setCredits(1_000_000)
+  await close()
+  return { PROSPECT_HOME: home, PROSPECT_API_KEY: key }
+}
+
+const filesOf = (home: string) => ({ engine: join(home, 'engine.db'), catalogue: join(home, 'catalogue.db') })
+
+/** Rows that have an answer on record. */
+async function answered(folder: string): Promise<number> {
+  const { openState } = await import('../../src/storage/state.js')
+  const state = await openState(join(folder, 'home', 'state.db'))
+  const found = await state.read((reads) => reads.get<{ n: number }>('SELECT count(*) AS n FROM answers'))
+  await state.close()
+  return found?.n ?? 0
+}
+
+async function outcome(folder: string) {
+  const { openState } = await import('../../src/storage/state.js')
+  const { runsOver } = await import('../../src/storage/runs.js')
+  const { admin, close } = await openEngine(filesOf(join(folder, 'home')))
+  const status = await admin.status()
+  const { problems } = await admin.verify()
+  await close()
+  const state = await openState(join(folder, 'home', 'state.db'))
+  const runs = await runsOver(state).list()
+  await state.close()
+  const rows = parse(readFileSync(join(folder, 'out.csv')), { columns: true }) as Record<string, string>[]
+  return {
+    rows,
+    spent: 1_000_000 - status.credits.enrichment,
+    ledgerProblems: problems,
+    credits: runs.reduce((sum, run) => sum + run.credits, 0),
+  }
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path'
+import type { Caller } from '../../src/api/caller.js'
+import { main } from '../../src/cli/main.js'
+import { openEngine } from '../../src/index.js'
+
+/**
+ * A batch over the local engine, as a process of its own that kills itself.
+ * Arguments: input, output, the call it dies at (0 for none), whether before or after the engine has answered it, and how
+ * many turns of the event loop later.
+ */
+const [input = '', output = '', call = '0', when = 'before', turns = '0'] = process.argv.slice(2)
+const home = process.env.PROSPECT_HOME ?? ''
+
+const die = (left: number): void => {
+  if (left > 0) setImmediate(die, left - 1)
+  else process.kill(process.pid, 'SIGKILL')
+}
+
+const engine = await openEngine({ engine: join(home, 'engine.db'), catalogue: join(home, 'catalogue.db') })
+let calls = 0
+
+/** Few at once, so that a run does not come to its end between two of its deaths. */
+const atOnce = 8
+const waiting: (() => void)[] = []
+let underWay = 0
+
+async function turn(): Promise<void> {
+  if (underWay++ >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
+}
+
+function done(): void {
+  underWay--
+  waiting.shift()?.()
+}
+
+const deadly: Caller = {
+  ...engine.caller,
+  call: async (...request) => {
+    await turn()
+    const isLast = ++calls === Number(call)
+    if (isLast && when === 'before') die(Number(turns))
+    const reply = await engine.caller.call(...request)
+    if (isLast && when === 'after') die(Number(turns))
+    done()
+    return reply
+  },
+}
+
+const { stdin, stdout, stderr, env } = process
+process.exitCode = await main(
+  ['accounts', 'enrich', '--csv', input, '-o', output, '--quiet'],
+  { stdin, stdout, stderr, env, cwd: process.cwd(), signals: process },
+  { caller: deadly },
+)
+await engine.close()
+process.stdout.write(`${calls}\n`)

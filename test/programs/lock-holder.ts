@@ -1,0 +1,6 @@
+import { takeLock } from '../../src/storage/lock.js'
+
+/** Holds the lock of a file until it is killed. */
+const lock = takeLock(process.argv[2] ?? '')
+process.stdout.write(lock ? 'held\n' : 'refused\n')
+setInterval(() => {}, 1_000)
