@@ -54,7 +54,7 @@ export async function openCatalogue(
   // Steps of the schema may need the indexes that an import left to be built when it was killed.
   if ((await driver.read(versionOf)) <= migrations.length) await endLoad(driver)
   await migrate(driver, migrations)
-  const ports = { driver, clock, ids, writers: { much: 0 } }
+  const ports = { driver, clock, ids, importers: { much: 0 } }
   const ofCompany = <T>(
     query: CompanyQuery,
     ask: (connection: Connection, company: Candidate) => Awaitable<T>,

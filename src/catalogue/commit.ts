@@ -1,12 +1,12 @@
 import type { Clock, Ids } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
-import type { Load, Writers } from './load.js'
+import type { Importers, Load } from './load.js'
 import type { Prepared } from './preparers.js'
 import type { Records } from './reading.js'
 import { newTally, reject, type Tally } from './report.js'
 import { Unreadable } from './values.js'
-import { writers as allWriters } from './writers.js'
+import { writers } from './writers.js'
 import { beginWriting, type Writing, type Written } from './writing.js'
 
 /** What writing records works with. */
@@ -14,7 +14,7 @@ export interface CommitPorts {
   readonly driver: Driver
   readonly clock: Clock
   readonly ids: Ids
-  readonly writers: Writers
+  readonly importers: Importers
 }
 
 /** How long one transaction writes, so that no other process waits for an import, in milliseconds. */
@@ -31,7 +31,7 @@ export async function commit(
   load: Load | undefined,
 ): Promise<void> {
   // A record is of the kind that was asked for.
-  const write = allWriters[kind] as Write
+  const write = writers[kind] as Write
   for (let from = 0; from < records.length; ) {
     const start = from
     const { written, done } = await ports.driver.transaction((connection) =>
@@ -51,12 +51,12 @@ function writeSome(
   write: Write,
   records: Records,
   from: number,
-  { clock, ids, writers }: CommitPorts,
+  { clock, ids, importers }: CommitPorts,
   load: Load | undefined,
 ): { written: number; done: Tally } {
   const writing = beginWriting(connection, ids, load)
-  load?.enter(writing.statements, load === writers.last)
-  writers.last = load
+  load?.enter(writing.statements, load === importers.last)
+  importers.last = load
   const done = newTally()
   const until = clock.now() + transactionMs
   let written = 0

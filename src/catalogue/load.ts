@@ -5,8 +5,8 @@ import { atOnce, type Statements } from './statements.js'
 import { mergeAsUsual, mergeLater, mergeTexts } from './text-merging.js'
 import { areMissing, buildFor, buildIndexes, dropIndexes } from './unbuilt.js'
 
-/** Who writes in this process. */
-export interface Writers {
+/** Who imports in this process. */
+export interface Importers {
   /** The load that wrote last, if that was one. */
   last?: Load | undefined
   /** How many write much. */
@@ -76,7 +76,7 @@ export class Load {
  */
 export async function beginLoad(
   kind: Kind,
-  { driver, writers }: { readonly driver: Driver; readonly writers: Writers },
+  { driver, importers }: { readonly driver: Driver; readonly importers: Importers },
 ): Promise<Load | undefined> {
   return await driver.transaction((connection) => {
     const statements = atOnce(connection)
@@ -87,7 +87,7 @@ export async function beginLoad(
     if (!isEmpty) return undefined
     const load = new Load(kind)
     load.enter(statements, true)
-    writers.last = load
+    importers.last = load
     return load
   })
 }

@@ -1,6 +1,6 @@
 import type { Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
-import { beginLoad, endLoad, type Load, type UsualSettings, type Writers } from './load.js'
+import { beginLoad, endLoad, type Importers, type Load, type UsualSettings } from './load.js'
 import { changeSettings } from './settings.js'
 
 // Pages of an index are written again and again: copying them to the database less often, and reading them back less
@@ -22,20 +22,20 @@ export interface Much {
 /** Makes a catalogue ready for many records of a kind to be written at once. */
 export async function beginMuch(
   kind: Kind,
-  ports: { readonly driver: Driver; readonly writers: Writers },
+  ports: { readonly driver: Driver; readonly importers: Importers },
 ): Promise<Much> {
-  const { driver, writers } = ports
+  const { driver, importers } = ports
   const load = await beginLoad(kind, ports)
-  writers.much += 1
-  writers.usual ??= changed(driver)
-  const usual = await writers.usual
+  importers.much += 1
+  importers.usual ??= changed(driver)
+  const usual = await importers.usual
   return {
     load,
     async end(updated) {
-      writers.much -= 1
+      importers.much -= 1
       // Of several, the last one sets them back.
-      const isLast = writers.much === 0
-      if (isLast) writers.usual = undefined
+      const isLast = importers.much === 0
+      if (isLast) importers.usual = undefined
       try {
         if (isLast) await usual.care()
         await endLoad(driver, kind, updated)

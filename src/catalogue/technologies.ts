@@ -75,19 +75,34 @@ export function writeUses(
       company,
     )
   }
-  for (const use of uses) writeUse(writing, company, use)
+  for (const use of uses) {
+    if (!before.includes(use.slug)) addUse(writing, company, use)
+    else if (saysMore(use)) changeUse(writing, company, use)
+  }
 }
 
-function writeUse(writing: Writing, company: number, use: TechnologyUse): void {
-  const known = [use.confidence ?? null, use.mentions ?? null]
+/** Whether more is said of a technology than that it is used. */
+const saysMore = ({ slug: _, ...more }: TechnologyUse): boolean =>
+  Object.values(more).some((value) => value !== undefined)
+
+function addUse(writing: Writing, company: number, use: TechnologyUse): void {
   writing.statements.run(
-    `INSERT INTO company_technologies (technology, company, confidence, mentions)
-      VALUES (?, ?, coalesce(?, 1), coalesce(?, 0))
-      ON CONFLICT DO UPDATE SET confidence = coalesce(?, confidence), mentions = coalesce(?, mentions)`,
+    'INSERT INTO company_technologies (technology, company, confidence, mentions) VALUES (?, ?, ?, ?)',
     technologyKey(writing, use),
     company,
-    ...known,
-    ...known,
+    use.confidence ?? 1,
+    use.mentions ?? 0,
+  )
+}
+
+function changeUse(writing: Writing, company: number, use: TechnologyUse): void {
+  writing.statements.run(
+    `UPDATE company_technologies SET confidence = coalesce(?, confidence), mentions = coalesce(?, mentions)
+      WHERE technology = ? AND company = ?`,
+    use.confidence ?? null,
+    use.mentions ?? null,
+    technologyKey(writing, use),
+    company,
   )
 }
 

@@ -32,7 +32,7 @@ export async function openJournal(
   rows: number,
   output: string | null,
 ): Promise<Begun> {
-  const { records, known } = beginning
+  const { records } = beginning
   const { choices, shell } = job
   const run = await begin(job, beginning, rows, output)
   if (run.status === 'finished') {
@@ -43,7 +43,7 @@ export async function openJournal(
   const target = await targetOf(job, run)
   const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = choices
   const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
-  const mayRepeat = await isRepeatable(job, target.caller, known)
+  const mayRepeat = await isRepeatable(job, target.caller)
   const options = { budget: { perRun, perDay }, mayRepeat, retryUnknown, store }
   return { run, journal: await openOver(shell.context, records, run, options), target }
 }
@@ -97,15 +97,9 @@ async function begin(
   return made
 }
 
-/** Whether rows of an earlier part may be sent again under their keys; asked only where there may be such rows. */
-async function isRepeatable(
-  { operation }: Job,
-  caller: Batch['caller'],
-  known: Run | undefined,
-): Promise<boolean> {
-  if (!isPriced(operation) || !known || !caller.honoursKeys) return true
-  return caller.honoursKeys()
-}
+/** Whether rows may be sent again under their keys. */
+const isRepeatable = async ({ operation }: Job, { honoursKeys }: Batch['caller']): Promise<boolean> =>
+  !isPriced(operation) || !honoursKeys || honoursKeys()
 
 async function targetOf({ shell, operation, globals }: Job, run: Run): Promise<Begun['target']> {
   const { context } = shell

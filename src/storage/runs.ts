@@ -56,7 +56,7 @@ export interface Runs {
   begin(run: Run, change: Pick<Run, 'file' | 'output' | 'request'>): Promise<void>
   /** The newest run of an identity. */
   known(knownBy: string): Promise<Run | undefined>
-  /** The unfinished run with paid rows that is the newest of the same file, operation and target, read with other content. */
+  /** The newest unfinished run with paid rows that read other content of the same file, and was not given up since. */
   inTheWay(run: RunIdentity): Promise<Run | undefined>
   /** Runs whose id begins so. */
   find(id: string): Promise<readonly Run[]>
@@ -68,14 +68,20 @@ export interface Runs {
   indexOthers(run: Run): Promise<ReadonlySet<number>>
   /** Puts the answers of a run into the index. */
   index(run: Run): Promise<void>
-  /** Takes a run off the record. Its answers stay in the store. */
-  forget(run: Run): Promise<void>
+  /** Takes a run off the record at a moment. Its answers stay in the store; what is set aside for it counts for that day. */
+  forget(run: Run, now: number): Promise<void>
 }
 
 const columns = `number, id, known_by AS knownBy, operation, target, profile, file, file_hash AS fileHash, request, output,
   status, total, done, credits, reserved, sent_from AS sentFrom, sent_to AS sentTo, lowered_row AS loweredRow,
   lowered_limit AS loweredLimit, indexed, started_at AS startedAt, ended_at AS endedAt`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
+// One with other content, or the same command again, can only have been started after it by giving it up.
+const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
+  AND status <> 'finished' AND credits + reserved > 0 AND NOT EXISTS (
+    SELECT 1 FROM runs AS later WHERE later.file = runs.file AND later.operation = runs.operation
+      AND later.target = runs.target AND later.number > runs.number
+      AND (later.known_by = runs.known_by OR later.file_hash <> runs.file_hash))`
 
 /** The runs in a state database. */
 export function runsOver(driver: Driver): Runs {
@@ -94,20 +100,14 @@ export function runsOver(driver: Driver): Runs {
       )
     },
     known: (knownBy) => one('known_by = ? ORDER BY number DESC LIMIT 1', knownBy),
-    inTheWay: async ({ file, operation, target, fileHash }) => {
-      const newest = await one(
-        'file = ? AND operation = ? AND target = ? ORDER BY number DESC LIMIT 1',
-        ...[file, operation, target],
-      )
-      if (!newest || newest.fileHash === fileHash || newest.status === 'finished') return undefined
-      return newest.credits + newest.reserved > 0 ? newest : undefined
-    },
+    inTheWay: ({ file, operation, target, fileHash }) =>
+      one(`${inTheWay} ORDER BY number DESC LIMIT 1`, file, operation, target, fileHash),
     find: (id) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
     list: () => all('ORDER BY number DESC'),
     writesTo: async (output) => (await one('output = ? LIMIT 1', output)) !== undefined,
     indexOthers: (run) => indexOthers(driver, run),
     index: (run) => indexRun(driver, run.number),
-    forget: ({ number }) => driver.transaction((connection) => forget(connection, number)),
+    forget: ({ number }, now) => driver.transaction((connection) => forget(connection, number, now)),
   }
 }
 
@@ -147,10 +147,12 @@ async function indexRun(driver: Driver, run: number): Promise<void> {
   }
 }
 
-async function forget(connection: Connection, number: number): Promise<void> {
+async function forget(connection: Connection, number: number, now: number): Promise<void> {
   await forgetAnswers(connection, number)
+  // Rows of a run that was killed may have been paid without an answer on record: the budget of the day still has them.
   await connection.run(
-    `UPDATE runs SET forgotten = 1, reserved = 0, request = '{}', status = 'stopped' WHERE number = ?`,
-    number,
+    `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',
+       ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END WHERE number = ?`,
+    ...[now, number],
   )
 }

@@ -59,7 +59,7 @@ export function spendingOver(driver: Driver): Spending {
         ['profile = ?', profile],
         ['target = ?', target],
       ])
-      const sql = `SELECT coalesce(sum(reserved), 0) AS credits FROM runs ${where}`
+      const sql = `SELECT coalesce(sum(reserved) FILTER (WHERE forgotten = 0), 0) AS credits FROM runs ${where}`
       const row = await driver.read((connection) => connection.get<{ credits: number }>(sql, ...values))
       return row?.credits ?? 0
     },

@@ -46,19 +46,46 @@ export interface Survived {
   readonly credits: number
 }
 
+/** A file to enrich in a folder of its own, with a home whose catalogue knows most of it. */
+export interface Enriched {
+  readonly folder: string
+  readonly env: Readonly<Record<string, string>>
+  /** Lookups of the file that differ. */
+  readonly distinct: number
+  /** What became of it, once `out.csv` is there. */
+  survived(kills: number): Promise<Survived>
+  remove(): void
+}
+
+/** Makes a file of so many rows. */
+export async function toEnrich(rows: number): Promise<Enriched> {
+  const folder = mkdtempSync(join(tmpdir(), 'prospect-killed-'))
+  const domains = Array.from({ length: rows }, (_, row) => domainOf(row))
+  return {
+    folder,
+    env: await prepare(folder, domains),
+    distinct: new Set(domains.map(plain)).size,
+    survived: async (kills) => ({
+      kills,
+      domains,
+      ...(await outcome(folder)),
+      resolvable: resolvable(domains),
+    }),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
 /** Kills the run of a file of so many rows at random points, goes on after each kill, and lets it end at last. */
 export async function killedBatch(
   program: string,
   { rows, kills, seed }: { readonly rows: number; readonly kills: number; readonly seed: number },
 ): Promise<Survived> {
-  const folder = mkdtempSync(join(tmpdir(), 'prospect-killed-'))
+  const file = await toEnrich(rows)
   try {
-    const domains = Array.from({ length: rows }, (_, row) => domainOf(row))
-    const env = await prepare(folder, domains)
+    const { folder, env, distinct } = file
     const run = (...args: string[]) =>
       execa(process.execPath, [program, 'in.csv', 'out.csv', ...args], { cwd: folder, env, reject: false })
     const pick = random(seed)
-    const distinct = new Set(domains.map(plain)).size
     let killed = 0
     for (let calls = 0; killed < kills; ) {
       // So that the kills are spread over the whole run, whatever they leave to be done again.
@@ -71,9 +98,9 @@ export async function killedBatch(
     }
     const last = await run()
     if (last.exitCode !== 0) throw new Error(`the last part ended with ${last.exitCode}: ${last.stderr}`)
-    return { kills: killed, domains, ...(await outcome(folder)), resolvable: resolvable(domains) }
+    return await file.survived(killed)
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    file.remove()
   }
 }
 

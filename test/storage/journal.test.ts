@@ -229,7 +229,7 @@ describe('answers of other runs', () => {
   it('are still there when their run is forgotten; then it is not listed', async () => {
     const { runs, taking } = await withOther(await openState(':memory:'))
     const [other] = await runs.find('other')
-    await runs.forget(other as Run)
+    await runs.forget(other as Run, 1_000)
     expect((await runs.list()).map(({ id }) => id)).toEqual(['run-1'])
     expect((await (await taking(2 * day, 12 * day)).recall(asked))[0]).toMatchObject({ source: 'store' })
   })

@@ -27,6 +27,22 @@ const numbers = () =>
     (await connection.all<{ n: number }>('SELECT n FROM numbers')).map(({ n }) => n),
   )
 
+describe('a setting', () => {
+  it('is changed between works, also what no transaction could change', async () => {
+    const setting = () =>
+      driver.read((connection) => connection.get<{ foreign_keys: number }>('PRAGMA foreign_keys'))
+    await Promise.all([insert(1), driver.set('foreign_keys = 0'), insert(2)])
+    expect(await setting()).toEqual({ foreign_keys: 0 })
+    expect(await numbers()).toEqual([1, 2])
+  })
+
+  it('that cannot be set is told, and holds nobody up', async () => {
+    await expect(driver.set('foreign_keys = = 0')).rejects.toThrow('syntax')
+    await insert(1)
+    expect(await numbers()).toEqual([1])
+  })
+})
+
 describe('works that share a commit', () => {
   it('never share a fate: one that fails after writing undoes itself only', async () => {
     const outcomes = await Promise.allSettled([

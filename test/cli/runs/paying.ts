@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { machine, type Outcome } from '../commands/run.js'
@@ -42,24 +42,29 @@ export interface Paying {
 export const known = (at: number): string => `company-${at}.example`
 
 /** A file of so many known companies, from a number on. */
-export const csvOf = (count: number, from = 0): string => csv(Array.from({ length: count }, (_, at) => known(from + at)))
+export const csvOf = (count: number, from = 0): string =>
+  csv(Array.from({ length: count }, (_, at) => known(from + at)))
 
 /** A file with these domains. */
 export const csv = (domains: readonly string[]): string => `Website\n${domains.join('\n')}\n`
 
-/** Makes a machine whose engine knows so many companies and has so many credits. */
-export async function paying(companies: number, credits: number): Promise<Paying> {
+/** Makes machines whose engine knows so many companies and has so many credits: one is filled, the others are copies. */
+export async function machines(companies: number, credits: number) {
+  const first = machine()
+  writeFileSync(join(first.home, 'catalogue.csv'), csvOf(companies))
+  await first.json('data', 'import', 'companies', 'catalogue.csv')
+  await first.json('engine', 'credits', 'set', String(credits))
+  return { copy: () => copyOf(first.home), remove: first.remove }
+}
+
+function copyOf(filled: string): Paying {
   const { home, run, json, remove } = machine()
-  const path = (name: string) => join(home, name)
-  const read = (name: string) => readFileSync(path(name), 'utf8')
-  const write = (name: string, text: string) => writeFileSync(path(name), text)
-  write('catalogue.csv', csvOf(companies))
-  await json('data', 'import', 'companies', 'catalogue.csv')
-  await json('engine', 'credits', 'set', String(credits))
+  cpSync(filled, home, { recursive: true })
+  const read = (name: string) => readFileSync(join(home, name), 'utf8')
   return {
     home,
     read,
-    write,
+    write: (name, text) => writeFileSync(join(home, name), text),
     json,
     remove,
     run: (...argv) => run(argv),

@@ -1,10 +1,10 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { random } from '../../helpers/killed-batch.js'
 import { bundled } from '../../helpers/processes.js'
-import { csv, csvOf, known, type Paying, paid, paying } from './paying.js'
+import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 const rowCount = 1_000
 
@@ -14,9 +14,15 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(program))
 
+let filled: Awaited<ReturnType<typeof machines>>
+beforeAll(async () => {
+  filled = await machines(rowCount, 5_000)
+})
+afterAll(() => filled.remove())
+
 let here: Paying
-beforeEach(async () => {
-  here = await paying(rowCount, 5_000)
+beforeEach(() => {
+  here = filled.copy()
 })
 afterEach(() => here.remove())
 
@@ -26,6 +32,23 @@ const enrich = (...more: string[]) =>
   })
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Resolves when a process has opened its output, which is before its first paid row, or has ended. */
+async function begun(running: ReturnType<typeof enrich>): Promise<void> {
+  while (running.exitCode === null && !existsSync(join(here.home, 'out.csv.partial'))) await pause(1)
+}
+
+/** Resolves when the engine has written so often since, maybe a charge that no run has on record yet. */
+async function charging(running: ReturnType<typeof enrich>, times: number): Promise<void> {
+  const last = () => statSync(join(here.home, 'engine.db-wal'), { throwIfNoEntry: false })?.mtimeMs
+  for (let left = times, before = last(); left > 0 && running.exitCode === null; await turn()) {
+    const now = last()
+    if (now !== before) left--
+    before = now
+  }
+}
 
 /** Rows of which some repeat a company in another spelling, some name none that is known, some name none at all. */
 const mixed = Array.from({ length: rowCount }, (_, at) => {
@@ -42,11 +65,11 @@ describe('a run that is killed from outside at any moment', () => {
     const pick = random(seed)
     here.write('in.csv', csv(mixed))
     let killed = 0
-    for (let kill = 0; kill < 8; kill++) {
+    for (let kill = 0; kill < 6; kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich('--fail-on', 'none')
-      while (running.exitCode === undefined && !existsSync(join(here.home, 'out.csv.partial'))) await pause(1)
-      await pause(pick(40))
+      await begun(running)
+      await charging(running, pick(12))
       running.kill('SIGKILL')
       if ((await running).signal === 'SIGKILL') killed++
     }
@@ -64,6 +87,24 @@ describe('a run that is killed from outside at any moment', () => {
     expect(paid(rows)).toBe(resolved)
     expect(await here.runs()).toMatchObject([{ status: 'finished', done: rowCount, credits: resolved }])
     expect(await here.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true })
+  })
+})
+
+describe('a run that is killed again and again with a budget', () => {
+  it('never passes it, and uses it up', async () => {
+    here.write('in.csv', csvOf(rowCount))
+    const budget = ['--max-credits', '600']
+    for (let kill = 0; kill < 3; kill++) {
+      rmSync(join(here.home, 'out.csv.partial'), { force: true })
+      const running = enrich(...budget)
+      await begun(running)
+      await charging(running, 3 * kill + 1)
+      running.kill('SIGKILL')
+      await running
+      expect((await here.charges()).length).toBeLessThanOrEqual(600)
+    }
+    expect((await here.enrich(...budget)).code).toBe(12)
+    expect(await here.charges()).toHaveLength(600)
   })
 })
 
@@ -85,9 +126,9 @@ describe('a run that the credits do not reach', () => {
 
 describe('a run that is interrupted', () => {
   it('ends with exit 130 and goes on', async () => {
-    here.write('in.csv', csvOf(200_000))
+    here.write('in.csv', csvOf(20_000))
     const running = enrich()
-    while (running.exitCode === undefined && !existsSync(join(here.home, 'out.csv.partial'))) await pause(1)
+    await begun(running)
     running.kill('SIGINT')
     const { exitCode, stderr } = await running
     const [run] = await here.runs()
@@ -97,26 +138,5 @@ describe('a run that is interrupted', () => {
     expect(run?.credits).toBe(before)
     expect((await here.run('runs', 'resume', run?.id ?? '')).code).toBe(0)
     expect((await here.charges()).length).toBe(rowCount)
-  })
-})
-
-describe('a run that another process is at', () => {
-  it('is left to it, with exit 15; its lock ends with the process', async () => {
-    here.write('in.csv', csvOf(200_000))
-    const running = enrich()
-    while (running.exitCode === undefined && !existsSync(join(here.home, 'out.csv.partial'))) await pause(1)
-    const [run] = await here.runs()
-    const codes = [
-      (await here.enrich()).code,
-      (await here.enrich('--fresh')).code,
-      (await here.run('runs', 'resume', run?.id ?? '')).code,
-      (await here.run('runs', 'forget', run?.id ?? '')).code,
-    ]
-    const [seen] = await here.runs()
-    running.kill('SIGKILL')
-    await running
-    const [left] = await here.runs()
-    expect([codes, seen?.status, left?.status]).toEqual([[15, 15, 15, 15], 'running', 'stopped'])
-    expect((await here.run('runs', 'forget', run?.id ?? '')).code).toBe(0)
   })
 })

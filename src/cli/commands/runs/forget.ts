@@ -17,10 +17,13 @@ export function forgetRun(shell: Shell): Command {
   return shell.action(command, async ({ args, globals }) => {
     const { context } = shell
     const { runs } = await openRuns(context)
+    const held = new Set<string>()
     for (const id of args) {
       const run = await knownRun(runs, id)
-      hold(context, runLock(context, run.knownBy), `Run ${run.id}`)
-      await runs.forget(run)
+      // Runs of the same command have one lock, which this command may have already.
+      if (!held.has(run.knownBy)) hold(context, runLock(context, run.knownBy), `Run ${run.id}`)
+      held.add(run.knownBy)
+      await runs.forget(run, context.clock.now())
       await forgetReplies(shell, run.target, run.id)
       await rm(folderOf(context, run.id), { recursive: true, force: true })
       context.notify(`Run ${run.id} is forgotten.`, globals)

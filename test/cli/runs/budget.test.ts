@@ -1,0 +1,95 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
+
+let filled: Awaited<ReturnType<typeof machines>>
+beforeAll(async () => {
+  filled = await machines(700, 5_000)
+})
+afterAll(() => filled.remove())
+
+let here: Paying
+beforeEach(() => {
+  here = filled.copy()
+})
+afterEach(() => here.remove())
+
+const charged = async () => (await here.charges()).length
+
+describe('--max-credits', () => {
+  it.each([0, 1, 128, 257, 599])('of %i is never passed, and is used up', async (most) => {
+    here.write('in.csv', csvOf(600))
+    const { code, stderr } = await here.enrich('--max-credits', String(most))
+    expect([code, await charged()]).toEqual([12, most])
+    expect(stderr).toContain(`The budget of ${most} credit`)
+    expect(paid(here.rows('out.csv.partial'))).toBe(most)
+    expect((await here.enrich('--max-credits', '600')).code).toBe(0)
+    expect([await charged(), paid(here.rows('out.csv')), here.rows('out.csv').length]).toEqual([
+      600, 600, 600,
+    ])
+  })
+
+  it('that is just enough is enough', async () => {
+    here.write('in.csv', csvOf(600))
+    expect((await here.enrich('--max-credits', '600')).code).toBe(0)
+  })
+
+  it('is not used up by rows that cost nothing', async () => {
+    const rows = Array.from({ length: 600 }, (_, at) => (at % 3 === 2 ? known(at) : `unknown-${at}.example`))
+    here.write('in.csv', csv([...rows, ...rows]))
+    // A row that is not found may have cost something, so the last one that does comes last.
+    expect((await here.enrich('--max-credits', '200')).code).toBe(0)
+    expect([await charged(), here.rows('out.csv').length]).toEqual([200, 1_200])
+  })
+
+  it('holds over all parts of a run, and lower than what was spent it asks nothing', async () => {
+    here.write('in.csv', csvOf(600))
+    for (const [most, spent] of [
+      [100, 100],
+      [50, 100],
+      [100, 100],
+      [350, 350],
+    ]) {
+      expect((await here.enrich('--max-credits', String(most))).code).toBe(12)
+      expect(await charged()).toBe(spent)
+    }
+  })
+
+  it('does not count what comes from the store', async () => {
+    here.write('in.csv', csvOf(300))
+    await here.enrich()
+    here.write('in.csv', csvOf(310))
+    expect((await here.enrich('--max-age', '90d', '--max-credits', '10')).code).toBe(0)
+    expect(await charged()).toBe(310)
+  })
+})
+
+describe('--max-credits-per-day', () => {
+  it('holds for two runs together', async () => {
+    here.write('in.csv', csvOf(200))
+    expect((await here.enrich('--max-credits-per-day', '250')).code).toBe(0)
+    here.write('in.csv', csvOf(200, 200))
+    const { code, stderr } = await here.enrich('--max-credits-per-day', '250')
+    expect([code, await charged()]).toEqual([12, 250])
+    expect(stderr).toContain('The budget of 250 credits a day is reached')
+    expect((await here.enrich('--max-credits-per-day', '400')).code).toBe(0)
+    expect(await charged()).toBe(400)
+  })
+
+  it('holds for two runs at once', async () => {
+    here.write('in.csv', csvOf(300))
+    here.write('more.csv', csvOf(300, 300))
+    const more = ['accounts', 'enrich', '--csv', 'more.csv', '-o', 'more.out.csv']
+    const day = ['--max-credits-per-day', '400']
+    const ended = await Promise.all([here.enrich(...day), here.run(...more, ...day)])
+    expect(await charged()).toBeLessThanOrEqual(400)
+    expect(ended.map(({ code }) => code)).toContain(12)
+  })
+
+  it('counts a run that is forgotten', async () => {
+    here.write('in.csv', csvOf(200))
+    await here.enrich('--max-credits', '100')
+    await here.run('runs', 'forget', (await here.runs())[0]?.id ?? '')
+    expect((await here.enrich('--max-credits-per-day', '150')).code).toBe(12)
+    expect(await charged()).toBe(150)
+  })
+})

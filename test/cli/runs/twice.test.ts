@@ -1,0 +1,116 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { csv, csvOf, known, machines, type Paying } from './paying.js'
+
+let filled: Awaited<ReturnType<typeof machines>>
+beforeAll(async () => {
+  filled = await machines(40, 1_000)
+})
+afterAll(() => filled.remove())
+
+let here: Paying
+beforeEach(() => {
+  here = filled.copy()
+})
+afterEach(() => here.remove())
+
+const charged = async () => (await here.charges()).length
+const sources = (name = 'out.csv') =>
+  here.rows(name).map(({ _source, _credits, _status }) => [_source, _credits, _status])
+
+describe('the same command twice', () => {
+  it('spends nothing the second time, says so, and writes the same output', async () => {
+    here.write(
+      'in.csv',
+      csv([...csvOf(20).split('\n').slice(1, -1), 'WWW.company-3.example', 'nobody.example']),
+    )
+    expect((await here.enrich()).code).toBe(0)
+    const first = here.read('out.csv')
+    rmSync(join(here.home, 'out.csv'))
+    const again = await here.enrich()
+    expect([again.code, here.read('out.csv'), await charged()]).toEqual([0, first, 20])
+    expect(again.stderr).toMatch(/^Run \S+ is finished: its output is written again, and nothing is spent\./m)
+    expect(await here.runs()).toHaveLength(1)
+  })
+
+  it('writes the same bytes to stdout and under another name', async () => {
+    here.write('in.csv', csvOf(5))
+    await here.enrich()
+    const first = here.read('out.csv')
+    const { stdout } = await here.run('accounts', 'enrich', '--csv', 'in.csv')
+    await here.enrich('-o', 'other.csv')
+    expect([stdout, here.read('other.csv'), await charged()]).toEqual([first, first, 5])
+  })
+
+  it('spends nothing either where the engine has no credits left', async () => {
+    here.write('in.csv', csvOf(5))
+    await here.enrich()
+    await here.json('engine', 'credits', 'set', '0')
+    expect((await here.enrich()).code).toBe(0)
+  })
+
+  it('pays again with --fresh', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich()
+    expect((await here.enrich('--fresh')).code).toBe(0)
+    expect([await charged(), (await here.runs()).length]).toEqual([40, 2])
+  })
+})
+
+describe('the store', () => {
+  it('answers a --fresh run with --max-age, for nothing', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich()
+    expect((await here.enrich('--fresh', '--max-age', '90d')).code).toBe(0)
+    expect([await charged(), sources()]).toEqual([
+      20,
+      Array.from({ length: 20 }, () => ['store', '0', 'found']),
+    ])
+  })
+
+  it('answers rows of another file, and only the others are paid', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich()
+    here.write('in.csv', csvOf(20, 10))
+    expect((await here.enrich('--max-age', '90d')).code).toBe(0)
+    expect(sources().map(([source]) => source)).toEqual([
+      ...Array.from({ length: 10 }, () => 'store'),
+      ...Array.from({ length: 10 }, () => 'live'),
+    ])
+    expect(await charged()).toBe(30)
+  })
+
+  it('still answers when the run that paid is forgotten', async () => {
+    here.write('in.csv', csvOf(5))
+    await here.enrich()
+    const [run] = await here.runs()
+    await here.run('runs', 'forget', run?.id ?? '')
+    expect((await here.enrich('--max-age', '90d')).code).toBe(0)
+    expect([await charged(), sources().map(([source]) => source)]).toEqual([5, Array(5).fill('store')])
+  })
+
+  it('is ignored with --refresh, and without --max-age', async () => {
+    here.write('in.csv', csvOf(5))
+    await here.enrich()
+    await here.enrich('--fresh', '--max-age', '90d', '--refresh')
+    expect([await charged(), sources().map(([source]) => source)]).toEqual([10, Array(5).fill('live')])
+    here.write('in.csv', csv([known(0)]))
+    await here.enrich()
+    expect(await charged()).toBe(11)
+  })
+
+  it('does not take answers to other options', async () => {
+    here.write('in.csv', csvOf(5))
+    await here.enrich()
+    expect((await here.enrich('--no-live', '--max-age', '90d')).code).toBe(0)
+    expect(sources().map(([source]) => source)).toEqual(Array(5).fill('live'))
+  })
+
+  it('is not ignored by --refresh for what the run itself has answered', async () => {
+    here.write('in.csv', csvOf(20))
+    expect((await here.enrich('--refresh', '--max-credits', '8')).code).toBe(12)
+    expect((await here.enrich('--refresh', '--max-credits', '20')).code).toBe(0)
+    expect(await charged()).toBe(20)
+  })
+})
