@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { load } from '../bin/load.js'
 import { writePlaces } from './places.js'
+import { writeTypes } from './types.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
@@ -34,6 +35,7 @@ try {
     buildProgram(),
     buildLibrary(),
     buildThread(),
+    writeTypes(join(fresh, 'types')),
     ...Object.entries(vendored).map(buildPackage),
   ])
   await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))

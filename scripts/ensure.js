@@ -10,6 +10,8 @@ const sources = [
   'scripts/places.js',
   'scripts/place-file.js',
   'scripts/place-names.js',
+  'scripts/types.js',
+  'scripts/types.json',
   'package.json',
   'package-lock.json',
 ]

@@ -1,45 +1,138 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import manifest from '../package.json' with { type: 'json' }
 import type { Caller } from './api/caller.js'
+import type { WireNames } from './api/names.js'
+import { type ReceivedHeaders, type Verification, verify as verifyAt } from './api/signature.js'
+import { type TypedCaller, typed } from './api/typed.js'
 import { type Catalogue, openCatalogue } from './catalogue/catalogue.js'
+import { governed } from './client/governed.js'
+import { createRemote, type RemoteOptions } from './client/remote.js'
+import { createSender } from './client/sender.js'
 import { type Admin, createAdmin } from './engine/admin.js'
 import { createEngine } from './engine/engine.js'
-import type { Clock, Ids } from './engine/ports.js'
+import type { Clock, Ids, Targets } from './engine/ports.js'
+import { createWorker, type Worker } from './engine/worker.js'
+import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
 import { openStore } from './storage/open.js'
+import { serverMemory } from './storage/servers.js'
 import { openSqlite } from './storage/sqlite.js'
+import { openState } from './storage/state.js'
 
-export type { Caller, CallOptions, Input, Reply } from './api/caller.js'
+export { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from './api/caller.js'
+export type { WireNames } from './api/names.js'
+export type { OutputOf } from './api/shapes.js'
+export type { ReceivedHeaders, Verification } from './api/signature.js'
 export type { OperationId } from './api/table.js'
-export { basePath, handler } from './http/handler.js'
+export type { InputTo, Refusal, ReplyTo, TypedCaller } from './api/typed.js'
+export { basePath } from './http/handler.js'
+export type { Admin, Catalogue, Clock, Ids, Targets, Worker }
 
 /** Where a local engine keeps its state, and what a test may give it instead of the real world. */
 export interface EngineOptions {
-  /** Path of the engine's database, or `:memory:`. */
-  readonly engine: string
-  /** Path of the catalogue, or `:memory:`. */
-  readonly catalogue: string
+  /** Path of the engine's database; in memory unless given. */
+  readonly engine?: string
+  /** Path of the catalogue; in memory unless given. */
+  readonly catalogue?: string
   readonly clock?: Clock
   readonly ids?: Ids
+  /** Where webhooks may go besides public addresses. */
+  readonly targets?: Targets
 }
 
 /** A local engine with what its owner may do and the data behind it. */
 export interface OpenedEngine {
-  readonly caller: Caller
+  readonly caller: TypedCaller
   readonly admin: Admin
   readonly catalogue: Catalogue
+  /** Does what the caller accepts: `finish(id)` one piece of work, `drain()` what is due, or `start()` for good. */
+  readonly worker: Worker
   close(): Promise<void>
 }
 
+const { version } = manifest
+const systemClock: Clock = { now: () => Date.now() }
 const systemIds: Ids = { uuid: randomUUID, bytes: randomBytes }
+const nowhereElse: Targets = { allow: [], loopback: false }
 
 /** Opens a local engine; `admin.init()` makes workspace, member and key where there are none. */
-export async function openEngine(options: EngineOptions): Promise<OpenedEngine> {
-  const { clock = { now: () => Date.now() }, ids = systemIds } = options
-  const store = await openStore(options.engine)
-  const catalogue = await openCatalogue(openSqlite(options.catalogue), { clock, ids })
-  const caller = createEngine({ store, source: catalogue, clock, ids })
+export async function openEngine(options: EngineOptions = {}): Promise<OpenedEngine> {
+  const { engine = ':memory:', catalogue: place = ':memory:' } = options
+  const { clock = systemClock, ids = systemIds, targets = nowhereElse } = options
+  const store = await openStore(engine)
+  const catalogue = await openCatalogue(openSqlite(place), { clock, ids })
+  const sender = createSender({ clock })
+  const ports = { store, source: catalogue, clock, ids, sender, targets: () => targets }
+  const worker = createWorker(ports)
+  const caller = createEngine({ ...ports, accepted: () => worker.wake() })
   const close = async () => {
+    await worker.stop()
+    await sender.close()
     await caller.close()
     await catalogue.close()
   }
-  return { caller, admin: createAdmin({ store, clock, ids }), catalogue, close }
+  return { caller: typed(caller), admin: createAdmin({ store, clock, ids }), catalogue, worker, close }
+}
+
+/** Another server, and how it is asked; whatever has a usual value may be left out. */
+export interface RemoteSettings
+  extends Pick<RemoteOptions, 'idempotency' | 'names' | 'timeoutMs' | 'connections' | 'ca' | 'env'> {
+  /** Ends in `/api/v2`. */
+  readonly baseUrl: string
+  /** Goes out with each call that brings none of its own. */
+  readonly apiKey?: string | undefined
+  /**
+   * Path of a database in which this machine remembers the windows of the server and the keys of calls whose outcome is
+   * open; processes that share it keep to the windows together. Without it nothing is remembered.
+   */
+  readonly state?: string | undefined
+  /** The plan of the workspace there, whose requests per minute are then kept to. */
+  readonly plan?: string | undefined
+}
+
+/** The caller of another server. */
+export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
+  const { baseUrl, apiKey, state, plan, ...rest } = settings
+  const { origin, pathname } = new URL(baseUrl)
+  if (!/\/api\/v2\/?$/.test(pathname)) throw new TypeError(`baseUrl must end in /api/v2: ${origin}/api/v2`)
+  const ports = { clock: systemClock, ids: systemIds }
+  const sleep = async (ms: number, signal?: AbortSignal) => void (await pause(ms, undefined, { signal }))
+  const shared = { env: process.env, random: Math.random, ...ports, ...rest, baseUrl, sleep }
+  if (state === undefined) return typed(createRemote(shared), apiKey)
+  const database = await openState(state)
+  const memory = serverMemory(database, origin)
+  const server = createRemote({ ...shared, remembered: memory })
+  const caller = governed(server, { memory, origin, plan, ...ports })
+  const close = async () => {
+    await caller.close()
+    await database.close()
+  }
+  return typed({ ...caller, close }, apiKey)
+}
+
+/** What a handler serves. */
+export interface ServeOptions extends Partial<Pick<HandlerOptions, 'report'>> {
+  /** An engine's, a remote's, or one of your own. */
+  readonly caller: Caller | TypedCaller
+  /** The words for `network` and `premium` in the names of fields, where they are others. */
+  readonly names?: WireNames
+}
+
+/** Serves the whole API over a caller, under `/api/v2`, with `/health` and `/openapi.json`: a fetch-shaped function. */
+export function handler(options: ServeOptions): (request: Request) => Promise<Response> {
+  const document = async () => (await import('./reference/openapi.js')).openapi({ version })
+  return handlerOf({ ...options, caller: options.caller as Caller, version, document })
+}
+
+/**
+ * Checks that a webhook was signed with one of the secrets, at most 5 minutes ago. The body is the bytes that arrived, not
+ * what was parsed of them.
+ */
+export function verify(
+  headers: ReceivedHeaders,
+  rawBody: string | Uint8Array,
+  secrets: readonly string[],
+  now: number = Date.now(),
+): Verification {
+  return verifyAt(headers, rawBody, secrets, now)
 }

@@ -16,44 +16,74 @@ export const domainOf = (number) => `company-${number}.example`
 
 const nameOf = (number) => `${pick(first, number)} ${pick(second, number >> 3)} ${number}`
 
-const header = [
-  ...[
+/** A company with every field filled, as a bought or grown catalogue has them; each edition says something else of it. */
+function company(number, edition) {
+  const domain = domainOf(number)
+  const name = nameOf(number)
+  const [city, country] = [pick(cities, number), pick(countries, number)]
+  const industry = number % industries.length
+  const id = 1_000_000 + number
+  return {
+    name,
+    domain,
+    website: `https://www.${domain}/`,
+    description: `"${name} designs, builds and repairs what its customers in ${city} need. Founded by ${edition + 2} engineers, it is still owned by the people who work there, and ships to a dozen countries."`,
+    industry: industries[industry],
+    industry_id: 4 + industry,
+    company_type: 'P',
+    employee_range: '51-200',
+    headcount: ((number + edition) % 150) + 51,
+    headquarters: `"${city}, ${country}"`,
+    location: `"${city}, ${country}"`,
+    city,
+    country,
+    founded_year: 1950 + (number % 70),
+    revenue: (number % 500) * 1_000_000,
+    revenue_currency: 'EUR',
+    phone: phoneOf(number),
+    network_id: id,
+    network_url: `https://www.network.example/company/${id}`,
+    company_profile_picture: `https://media.network.example/${id}/logo.png`,
+    technologies: 'nodejs;postgresql;react;kubernetes',
+  }
+}
+
+const phoneOf = (number) => `+1202555${String(number % 10_000).padStart(4, '0')}`
+
+/** The columns of the lists that people keep; without a choice, rows have every column. */
+const usual = {
+  companies: [
     'name',
     'domain',
-    'website',
     'description',
     'industry',
-    'industry_id',
-    'company_type',
     'employee_range',
-  ],
-  ...[
     'headcount',
-    'headquarters',
-    'location',
     'city',
     'country',
     'founded_year',
-    'revenue',
-    'revenue_currency',
+    'network_url',
   ],
-  ...['phone', 'network_id', 'network_url', 'company_profile_picture', 'technologies'],
-].join(',')
-
-/** A company with every field filled, as a bought or grown catalogue has them; each edition says something else of it. */
-const companyRow = (number, edition) => {
-  const domain = domainOf(number)
-  const name = nameOf(number)
-  const place = number % cities.length
-  const industry = number % industries.length
-  const description = `${name} designs, builds and repairs what its customers in ${cities[place]} need. Founded by ${edition + 2} engineers, it is still owned by the people who work there, and ships to a dozen countries.`
-  const id = 1_000_000 + number
-  return `${name},${domain},https://www.${domain}/,"${description}",${industries[industry]},${4 + industry},P,51-200,${((number + edition) % 150) + 51},"${cities[place]}, ${countries[place]}","${cities[place]}, ${countries[place]}",${cities[place]},${countries[place]},${1950 + (number % 70)},${(number % 500) * 1_000_000},EUR,+1202555${String(number % 10_000).padStart(4, '0')},${id},https://www.network.example/company/${id},https://media.network.example/${id}/logo.png,nodejs;postgresql;react;kubernetes\n`
+  people: [
+    'first_name',
+    'last_name',
+    'title',
+    'seniority',
+    'city',
+    'country',
+    'email',
+    'phone',
+    'network_profile_url',
+    'company_domain',
+  ],
 }
 
-/** Writes a catalogue of so many companies, as `data import companies` takes it. */
-export const writeCompanies = (file, count, edition = 0) =>
-  writeRows(file, header, count, (number) => companyRow(number, edition))
+/**
+ * Writes a catalogue of so many companies, as `data import companies` takes it: with every column, or with those of a
+ * usual list.
+ */
+export const writeCompanies = (file, count, { edition = 0, isUsual = false } = {}) =>
+  writeRecords(file, count, (number) => company(number, edition), isUsual ? usual.companies : undefined)
 
 const titles = [
   'Sales Manager',
@@ -88,35 +118,54 @@ const word = (number, length) =>
     '',
   )
 
-const peopleHeader = [
-  ...['first_name', 'last_name', 'title', 'headline', 'summary', 'seniority', 'function', 'location', 'city'],
-  ...[
-    'country',
-    'connections_count',
-    'started_at',
-    'years_of_experience',
-    'network_id',
-    'network_profile_url',
-  ],
-  ...['profile_image_url', 'email', 'email_status', 'personal_email', 'phone', 'company_domain'],
-].join(',')
-
 /** A person with every usual field filled, at one of so many companies. */
-const personRow = (number, companies, edition) => {
+function person(number, companies, edition) {
   const [first, last] = [pick(given, number), word(number, 3)]
-  const place = number % cities.length
+  const [city, country] = [pick(cities, number), pick(countries, number)]
   const domain = domainOf((Math.imul(number, 2_654_435_761) >>> 0) % companies)
   const title = pick(titles, number + edition)
-  const summary = `${first} works on ${word(number >> 3, 2)} and ${word(number >> 5, 2)} for ${word(number, 2)}, and likes ${word(number >> 7, 2)}.`
-  const id = `ACwAA${Buffer.from(`${Math.imul(number + 1, 2_654_435_761) >>> 0}-${number}`).toString('base64url')}`
-  const url = `https://www.network.example/in/${word(number, 3)}-${number}`
-  const started = `20${10 + (number % 15)}-0${(number % 9) + 1}-01`
-  return `${first},${last},${title},"${title}, ${domain}","${summary}",${pick(seniorities, number)},${pick(functions, number)},"${cities[place]}, ${countries[place]}",${cities[place]},${countries[place]},${number % 500},${started},${number % 40},${id},${url},https://media.network.example/in/${number}.jpg,${last}.${number}@${domain},valid,${last}.${number}@mail.example,+1202555${String(number % 10_000).padStart(4, '0')},${domain}\n`
+  const id = `${Math.imul(number + 1, 2_654_435_761) >>> 0}-${number}`
+  return {
+    first_name: first,
+    last_name: last,
+    title,
+    headline: `"${title}, ${domain}"`,
+    summary: `"${first} works on ${word(number >> 3, 2)} and ${word(number >> 5, 2)} for ${word(number, 2)}, and likes ${word(number >> 7, 2)}."`,
+    seniority: pick(seniorities, number),
+    function: pick(functions, number),
+    location: `"${city}, ${country}"`,
+    city,
+    country,
+    connections_count: number % 500,
+    started_at: `20${10 + (number % 15)}-0${(number % 9) + 1}-01`,
+    years_of_experience: number % 40,
+    network_id: `ACwAA${Buffer.from(id).toString('base64url')}`,
+    network_profile_url: `https://www.network.example/in/${last}-${number}`,
+    profile_image_url: `https://media.network.example/in/${number}.jpg`,
+    email: `${last}.${number}@${domain}`,
+    email_status: 'valid',
+    personal_email: `${last}.${number}@mail.example`,
+    phone: phoneOf(number),
+    company_domain: domain,
+  }
 }
 
-/** Writes so many people at so many companies, as `data import people` takes it. */
-export const writePeople = (file, count, companies, edition = 0) =>
-  writeRows(file, peopleHeader, count, (number) => personRow(number, companies, edition))
+/** Writes so many people at so many companies, as `data import people` takes it: like `writeCompanies`. */
+export const writePeople = (file, count, companies, { edition = 0, isUsual = false } = {}) =>
+  writeRecords(
+    file,
+    count,
+    (number) => person(number, companies, edition),
+    isUsual ? usual.people : undefined,
+  )
+
+function writeRecords(file, count, make, columns = Object.keys(make(0))) {
+  const row = (number) => {
+    const record = make(number)
+    return `${columns.map((column) => record[column]).join(',')}\n`
+  }
+  return writeRows(file, columns.join(','), count, row)
+}
 
 /**
  * Writes a file to enrich: so many different domains, with names and notes that a person might keep beside

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { parseExact } from './exact-json.js'
 
 /** What a field takes, in plain words for whoever reads text: a query, a command line, a CSV file. */
 export interface Kind {
@@ -115,7 +116,7 @@ const hasFixedForm = (item: z.core.$ZodType): boolean =>
 
 const jsonIn = (text: string): unknown => {
   try {
-    return /^\s*[[{]/.test(text) ? JSON.parse(text) : undefined
+    return /^\s*[[{]/.test(text) ? parseExact(text) : undefined
   } catch {
     return undefined
   }

@@ -28,6 +28,17 @@ export interface Session {
 /** What makes two CSV rows the same lookup. */
 export type Identity = 'company' | 'person' | 'contact' | 'email' | 'number'
 
+/** The row of a command that takes several lines of a file at once. */
+export interface Together {
+  /** Its flag. */
+  readonly flag: string
+  /** The array that takes them, one item each. */
+  readonly into: string
+  /** Fewest and most items. */
+  readonly least: number
+  readonly most: number
+}
+
 /** One row of the operation table. */
 export interface Facts {
   /** Words after `prospect`. Rows may share a command: `flag` then chooses between them. */
@@ -64,6 +75,8 @@ export interface Facts {
     readonly through?: string
     /** The array that takes all lines of the file together, in one request. */
     readonly into?: string
+    /** How several lines go out as one request, whose results come later. */
+    readonly together?: Together
   }
   /** Largest request body in bytes, where it is not the usual 1 MiB. */
   readonly bodyLimit?: number

@@ -19,7 +19,8 @@ export interface Shape {
   readonly output: z.ZodType
 }
 
-type Shapes = typeof account &
+/** The schemas of every operation by its id. */
+export type Shapes = typeof account &
   typeof accounts &
   typeof contacts &
   typeof credits &

@@ -106,7 +106,10 @@ export const table = {
     command: 'contacts waterfall', method: 'POST', path: '/contacts/single_enrich', ok: 202,
     summary: 'Find e-mail addresses and phones of a contact; the result is delivered later',
     price: waterfallPrice, needs: 'types', rate: exempt, errors: 'text', idempotent: true,
-    starts: 'waterfall', batch: { identity: 'contact', through: 'sync' }, columns: ['enrichment_id', 'status'],
+    starts: 'waterfall', columns: ['enrichment_id', 'status'],
+    batch: {
+      identity: 'contact', through: 'sync', together: { flag: 'bulk', into: 'contacts', least: 2, most: 100 },
+    },
   },
   'contacts.enrich_sync': {
     command: 'contacts waterfall', flag: 'sync', method: 'POST', path: '/contacts/sync_single_enrich',

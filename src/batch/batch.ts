@@ -14,6 +14,8 @@ export interface Batch {
   readonly input: (cells: readonly string[]) => Input
   /** Refuses an input with an ApiError before it is sent. */
   readonly validate?: (input: Input) => void
+  /** Rows that are not looked up, because the input has what is asked for. */
+  readonly skip?: ((cells: readonly string[]) => boolean) | undefined
   /** Equal for inputs that are the same lookup; undefined where one is like no other. */
   readonly identity: (input: Input) => string | undefined
   /** Identities that may come more than once; any may where it is absent. */

@@ -10,6 +10,8 @@ export interface Check {
   readonly ragged: number
   /** Line of the first of them. */
   readonly firstRagged: number | undefined
+  /** Rows that are not looked up, because the input has what is asked for. */
+  readonly skipped: number
   /** Which identities may come more than once, when identities were asked for. */
   readonly repeats: RepeatFilter | undefined
 }
@@ -19,15 +21,17 @@ const bytesPerRow = 32
 
 /**
  * Reads a table to its end before anything is spent, so that what is wrong with the file is known: throws CsvError.
- * With `identityOf` it also learns which answers will be needed again.
+ * With `identityOf` it also learns which answers will be needed again; rows that `skip` takes are not looked up.
  */
 export async function checkTable(
   table: Table,
   identityOf?: (cells: readonly string[]) => string | undefined,
+  skip: (cells: readonly string[]) => boolean = () => false,
 ): Promise<Check> {
   const repeats = identityOf && new RepeatFilter(Math.ceil(table.bytes / bytesPerRow))
   let rows = 0
   let ragged = 0
+  let skipped = 0
   let firstRagged: number | undefined
   const isRagged = (row: Row) => row.cells.length !== table.header.length
   for await (const batch of table.rows()) {
@@ -36,10 +40,11 @@ export async function checkTable(
       if (isRagged(row)) {
         ragged++
         firstRagged ??= row.line
-      } else if (identityOf && repeats) see(repeats, identityOf, row)
+      } else if (skip(row.cells)) skipped++
+      else if (identityOf && repeats) see(repeats, identityOf, row)
     }
   }
-  return { rows, ragged, firstRagged, repeats }
+  return { rows, ragged, firstRagged, skipped, repeats }
 }
 
 function see(

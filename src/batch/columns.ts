@@ -4,23 +4,33 @@ import type { Shape } from '../api/shapes.js'
 export interface ResultColumn {
   readonly name: string
   readonly path: readonly string[]
+  /** What is shown of the value there; the value itself where absent. */
+  readonly show?: (value: unknown) => unknown
 }
 
 /** As much of a schema as its columns depend on. */
-interface Node {
+export interface Node {
   readonly shape?: Readonly<Record<string, Node>>
   readonly def: {
     readonly type: string
     readonly innerType?: Node
     readonly out?: Node
+    readonly element?: Node
+    readonly valueType?: Node
     readonly options?: readonly Node[]
   }
 }
 
 /** The columns of an operation's reply: its fields, those of nested objects as `outer.inner`. */
-export function resultColumns(output: Shape['output']): ResultColumn[] {
+export const resultColumns = (output: Shape['output']): ResultColumn[] => columnsOf(nodeOf(output))
+
+/** A schema as its columns see it. */
+export const nodeOf = (output: Shape['output']): Node => output as unknown as Node
+
+/** The columns of a schema. */
+export function columnsOf(node: Node): ResultColumn[] {
   const columns = new Map<string, ResultColumn>()
-  collect(output as unknown as Node, [], columns)
+  collect(node, [], columns)
   return [...columns.values()]
 }
 
@@ -49,4 +59,10 @@ export function valueAt(body: unknown, path: readonly string[]): unknown {
     value = (value as Record<string, unknown>)[key]
   }
   return value
+}
+
+/** What a column shows of a reply. */
+export function shownOf(body: unknown, { path, show }: ResultColumn): unknown {
+  const value = valueAt(body, path)
+  return show && value !== undefined ? show(value) : value
 }

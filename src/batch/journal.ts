@@ -56,6 +56,39 @@ export interface Shortage {
   readonly hint: string
 }
 
+/** Rows that go out as one request. */
+export interface Bulk {
+  /** Different from that of any other such request. */
+  readonly number: number
+  readonly ordinals: readonly number[]
+  /** Idempotency key, the same whenever the request is sent. */
+  readonly key: string
+  readonly row: RunRow
+  /** What the target knows its work by; absent while no answer to the request is on record. */
+  readonly accepted?: Accepted | undefined
+}
+
+/** Work that a target has accepted for several rows. */
+export interface Accepted {
+  readonly id: string
+  /** What each row's part of it is known by, in the order of the rows; null where the target does not say. */
+  readonly parts: readonly (string | null)[]
+}
+
+/** What a run remembers of rows that go out as one request. */
+export interface BulkJournal {
+  /** Requests of an earlier part with rows of the range resumed last, where one of them has no answer yet. */
+  open(): readonly Bulk[]
+  /** Puts rows on record as one request before it is sent, as many as the budget permits; nothing below `least`. */
+  plan(rows: readonly Wanted[], least: number): Promise<Bulk | undefined>
+  /** Goes on with a request of an earlier part. */
+  reopen(rows: readonly Wanted[]): void
+  /** The target has accepted the request: from now on it is only asked for the results. */
+  accept(bulk: Bulk, accepted: Accepted): Promise<void>
+  /** The request surely had no effect: its rows are as they were before. */
+  withdraw(bulk: Bulk): Promise<void>
+}
+
 /** A row with its answer. */
 export interface Answered extends JournalRow {
   readonly answer: Answer
@@ -78,6 +111,8 @@ export interface End {
  * else planned, then kept, then written.
  */
 export interface Journal {
+  /** Present where rows can go out together. */
+  readonly bulks?: BulkJournal
   /** Answers that rows of this range have from an earlier part of the run, by ordinal. Ranges follow each other. */
   resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>>
   /** Answers of equal rows, each at the place of its row; undefined where there is none. */

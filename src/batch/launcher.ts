@@ -1,11 +1,10 @@
-import { ApiError } from '../api/errors.js'
-import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { Batch } from './batch.js'
 import type { Calls } from './calls.js'
 import type { Ending } from './ending.js'
 import type { Group, Slot } from './group.js'
 import type { Planned } from './journal.js'
 import type { Keeper } from './keeper.js'
+import { prepare } from './prepare.js'
 
 /** Finds out what each row of a group needs, and sends those that need a call. */
 export class Launcher {
@@ -66,34 +65,15 @@ export class Launcher {
     })
   }
 
-  /** Settles a row that makes no sense; one that does gets its input and identity. */
+  /** Settles a row that makes no sense or needs nothing; any other gets its input and identity. */
   #isValid(slot: Slot): boolean {
-    const problem = this.#problem(slot)
+    const isSkipped = this.#batch.skip?.(slot.row.cells) === true
+    const problem = isSkipped ? null : prepare(this.#batch, slot)
     if (problem === undefined) return true
-    const answer = { status: 'invalid', error: problem, body: undefined, credits: 0 } as const
+    const status = isSkipped ? 'skipped' : 'invalid'
+    const answer = { status, error: problem, body: undefined, credits: 0 } as const
     slot.settle({ answer, source: null, credits: 0 })
     return false
-  }
-
-  #problem(slot: Slot): string | undefined {
-    const { table, input, validate, identity, most, repeats } = this.#batch
-    const { cells, line } = slot.row
-    if (cells.length !== table.header.length)
-      return `Line ${line} has ${cells.length === 1 ? '1 cell' : `${cells.length} cells`}; the header has ${table.header.length}`
-    try {
-      slot.input = input(cells)
-      validate?.(slot.input)
-      slot.most = most(slot.input)
-      slot.identity = identity(slot.input)
-    } catch (error) {
-      if (error instanceof ApiError) return error.message
-      throw error
-    }
-    if (slot.identity === undefined) return undefined
-    const hash = hashOf(slot.identity)
-    slot.hash = hashNumber(hash)
-    slot.repeats = repeats?.has(hash) ?? true
-    return undefined
   }
 
   /** Whether a row is the first of its identity; another one follows it. */

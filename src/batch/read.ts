@@ -21,7 +21,11 @@ export interface Table {
   readonly header: readonly string[]
   readonly headerLine: number
   readonly encoding: string
+  /** Whether the file begins with a byte order mark. */
+  readonly hasMark: boolean
   readonly delimiter: string
+  /** Text before the header: a `sep=` line, or nothing. */
+  readonly preamble: string
   /** Size of the file. */
   readonly bytes: number
   /** The rows after the header, in batches, in constant memory. A row may have more or fewer cells than the header. */
@@ -43,7 +47,9 @@ export async function openTable(path: string, options: ReadOptions = {}): Promis
     header: header.cells,
     headerLine: header.line,
     encoding: encoding.label,
+    hasMark: encoding.mark > 0,
     delimiter: dialect.delimiter,
+    preamble,
     bytes,
     rows: () => withoutHeader(rows()),
   }

@@ -22,6 +22,10 @@ export interface Report {
   readonly invalid: number
   readonly failed: number
   readonly skipped: number
+  /** Rows that were answered by a call. */
+  readonly live: number
+  /** Rows that took an answer of an earlier run. */
+  readonly stored: number
   /** Rows that took the answer of an equal row. */
   readonly duplicates: number
   readonly credits: number
@@ -36,10 +40,15 @@ export interface Report {
 }
 
 /** What a run has done so far. */
-export type Progress = Pick<Report, Status | 'rows' | 'duplicates' | 'credits' | 'credits_before'> & {
+export type Progress = Pick<
+  Report,
+  Status | 'rows' | 'live' | 'stored' | 'duplicates' | 'credits' | 'credits_before'
+> & {
   /** Rows of the file, where they were counted. */
   readonly total: number | undefined
 }
+
+const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as const
 
 /** Counts rows as they are written. */
 export class Tally {
@@ -51,6 +60,8 @@ export class Tally {
     invalid: 0,
     failed: 0,
     skipped: 0,
+    live: 0,
+    stored: 0,
     duplicates: 0,
     credits: 0,
     credits_before: 0,
@@ -63,7 +74,7 @@ export class Tally {
   add(row: OutputRow): void {
     this.#counts.rows++
     this.#counts[row.status]++
-    if (row.source === 'duplicate') this.#counts.duplicates++
+    if (row.source !== null) this.#counts[countOf[row.source]]++
   }
 
   /** Counts credits apart from rows: they are spent even where a row can no longer be written. */

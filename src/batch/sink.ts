@@ -8,7 +8,7 @@ export interface Sink {
   readonly output: string | undefined
   /** Name of the file that holds it until it is complete. */
   readonly partial: string | undefined
-  write(text: string): Promise<void>
+  write(text: string | Buffer): Promise<void>
   /** Makes the output complete: on disk, under its own name. */
   finish(): Promise<void>
   /** Keeps what was written under the partial name. */
@@ -69,7 +69,7 @@ export async function fileSink(path: string, files: Files = nodeFiles): Promise<
     output: path,
     partial,
     async write(text) {
-      const bytes = Buffer.from(text)
+      const bytes = typeof text === 'string' ? Buffer.from(text) : text
       try {
         await file.appendFile(bytes)
       } catch (error) {
@@ -99,7 +99,7 @@ export async function fileSink(path: string, files: Files = nodeFiles): Promise<
 export function streamSink(stream: NodeJS.WritableStream): Sink {
   // The failed write is told; without a listener the process would end.
   stream.on('error', () => {})
-  const write = (text: string) =>
+  const write = (text: string | Buffer) =>
     new Promise<void>((resolve, reject) => {
       stream.write(text, (error) => (error ? reject(unwritable('the output', error)) : resolve()))
     })

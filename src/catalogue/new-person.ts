@@ -1,5 +1,5 @@
 import type { Ids } from '../engine/ports.js'
-import { makeId } from './made-id.js'
+import type { IdMaker } from './made-id.js'
 import type { PreparedPerson } from './person.js'
 import { type PersonRow, personRow } from './person-row.js'
 
@@ -13,8 +13,12 @@ export interface NewPerson extends Omit<PreparedPerson, 'fields'> {
 }
 
 /** Makes a person that was read ready to be written. */
-export function newPerson({ fields, employer, id, slug, name }: PreparedPerson, ids: Ids): NewPerson {
-  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? makeId(ids) }
+export function newPerson(
+  { fields, employer, id, slug, name }: PreparedPerson,
+  ids: Ids,
+  makeId: IdMaker,
+): NewPerson {
+  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? makeId() }
   return {
     employer,
     id,

@@ -1,7 +1,7 @@
 import { on } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Portion, PreparedRecord, Records } from './reading.js'
-import { type FromReader, type ReadingTask, Room, type ToReader } from './reading-talk.js'
+import type { Portion, Records } from './reading.js'
+import { type FromReader, type ReadingTask, Room, type ToReader, unpacked } from './reading-talk.js'
 import { ImportError } from './report.js'
 
 /** Chunks that a thread has before it at most: enough to read on while a transaction keeps this thread busy. */
@@ -24,7 +24,7 @@ export async function* readInThread(
       else if ('refused' in said) throw new ImportError(said.refused.sentence, said.refused.line)
       else if ('end' in said) break
       else {
-        yield { ...said.portion, records: unpacked(said.portion.records) }
+        yield { ...said.portion, records: recordsIn(said.portion.records) }
         worker.postMessage({ written: true } satisfies ToReader)
       }
     }
@@ -36,12 +36,11 @@ export async function* readInThread(
   if (broken) throw broken.error
 }
 
-// An array of texts costs the threads far less than what they say.
-const unpacked = (texts: readonly string[]): Records => ({
+const recordsIn = (texts: readonly string[]): Records => ({
   length: texts.length,
   at(index) {
     const text = texts[index]
-    return text === undefined ? undefined : (JSON.parse(text) as PreparedRecord)
+    return text === undefined ? undefined : unpacked(text)
   },
 })
 

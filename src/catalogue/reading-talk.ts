@@ -1,5 +1,5 @@
 import type { Kind } from './kind.js'
-import type { Portion, ReadOptions } from './reading.js'
+import type { Portion, PreparedRecord, ReadOptions } from './reading.js'
 
 /** What a reading thread is to read. */
 export interface ReadingTask {
@@ -13,12 +13,31 @@ export type ToReader =
   | { readonly end: 'whole' | 'broken' }
   | { readonly written: true }
 
-/** What a reading thread says: that it took bytes, the next portion with its records in JSON, that there are no more, or why it cannot go on. */
+/** What a reading thread says: that it took bytes, the next portion with its records packed, that there are no more, or why it cannot go on. */
 export type FromReader =
   | { readonly took: true }
   | { readonly portion: Portion<readonly string[]> }
   | { readonly end: true }
   | { readonly refused: { readonly sentence: string; readonly line: number | undefined } }
+
+/**
+ * A record as one text, which costs two threads far less than what it says: its JSON, and on a line of its own the JSON
+ * that its row holds already, which in a text of the first would be escaped and read once more.
+ */
+export function packed({ line, record }: PreparedRecord): string {
+  if (!('row' in record)) return JSON.stringify({ line, record })
+  const bare = { line, record: { ...record, row: { ...record.row, record: '' } } }
+  return `${JSON.stringify(bare)}\n${record.row.record}`
+}
+
+/** The record in a text made by `packed`. */
+export function unpacked(text: string): PreparedRecord {
+  const end = text.indexOf('\n')
+  if (end < 0) return JSON.parse(text) as PreparedRecord
+  const bare = JSON.parse(text.slice(0, end)) as PreparedRecord
+  if ('row' in bare.record) Object.assign(bare.record.row, { record: text.slice(end + 1) })
+  return bare
+}
 
 /** Lets so many pass, and then one more for each that is given back. */
 export class Room {

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { on } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { type PreparedRecord, readFile } from './reading.js'
-import { type FromReader, type ReadingTask, Room, type ToReader } from './reading-talk.js'
+import { readFile } from './reading.js'
+import { type FromReader, packed, type ReadingTask, Room, type ToReader } from './reading-talk.js'
 import { ImportError } from './report.js'
 
 /** Portions that are read but not yet written, at most. */
@@ -18,7 +18,7 @@ async function readThere(port: MessagePort, { kind, options }: ReadingTask): Pro
   })
   const ids = { uuid: randomUUID, bytes: randomBytes }
   try {
-    for await (const portion of readFile(kind, chunks, options, ids, inJson)) {
+    for await (const portion of readFile(kind, chunks, options, ids, packed)) {
       say({ portion })
       await room.take()
     }
@@ -29,8 +29,6 @@ async function readThere(port: MessagePort, { kind, options }: ReadingTask): Pro
     else throw error
   }
 }
-
-const inJson = (record: PreparedRecord): string => JSON.stringify(record)
 
 /** The bytes broke off; the one who sent them knows why. */
 class BrokenOff extends Error {}

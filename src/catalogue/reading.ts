@@ -64,7 +64,8 @@ export async function* readRows<R>(
   keep: (record: PreparedRecord) => R,
 ): AsyncGenerator<Portion<R[]>> {
   const coded = countryCodes()
-  const prepare = (given: Given) => preparers[kind](coded(given), ids)
+  const prepareOne = preparers[kind](ids)
+  const prepare = (given: Given) => prepareOne(coded(given))
   let records: R[] = []
   let rejected: Rejected[] = []
   const portion = (): Portion<R[]> => {

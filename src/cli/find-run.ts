@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
+import { toJson } from '../api/exact-json.js'
 import type { Mapping } from '../batch/mapping.js'
 import type { Table } from '../batch/read.js'
 import type { Run, RunIdentity, Runs } from '../storage/runs.js'
@@ -18,7 +19,7 @@ export async function runIdentityOf(job: Job, table: Table, mapping: Mapping): P
   const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
   const reading = [choices.encoding, choices.delimiter, choices.raw]
   const all = [target, operation.id, fileHash, columns, fields, reading]
-  const knownBy = createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 32)
+  const knownBy = createHash('sha256').update(toJson(all)).digest('hex').slice(0, 32)
   return { knownBy, operation: operation.id, target, file: table.path, fileHash }
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Input } from '../api/caller.js'
+import { parseExact } from '../api/exact-json.js'
 import { systemReason } from '../batch/errors.js'
 import type { Streams } from './context.js'
 import { PipeClosed, UsageError } from './exit.js'
@@ -63,7 +64,7 @@ export async function readInput(streams: Streams, path: string): Promise<Input> 
 
 function parse(text: string, path: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch (error) {
     throw new UsageError(
       `--input: ${path === '-' ? 'stdin' : path} is not valid JSON (${(error as Error).message}).`,

@@ -57,7 +57,8 @@ export const readingJournal = (
 ): Promise<Journal> =>
   openOver(context, records, run, { budget: {}, mayRepeat: true, retryUnknown: false, missing })
 
-async function openOver(
+/** The journal of a run over the database it is in. */
+export async function openOver(
   { clock }: Context,
   { database, runs }: RunRecords,
   run: Run,
@@ -98,7 +99,7 @@ async function begin(
 }
 
 /** Whether rows may be sent again under their keys. */
-const isRepeatable = async ({ operation }: Job, { honoursKeys }: Batch['caller']): Promise<boolean> =>
+export const isRepeatable = async ({ operation }: Job, { honoursKeys }: Batch['caller']): Promise<boolean> =>
   !isPriced(operation) || !honoursKeys || honoursKeys()
 
 async function targetOf({ shell, operation, globals }: Job, run: Run): Promise<Begun['target']> {

@@ -1,4 +1,5 @@
 import type { Input } from '../api/caller.js'
+import { toJson } from '../api/exact-json.js'
 import type { Identity } from '../api/operation.js'
 import type { Operation } from '../api/table.js'
 import { identifying } from '../batch/synonyms.js'
@@ -38,6 +39,6 @@ export function identityOf(operation: Operation): (input: Input) => string | und
     const options = Object.keys(input).filter((name) => !descriptive.has(name))
     return options.length === 0
       ? identity
-      : `${identity} ${JSON.stringify(options.sort().map((name) => [name, input[name]]))}`
+      : `${identity} ${toJson(options.sort().map((name) => [name, input[name]]))}`
   }
 }

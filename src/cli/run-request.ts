@@ -1,4 +1,5 @@
 import type { Input } from '../api/caller.js'
+import { parseExact, toJson } from '../api/exact-json.js'
 import { shapeOf } from '../api/shapes.js'
 import { type OperationId, operation } from '../api/table.js'
 import type { Run } from '../storage/runs.js'
@@ -30,12 +31,12 @@ export function requestOf({ constants, choices, globals, operation: { batch } }:
     globals: Object.fromEntries(kept),
     batch,
   }
-  return JSON.stringify(request)
+  return toJson(request)
 }
 
 /** The job of a run on record; what the command says now comes first. */
 export async function jobOf(shell: Shell, run: Run, { options, globals }: Invocation): Promise<Job> {
-  const request = JSON.parse(run.request) as Request
+  const request = parseExact(run.request) as Request
   const row = operation(run.operation as OperationId)
   const given = Object.entries(runChoicesOf(options)).filter(([, value]) => value !== undefined)
   const output = globals.output ?? run.output

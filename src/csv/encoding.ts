@@ -17,14 +17,12 @@ const marks = [
   { label: 'utf-16be', bytes: [0xfe, 0xff] },
 ] as const
 
-/** The encoding of a file by its first bytes, or the one that was asked for. */
+/** The encoding of a file: what its mark says, else the one that was asked for, else by its first bytes. */
 export function detectEncoding(head: Uint8Array, asked?: string): Encoding {
+  const label = asked === undefined ? undefined : decoderFor(asked).encoding
   const mark = marks.find(({ bytes }) => bytes.every((byte, at) => head[at] === byte))
-  if (asked !== undefined) {
-    const label = decoderFor(asked).encoding
-    return { label, mark: mark !== undefined && mark.label === label ? mark.bytes.length : 0 }
-  }
   if (mark) return { label: mark.label, mark: mark.bytes.length }
+  if (label !== undefined) return { label, mark: 0 }
   return { label: byNuls(head) ?? 'utf-8', mark: 0 }
 }
 

@@ -1,4 +1,5 @@
 import type { EventName } from '../api/events.js'
+import { toJson } from '../api/exact-json.js'
 import { ownWebhook } from '../api/own-webhook.js'
 import type { AsyncJob, CompanyList, Delivery, Enrichment, Ids, JobRecord, Reads } from './ports.js'
 
@@ -188,7 +189,7 @@ export const shownList = (list: CompanyList) => ({
   status: list.status,
 })
 
-const json = (value: object): string => JSON.stringify(value)
+const json = (value: object): string => toJson(value)
 
 /** The members of several JSON objects in one. */
 const joined = (objects: readonly string[]): string =>

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { ApiError } from '../api/errors.js'
+import { toJson } from '../api/exact-json.js'
 import type { Operation } from '../api/table.js'
 import type { Ids, Store, StoredReply, Transaction } from './ports.js'
 
@@ -26,7 +27,7 @@ export const fingerprintOf = (operation: Operation, fields: unknown): string =>
 
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  if (typeof value !== 'object' || value === null) return toJson(value)
   const fields = value as Record<string, unknown>
   const members = Object.keys(fields)
     .filter((name) => fields[name] !== undefined)
@@ -110,7 +111,7 @@ function heldClaim(
     effectsOnly: false,
     keep: async (tx, status, body) => {
       clearInterval(heartbeat)
-      if (!(await tx.keepReply(workspaceId, key, token, status, JSON.stringify(body)))) throw inProgress()
+      if (!(await tx.keepReply(workspaceId, key, token, status, toJson(body)))) throw inProgress()
     },
     drop: async () => {
       clearInterval(heartbeat)

@@ -1,3 +1,4 @@
+import { toJson } from '../api/exact-json.js'
 import type { AsyncJob, JobRecord } from './ports.js'
 
 /** Largest body of a delivery, in bytes; a completed one above it goes in parts. */
@@ -12,7 +13,7 @@ export function partsWith(
   { parts: before, partBytes: bytes, custom }: AsyncJob,
   records: readonly JobRecord[],
 ): Pick<AsyncJob, 'parts' | 'partBytes'> {
-  const empty = frameBytes + Buffer.byteLength(JSON.stringify(custom))
+  const empty = frameBytes + Buffer.byteLength(toJson(custom))
   const parts = [...before]
   let partBytes = bytes
   for (const { ordinal, record } of records) {

@@ -1,6 +1,7 @@
 import type { CallOptions, Input, Reply, RunRow } from '../api/caller.js'
 import { coerceInput } from '../api/coerce.js'
 import { ApiError, errorBody } from '../api/errors.js'
+import { parseExact } from '../api/exact-json.js'
 import { validate } from '../api/invalid.js'
 import { isLimited } from '../api/operation.js'
 import type { Shape } from '../api/shapes.js'
@@ -134,7 +135,7 @@ const replayed = (
   headers: Headers,
 ): Reply => ({
   status: status ?? operation.ok,
-  body: JSON.parse(body ?? 'null'),
+  body: parseExact(body ?? 'null'),
   headers: { ...headers, 'idempotent-replayed': 'true' },
   credits: 0,
 })

@@ -1,3 +1,4 @@
+import { toJson } from '../api/exact-json.js'
 import { type Operation, operation } from '../api/table.js'
 import { completed, failed, streamed } from './deliveries.js'
 import { release, settle } from './holds.js'
@@ -139,7 +140,7 @@ const recordsOf = ({ done }: AsyncJob, records: readonly unknown[]): JobRecord[]
   records.map((record, at) => ({
     ordinal: done + at + 1,
     status: 'QUALIFIED',
-    record: JSON.stringify(record),
+    record: toJson(record),
   }))
 
 /** Whether a record is a lead with an e-mail address or a phone. */

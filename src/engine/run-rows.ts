@@ -1,4 +1,5 @@
 import type { RunRow } from '../api/caller.js'
+import { toJson } from '../api/exact-json.js'
 import { type Claim, inProgress } from './idempotency.js'
 
 /**
@@ -15,7 +16,7 @@ export function rowClaim(workspaceId: string, { run, ordinal }: RunRow): Claim {
       return text
     },
     keep: async (tx, status, body, credits) => {
-      text ??= JSON.stringify(body)
+      text ??= toJson(body)
       if (!(await tx.keepRunReply(workspaceId, run, ordinal, { status, credits, body: text })))
         throw inProgress()
     },

@@ -3,7 +3,7 @@ import type { Forward, Outbox, Passed } from './inbox.js'
 /** Pauses between the attempts, in milliseconds: one attempt more than there are pauses. */
 export const forwardPausesMs = [1_000, 10_000, 60_000, 300_000] as const
 
-/** How many are under way at once; those of one search are so one after the other. */
+/** How many are under way at once; the first attempts of one search are so one after the other. */
 const width = 4
 /** Longer than an attempt can take, so that only what a dead process took is taken again. */
 const leaseMs = 30_000

@@ -42,7 +42,7 @@ export interface Passed {
   readonly isFinal?: boolean
 }
 
-/** The deliveries that wait to be sent on to one address; those of one search wait for each other. */
+/** The deliveries that wait to be sent on to one address; the first attempts of one search wait for each other. */
 export interface Outbox {
   /** At most `limit` whose time has come, kept from other processes for `leaseMs`. */
   take(now: number, limit: number, leaseMs: number): Promise<readonly Forward[]>

@@ -1,7 +1,7 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import type { Input } from '../api/caller.js'
 import { ApiError } from '../api/errors.js'
-import { isDeeperThan } from '../api/exact-json.js'
+import { isDeeperThan, parseExact } from '../api/exact-json.js'
 
 /** Deepest nesting of arrays and objects in a request body. */
 export const deepest = 64
@@ -37,7 +37,7 @@ const refused = (reason: string) => new ApiError('bad_request', { reason })
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch {
     throw new ApiError('malformed_json')
   }

@@ -7,7 +7,10 @@ type Awaitable<T> = T | Promise<T>
 export const whenAnswered = <T, R>(answer: Awaitable<T>, then: (value: T) => R): Awaitable<R> =>
   answer instanceof Promise ? answer.then(then) : then(answer)
 
-/** Runs statements. SQL has `?` places and is the subset that SQLite and PostgreSQL share. */
+/**
+ * Runs statements. SQL has `?` places and is the subset that SQLite and PostgreSQL share, with two words more: `FOR
+ * UPDATE`, of which SQLite needs nothing, and `json_each(?)` for a list of texts in one place.
+ */
 export interface Connection {
   get<T>(sql: string, ...values: Value[]): Awaitable<T | undefined>
   all<T>(sql: string, ...values: Value[]): Awaitable<T[]>
@@ -22,6 +25,9 @@ export interface Connection {
   readonly known: Map<string, unknown>
 }
 
+/** Scope of a transaction that only takes up due work, whose rows it locks one by one. */
+export const dueWork = 'due work'
+
 /**
  * A database. Work given to `transaction` runs alone and is durable when its promise resolves; works that
  * arrive together may share one commit, never one fate. Work given to `read` sees committed data only, all of
@@ -32,10 +38,16 @@ export interface Driver {
   read<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
   /** Like `read`; works of one name that wait at the same time are one, and have the same answer. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
-  transaction<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
+  /**
+   * `scope` is the workspace that all of the work is about, or `dueWork`: where a database has many writers, works of
+   * other workspaces go on meanwhile. Without one the work has the whole database to itself.
+   */
+  transaction<T>(work: (connection: Connection) => Awaitable<T>, scope?: string): Promise<T>
   /** Changes a setting of the connection, between works, in the words of its PRAGMA: `cache_size = -8192`. */
   set(setting: string): Promise<void>
   /** Resolves when all that was committed survives a power cut; at once where each commit does. */
   flush(): Promise<void>
+  /** Milliseconds by which the clock that all who share the database go by is ahead of this machine's; 0 if absent. */
+  aheadMs?(): number
   close(): Promise<void>
 }

@@ -14,10 +14,20 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown }
 export interface Track {
   readonly connection: Connection
   begin(): Promise<void>
-  commit(): void
-  rollback(): void
+  commit(): void | Promise<void>
+  rollback(): void | Promise<void>
   isDirty(): boolean
   clearDirty(): void
+  /**
+   * Whether a group that failed with this for the so-many-th time may do better now, once that can be tried; undefined
+   * where it is the fault of one of its works.
+   */
+  again?(error: unknown, failures: number): Promise<boolean> | undefined
+}
+
+/** A commit that may have been done: the works of its group are told so, and are not run again. */
+export class CommitUnknown extends Error {
+  override readonly name = 'CommitUnknown'
 }
 
 /** Lets one group at a time use a connection that several lanes share. */
@@ -58,6 +68,7 @@ export class Lane {
   readonly #track: Track
   readonly #turn: Turn
   readonly #turns: number
+  readonly #most: number
   #waiting: Job[] = []
   /** Promises of the named works that are waiting. */
   readonly #shared = new Map<string, Promise<unknown>>()
@@ -68,10 +79,11 @@ export class Lane {
    * `turns` of the event loop are waited for more works before a group runs. An idle loop turns in microseconds; under
    * load, a few turns bring the requests that are in earlier stages, and with them fewer and larger commits.
    */
-  constructor(track: Track, turn: Turn, turns = 1) {
+  constructor(track: Track, turn: Turn, turns = 1, most = groupSize) {
     this.#track = track
     this.#turn = turn
     this.#turns = turns
+    this.#most = most
   }
 
   /** Queues a work. It may be run more than once, so it must change nothing outside the connection. */
@@ -105,13 +117,13 @@ export class Lane {
   /** Whatever the next turns of the event loop bring joins the group. */
   #gather(turns: number): void {
     setImmediate(() => {
-      if (turns > 1 && this.#waiting.length < groupSize) this.#gather(turns - 1)
+      if (turns > 1 && this.#waiting.length < this.#most) this.#gather(turns - 1)
       else void this.#flush()
     })
   }
 
   async #flush(): Promise<void> {
-    const jobs = this.#waiting.splice(0, groupSize)
+    const jobs = this.#waiting.splice(0, this.#most)
     this.#shared.clear()
     await this.#turn.take(() => this.#group(jobs))
     this.#running = false
@@ -119,27 +131,39 @@ export class Lane {
     else for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  async #group(jobs: readonly Job[]): Promise<void> {
+  async #group(jobs: readonly Job[], failures = 0): Promise<void> {
     try {
       await this.#track.begin()
     } catch (error) {
-      for (const job of jobs) job.reject(error)
-      return
+      return await this.#failed(jobs, error, failures + 1)
     }
     const outcomes: Outcome[] = []
     try {
       for (const job of jobs) {
         const outcome = await this.#attempt(job)
-        if ('error' in outcome && this.#track.isDirty()) return await this.#apart(jobs, outcome.error)
+        if ('error' in outcome && this.#track.isDirty())
+          return await this.#failed(jobs, outcome.error, failures + 1, true)
         outcomes.push(outcome)
       }
-      this.#track.commit()
+      const committed = this.#track.commit()
+      if (committed instanceof Promise) await committed
     } catch (error) {
-      return await this.#apart(jobs, error)
+      return await this.#failed(jobs, error, failures + 1, true)
     }
     jobs.forEach((job, at) => {
       settle(job, outcomes[at] as Outcome)
     })
+  }
+
+  /** What becomes of a group that did not come to its end. */
+  async #failed(jobs: readonly Job[], error: unknown, failures: number, hasBegun = false): Promise<void> {
+    if (hasBegun) await this.#undo()
+    const again = error instanceof CommitUnknown ? undefined : this.#track.again?.(error, failures)
+    if (again && (await again)) return await this.#group(jobs, failures)
+    if (again || !hasBegun || jobs.length === 1 || error instanceof CommitUnknown)
+      for (const job of jobs) job.reject(error)
+    // One of them is to blame: they run again one by one.
+    else for (const job of jobs) await this.#group([job])
   }
 
   async #attempt(job: Job): Promise<Outcome> {
@@ -153,22 +177,12 @@ export class Lane {
   }
 
   /** What cannot be undone here is refused by the next BEGIN; the works that wait must be told either way. */
-  #undo(): void {
+  async #undo(): Promise<void> {
     try {
-      this.#track.rollback()
+      await this.#track.rollback()
     } catch {
       // The error that led here is the one to tell.
     }
-  }
-
-  /** Undoes a failed group. A lone work takes the error; several run again one by one. */
-  async #apart(jobs: readonly Job[], error: unknown): Promise<void> {
-    this.#undo()
-    if (jobs.length === 1) {
-      jobs[0]?.reject(error)
-      return
-    }
-    for (const job of jobs) await this.#group([job])
   }
 }
 

@@ -10,7 +10,7 @@ export interface Forwarding {
   readonly answer: string | null
   /** When it changed last. */
   readonly at: number
-  /** When it is tried next; null when it is not, or when one of the same search goes before. */
+  /** When it is tried next; null when it is not, or when one of the same search that nobody tried goes before. */
   readonly nextAt: number | null
 }
 
@@ -30,7 +30,7 @@ export function outboxOver(driver: Driver, target: string): Outbox {
   }
 }
 
-/** Has a delivery wait to be sent on, behind those of its search that wait already. */
+/** Has a delivery wait to be sent on, behind those of its search that were not tried yet. */
 export async function enqueue(
   connection: Connection,
   target: string,
@@ -41,8 +41,8 @@ export async function enqueue(
   await connection.run(
     `INSERT INTO forwards (target, seq, lane, state, attempts, next_at, changed_at)
      VALUES (?, ?, ?, 'waiting', 0,
-       CASE WHEN EXISTS (SELECT 1 FROM forwards WHERE target = ? AND lane = ? AND state = 'waiting')
-         THEN NULL ELSE ? END, ?)`,
+       CASE WHEN EXISTS (SELECT 1 FROM forwards
+         WHERE target = ? AND lane = ? AND state = 'waiting' AND attempts = 0) THEN NULL ELSE ? END, ?)`,
     ...[target, seq, lane, target, lane, now, now],
   )
 }
@@ -84,12 +84,12 @@ export const forwardingsOf = (connection: Connection, seq: number) =>
     seq,
   )
 
-/** Gives a time to the first of each lane that has none, because the one before it was deleted. */
+/** Gives a time to the first untried one of each lane that has none, because the one before it was deleted. */
 export async function promoteAll(connection: Connection, now: number): Promise<void> {
   await connection.run(
     `UPDATE forwards SET next_at = ? WHERE state = 'waiting' AND next_at IS NULL AND NOT EXISTS (
        SELECT 1 FROM forwards AS before WHERE before.target = forwards.target AND before.lane = forwards.lane
-         AND before.state = 'waiting' AND before.seq < forwards.seq)`,
+         AND before.state = 'waiting' AND before.attempts = 0 AND before.seq < forwards.seq)`,
     now,
   )
 }
@@ -147,12 +147,17 @@ async function settle(
      WHERE target = ? AND seq = ? AND state = 'waiting' RETURNING lane`,
     ...[state, answer, state === 'waiting' ? (retryAt ?? now) : null, now, target, seq],
   )
-  if (row && state !== 'waiting') await promote(connection, target, row.lane, now)
+  if (row) await promote(connection, target, row.lane, now)
 }
 
+/**
+ * Lets the first untried one of a lane go, unless it may already: first attempts leave in order, and one that failed
+ * holds up nobody.
+ */
 const promote = (connection: Connection, target: string, lane: string, now: number) =>
   connection.run(
-    `UPDATE forwards SET next_at = ? WHERE target = ? AND next_at IS NULL AND state = 'waiting' AND seq = (
-       SELECT seq FROM forwards WHERE target = ? AND lane = ? AND state = 'waiting' ORDER BY seq LIMIT 1)`,
+    `UPDATE forwards SET next_at = ? WHERE target = ? AND next_at IS NULL AND seq = (
+       SELECT seq FROM forwards WHERE target = ? AND lane = ? AND state = 'waiting' AND attempts = 0
+       ORDER BY seq LIMIT 1)`,
     ...[now, target, target, lane],
   )

@@ -1,3 +1,4 @@
+import { parseExact, toJson } from '../api/exact-json.js'
 import type {
   AsyncJob,
   CompanyList,
@@ -176,7 +177,7 @@ export function fromRow<T>(columns: readonly Column<T>[], row: Row, prefix = '')
 
 function read(value: string | number | null, kind: Column<unknown>['kind']): unknown {
   if (kind === 'boolean') return value === 1
-  if (kind === 'json') return value === null ? null : JSON.parse(String(value))
+  if (kind === 'json') return value === null ? null : parseExact(String(value))
   return value
 }
 
@@ -184,7 +185,7 @@ function read(value: string | number | null, kind: Column<unknown>['kind']): unk
 function toValue(value: unknown, kind: Column<unknown>['kind']): string | number | null {
   if (value === null || value === undefined) return null
   if (kind === 'boolean') return value ? 1 : 0
-  if (kind === 'json') return JSON.stringify(value)
+  if (kind === 'json') return toJson(value)
   return value as string | number
 }
 

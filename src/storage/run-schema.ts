@@ -61,3 +61,19 @@ CREATE TABLE spending (
   PRIMARY KEY (day, profile, target, operation, run)
 ) WITHOUT ROWID;
 `
+
+/**
+ * Requests that took several rows at once and whose rows are not all answered; `first` is the ordinal of the first row,
+ * `ordinals` and `accepted` are JSON. `reserved` is what is set aside for those of its rows that have no answer on record.
+ */
+export const bulkTables = `
+CREATE TABLE bulks (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  run INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  ordinals TEXT NOT NULL,
+  reserved INTEGER NOT NULL,
+  accepted TEXT
+);
+CREATE INDEX bulks_run ON bulks (run, first);
+`

@@ -1,6 +1,6 @@
 import type { Driver } from './driver.js'
 import { type Migration, migrate } from './migrate.js'
-import { runTables } from './run-schema.js'
+import { bulkTables, runTables } from './run-schema.js'
 import { serverTables } from './server-schema.js'
 import { openSqlite, type SqliteOptions } from './sqlite.js'
 
@@ -60,6 +60,7 @@ export const stateMigrations: readonly Migration[] = [
   { sqlite: runTables },
   { sqlite: serverTables },
   { sqlite: eventsByPath },
+  { sqlite: bulkTables },
 ]
 
 /** Opens `state.db`, bringing its schema up to date. */

@@ -151,15 +151,26 @@ describe('an outbox', () => {
     expect(await taken(start)).toEqual([])
   })
 
-  it('gives the next of a search once the one before was delivered, or given up', async () => {
-    for (const id of ['a1', 'a2', 'a3']) await keep(id, 'a')
+  it('gives the next of a search once the one before was tried, whatever came of it', async () => {
+    for (const id of ['a1', 'a2', 'a3', 'a4']) await keep(id, 'a')
     await settle(start, true)
     expect(await states('a1', 'a2', 'a3')).toEqual(['delivered', 'waiting', 'waiting'])
     await settle(start, false, start + 5_000)
+    await settle(start, false)
+    expect(await states('a1', 'a2', 'a3', 'a4')).toEqual(['delivered', 'waiting', 'failed', 'waiting'])
+    expect(await taken(start)).toEqual(['a4'])
     expect(await taken(start + 4_999)).toEqual([])
-    await settle(start + 5_000, false)
-    expect(await states('a1', 'a2', 'a3')).toEqual(['delivered', 'failed', 'waiting'])
-    expect(await taken(start + 5_000)).toEqual(['a3'])
+    expect(await taken(start + 5_000)).toEqual(['a2'])
+  })
+
+  it('gives one untried of a search at a time, though another of it is tried again', async () => {
+    for (const id of ['a1', 'a2', 'a3']) await keep(id, 'a')
+    await settle(start, false, start + 5)
+    expect(await taken(start)).toEqual(['a2'])
+    await settle(start + 5, false, start + 10)
+    expect(await taken(start + 5)).toEqual([])
+    await keep('a4', 'a')
+    expect(await taken(start + 6)).toEqual([])
   })
 
   it('lets what a dead process took be taken again after a while', async () => {

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Command } from 'commander'
-import { parseExact } from '../../api/exact-json.js'
+import { parseExact, toJson } from '../../api/exact-json.js'
 import { secondsToWait } from '../call.js'
 import { complain, isJson } from '../complain.js'
 import type { Context, GlobalOptions } from '../context.js'
@@ -115,17 +115,16 @@ function urlOf(path: string, query: Readonly<Record<string, unknown>>): URL {
   return url
 }
 
-const queryText = (value: unknown): string =>
-  typeof value === 'object' ? JSON.stringify(value) : String(value)
+const queryText = (value: unknown): string => (typeof value === 'object' ? toJson(value) : String(value))
 
 async function bodyOf(
   context: Context,
   input: string | undefined,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<string> {
-  if (input === undefined) return JSON.stringify(fields)
+  if (input === undefined) return toJson(fields)
   if (Object.keys(fields).length === 0) return readText(context.streams, input, '--input')
-  return JSON.stringify({ ...(await readInput(context.streams, input)), ...fields })
+  return toJson({ ...(await readInput(context.streams, input)), ...fields })
 }
 
 function parsed(text: string): unknown {

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Input } from '../../api/caller.js'
 import { ApiError } from '../../api/errors.js'
+import { toJson } from '../../api/exact-json.js'
 import { validate } from '../../api/invalid.js'
 import type { Shape } from '../../api/shapes.js'
 import type { Operation } from '../../api/table.js'
@@ -127,7 +128,7 @@ function tellProblems(context: Context, problems: readonly Problem[], globals: G
 }
 
 function checkSize({ bodyLimit }: Operation, input: Input, file: string): void {
-  const bytes = Buffer.byteLength(JSON.stringify(input))
+  const bytes = Buffer.byteLength(toJson(input))
   if (bodyLimit === undefined || bytes <= bodyLimit) return
   const mebibytes = (size: number) => `${Math.ceil(size / 1_048_576)} MiB`
   throw new UsageError(

@@ -29,11 +29,6 @@ export async function serverLimits(
   const account = await ask(context, 'account.show', globals)
   // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
   const plan = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
-  if (windows.length === 0)
-    context.notify(
-      'What is left of the windows of requests is known to the server only; its weekly limit and resets too.',
-      globals,
-    )
   return {
     plan: typeof plan === 'string' ? plan : null,
     credits: { enrichment: countAt(credits.reply, 'credits.enrichment'), held: null, next_allocation: null },

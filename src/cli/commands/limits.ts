@@ -5,7 +5,7 @@ import { exits } from '../exit.js'
 import { refuse } from '../run-once.js'
 import type { Invocation, Shell } from '../shell.js'
 import { guide } from './guide.js'
-import { isRefused, serverLimits } from './limits-remote.js'
+import { isRefused, type Refused, serverLimits } from './limits-remote.js'
 import type { Limits } from './limits-result.js'
 import { limitsView } from './limits-view.js'
 import { isoTime } from './time-values.js'
@@ -26,13 +26,20 @@ export function limitsCommand(shell: Shell): Command {
 async function show(shell: Shell, invocation: Invocation): Promise<number> {
   const { context } = shell
   const { globals } = invocation
-  const found = context.isLocal(globals)
-    ? await localLimits(context, globals)
-    : await serverLimits(context, globals)
+  const found = await limitsOf(context, globals)
   if (isRefused(found)) return refuse(shell, found.operation, found.reply, invocation)
+  if (found.windows.length === 0)
+    context.notify(
+      'What is left of the windows of requests is known to the server only; its weekly limit and resets too.',
+      globals,
+    )
   await shell.print(found, globals, { layout: limitsView, columns })
   return exits.ok
 }
+
+/** What is left of everything that can run out at a target. */
+export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limits | Refused> =>
+  context.isLocal(globals) ? localLimits(context, globals) : serverLimits(context, globals)
 
 async function localLimits(context: Context, globals: GlobalOptions): Promise<Limits> {
   const apiKey = await context.apiKey(globals)

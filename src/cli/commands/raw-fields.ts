@@ -1,3 +1,4 @@
+import { parseExact } from '../../api/exact-json.js'
 import { UsageError } from '../exit.js'
 
 /**
@@ -19,13 +20,13 @@ export function parseFields(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(fields)
 }
 
-const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 function fieldValue(name: string, text: string): unknown {
-  if (number.test(text) || ['true', 'false', 'null'].includes(text)) return JSON.parse(text)
+  if (number.test(text) || ['true', 'false', 'null'].includes(text)) return parseExact(text)
   if (!/^[[{]/.test(text)) return text
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch {
     throw new UsageError(`-f ${name} begins like JSON and is none.`, 'Check its quotes and brackets.')
   }

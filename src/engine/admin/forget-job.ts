@@ -1,3 +1,4 @@
+import { parseExact, toJson } from '../../api/exact-json.js'
 import type { AsyncJob, Contact, Enrichment, Forgotten, JobRecord, JobTexts, Plan } from '../ports.js'
 
 type Waterfall = Extract<Plan, { does: 'waterfall' }>
@@ -21,7 +22,7 @@ export function toldContacts(
   return enrichments.flatMap((enrichment) => {
     const { ordinal, custom } = enrichment
     const record = found.get(ordinal)
-    const result = record && (JSON.parse(record.record) as unknown)
+    const result = record && parseExact(record.record)
     // What was given says where somebody works of whom a name was found.
     const isTheirs = who.isAbout({ ...given(contacts[ordinal - 1] ?? {}), custom, result })
     return isTheirs || who.isIn(custom) ? [{ enrichment, record, isTheirs }] : []
@@ -30,8 +31,8 @@ export function toldContacts(
 
 /** The result of another contact, without what its custom attributes say of them. */
 export function otherResult(who: Forgotten, { record }: JobRecord): string {
-  const result = JSON.parse(record) as { custom?: unknown }
-  return JSON.stringify({ ...result, custom: who.without(result.custom) })
+  const result = parseExact(record) as { custom?: unknown }
+  return toJson({ ...result, custom: who.without(result.custom) })
 }
 
 const given = ({ url, firstName, lastName, companyName, domain }: Contact) => ({
@@ -65,7 +66,7 @@ function planWithout(plan: Plan, who: Forgotten, ordinals: ReadonlySet<number>):
 
 /** What may stay of a record or reply in JSON: the same text where all of it may, nothing where it is about them. */
 export function leftOf(who: Forgotten, json: string): string | undefined {
-  const value = JSON.parse(json) as unknown
+  const value = parseExact(json)
   if (!who.isIn(value)) return json
-  return who.isAbout(value) ? undefined : JSON.stringify(who.without(value))
+  return who.isAbout(value) ? undefined : toJson(who.without(value))
 }

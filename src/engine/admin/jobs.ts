@@ -1,3 +1,4 @@
+import { parseExact } from '../../api/exact-json.js'
 import { bodyOf } from '../deliveries.js'
 import { hold } from '../holds.js'
 import type {
@@ -58,7 +59,7 @@ export function jobAdmin(ports: AdminPorts) {
       reading(async (reads, workspaceId) => {
         const delivery = await reads.delivery(workspaceId, id)
         if (!delivery) throw new AdminError(`There is no delivery ${id}; see prospect engine deliveries list`)
-        return { ...delivery, body: JSON.parse(await bodyOf(reads, delivery)) as unknown }
+        return { ...delivery, body: parseExact(await bodyOf(reads, delivery)) }
       }),
     /** Makes deliveries that ended due again, from their first attempt on; answers how many. */
     retryDeliveries: (deliveryIds: readonly string[]): Promise<number> =>

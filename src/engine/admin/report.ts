@@ -80,7 +80,8 @@ async function statusOf(ports: AdminPorts) {
   })
 }
 
-interface PrintableQuota {
+/** A quota as it is printed. */
+export interface PrintableQuota {
   readonly limit: number
   readonly used: number
   readonly remaining: number

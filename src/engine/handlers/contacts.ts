@@ -1,4 +1,5 @@
 import { ApiError } from '../../api/errors.js'
+import { parseExact, toJson } from '../../api/exact-json.js'
 import type { InputOf } from '../../api/shapes.js'
 import { operation } from '../../api/table.js'
 import { finishedJob, type NewJob } from '../accept.js'
@@ -54,7 +55,7 @@ export const enrichSync: Handler<'contacts.enrich_sync'> = async (work) => {
     keep: async (tx) => {
       await tx.addJob({ ...job, spent: output.credits_used })
       await tx.addEnrichments([enrichment])
-      await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: JSON.stringify(output) }])
+      await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: toJson(output) }])
     },
   }
 }
@@ -86,7 +87,7 @@ async function bulkResult(reads: Reads, job: AsyncJob) {
 async function resultOf(reads: Reads, job: AsyncJob, enrichment: Enrichment): Promise<ContactResult> {
   const { ordinal } = enrichment
   const [kept] = await reads.records(job.id, { after: ordinal - 1, last: ordinal }, 1)
-  if (kept) return JSON.parse(kept.record) as ContactResult
+  if (kept) return parseExact(kept.record) as ContactResult
   const { plan } = job
   if (plan.does !== 'waterfall') throw new ApiError('not_found')
   const pending = pendingRecord(enrichment, plan.contacts[ordinal - 1], plan.ask)

@@ -1,0 +1,153 @@
+/** What is known of the rows of a file before anything is sent. */
+export interface Counted {
+  readonly rows: number
+  /** Different lookups among the rows that make sense. */
+  readonly unique: number
+  /** Lookups that an earlier run has answered and this one takes from the store. */
+  readonly inStore: number
+  /** Rows that an earlier part of the same run has answered. */
+  readonly answered: number
+  readonly invalid: number
+  /** Rows that are not to be looked up. */
+  readonly skipped: number
+  /** Lookups that would be sent. */
+  readonly lookups: number
+  /** The most they can cost together, in credits. */
+  readonly most: number
+  /** Rows before the first one that the funds may not pay for. */
+  readonly affordable: number
+}
+
+/** What lookups of the same price have cost so far. */
+export interface Results {
+  readonly credits: number
+  readonly answers: number
+}
+
+/** What there is to pay with. */
+export interface Means {
+  /** null where the target does not say. */
+  readonly balance: number | null
+  /** What is left of the week; undefined where nothing limits it, null where the target does not say. */
+  readonly allowance: number | null | undefined
+  /** What the budgets of the run leave; undefined where there are none. */
+  readonly budget: number | undefined
+  /** Quotas as the target tells of them. */
+  readonly quotas: Readonly<Record<string, unknown>>
+  /** Units left of the quota that the operation draws on; undefined where it draws on none. */
+  readonly quotaLeft?: number | null | undefined
+}
+
+/** A window of requests as it is now. */
+export interface RateWindow {
+  readonly limit: number
+  readonly seconds: number
+  readonly left: number
+  /** Seconds until it is empty again. */
+  readonly resetsIn: number
+}
+
+/** What the expected credits stand on. */
+export type Basis =
+  /** Nothing can be charged. */
+  | { readonly kind: 'certain' }
+  /** What this machine's own lookups have cost on this target. */
+  | { readonly kind: 'own'; readonly answers: number; readonly credits_per_lookup: number }
+  /** No lookups of its own yet: this share of the maximum is assumed. */
+  | { readonly kind: 'default'; readonly share: number }
+
+/** Why a maximum is not covered. */
+export type Shortage = 'credits' | 'weekly_limit' | 'quota'
+
+/** What a batch will cost, before it starts. */
+export interface Quote {
+  readonly rows: number
+  readonly unique: number
+  readonly in_store: number
+  readonly invalid: number
+  readonly credits: { readonly min: number; readonly expected: number; readonly max: number }
+  readonly balance: number | null
+  readonly weekly_allowance: number | null
+  readonly quotas: Readonly<Record<string, unknown>>
+  /** What the rate limits make it last at least; null where they are not known. */
+  readonly seconds: number | null
+  readonly rows_affordable: number
+  readonly answered: number
+  readonly skipped: number
+  readonly lookups: number
+  readonly basis: Basis
+  readonly budget: number | null
+  /** null where the maximum is covered, or nobody knows. */
+  readonly shortage: Shortage | null
+  /** Fields that are null because the target does not say. */
+  readonly unknown: readonly string[]
+}
+
+/** Everything a quote is made of. */
+export interface QuoteFacts {
+  readonly counted: Counted
+  readonly results: Results
+  /** What is assumed of the maximum without own results. */
+  readonly defaultShare: number
+  readonly means: Means
+  /** null where the limits are not known. */
+  readonly windows: readonly RateWindow[] | null
+}
+
+const unlimited = Number.POSITIVE_INFINITY
+
+/** Credits that are surely there for a run; what is not known is no limit. */
+export const fundsOf = ({ balance, allowance, budget }: Omit<Means, 'quotas'>): number =>
+  Math.min(balance ?? unlimited, allowance ?? unlimited, budget ?? unlimited)
+
+/** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
+export function quoteOf({ counted, results, defaultShare, means, windows }: QuoteFacts): Quote {
+  const { rows, unique, inStore, invalid, answered, skipped, lookups, most, affordable } = counted
+  const { balance, allowance, budget, quotas } = means
+  const max = Math.min(most, budget ?? unlimited)
+  const basis = basisOf(max, results, defaultShare)
+  const seconds = secondsFor(lookups, windows)
+  const missing = { balance, weekly_allowance: allowance, seconds }
+  return {
+    ...{ rows, unique, in_store: inStore, invalid },
+    credits: { min: 0, expected: Math.min(max, expectedOf(basis, counted)), max },
+    balance,
+    weekly_allowance: allowance ?? null,
+    quotas,
+    seconds,
+    rows_affordable: affordable,
+    ...{ answered, skipped, lookups, basis },
+    budget: budget ?? null,
+    shortage: shortageOf(max, lookups, means),
+    unknown: Object.entries(missing).flatMap(([name, value]) => (value === null ? [name] : [])),
+  }
+}
+
+function basisOf(max: number, { credits, answers }: Results, share: number): Basis {
+  if (max === 0) return { kind: 'certain' }
+  if (answers === 0) return { kind: 'default', share }
+  return { kind: 'own', answers, credits_per_lookup: Math.round((credits / answers) * 1_000) / 1_000 }
+}
+
+function expectedOf(basis: Basis, { most, lookups }: Counted): number {
+  if (basis.kind === 'certain') return 0
+  return Math.round(basis.kind === 'own' ? lookups * basis.credits_per_lookup : most * basis.share)
+}
+
+/** The balance is looked at first, as the API does. */
+function shortageOf(max: number, lookups: number, means: Means): Shortage | null {
+  if (max > (means.balance ?? unlimited)) return 'credits'
+  if (max > (means.allowance ?? unlimited)) return 'weekly_limit'
+  return lookups > (means.quotaLeft ?? unlimited) ? 'quota' : null
+}
+
+/** Seconds until the last of so many requests fits in all windows. */
+function secondsFor(requests: number, windows: readonly RateWindow[] | null): number | null {
+  if (requests === 0) return 0
+  return windows && Math.max(0, ...windows.map((window) => secondsIn(window, requests)))
+}
+
+function secondsIn({ limit, seconds, left, resetsIn }: RateWindow, requests: number): number {
+  if (requests <= left) return 0
+  return resetsIn + (Math.ceil((requests - left) / limit) - 1) * seconds
+}

