@@ -14,7 +14,7 @@ const dist = join(root, 'dist')
 const fresh = join(root, `dist-${process.pid}.partial`)
 
 /** Packages that few commands need, or that are not JavaScript alone: loaded from node_modules when they are used. */
-const external = ['better-sqlite3', 'conf', 'ora', '@inquirer/prompts', 'undici']
+const external = ['better-sqlite3', 'pg', 'conf', 'ora', '@inquirer/prompts', 'undici']
 
 /** Packages that a user does not have, and that few commands need: each is a file of its own. */
 const vendored = { '@faker-js/faker': 'faker.js' }

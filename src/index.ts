@@ -12,6 +12,7 @@ import { createSender } from './client/sender.js'
 import { type Admin, createAdmin } from './engine/admin.js'
 import { createEngine } from './engine/engine.js'
 import type { Clock, Ids, Targets } from './engine/ports.js'
+import { sharedClock } from './engine/shared-clock.js'
 import { createWorker, type Worker } from './engine/worker.js'
 import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
 import { openStore } from './storage/open.js'
@@ -30,7 +31,7 @@ export type { Admin, Catalogue, Clock, Ids, Targets, Worker }
 
 /** Where a local engine keeps its state, and what a test may give it instead of the real world. */
 export interface EngineOptions {
-  /** Path of the engine's database; in memory unless given. */
+  /** Path of the engine's database, or the `postgres://` address of one; in memory unless given. */
   readonly engine?: string
   /** Path of the catalogue; in memory unless given. */
   readonly catalogue?: string
@@ -58,8 +59,9 @@ const nowhereElse: Targets = { allow: [], loopback: false }
 /** Opens a local engine; `admin.init()` makes workspace, member and key where there are none. */
 export async function openEngine(options: EngineOptions = {}): Promise<OpenedEngine> {
   const { engine = ':memory:', catalogue: place = ':memory:' } = options
-  const { clock = systemClock, ids = systemIds, targets = nowhereElse } = options
+  const { ids = systemIds, targets = nowhereElse } = options
   const store = await openStore(engine)
+  const clock = options.clock ?? sharedClock(store, systemClock)
   const catalogue = await openCatalogue(openSqlite(place), { clock, ids })
   const sender = createSender({ clock })
   const ports = { store, source: catalogue, clock, ids, sender, targets: () => targets }

@@ -21,7 +21,7 @@ const ours: Record<string, readonly string[]> = {
 const others: Record<string, readonly string[]> = {
   api: ['zod', 'node:crypto'],
   engine: ['node:crypto'],
-  storage: ['better-sqlite3', 'node:'],
+  storage: ['better-sqlite3', 'pg', 'node:'],
   csv: ['csv-parse', 'node:'],
   catalogue: [
     'better-sqlite3',

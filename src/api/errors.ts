@@ -51,6 +51,8 @@ export const errors = {
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
   storage_failed: { status: 503, text: 'The database could not be written: {reason}', exit: 10, stops: true, hint: 'Check free space and permissions; nothing was charged.' },
+  database_unreachable: { status: 503, text: 'The database cannot be reached: {reason}', exit: 10, stops: true, hint: 'Check that it runs, and its address in PROSPECT_DATABASE_URL; nothing was charged.' },
+  outcome_unknown: { status: 503, text: 'The database was lost while it kept the result; whether the work was done and charged is not known', exit: 10, stops: true, hint: 'Send it again with the same idempotency key: it is charged once. prospect credits shows the balance.' },
 } as const satisfies Record<string, ErrorRow>
 
 /** The name of an error in the table. */

@@ -45,6 +45,9 @@ export const renameOut = (body: unknown, names: WireNames): unknown => renamed(b
 /** A body or query from the wire with our field names. */
 export const renameIn = (body: unknown, names: WireNames): unknown => renamed(body, inverse(pairsOf(names)))
 
+/** A text of ours that speaks of fields, such as a document, with their names on the wire. */
+export const renameText = (text: string, names: WireNames): string => renamedText(text, pairsOf(names))
+
 /** Renames a body, and the field names that its error text lists. */
 function renamed(body: unknown, pairs: Pairs): unknown {
   const copy = renamedKeys(body, pairs, deepest)

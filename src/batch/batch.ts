@@ -1,6 +1,7 @@
 import type { Caller, CallOptions, Input } from '../api/caller.js'
 import type { OperationId } from '../api/table.js'
 import type { RepeatFilter } from '../csv/identity-filter.js'
+import type { Together } from './bulk.js'
 import type { Time } from './gate.js'
 import type { Journal } from './journal.js'
 import type { Table } from './read.js'
@@ -25,6 +26,8 @@ export interface Batch {
   /** Price of one record where `limit` says how many there are at most. */
   readonly perRecord?: number | undefined
   readonly operation: OperationId
+  /** How several rows go out as one request; each goes by itself where it is absent. */
+  readonly together?: Together | undefined
   readonly caller: Caller
   readonly callOptions?: CallOptions
   readonly journal: Journal

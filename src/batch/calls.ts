@@ -5,34 +5,39 @@ import type { Answer } from './answer.js'
 import { judge, unknownAnswer } from './answer.js'
 import type { Batch } from './batch.js'
 import type { Ending } from './ending.js'
-import { Gate } from './gate.js'
+import type { Gate } from './gate.js'
 import type { Slot } from './group.js'
 import type { Planned } from './journal.js'
+import type { Traffic } from './traffic.js'
+
+/** What rows are sent with. */
+export interface CallPorts {
+  readonly batch: Batch
+  readonly ending: Ending
+  readonly gate: Gate
+  readonly traffic: Traffic
+  readonly answered: (slot: Slot, answer: Answer) => void
+}
 
 /** Sends rows, at most so many at once, and settles them with their answers. */
 export class Calls {
   readonly #batch: Batch
   readonly #ending: Ending
   readonly #gate: Gate
+  readonly #traffic: Traffic
   readonly #answered: (slot: Slot, answer: Answer) => void
   readonly #operation: Operation
   #atOnce: number
-  #underWay = 0
-  #wake: () => void = () => {}
   #isCertain = true
 
-  constructor(batch: Batch, atOnce: number, ending: Ending, answered: (slot: Slot, answer: Answer) => void) {
+  constructor({ batch, ending, gate, traffic, answered }: CallPorts, atOnce: number) {
     this.#batch = batch
     this.#atOnce = atOnce
     this.#ending = ending
     this.#answered = answered
-    this.#gate = new Gate(batch.time, ending.signal)
+    this.#gate = gate
+    this.#traffic = traffic
     this.#operation = operation(batch.operation)
-    ending.signal.addEventListener('abort', () => this.#wake(), { once: true })
-  }
-
-  get isIdle(): boolean {
-    return this.#underWay === 0
   }
 
   /** Whether each call was answered, or surely was not made. */
@@ -42,20 +47,13 @@ export class Calls {
 
   /** Resolves when another row may be sent, or when none will be any more. */
   async room(): Promise<void> {
-    while (this.#underWay >= this.#atOnce && !this.#ending.signal.aborted) await this.progress()
-  }
-
-  /** Resolves when a call has ended, or none will be made any more. */
-  async progress(): Promise<void> {
-    if (this.#ending.signal.aborted) return
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve
-    })
+    while (this.#traffic.underWay >= this.#atOnce && !this.#ending.signal.aborted)
+      await this.#traffic.progress()
   }
 
   /** Sends a row; it is settled when its answer comes. */
   start(slot: Slot, planned: Planned): void {
-    this.#underWay++
+    this.#traffic.begin()
     slot.sent = true
     if (planned.limit !== undefined) slot.lower(planned.limit)
     void this.#finish(slot, planned)
@@ -71,8 +69,7 @@ export class Calls {
       this.#ending.fail(error)
       slot.settle(undefined)
     }
-    this.#underWay--
-    this.#wake()
+    this.#traffic.end()
   }
 
   /** The answer to a row, or nothing when the run ends before there is one. */
@@ -83,7 +80,7 @@ export class Calls {
       if (this.#ending.signal.aborted) return undefined
       const options = { ...callOptions, idempotencyKey: key, row: again ? { ...row, fresh: false } : row }
       const reply = await caller.call(this.#operation.id, slot.input, options).catch(lostCall)
-      if (reply instanceof ConnectionLost) return this.#lost(reply)
+      if (reply instanceof ConnectionLost) return lostAnswer(reply, this.#operation)
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer') return verdict.answer
       if (verdict.kind === 'stop') {
@@ -95,15 +92,16 @@ export class Calls {
       this.#gate.close(verdict.ms)
     }
   }
-
-  /** What is told of a call that brought no reply. */
-  #lost({ message, unknown }: ConnectionLost): Answer {
-    if (unknown && isPriced(this.#operation)) return unknownAnswer
-    return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
-  }
 }
 
-function lostCall(error: unknown): ConnectionLost {
+/** What is told of a call that brought no reply. */
+export function lostAnswer({ message, unknown }: ConnectionLost, operation: Operation): Answer {
+  if (unknown && isPriced(operation)) return unknownAnswer
+  return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
+}
+
+/** A call that brought no reply, in place of one; anything else that is thrown is a bug. */
+export function lostCall(error: unknown): ConnectionLost {
   if (error instanceof ConnectionLost) return error
   throw error
 }

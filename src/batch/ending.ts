@@ -36,6 +36,12 @@ export class Ending {
     this.#end({ reason: text, hint, exit_code: exit, at_row: row })
   }
 
+  /** Ends the run because results of rows that were accepted cannot be read. */
+  refuseAll({ text, hint, exit }: Failure): void {
+    const reason = `What became of accepted rows cannot be read: ${text}`
+    this.#end({ reason, hint, exit_code: exit, at_row: null })
+  }
+
   /** Ends the run because a budget leaves too little for a row. */
   exhaust({ reason, hint }: Shortage, ordinal: number): void {
     this.#end({ reason, hint, exit_code: 12, at_row: ordinal + 1 })

@@ -2,10 +2,13 @@
 export class MappingError extends Error {
   /** Exit code of a command that ends with it. */
   readonly exit = 2
+  /** Fields of which one is needed and has no column; none where something else is wrong. */
+  readonly needed: readonly string[]
 
-  constructor(sentence: string) {
+  constructor(sentence: string, needed: readonly string[] = []) {
     super(sentence)
     this.name = 'MappingError'
+    this.needed = needed
   }
 }
 

@@ -20,8 +20,19 @@ export interface CsvChoices {
   readonly raw?: boolean
 }
 
-/** What `--excel` stands for. */
-export const excel: CsvChoices = { delimiter: ';', mark: true }
+/** What `--excel` stands for: a byte order mark, and the delimiter that spreadsheets expect where a locale is used. */
+export const excel = (locale: string | undefined): CsvChoices => ({
+  delimiter: hasDecimalPoint(locale) ? ',' : ';',
+  mark: true,
+})
+
+/** Whether a locale, as `LANG` names it, is known to write 1.5 with a point. */
+function hasDecimalPoint(locale = ''): boolean {
+  const tag = /^([a-z]{2,3}(?:[_-][A-Z]{2})?)(?:[.@]|$)/.exec(locale)?.[1]?.replace('_', '-')
+  if (tag === undefined) return false
+  const parts = new Intl.NumberFormat(tag).formatToParts(1.5)
+  return parts.some(({ type, value }) => type === 'decimal' && value === '.')
+}
 
 /** Comma-separated values, or separated by something else. */
 export function csvFormat(layout: Layout, choices: CsvChoices = {}): Format {
@@ -42,6 +53,8 @@ export function lineWriter(delimiter: string, raw: boolean): (cells: readonly st
     return quotes.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
   }
   return (cells) => {
+    // A blank line would be taken for no row.
+    if (cells.length === 1 && cells[0] === '') return '""\n'
     let text = ''
     for (let at = 0; at < cells.length; at++) text += (at > 0 ? delimiter : '') + cellText(cells[at] ?? '')
     return `${text}\n`

@@ -56,7 +56,7 @@ export interface Shortage {
   readonly hint: string
 }
 
-/** Rows that go out as one request. */
+/** Rows that go out as one request; a row that goes by itself among such rows is one of them, too. */
 export interface Bulk {
   /** Different from that of any other such request. */
   readonly number: number
@@ -79,8 +79,8 @@ export interface Accepted {
 export interface BulkJournal {
   /** Requests of an earlier part with rows of the range resumed last, where one of them has no answer yet. */
   open(): readonly Bulk[]
-  /** Puts rows on record as one request before it is sent, as many as the budget permits; nothing below `least`. */
-  plan(rows: readonly Wanted[], least: number): Promise<Bulk | undefined>
+  /** Puts rows on record as one request before it is sent, as many as the budget permits; none below `least`. */
+  plan(rows: readonly Wanted[], least: number): Promise<{ bulk?: Bulk | undefined; shortage: Shortage }>
   /** Goes on with a request of an earlier part. */
   reopen(rows: readonly Wanted[]): void
   /** The target has accepted the request: from now on it is only asked for the results. */

@@ -1,10 +1,12 @@
 import type { Batch } from './batch.js'
-import type { Calls } from './calls.js'
+import { BulkLauncher } from './bulk-launcher.js'
+import type { CallPorts, Calls } from './calls.js'
 import type { Ending } from './ending.js'
 import type { Group, Slot } from './group.js'
 import type { Planned } from './journal.js'
 import type { Keeper } from './keeper.js'
 import { prepare } from './prepare.js'
+import type { Traffic } from './traffic.js'
 
 /** Finds out what each row of a group needs, and sends those that need a call. */
 export class Launcher {
@@ -12,20 +14,32 @@ export class Launcher {
   readonly #ending: Ending
   readonly #keeper: Keeper
   readonly #calls: Calls
+  readonly #traffic: Traffic
+  /** Absent where each row goes by itself. */
+  readonly #bulks: BulkLauncher | undefined
   /** By identity, the rows of open groups that equal rows wait for. */
   readonly #leaders = new Map<string, Slot>()
 
-  constructor(batch: Batch, ending: Ending, keeper: Keeper, calls: Calls) {
+  constructor(ports: CallPorts, keeper: Keeper, calls: Calls) {
+    const { batch, ending, traffic } = ports
     this.#batch = batch
     this.#ending = ending
+    this.#traffic = traffic
     this.#keeper = keeper
     this.#calls = calls
+    const { together, journal } = batch
+    if (together && journal.bulks)
+      this.#bulks = new BulkLauncher({ ...ports, together, journal: journal.bulks }, () => keeper.kept())
   }
 
   /** Resolves when the rows of a group are under way, or settled. */
   async launch(group: Group): Promise<void> {
     try {
-      await this.#send(await this.#unknown(group))
+      const valid = await this.#resumed(group)
+      const sent = this.#bulks?.sentBefore(group) ?? []
+      const rows = await this.#unknown(valid, new Set(sent.flatMap(([slots]) => slots)))
+      if (!this.#bulks) await this.#send(rows)
+      else await this.#bulks.send([...(await this.#bulks.resume(sent)), ...rows])
     } catch (error) {
       this.#ending.fail(error)
     }
@@ -41,18 +55,31 @@ export class Launcher {
         this.#leaders.delete(slot.identity)
   }
 
-  /** The rows that have no answer yet, one for each identity; all others are settled, or follow one of them. */
-  async #unknown(group: Group): Promise<Slot[]> {
-    const { journal } = this.#batch
-    const valid = group.slots.filter((slot) => this.#isValid(slot))
-    const [first] = group.slots
-    const from = first?.ordinal ?? 0
-    const resumed = await journal.resume(from, from + group.slots.length)
+  /** The rows that make sense; those that an earlier part answered are settled. */
+  async #resumed({ slots }: Group): Promise<Slot[]> {
+    const valid = slots.filter((slot) => this.#isValid(slot))
+    const from = slots[0]?.ordinal ?? 0
+    const resumed = await this.#batch.journal.resume(from, from + slots.length)
     for (const slot of valid) {
       const own = resumed.get(slot.ordinal)
       if (own) slot.settle(own)
     }
-    const leaders = valid.filter((slot) => !slot.isSettled && this.#leads(slot))
+    return valid
+  }
+
+  /**
+   * The rows that have no answer yet, one for each identity; all others are settled, or follow one of them, or of those
+   * that were `sent` together before.
+   */
+  async #unknown(valid: readonly Slot[], sent: ReadonlySet<Slot>): Promise<Slot[]> {
+    const { journal } = this.#batch
+    const leaders = valid.filter((slot) => {
+      if (slot.isSettled) return false
+      if (!sent.has(slot)) return this.#leads(slot)
+      if (slot.identity !== undefined && slot.repeats && !this.#leaders.has(slot.identity))
+        this.#leaders.set(slot.identity, slot)
+      return false
+    })
     const recalled = await journal.recall(leaders)
     return leaders.filter((slot, at) => {
       const answer = recalled[at]
@@ -97,8 +124,8 @@ export class Launcher {
       if (!shortage) continue
       if (settled && planned.length === 0) return this.#ending.exhaust(shortage, left[0]?.ordinal ?? 0)
       // What is under way may cost less than was set aside for it.
-      settled = this.#calls.isIdle
-      if (!settled) await this.#calls.progress()
+      settled = this.#traffic.isIdle
+      if (!settled) await this.#traffic.progress()
       await this.#keeper.kept()
     }
   }

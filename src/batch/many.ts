@@ -76,8 +76,7 @@ function itemOf(output: Shape['output'], field: string | undefined): Node {
   return item
 }
 
-const isList = (node: Node | undefined): boolean =>
-  node !== undefined && unwrapped(node).def.type === 'array'
+const isList = (node: Node | undefined): boolean => node !== undefined && unwrapped(node).def.type === 'array'
 
 /** A schema without what makes it optional or nullable. */
 function unwrapped(node: Node): Node {

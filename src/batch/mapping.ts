@@ -14,6 +14,10 @@ export interface MappingRequest {
   readonly subject: Identity
   /** Columns by field, as the user wants them. */
   readonly pins?: Readonly<Record<string, string>>
+  /** Where the column of a field was named, for sentences; by default `--map`. */
+  readonly namedIn?: (field: string) => string
+  /** Whether columns fill no fields but those of `pins`. */
+  readonly isExact?: boolean
   /** Input that is the same in every row. */
   readonly constants?: Input
   /** Fields of which at least one is needed; by default the identifying ones. */
@@ -57,7 +61,7 @@ export function mapColumns(request: MappingRequest): Mapping {
   const taken = new Set(pinned.map((column) => column.at))
   const filled = new Map<string, Guess>(pinned.map((column) => [column.field, { ...column, rank: -1 }]))
   const notes: string[] = []
-  for (const guess of guesses(request)) {
+  for (const guess of request.isExact ? [] : guesses(request)) {
     if (taken.has(guess.at)) continue
     if (guess.rank === lastResort && identified(request, filled)) continue
     const winner = filled.get(guess.field)
@@ -107,24 +111,25 @@ export function rowInput(
   }
 }
 
-function pinnedColumns({ header, fields, pins = {} }: MappingRequest): MappedColumn[] {
+function pinnedColumns({ header, fields, pins = {}, namedIn }: MappingRequest): MappedColumn[] {
   return Object.entries(pins).map(([field, name]) => {
-    if (!fields.includes(field)) throw unknown('field', field, fields)
+    const by = namedIn?.(field) ?? '--map'
+    if (!fields.includes(field)) throw unknown(by, 'field', field, fields)
     const exact = header.indexOf(name)
     const plain = normaliseName(name)
     const at =
       exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
-    if (at < 0) throw unknown('column', name, header)
+    if (at < 0) throw unknown(by, 'column', name, header)
     return { field, column: header[at] ?? name, at, by: 'pin' }
   })
 }
 
-function unknown(kind: 'field' | 'column', name: string, known: readonly string[]): MappingError {
+function unknown(by: string, kind: 'field' | 'column', name: string, known: readonly string[]): MappingError {
   const near = nearest(name, known)
   const meant = near === undefined ? '' : ` Did you mean "${near}"?`
   const list = known.map((one) => `"${one}"`).join(', ')
   return new MappingError(
-    `--map names the ${kind} "${name}", which does not exist.${meant} The ${kind}s are: ${list}.`,
+    `${by} names the ${kind} "${name}", which does not exist.${meant} The ${kind}s are: ${list}.`,
   )
 }
 
@@ -177,5 +182,6 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
     `No column of the file is known to hold ${fields.join(', ')}. ` +
       `The file has: ${request.header.map((name) => `"${name}"`).join(', ')}. ` +
       `Say which column it is, for example: --map ${first}="${request.header.find((name) => name !== '') ?? 'Column'}"`,
+    fields,
   )
 }

@@ -40,8 +40,7 @@ export function rejectsTo(sink: Sink, original: Original, raw: boolean): Rejects
     },
     async add(rows) {
       if (rows.length === 0) return
-      const head =
-        count === 0 ? [mark, encode(original.preamble + line(original.header))] : []
+      const head = count === 0 ? [mark, encode(original.preamble + line(original.header))] : []
       count += rows.length
       await sink.write(Buffer.concat([...head, encode(rows.map(line).join(''))]))
     },

@@ -1,6 +1,9 @@
+import type { Row } from '../csv/parse.js'
+import type { Answer } from './answer.js'
 import type { Batch } from './batch.js'
 import { Calls } from './calls.js'
 import { Ending } from './ending.js'
+import { Gate } from './gate.js'
 import { Group, type Slot } from './group.js'
 import { Keeper } from './keeper.js'
 import { Launcher } from './launcher.js'
@@ -8,9 +11,15 @@ import type { OutputRow } from './layout.js'
 import { Queue } from './queue.js'
 import { type Report, Tally } from './report.js'
 import { Safety } from './safety.js'
+import { Traffic } from './traffic.js'
 
 const defaultConcurrency = 256
 const largestGroup = 256
+/**
+ * Requests for several rows that fit into a group. They never reach beyond it, so that all their rows are at hand when
+ * the run goes on; for that, groups always begin at the same rows.
+ */
+const requestsPerGroup = 5
 
 /**
  * Turns rows into calls and answers into rows, in the order of the input and in constant memory. A refusal that every
@@ -42,12 +51,20 @@ class Runner {
     this.#tally = new Tally(batch.total)
     this.#keeper = new Keeper(batch.journal)
     this.#safety = new Safety(batch.journal, batch.onSafe)
-    this.#groupSize = Math.min(largestGroup, Math.max(1, Math.floor(concurrency / 2)))
+    this.#groupSize = batch.together
+      ? requestsPerGroup * batch.together.most
+      : Math.min(largestGroup, Math.max(1, Math.floor(concurrency / 2)))
     this.#groups = new Queue(Math.ceil((2 * concurrency) / this.#groupSize) + 2)
-    this.#calls = new Calls(batch, concurrency, this.#ending, (slot, answer) =>
-      this.#keeper.add(slot, { answer, source: 'live' }),
-    )
-    this.#launcher = new Launcher(batch, this.#ending, this.#keeper, this.#calls)
+    const ending = this.#ending
+    const ports = {
+      batch,
+      ending,
+      gate: new Gate(batch.time, ending.signal),
+      traffic: new Traffic(ending.signal),
+      answered: (slot: Slot, answer: Answer) => this.#keeper.add(slot, { answer, source: 'live' }),
+    }
+    this.#calls = new Calls(ports, concurrency)
+    this.#launcher = new Launcher(ports, this.#keeper, this.#calls)
   }
 
   async run(): Promise<Report> {
@@ -67,14 +84,13 @@ class Runner {
 
   async #send(): Promise<void> {
     try {
-      for await (const rows of this.#batch.table.rows())
-        for (let at = 0; at < rows.length; at += this.#groupSize) {
-          if (this.#ending.signal.aborted) return
-          const group = new Group(rows.slice(at, at + this.#groupSize), this.#launched)
-          await this.#groups.put(group)
-          this.#launched += group.slots.length
-          await this.#launcher.launch(group)
-        }
+      for await (const rows of inPortions(this.#batch.table.rows(), this.#groupSize)) {
+        if (this.#ending.signal.aborted) return
+        const group = new Group(rows, this.#launched)
+        await this.#groups.put(group)
+        this.#launched += group.slots.length
+        await this.#launcher.launch(group)
+      }
       this.#allRead = true
     } catch (error) {
       this.#ending.fail(error)
@@ -158,6 +174,27 @@ class Runner {
     const rows_left = total === undefined ? null : total - counts.rows
     return { ...counts, seconds, stopped: { ...cause, rows_left }, ...files }
   }
+}
+
+/** The same rows in portions of one size, whatever they come in; the last one may be smaller. */
+async function* inPortions(
+  batches: AsyncIterable<readonly Row[]>,
+  size: number,
+): AsyncGenerator<readonly Row[]> {
+  let rest: readonly Row[] = []
+  let broken: { readonly error: unknown } | undefined
+  try {
+    for await (const batch of batches) {
+      const rows = rest.length === 0 ? batch : [...rest, ...batch]
+      const whole = rows.length - (rows.length % size)
+      for (let at = 0; at < whole; at += size) yield rows.slice(at, at + size)
+      rest = rows.slice(whole)
+    }
+  } catch (error) {
+    broken = { error }
+  }
+  if (rest.length > 0) yield rest
+  if (broken) throw broken.error
 }
 
 function outputRow({ row, outcome }: Slot): OutputRow[] {

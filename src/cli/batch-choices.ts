@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { GlobalOptions, Streams } from './context.js'
 import { UsageError } from './exit.js'
 import { type Format, fieldsOf, fileOf, formatOf, isFormatKnown } from './output.js'
@@ -9,11 +10,26 @@ export interface InputChoices {
   /** Path of the input; `-` for stdin. */
   readonly file: string
   readonly map: readonly string[]
+  /** A map that was kept, which fills no other fields. */
+  readonly saved?: SavedMap | undefined
+  /** Name to keep the map under. */
+  readonly saveMap?: string | undefined
   readonly mapOnly: boolean
+  /** Only the quote is wanted. */
+  readonly dryRun: boolean
   readonly encoding: string | undefined
   readonly delimiter: string | undefined
   readonly raw: boolean
+  /** Absolute path of the file for invalid rows; absent where the output's name gives it. */
+  readonly rejects?: string | undefined
   readonly failOn: 'any' | 'none'
+}
+
+/** Which column fills which field, kept under a name. */
+export interface SavedMap {
+  readonly name: string
+  /** `field=Column` */
+  readonly pairs: readonly string[]
 }
 
 /** What the options say about a run: where it takes answers from, and what it may spend. */
@@ -27,6 +43,8 @@ export interface RunChoices {
   readonly maxCreditsPerDay: number | undefined
   /** Name of a lock to hold meanwhile. */
   readonly lock: string | undefined
+  /** Absolute path of the file that says how the run ended. */
+  readonly summaryJson?: string | undefined
 }
 
 /** What the options of a batch command ask for. */
@@ -35,18 +53,25 @@ export interface Choices extends InputChoices, RunChoices {
   readonly format: Exclude<Format, 'table' | 'ids'>
   /** Result columns to write; all when absent. */
   readonly fields: readonly string[] | undefined
+  /** A row for each result, where a lookup has several. */
+  readonly explode?: boolean
+  /** `FIELD` or `FIELD=Column`: the result that rows are looked up for, where they do not have it. */
+  readonly onlyMissing?: string | undefined
 }
 
 /** Reads the options about the file. */
-export function inputChoicesOf({ options }: Invocation): InputChoices {
+export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, 'cwd'>): InputChoices {
   const text = (name: string) => (typeof options[name] === 'string' ? options[name] : undefined)
   return {
     file: text('csv') ?? '',
     map: (options.map as string[] | undefined) ?? [],
     mapOnly: options.mapOnly === true,
+    dryRun: options.dryRun === true,
     encoding: text('encoding'),
     delimiter: text('delimiter'),
     raw: options.rawCsv === true,
+    rejects: pathOf('--rejects', options.rejects, cwd),
+    saveMap: text('saveMap'),
     failOn: text('failOn') === 'none' ? 'none' : 'any',
   }
 }
@@ -54,23 +79,28 @@ export function inputChoicesOf({ options }: Invocation): InputChoices {
 /** Reads the options of a batch command; what does not go together is refused before anything is read. */
 export function choicesOf(invocation: Invocation, streams: Streams): Choices {
   const { options, globals } = invocation
-  if (options.dryRun)
-    throw new UsageError('--dry-run does not work with --csv yet.', 'Leave out --csv to see one request.')
   if (options.idempotencyKey !== undefined)
     throw new UsageError('--idempotency-key does not go with --csv: each paid row has a key of its own.')
   if (options.wait === false)
     throw new UsageError('--no-wait does not go with --csv: each row is answered in the output.')
   return {
-    ...inputChoicesOf(invocation),
-    ...runChoicesOf(options),
+    ...inputChoicesOf(invocation, streams),
+    ...runChoicesOf(options, streams),
     excel: options.excel === true,
-    format: options.mapOnly === true ? 'csv' : rowFormat(globals, streams),
+    format: options.mapOnly === true || options.dryRun === true ? 'csv' : rowFormat(globals, streams),
     fields: fieldsOf(globals),
+    explode: options.explode === true,
+    onlyMissing: typeof options.onlyMissing === 'string' ? options.onlyMissing : undefined,
   }
 }
 
+function pathOf(name: string, option: unknown, cwd: string): string | undefined {
+  if (option === '-' || option === '') throw new UsageError(`${name} needs the name of a file.`)
+  return typeof option === 'string' ? resolve(cwd, option) : undefined
+}
+
 /** Reads the options about the run. */
-export function runChoicesOf(options: Invocation['options']): RunChoices {
+export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Streams, 'cwd'>): RunChoices {
   const number = (name: string) => (typeof options[name] === 'number' ? options[name] : undefined)
   return {
     fresh: options.fresh === true,
@@ -79,6 +109,7 @@ export function runChoicesOf(options: Invocation['options']): RunChoices {
     maxCredits: number('maxCredits'),
     maxCreditsPerDay: number('maxCreditsPerDay'),
     lock: typeof options.lock === 'string' ? options.lock : undefined,
+    summaryJson: pathOf('--summary-json', options.summaryJson, cwd),
   }
 }
 

@@ -1,17 +1,18 @@
 import { join, resolve } from 'node:path'
-import type { Shape } from '../api/shapes.js'
-import { type ResultColumn, resultColumns } from '../batch/columns.js'
-import { csvFormat, excel, type Format, jsonFormat, ndjsonFormat } from '../batch/format.js'
+import { type CsvChoices, csvFormat, excel, type Format, jsonFormat, ndjsonFormat } from '../batch/format.js'
 import { createLayout, type Layout } from '../batch/layout.js'
-import { nearest } from '../batch/nearest.js'
+import { spreading } from '../batch/many.js'
 import { openTable, spool, type Table } from '../batch/read.js'
+import { type Rejects, rejecting, rejectsTo } from '../batch/rejects.js'
 import { fileSink, type Sink, streamSink } from '../batch/sink.js'
 import { createWriter, type Writer } from '../batch/write.js'
 import type { Choices, InputChoices } from './batch-choices.js'
-import type { Context, GlobalOptions } from './context.js'
+import { type Job, missingOf } from './batch-job.js'
+import type { Context } from './context.js'
 import { UsageError } from './exit.js'
 import { keepPartial } from './keep-partial.js'
 import { fileOf } from './output.js'
+import { chosenColumns, manyOf, rowColumnsOf } from './row-columns.js'
 import { openRunFolder } from './run-folder.js'
 
 /** The input of a command. */
@@ -45,25 +46,35 @@ export interface Output {
   /** Absolute path; null for stdout. */
   readonly path: string | null
   readonly writer: Writer
+  /** Where invalid rows go; nothing where they are in the output only. */
+  readonly rejects: Rejects | undefined
   /** Whether the reader of our stdout has left. */
   isAbandoned(): boolean
 }
 
-/** Opens the output before anything is paid for; what a run on record left there is on record too. */
+/**
+ * Opens the output before anything is paid for; what a run on record left there is on record too. Invalid rows are put
+ * aside, too, unless `putsAside` is false.
+ */
 export async function openOutput(
-  context: Context,
-  header: readonly string[],
-  shape: Shape,
-  choices: Choices,
-  globals: GlobalOptions,
+  job: Job,
+  table: Table,
   isOnRecord: (path: string) => Promise<boolean>,
+  putsAside = true,
 ): Promise<Output> {
-  const layout = createLayout(header, chosenColumns(resultColumns(shape.output), choices.fields))
+  const { shell, choices, globals } = job
+  const { context } = shell
+  const format = rowFormat(job, table.header)
   const file = fileOf(globals)
   const { stdout, cwd } = context.streams
   const path = file === undefined ? null : resolve(cwd, file)
+  const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
+  checkRejects(aside, table, path)
   if (path !== null && !(await isOnRecord(path))) await keepPartial(context, path, globals)
   const sink = path === null ? streamSink(stdout) : await fileSink(path)
+  // Nothing can be put beside a device.
+  const isBeside = choices.rejects !== undefined || sink.partial !== undefined
+  const rejects = isBeside ? await openRejects(aside, table, choices) : undefined
   let abandoned = false
   const watched: Sink = {
     ...sink,
@@ -73,30 +84,52 @@ export async function openOutput(
         throw error
       }),
   }
-  return { path, writer: createWriter(watched, rowFormat(layout, choices)), isAbandoned: () => abandoned }
+  const writer = createWriter(watched, format)
+  const all = rejects ? rejecting(writer, rejects) : writer
+  return { path, writer: all, rejects, isAbandoned: () => abandoned }
 }
 
-/** The result columns that `--fields` names; an object's name stands for all its columns. */
-function chosenColumns(
-  columns: readonly ResultColumn[],
-  fields: readonly string[] | undefined,
-): ResultColumn[] {
-  if (!fields) return [...columns]
-  return fields.flatMap((field) => {
-    const chosen = columns.filter(({ name }) => name === field || name.startsWith(`${field}.`))
-    if (chosen.length > 0) return chosen
-    const names = columns.map(({ name }) => name)
-    const meant = nearest(field, names)
-    throw new UsageError(
-      `--fields names "${field}", which the result does not have.`,
-      meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,
-    )
-  })
+/** The file for invalid rows that belongs to an output: beside it. */
+const besideOf = (output: string | null): string | undefined =>
+  output === null ? undefined : `${output.replace(/\.(?:csv|tsv|txt|json|ndjson|jsonl)$/i, '')}.rejects.csv`
+
+/** Refuses a file for invalid rows that is one of the others. */
+function checkRejects(path: string | undefined, table: Table, output: string | null): void {
+  if (path === undefined || (path !== table.path && path !== output)) return
+  throw new UsageError(
+    `Invalid rows would replace the file ${path === output ? 'of the output' : 'that is read'}: ${path}.`,
+    'Name another file with --rejects, or another output with -o.',
+  )
 }
 
-function rowFormat(layout: Layout, { format, excel: forExcel, raw }: Choices): Format {
+/** Opens the file for invalid rows. */
+export async function openRejects(
+  path: string | undefined,
+  table: Table,
+  { raw }: Pick<InputChoices, 'raw'>,
+): Promise<Rejects | undefined> {
+  if (path === undefined) return undefined
+  checkRejects(path, table, null)
+  return rejectsTo(await fileSink(path), table, raw)
+}
+
+function rowFormat(job: Job, header: readonly string[]): Format {
+  const { operation, shape, choices } = job
+  const { explode = false, format, raw } = choices
+  const columns = chosenColumns(rowColumnsOf(job, explode), choices.fields)
+  const layout = createLayout(header, columns, missingOf(job, header))
+  const forExcel = choices.excel ? excel(localeOf(job.shell.context)) : {}
+  const written = formatOf(layout, format, { ...forExcel, raw })
+  const many = manyOf(operation, shape)
+  return many && explode ? spreading(written, many) : written
+}
+
+function formatOf(layout: Layout, format: Choices['format'], csv: CsvChoices): Format {
   if (format === 'ndjson') return ndjsonFormat(layout)
   if (format === 'json') return jsonFormat(layout)
-  const csv = { ...(forExcel ? excel : {}), raw }
   return csvFormat(layout, format === 'tsv' ? { ...csv, delimiter: '\t' } : csv)
 }
+
+/** The locale that numbers are written in; nothing where the system does not say. */
+const localeOf = ({ streams: { env } }: Context): string | undefined =>
+  env.LC_ALL || env.LC_NUMERIC || env.LANG || undefined

@@ -1,11 +1,14 @@
 import type { Input } from '../api/caller.js'
 import type { Shape } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
-import { type Mapping, mapColumns, parsePins, rowInput } from '../batch/mapping.js'
+import { fillOf, isFilled } from '../batch/fill.js'
+import type { Fill } from '../batch/layout.js'
+import { type Mapping, type MappingRequest, mapColumns, parsePins, rowInput } from '../batch/mapping.js'
 import type { Table } from '../batch/read.js'
 import type { Run } from '../storage/runs.js'
-import type { Choices } from './batch-choices.js'
+import type { Choices, InputChoices } from './batch-choices.js'
 import type { GlobalOptions } from './context.js'
+import { rowColumnsOf } from './row-columns.js'
 import { identityOf } from './row-identity.js'
 import { valueReader } from './row-values.js'
 import type { Shell } from './shell.js'
@@ -23,14 +26,37 @@ export interface Job {
 }
 
 /** Which column fills which field; throws MappingError. */
-export function mappingOf({ operation, shape, constants, choices }: Job, table: Table): Mapping {
-  return mapColumns({
-    header: table.header,
-    fields: Object.keys(shape.input.shape),
-    subject: operation.batch?.identity ?? 'company',
-    pins: parsePins(choices.map),
-    constants,
-  })
+export const mappingOf = (job: Job, table: Table): Mapping => mapColumns(mappingRequestOf(job, table))
+
+/** What the columns of a file are to be matched with. */
+export const mappingRequestOf = (
+  { operation, shape, constants, choices }: Job,
+  table: Table,
+): MappingRequest => ({
+  header: table.header,
+  fields: Object.keys(shape.input.shape),
+  subject: operation.batch?.identity ?? 'company',
+  constants,
+  ...pinsOf(choices),
+})
+
+/** The columns that were named: those of a map that was kept fill no other fields, and `--map` comes first. */
+export function pinsOf({
+  map,
+  saved,
+}: Pick<InputChoices, 'map' | 'saved'>): Pick<MappingRequest, 'pins' | 'namedIn' | 'isExact'> {
+  const given = parsePins(map)
+  return {
+    pins: { ...parsePins(saved?.pairs ?? []), ...given },
+    namedIn: (field) => (saved && !Object.hasOwn(given, field) ? `The saved map ${saved.name}` : '--map'),
+    isExact: saved !== undefined,
+  }
+}
+
+/** The column that rows may have filled already; nothing where all are looked up. */
+export function missingOf(job: Job, header: readonly string[]): Fill | undefined {
+  const { explode = false, onlyMissing } = job.choices
+  return onlyMissing === undefined ? undefined : fillOf(onlyMissing, rowColumnsOf(job, explode).all, header)
 }
 
 /** What a row asks for. */
@@ -38,10 +64,36 @@ export interface Lookup {
   readonly input: (cells: readonly string[]) => Input
   /** Equal for inputs that are the same paid lookup. */
   readonly identity: (input: Input) => string | undefined
+  /** Rows that ask for nothing. */
+  readonly skip?: ((cells: readonly string[]) => boolean) | undefined
+}
+
+/** Fields of which a request takes one only, the best first, by operation. */
+const exclusive: Readonly<Record<string, readonly string[]>> = {
+  'accounts.count_profiles': ['company_network_url', 'company_network_id'],
+  'messenger.validate': ['phone_numbers', 'phone_number'],
+}
+
+/** Leaves out what a row has beside the field that is enough; what only one row lacks, another field can say. */
+function oneOf({ id }: Operation, input: Lookup['input']): Lookup['input'] {
+  const fields = exclusive[id]
+  if (!fields) return input
+  return (cells) => {
+    const all = input(cells)
+    const best = fields.find((field) => all[field] !== undefined)
+    return Object.fromEntries(
+      Object.entries(all).filter(([field]) => field === best || !fields.includes(field)),
+    )
+  }
 }
 
 /** What the rows of a mapped file ask for. */
-export const lookupOf = ({ operation, shape, constants }: Job, mapping: Mapping): Lookup => ({
-  input: rowInput(mapping, constants, valueReader(shape.input)),
-  identity: identityOf(operation),
-})
+export function lookupOf(job: Job, mapping: Mapping, header: readonly string[]): Lookup {
+  const { operation, shape, constants } = job
+  const fill = missingOf(job, header)
+  return {
+    input: oneOf(operation, rowInput(mapping, constants, valueReader(shape.input))),
+    identity: identityOf(operation),
+    ...(fill ? { skip: isFilled(fill, header) } : {}),
+  }
+}

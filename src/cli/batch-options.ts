@@ -3,11 +3,18 @@ import type { Facts } from '../api/operation.js'
 import { durationMs } from './commands/time-values.js'
 import { groups, repeated, whole } from './flags.js'
 
-/** Adds the options that turn a command into one for each row of a file, or for all its rows together. */
-export function addBatchOptions(command: Command, { into }: NonNullable<Facts['batch']>): Command {
+/**
+ * Adds the options that turn a command into one for each row of a file, or for all its rows together; `isMany` where
+ * a row can have several results.
+ */
+export function addBatchOptions(
+  command: Command,
+  { into }: NonNullable<Facts['batch']>,
+  isMany = false,
+): Command {
   const options =
     into === undefined
-      ? [csv(rowByRow), ...reading(), ...writing(), ...running()]
+      ? [csv(rowByRow), ...reading(), ...writing(isMany), ...running()]
       : [csv(together), ...reading()]
   for (const option of [...options, failOn()]) command.addOption(option.helpGroup(groups.batch))
   return command
@@ -21,15 +28,20 @@ const csv = (description: string): Option => new Option('--csv <file>', descript
 const reading = (): Option[] => [
   new Option('--map <field=Column>', 'which column fills a field (repeatable)').argParser(repeated),
   new Option('--map-only', 'show which column fills which field, and stop'),
+  new Option('--save-map <name>', 'keep under a name which column fills which field'),
+  new Option('--use-map <name>', 'fill fields as that name says, and no others'),
   new Option('--encoding <label>', 'encoding of the file where it is not recognised, such as windows-1252'),
   new Option('--delimiter <character>', 'delimiter of the file where it is not recognised').argParser(
     delimiter,
   ),
   new Option('--raw-csv', 'leave cells alone, also those that a spreadsheet would take for a formula'),
+  new Option('--rejects <file>', 'where invalid rows go as they came (default: beside -o, OUT.rejects.csv)'),
 ]
 
-const writing = (): Option[] => [
-  new Option('--excel', 'write for a spreadsheet: with a byte order mark and semicolons'),
+const writing = (isMany: boolean): Option[] => [
+  new Option('--only-missing <field>', 'skip rows that have this result already; fill the others in place'),
+  ...(isMany ? [new Option('--explode', 'a row for each result, instead of all results in one cell')] : []),
+  new Option('--excel', 'write for a spreadsheet: with a byte order mark and the delimiter of your locale'),
 ]
 
 /** The options of a run that may change when it goes on. */
@@ -42,6 +54,7 @@ export const spending = (): Option[] => [
     '--max-credits-per-day <n>',
     'stop before the runs of this profile have cost more than this today (UTC)',
   ).argParser(whole),
+  new Option('--summary-json <file>', 'write how the run ended to this file, as JSON'),
   new Option('--retry-unknown', 'send rows again whose call may have been charged without an answer'),
   new Option('--lock <name>', 'refuse to run while another command holds the lock of this name (exit 15)'),
 ]

@@ -71,6 +71,8 @@ export interface Profile {
   readonly idempotency?: string
   readonly network_name?: string
   readonly premium_name?: string
+  /** Where a server reaches this machine, for deliveries. */
+  readonly public_url?: string
 }
 
 /** The settings of this machine, as `config.json` holds them. */

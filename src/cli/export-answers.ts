@@ -17,13 +17,17 @@ export async function exportAnswers(job: Job, records: RunRecords): Promise<numb
   const { context } = shell
   const { table } = await openInput(context, choices)
   const mapping = mappingOf(job, table)
-  const lookup = lookupOf(job, mapping)
+  const lookup = lookupOf(job, mapping, table.header)
   const run = await findRun(job, await runIdentityOf(job, table, mapping), records.runs)
   if (!run) throw new Error('a run that is known was not found')
-  const { rows, repeats } = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)))
+  const { rows, repeats } = await checkTable(
+    table,
+    (cells) => lookup.identity(lookup.input(cells)),
+    lookup.skip,
+  )
   const missing = { status: 'skipped', error: 'Not looked up yet' } as const
   const journal = await readingJournal(context, records, run, missing)
-  const output = await openOutput(context, table.header, shape, choices, globals, async () => false)
+  const output = await openOutput(job, table, async () => false, false)
   return interruptible(context.streams, async (signal) => {
     const report = await runRows({
       table,

@@ -19,6 +19,8 @@ export async function runIdentityOf(job: Job, table: Table, mapping: Mapping): P
   const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
   const reading = [choices.encoding, choices.delimiter, choices.raw]
   const all = [target, operation.id, fileHash, columns, fields, reading]
+  // Which rows are looked up is part of what was asked for.
+  if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
   const knownBy = createHash('sha256').update(toJson(all)).digest('hex').slice(0, 32)
   return { knownBy, operation: operation.id, target, file: table.path, fileHash }
 }

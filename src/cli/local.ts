@@ -4,6 +4,7 @@ import { renameOut, type WireNames } from '../api/names.js'
 import type { Catalogue } from '../catalogue/catalogue.js'
 import type { Admin } from '../engine/admin.js'
 import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../engine/ports.js'
+import { sharedClock } from '../engine/shared-clock.js'
 import type { Worker } from '../engine/worker.js'
 import type { Context, GlobalOptions, Home } from './context.js'
 import { localOrigin, storedKey, storeKey } from './credentials.js'
@@ -43,17 +44,20 @@ export function createLocal(ports: LocalPorts): Local {
   const { clock, ids, targets } = ports
   const sender = lazySender(ports)
   const store = once(() => openStore(ports))
+  const shared = once(async () => sharedClock(await store(), clock))
   const catalogue = once(() => openCatalogue(ports))
   const admin = once(async () => {
     const { createAdmin } = await import('../engine/admin.js')
-    return createAdmin({ store: await store(), clock, ids })
+    return createAdmin({ store: await store(), clock: await shared(), ids })
   })
   let working: Worker | undefined
   const worker = once(async () => {
     const { createWorker } = await import('../engine/worker.js')
     const source = lazySource(catalogue)
     const onTrouble = tellTrouble(ports)
-    const made = createWorker({ store: await store(), source, clock, ids, sender, targets, onTrouble })
+    const made = createWorker({
+      ...{ store: await store(), source, clock: await shared(), ids, sender, targets, onTrouble },
+    })
     ports.onClose(() => made.stop())
     working = made
     return made
@@ -67,7 +71,9 @@ export function createLocal(ports: LocalPorts): Local {
       // A worker in the background looks for work by itself, but not at once.
       const accepted = () => working?.wake()
       const source = lazySource(catalogue)
-      return createEngine({ store: await store(), source, clock, ids, sender, targets, accepted })
+      return createEngine({
+        ...{ store: await store(), source, clock: await shared(), ids, sender, targets, accepted },
+      })
     }),
     key: once(async (options) => {
       const workspace = await (await store()).read((reads) => reads.workspace())
@@ -87,10 +93,10 @@ function tellTrouble({ notify }: LocalPorts): (error: unknown) => void {
   }
 }
 
-async function openStore({ home, onClose }: LocalPorts): Promise<Store> {
+async function openStore({ home, clock, onClose }: LocalPorts): Promise<Store> {
   prepareHome(home())
   const { openStore: open } = await import('../storage/open.js')
-  const store = await open(home().engine)
+  const store = await open(home().engine, () => clock.now())
   onClose(() => store.close())
   return store
 }

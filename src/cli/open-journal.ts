@@ -108,7 +108,9 @@ async function targetOf({ shell, operation, globals }: Job, run: Run): Promise<B
   const callOptions = { apiKey: await context.apiKey(globals) }
   const { settled } = caller
   if (!settled || !isPriced(operation)) return { caller, callOptions }
-  return { caller, callOptions, onSafe: (before) => settled(run.id, before, callOptions) }
+  // At the end that includes what is kept for several rows together.
+  const upTo = (before: number) => (before < run.total ? before : Number.MAX_SAFE_INTEGER)
+  return { caller, callOptions, onSafe: (before) => settled(run.id, upTo(before), callOptions) }
 }
 
 /** Who is never asked. */

@@ -11,6 +11,7 @@ import { type Field, fieldsOfSchema, optionsOf } from './fields.js'
 import { groups } from './flags.js'
 import { withOwnWebhook } from './own-webhook.js'
 import { pathParameters } from './request.js'
+import { manyOf } from './row-columns.js'
 import { gather, runOnce } from './run-once.js'
 import type { Invocation, Shell } from './shell.js'
 import { waitOf, waitOptions } from './wait-options.js'
@@ -41,7 +42,7 @@ export async function operationCommand(
     command.addOption(option)
   if (hasPages(shape))
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
-  if (operation.batch) addBatchOptions(command, operation.batch)
+  if (operation.batch) addBatchOptions(command, operation.batch, manyOf(operation, shape) !== undefined)
   command.addHelpText('after', () => helpAfter(operation))
   return shell.action(command, (given) => {
     const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)

@@ -43,10 +43,20 @@ async function spinner({ streams }: Context, text: (step: Step) => string): Prom
   const shown = ora({ stream: streams.stderr, text: 'Starting', discardStdin: false }).start()
   return {
     update: (step) => {
-      shown.text = text(step)
+      shown.text = barOf(step) + text(step)
     },
     stop: () => void shown.stop(),
   }
+}
+
+const barWidth = 20
+
+/** How much of the rows is done, as a bar and in per cent; nothing where they were not counted. */
+export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>): string {
+  if (!total) return ''
+  const part = Math.min(1, rows / total)
+  const full = Math.floor(part * barWidth)
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${Math.floor(part * 100)} % · `
 }
 
 function lines(context: Context, options: GlobalOptions, text: (step: Step) => string): Progress {

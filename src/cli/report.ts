@@ -11,9 +11,11 @@ export async function tellReport(
   report: Report,
   options: GlobalOptions,
   run: string,
+  rejects: string | null = null,
 ): Promise<void> {
   context.notify(counts(report), options)
   const { stopped, output, partial } = report
+  if (rejects !== null) context.notify(`${rowed(report.invalid)} to mend and run again: ${rejects}`, options)
   if (!stopped) {
     if (output !== null) context.notify(`Written to ${output}`, options)
     return

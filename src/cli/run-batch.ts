@@ -1,47 +1,57 @@
+import type { Input } from '../api/caller.js'
 import { validate } from '../api/invalid.js'
-import { isPriced } from '../api/operation.js'
 import { type Check, checkTable } from '../batch/check.js'
 import { describeMapping } from '../batch/mapping.js'
 import type { Table } from '../batch/read.js'
 import { exitCodeOf } from '../batch/report.js'
 import { run as runRows } from '../batch/run.js'
 import type { Run } from '../storage/runs.js'
-import { confirm } from './ask.js'
 import { openInput, openOutput } from './batch-files.js'
-import { type Job, type Lookup, lookupOf, mappingOf } from './batch-job.js'
+import { type Job, type Lookup, lookupOf } from './batch-job.js'
 import { exits } from './exit.js'
-import { credited, priceText } from './facts.js'
+import { credited } from './facts.js'
 import { findRun, runIdentityOf } from './find-run.js'
 import { exitOfSignal, interruptible } from './interrupts.js'
+import { mapRows } from './map-columns.js'
 import { type Beginning, openJournal } from './open-journal.js'
 import { openRuns } from './open-runs.js'
 import { startProgress } from './progress.js'
+import { agreedTo, showQuote } from './quote/show.js'
 import { rowed, tellReport } from './report.js'
 import { rowPriceOf } from './row-price.js'
+import { togetherOf } from './row-together.js'
 import { removeLeftovers } from './run-folder.js'
 import { hold, namedLock, runLock } from './run-lock.js'
 import { showMapping } from './show-mapping.js'
+import { type Ended, summarised } from './summary.js'
 import { grouped } from './terminal.js'
 
 /** Looks up every row of a file, or goes on where that was stopped; answers the exit code. */
-export async function runBatch(job: Job): Promise<number> {
-  const { shell, choices, globals } = job
+export const runBatch = (job: Job): Promise<number> => summarised(job, (ended) => runMapped(job, ended))
+
+async function runMapped(unmapped: Job, ended: (what: Ended) => void): Promise<number> {
+  const { shell, choices, globals } = unmapped
   const { context } = shell
-  if (choices.lock !== undefined) hold(context, namedLock(context, choices.lock), `The lock ${choices.lock}`)
+  if (choices.lock !== undefined && !choices.dryRun)
+    hold(context, namedLock(context, choices.lock), `The lock ${choices.lock}`)
   const input = await openInput(context, choices)
-  const mapping = mappingOf(job, input.table)
+  const { mapping, job } = await mapRows(unmapped, input.table)
   if (choices.mapOnly) return showMapping(shell, mapping, globals)
   for (const line of describeMapping(mapping)) context.notify(line, globals)
-  const lookup = lookupOf(job, mapping)
+  const lookup = lookupOf(job, mapping, input.table.header)
   const identity = await runIdentityOf(job, input.table, mapping)
   const records = await openRuns(context)
-  hold(context, runLock(context, identity.knownBy), 'This run')
+  if (!choices.dryRun) hold(context, runLock(context, identity.knownBy), 'This run')
   const known = await findRun(job, identity, records.runs)
   const check = await checked(job, input.table, lookup)
   tellKnown(job, known)
-  if (known?.status !== 'finished' && !(await agreed(job, check.rows - (known?.done ?? 0)))) return exits.ok
+  const rows = rowsOf(job, input.table, lookup, check)
+  const quote = async () =>
+    (await import('./quote/make.js')).makeQuote({ job, records, identity, known }, rows)
+  if (choices.dryRun) return showQuote(shell, await quote(), globals)
+  if (known?.status !== 'finished' && !(await agreedTo(context, quote, globals))) return exits.ok
   const beginning = { records, identity, known, input }
-  return interruptible(context.streams, (signal) => runAll(job, lookup, check, beginning, signal))
+  return interruptible(context.streams, (signal) => runAll(job, rows, check, beginning, signal, ended))
 }
 
 /** Says what is there already. */
@@ -56,8 +66,9 @@ function tellKnown({ shell, globals }: Job, known: Run | undefined): void {
 }
 
 /** Reads the whole file before the first paid call, and learns which answers will be needed again. */
-async function checked({ shell, globals }: Job, table: Table, { input, identity }: Lookup): Promise<Check> {
-  const check = await checkTable(table, (cells) => identity(input(cells)))
+async function checked({ shell, globals }: Job, table: Table, lookup: Lookup): Promise<Check> {
+  const { input, identity, skip } = lookup
+  const check = await checkTable(table, (cells) => identity(input(cells)), skip)
   const { ragged, firstRagged } = check
   if (ragged > 0)
     shell.context.notify(
@@ -69,43 +80,35 @@ async function checked({ shell, globals }: Job, table: Table, { input, identity 
   return check
 }
 
-/** On a terminal, what may be spent is agreed on first. */
-async function agreed({ shell, operation, globals }: Job, rows: number): Promise<boolean> {
-  if (!isPriced(operation) || rows === 0) return true
-  return confirm(shell.context, `${rowed(rows)}, ${mostText(operation, rows)} Start?`, globals)
-}
-
-/** The most that rows can cost where each is one lookup; where a row may find several, what each of them costs. */
-function mostText(operation: Job['operation'], rows: number): string {
-  const single = operation.needs === 'unit' && operation.price.job === undefined
-  const price = Math.max(0, ...Object.values(operation.price))
-  return single ? `at most ${credited(rows * price)}.` : priceText(operation)
-}
+/** What the rows of a checked file ask for, and what they can cost. */
+const rowsOf = ({ operation, shape }: Job, table: Table, lookup: Lookup, { repeats }: Check) => ({
+  table,
+  ...lookup,
+  ...rowPriceOf(operation, shape),
+  repeats,
+  validate: (input: Input) => void validate(operation.id, shape, input),
+})
 
 async function runAll(
   job: Job,
-  lookup: Lookup,
+  rows: ReturnType<typeof rowsOf>,
   check: Check,
   beginning: Beginning,
   signal: AbortSignal,
+  ended: (what: Ended) => void,
 ): Promise<number> {
-  const { shell, operation, shape, globals, choices } = job
+  const { shell, operation, globals, choices } = job
   const { context } = shell
   const { records, known, input } = beginning
   const { table } = input
-  const output = await openOutput(context, table.header, shape, choices, globals, (path) =>
-    records.runs.writesTo(path),
-  )
+  const output = await openOutput(job, table, (path) => records.runs.writesTo(path))
   const { run, journal, target } = await openJournal(job, beginning, check.rows, output.path)
   await removeLeftovers(context, new Set((await records.runs.list()).map(({ id }) => id)))
   const progress = await startProgress(context, globals)
   const report = await runRows({
-    table,
-    ...lookup,
-    ...rowPriceOf(operation, shape),
+    ...rows,
+    ...(await togetherOf(job)),
     ...target,
-    repeats: check.repeats,
-    validate: (input) => void validate(operation.id, shape, input),
     operation: operation.id,
     journal,
     writer: output.writer,
@@ -119,7 +122,9 @@ async function runAll(
   }).finally(() => progress.stop())
   // A reader that left early (`| head`) has what it wanted.
   if (output.isAbandoned()) return exits.ok
-  await tellReport(context, report, globals, run.id)
+  const rejects = output.rejects?.file ?? null
+  ended({ run, report, rejects })
+  await tellReport(context, report, globals, run.id, rejects)
   if (known?.status === 'finished' && !report.stopped) return exits.ok
   return exitOfSignal(signal) ?? exitCodeOf(report, choices.failOn)
 }

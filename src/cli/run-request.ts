@@ -27,7 +27,7 @@ export function requestOf({ constants, choices, globals, operation: { batch } }:
   const kept = Object.entries(globals).filter(([name]) => targetOptions.includes(name))
   const request: Request = {
     constants,
-    choices: { ...choices, file, fresh: false, lock: undefined, retryUnknown: false },
+    choices: { ...choices, file, fresh: false, lock: undefined, retryUnknown: false, saveMap: undefined },
     globals: Object.fromEntries(kept),
     batch,
   }
@@ -38,7 +38,9 @@ export function requestOf({ constants, choices, globals, operation: { batch } }:
 export async function jobOf(shell: Shell, run: Run, { options, globals }: Invocation): Promise<Job> {
   const request = parseExact(run.request) as Request
   const row = operation(run.operation as OperationId)
-  const given = Object.entries(runChoicesOf(options)).filter(([, value]) => value !== undefined)
+  const given = Object.entries(runChoicesOf(options, shell.context.streams)).filter(
+    ([, value]) => value !== undefined,
+  )
   const output = globals.output ?? run.output
   const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
   const shaped = {

@@ -40,14 +40,8 @@ export async function runStarting(
   const wait = waitOf(options)
   if (options.publicUrl !== undefined && !wait.shows)
     throw new UsageError('--public-url is where the result comes to: it goes with --wait.')
+  if (!context.isLocal(globals)) return elsewhere(shell, operation, shape, input, invocation)
   if (options.dryRun === true) return runOnce(shell, operation, shape, input, invocation)
-  if (!context.isLocal(globals)) {
-    const { runAwaiting } = await import('./run-awaiting.js')
-    if (wait.shows) return runAwaiting(shell, operation, shape, input, invocation)
-    const { checkAddress } = await import('./awaiting/way.js')
-    checkAddress(operation, wantsWebhook(shape), input)
-    return runOnce(shell, operation, shape, input, invocation)
-  }
   if (wait.shows) await checkOutput(context, operation, globals)
   else checkFields(shape.output, fieldsOf(globals))
   if (!(await agreeToAll(context, operation, input, globals))) return exits.ok
@@ -60,6 +54,29 @@ export async function runStarting(
   if (wait.stays) return see({ shell, operation, globals, wait, lineOf }, id)
   context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.', globals)
   return exits.ok
+}
+
+/** Sends the request to a server, where this process can at most wait for the work. */
+async function elsewhere(
+  shell: Shell,
+  operation: Operation,
+  shape: Shape,
+  input: Input,
+  invocation: Invocation,
+): Promise<number> {
+  const { options } = invocation
+  if (!waitOf(options).shows) {
+    const { checkAddress } = await import('./awaiting/way.js')
+    checkAddress(operation, wantsWebhook(shape), input)
+    return runOnce(shell, operation, shape, input, invocation)
+  }
+  if (options.dryRun === true) {
+    const { withReceiver } = await import('./awaiting/shown.js')
+    const shown = await withReceiver(shell.context, operation, input, invocation)
+    return runOnce(shell, operation, shape, shown, invocation)
+  }
+  const { runAwaiting } = await import('./run-awaiting.js')
+  return runAwaiting(shell, operation, shape, input, invocation)
 }
 
 /** Work that was accepted, and what the person who asked for it wants of it. */

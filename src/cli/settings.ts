@@ -19,6 +19,7 @@ const settingsSchema = {
         idempotency: { type: 'string', pattern: '^[A-Za-z0-9-]+$' },
         network_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
         premium_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
+        public_url: { type: 'string', format: 'uri' },
       },
     },
   },

@@ -31,6 +31,8 @@ export interface RemoteTarget extends Limits {
   readonly plan?: string
   /** The header of idempotency keys that the server is known to honour, or `none`. */
   readonly idempotency?: string
+  /** Where it reaches this machine. */
+  readonly publicUrl?: string
 }
 
 /** Where requests go. */
@@ -75,6 +77,7 @@ function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTar
     ...(names === undefined ? {} : { names }),
     ...(profile.plan === undefined ? {} : { plan: profile.plan }),
     ...(profile.idempotency === undefined ? {} : { idempotency: profile.idempotency }),
+    ...(profile.public_url === undefined ? {} : { publicUrl: profile.public_url }),
   }
 }
 

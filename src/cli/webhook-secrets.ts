@@ -35,6 +35,12 @@ export async function givenSecrets(streams: Streams, choice: SecretChoice): Prom
   return variable ? secretsIn(variable, 'PROSPECT_WEBHOOK_SECRET') : []
 }
 
+/** Where the signing secrets of a command come from, in a word; nothing where none are given. */
+export function secretSource({ env }: Streams, choice: SecretChoice): string | undefined {
+  if (choice.secretStdin) return 'stdin'
+  return choice.secretFile ?? (env.PROSPECT_WEBHOOK_SECRET ? 'PROSPECT_WEBHOOK_SECRET' : undefined)
+}
+
 function secretsIn(text: string, source: string): string[] {
   const secrets = (spokenSecret(text) ?? text).split(/\s+/).filter((word) => word !== '')
   if (secrets.length === 0 || !secrets.every(isSecret))

@@ -1,5 +1,5 @@
 import { ApiError, errorBody } from '../api/errors.js'
-import { operation } from '../api/table.js'
+import { type OperationId, operation } from '../api/table.js'
 import type { Remote } from './remote.js'
 
 /** What takes the results of work for those who asked for it. */
@@ -7,7 +7,7 @@ export interface Home {
   /** Why nothing may be sent to an address; nothing where it is permitted. */
   check(url: string): Promise<string | undefined>
   /** The address of ours in place of one of theirs, the same for the same idempotency key. */
-  addressFor(url: string, idempotencyKey: string | undefined): string
+  addressFor(url: string, operation: OperationId, idempotencyKey: string | undefined): string
 }
 
 /** A server whose deliveries come to us first: it gets an address of ours for each one that it is given. */
@@ -24,7 +24,7 @@ export function rehomed(remote: Remote, home: Home): Remote {
         const error = new ApiError('bad_request', { reason: `webhook_url: ${reason}` })
         return { status: error.status, body: errorBody(error, row), headers: {}, credits: 0 }
       }
-      const webhook_url = home.addressFor(url, options.idempotencyKey)
+      const webhook_url = home.addressFor(url, id, options.idempotencyKey)
       return remote.call(id, { ...fields, webhook_url }, options)
     },
   }

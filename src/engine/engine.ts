@@ -44,7 +44,7 @@ export function createEngine(engine: EnginePorts): Caller {
     call: (id, input, options = {}) => answer(ports, operation(id), input, options),
     settled: async (run, before, options = {}) => {
       const { workspace } = await ports.access(options.apiKey)
-      await store.transaction((tx) => tx.dropRunReplies(workspace.id, run, before))
+      await store.transaction((tx) => tx.dropRunReplies(workspace.id, run, before), workspace.id)
     },
     close: () => store.close(),
   }

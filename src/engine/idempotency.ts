@@ -77,7 +77,7 @@ export async function claimKey(
     if (!isFree(found, realNow(), now)) return checkReplay(found, fingerprint)
     if (!(await tx.reclaim(workspaceId, key, found.token, claim))) throw inProgress()
     return undefined
-  })
+  }, workspaceId)
   return replay ? { replay } : { claim: heldClaim(store, workspaceId, key, token, realNow) }
 }
 
@@ -103,7 +103,7 @@ function heldClaim(
   const heartbeat = setInterval(() => {
     // A missed heartbeat is no failure: the fencing token decides when the reply is kept.
     store
-      .transaction((tx) => tx.renewClaim(workspaceId, key, token, realNow() + leaseMs))
+      .transaction((tx) => tx.renewClaim(workspaceId, key, token, realNow() + leaseMs), workspaceId)
       .catch(() => undefined)
   }, heartbeatMs)
   heartbeat.unref()
@@ -115,7 +115,7 @@ function heldClaim(
     },
     drop: async () => {
       clearInterval(heartbeat)
-      await store.transaction((tx) => tx.dropClaim(workspaceId, key, token))
+      await store.transaction((tx) => tx.dropClaim(workspaceId, key, token), workspaceId)
     },
   }
 }

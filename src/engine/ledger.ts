@@ -132,7 +132,7 @@ export async function grantDue(store: Store, workspace: Workspace, now: number):
     for (; at <= now; at = nextRenewal(current.createdAt, at)) await grant(tx, current, at)
     await tx.changeWorkspace(current.id, { nextAllocationAt: at })
     return true
-  })
+  }, workspace.id)
 }
 
 async function grant(tx: Transaction, workspace: Workspace, at: number): Promise<void> {

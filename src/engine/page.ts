@@ -79,6 +79,7 @@ function startOf(secret: string | undefined, scope: CursorScope, query: PageQuer
 }
 
 const newSecret = (store: Store, ids: Ids, workspaceId: string): Promise<string> =>
-  store.transaction((tx) =>
-    tx.keepCursorSecret(workspaceId, Buffer.from(ids.bytes(secretBytes)).toString('hex')),
+  store.transaction(
+    (tx) => tx.keepCursorSecret(workspaceId, Buffer.from(ids.bytes(secretBytes)).toString('hex')),
+    workspaceId,
   )

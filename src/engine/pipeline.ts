@@ -227,5 +227,5 @@ function settle(store: Store, request: Request, ended: Ended, claim: Claim | und
     if (job) await accept(tx, billOf(request, 0), job, request.now)
     if (credits > 0) await charge(tx, billOf(request, credits), request.now)
     await claim?.keep(tx, status, body, credits)
-  })
+  }, request.principal.workspace.id)
 }

@@ -115,6 +115,9 @@ export interface Transaction extends Reads, JobWrites, ForgetWrites {
   keepCursorSecret(workspaceId: string, secret: string): Awaitable<string>
 }
 
+/** Scope of a transaction that only takes up due work. */
+export const dueWork = 'due work'
+
 /** The engine's state. Several processes may have the same one open. */
 export interface Store {
   read<T>(work: (reads: Reads) => Awaitable<T>): Promise<T>
@@ -122,8 +125,12 @@ export interface Store {
   readShared<T>(name: string, work: (reads: Reads) => Awaitable<T>): Promise<T>
   /**
    * Runs `work` alone; what it did is durable when the promise resolves, and undone when it rejects. It asks `tx` and
-   * never the store, which would wait for it.
+   * never the store, which would wait for it, and changes nothing else: it may be run more than once. `scope` names what
+   * all of it is about: a workspace by its id, something in it that no other work touches, or `dueWork`. Works of other
+   * scopes may go on meanwhile; one without a scope has the whole store to itself.
    */
-  transaction<T>(work: (tx: Transaction) => Awaitable<T>): Promise<T>
+  transaction<T>(work: (tx: Transaction) => Awaitable<T>, scope?: string): Promise<T>
+  /** Milliseconds by which the clock of all who share the store is ahead of this machine's. */
+  aheadMs(): number
   close(): Promise<void>
 }

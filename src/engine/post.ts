@@ -50,7 +50,7 @@ export async function attemptDeliveries(
       return outcomeOf({ attempts }, outcome, now, chances[at] ?? 0)
     })
     await writeDown(tx, claimed, changes, now)
-  })
+  }, claimed[0].workspaceId)
 }
 
 /** Only while the first one is still ours: its holder alone attempts those behind it. Then the next one may leave. */
@@ -94,8 +94,9 @@ async function poster(
     await validSecrets(reads, workspaceId, engineTime(await reads.clock(), clock.now())),
   ])
   const made = () =>
-    store.transaction(async (tx) =>
-      secretsOf(tx, ids, workspaceId, engineTime(await tx.clock(), clock.now())),
+    store.transaction(
+      async (tx) => secretsOf(tx, ids, workspaceId, engineTime(await tx.clock(), clock.now())),
+      workspaceId,
     )
   const secrets = known.length > 0 ? known : await made()
   const permitted = targets(members.length)

@@ -77,7 +77,7 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: Step): P
     }
     if (current.streaming) await tx.addDeliveries(await streamed(ports.ids, tx, next, records, now))
     return step.ended || next.truncated ? await finish(ports, tx, next, now) : await save(tx, next)
-  })
+  }, job.workspaceId)
 }
 
 /** Ends a job that cannot be done: what it kept stays, what it still holds is given back. */
@@ -89,7 +89,7 @@ export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Pr
     const next = await save(tx, { ...current, state: 'failed', held: 0, error, finishedAt: now })
     await tx.addDeliveries(await failed(ports.ids, tx, next, now))
     return next
-  })
+  }, job.workspaceId)
 }
 
 async function finish(ports: WorkerPorts, tx: Transaction, job: AsyncJob, now: number): Promise<AsyncJob> {

@@ -40,7 +40,7 @@ export async function countRequest(
     const counted = found.map((window) => ({ ...window, count: window.count + 1 }))
     for (const { name, startedAt, count } of counted) await tx.setCounter(owner, name, { startedAt, count })
     return { refused: false, windows: counted }
-  })
+  }, owner)
   const headers = rateHeaders(decided.windows, now)
   if (decided.refused)
     throw new ApiError('rate_limited', {}, { ...headers, 'retry-after': headers['ratelimit-reset'] ?? '1' })

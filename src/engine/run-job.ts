@@ -48,11 +48,11 @@ const quietly =
     }
   }
 
-function startHeartbeat(ports: WorkerPorts, { id, token }: AsyncJob): NodeJS.Timeout {
+function startHeartbeat(ports: WorkerPorts, { id, token, workspaceId }: AsyncJob): NodeJS.Timeout {
   const beat = () => {
     // A missed one is no failure: the token decides whether a step is kept.
     ports.store
-      .transaction((tx) => tx.renewJob(id, token ?? '', leaseFrom(ports).leaseUntil))
+      .transaction((tx) => tx.renewJob(id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId)
       .catch(() => undefined)
   }
   return setInterval(beat, leaseMsOf(ports) / 3).unref()
@@ -95,12 +95,12 @@ async function failing(
 /** Nobody has the job from a moment of real time on, and the attempt does not count. */
 const giveBack = (
   { store, clock }: WorkerPorts,
-  { id, token }: AsyncJob,
+  { id, token, workspaceId }: AsyncJob,
   until: (now: number) => number,
 ): Promise<void> =>
   store.transaction(async (tx) => {
     if (await tx.renewJob(id, token ?? '', until(clock.now()))) await tx.changeJob(id, { attempts: 0 })
-  })
+  }, workspaceId)
 
 /** The store or the source cannot be reached for now. */
 const isPassing = (error: unknown): boolean => error instanceof ApiError && error.status === 503

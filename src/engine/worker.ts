@@ -1,6 +1,6 @@
 import { Crew, type Trade } from './crew.js'
 import { leaseFrom } from './lease.js'
-import type { AsyncJob, Delivery, DueDeliveries } from './ports.js'
+import { type AsyncJob, type Delivery, type DueDeliveries, dueWork } from './ports.js'
 import { attemptDeliveries, longestPauseMs, mostInARow } from './post.js'
 import type { WorkerPorts } from './progress.js'
 import { runJob } from './run-job.js'
@@ -163,7 +163,7 @@ class Working implements Worker {
     const { store, ids } = this.#ports
     if (!(await store.read((reads) => reads.isJobDue(leaseFrom(this.#ports))))) return undefined
     const claim = { token: ids.uuid(), ...(id === undefined ? {} : { id }) }
-    return await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }))
+    return await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }), dueWork)
   }
 
   /** A delivery that is due, with those behind it that may leave once its first attempt was made. */
@@ -186,6 +186,6 @@ class Working implements Worker {
       const head = await tx.claimDelivery({ ...dueAt(now), token })
       if (!head) return undefined
       return head.attempts > 0 ? [head] : [head, ...(await tx.waitingDeliveries(head.jobId, mostInARow - 1))]
-    })
+    }, dueWork)
   }
 }

@@ -17,8 +17,10 @@ export interface ReceiverOptions {
   readonly token: string
   /** A path in front of it that a proxy may leave standing, such as `/prospect`. */
   readonly prefix?: string
-  /** Signing secrets, any of which will do; without one nothing is checked. */
+  /** Signing secrets, any of which will do; without one nothing is refused. */
   readonly secrets: readonly string[]
+  /** Where nothing is refused: secrets whose signatures verify a delivery all the same. */
+  readonly known?: () => Promise<readonly string[]>
   /** Real time. */
   readonly clock: { now(): number }
   /** Told of each new delivery once it is kept. */
@@ -75,7 +77,7 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
     path: options.token,
     receivedAt: now,
     ...named(bodyOf(headers, bytes)),
-    verified: options.secrets.length > 0,
+    verified: options.secrets.length > 0 || (await isKnown(headers, bytes, options, now)),
     headers: keptHeaders(headers),
     body: Buffer.from(bytes).toString(),
   }
@@ -94,6 +96,17 @@ function signatureProblem(
   if (secrets.length === 0) return undefined
   const verification = verify(headers, bytes, secrets, now)
   return verification.valid ? undefined : verification.reason
+}
+
+/** Whether a delivery that nobody had to sign is signed by somebody known. */
+async function isKnown(
+  headers: Headers,
+  bytes: Uint8Array,
+  { known }: ReceiverOptions,
+  now: number,
+): Promise<boolean> {
+  if (!known || !headers.has('webhook-signature')) return false
+  return verify(headers, bytes, await known(), now).valid
 }
 
 /** Senders mislabel their bodies: whatever is JSON is taken. What is not, and does not say it is, has the wrong type. */

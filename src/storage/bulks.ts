@@ -1,5 +1,7 @@
+import { isUnknown } from '../batch/answer.js'
 import type { Accepted, Answered, Bulk } from '../batch/journal.js'
-import type { Connection } from './driver.js'
+import type { KeptAnswer } from './answers.js'
+import type { Connection, Driver } from './driver.js'
 import type { Run } from './runs.js'
 
 /** Ordinals from here on are no rows of a file, but requests for several of them. */
@@ -54,8 +56,8 @@ export class Bulks {
   }
 
   /** The ordinal behind the first row of the last request of earlier parts. */
-  async to(read: <T>(work: (connection: Connection) => T) => Promise<Awaited<T>>): Promise<number> {
-    this.#to ??= await read(async (connection) => {
+  async to(driver: Driver): Promise<number> {
+    this.#to ??= await driver.read(async (connection) => {
       const last = await connection.get<{ first: number | null }>(
         'SELECT max(first) AS first FROM bulks WHERE run = ?',
         this.#run.number,
@@ -69,6 +71,17 @@ export class Bulks {
   async read(connection: Connection, from: number, to: number): Promise<void> {
     const rows = await connection.all<BulkRow>(rangeSql, this.#run.number, from, to)
     this.#range = rows.map((row) => this.#bulkOf(row, false))
+  }
+
+  /** Notes which rows of the range have no known answer among those on record; answers all that were sent. */
+  begin(kept: readonly KeptAnswer[]): number[] {
+    const answers = new Map(kept.map(({ ordinal, answer }) => [ordinal, answer]))
+    for (const bulk of this.#range)
+      for (const ordinal of bulk.ordinals) {
+        const answer = answers.get(ordinal)
+        if (!answer || isUnknown(answer)) this.note(ordinal, bulk, answer === undefined)
+      }
+    return this.#range.flatMap(({ ordinals }) => ordinals)
   }
 
   /** Nothing of the range at hand was sent with others. */
@@ -161,7 +174,11 @@ export async function changeBulk(
 ): Promise<void> {
   if (closed) await dropBulk(connection, number)
   else
-    await connection.run('UPDATE bulks SET reserved = max(0, reserved - ?) WHERE number = ?', released, number)
+    await connection.run(
+      'UPDATE bulks SET reserved = max(0, reserved - ?) WHERE number = ?',
+      released,
+      number,
+    )
 }
 
 /** Takes a request off the record. */

@@ -1,7 +1,7 @@
 import type { Counter, Reads, Transaction } from '../engine/ports.js'
 import type { Connection } from './driver.js'
 
-const counterSql = 'SELECT started_at AS startedAt, count FROM counters WHERE owner = ? AND name = ?'
+const counterSql = 'SELECT started_at AS "startedAt", count FROM counters WHERE owner = ? AND name = ?'
 const setSql = `
 INSERT INTO counters (owner, name, started_at, count) VALUES (?, ?, ?, ?)
 ON CONFLICT (owner, name) DO UPDATE SET started_at = excluded.started_at, count = excluded.count`

@@ -11,15 +11,20 @@ const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))`
 const allowed = "state = 'pending' AND attempts = 0 AND due_at IS NOT NULL"
 const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
 const again = "state = 'pending' AND attempts > 0"
-const oldest = (which: string, order = 'due_at') =>
-  `SELECT * FROM (SELECT id, due_at FROM deliveries WHERE ${which} AND ${attemptable} ORDER BY ${order} LIMIT 1)`
+const taken = ' FOR UPDATE SKIP LOCKED'
+const oldest = (lock: string, which: string, order = 'due_at') => `SELECT * FROM (
+    SELECT id, due_at FROM deliveries WHERE ${which} AND ${attemptable} ORDER BY ${order} LIMIT 1${lock}) AS found`
 /** The one due for longest: first attempts that are allowed, later ones, and those a clock that went back left behind. */
-const dueSql = `(SELECT id FROM (
-  ${oldest(allowed)}
-  UNION ALL ${oldest(`${again} AND due_at <= ?`)}
-  UNION ALL ${oldest(`${again} AND due_at > ?`, 'due_at DESC')}
+const dueSql = (lock: string) => `(SELECT id FROM (
+  ${oldest(lock, allowed)}
+  UNION ALL ${oldest(lock, `${again} AND due_at <= ?`)}
+  UNION ALL ${oldest(lock, `${again} AND due_at > ?`, 'due_at DESC')}
 ) AS due ORDER BY due_at LIMIT 1)`
-const firstOfJobSql = `(SELECT id FROM deliveries WHERE job_id = ? AND ${allowed} AND ${attemptable} LIMIT 1)`
+const firstOfJobSql = (lock: string) =>
+  `(SELECT id FROM deliveries WHERE job_id = ? AND ${allowed} AND ${attemptable} LIMIT 1${lock})`
+/** Both, as they are looked for and as they are taken up. */
+const anySql = { look: dueSql(''), take: dueSql(taken) }
+const ofJobSql = { look: firstOfJobSql(''), take: firstOfJobSql(taken) }
 const claimed = (id: string) =>
   `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${columns}`
 const waitingSql = `SELECT ${columns} FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`
@@ -34,10 +39,13 @@ const replaySql = `
   WHERE workspace_id = ? AND id = ? AND state <> 'pending' RETURNING job_id AS job`
 
 /** Which delivery is due, as SQL, with its values. */
-function dueOf({ now, farthest, busy, jobId, ...lease }: DueDeliveries): { sql: string; values: Value[] } {
+function dueOf(
+  to: 'look' | 'take',
+  { now, farthest, busy, jobId, ...lease }: DueDeliveries,
+): { sql: string; values: Value[] } {
   const attempt = [...freeAt(lease), JSON.stringify(busy)]
-  if (jobId !== undefined) return { sql: firstOfJobSql, values: [jobId, ...attempt] }
-  return { sql: dueSql, values: [...attempt, now, ...attempt, farthest, ...attempt] }
+  if (jobId !== undefined) return { sql: ofJobSql[to], values: [jobId, ...attempt] }
+  return { sql: anySql[to], values: [...attempt, now, ...attempt, farthest, ...attempt] }
 }
 
 /** Questions about deliveries, and what signs them. */
@@ -70,7 +78,7 @@ export function deliveryReads(connection: Connection) {
       return counted
     },
     isDeliveryDue: async (due) => {
-      const { sql, values } = dueOf(due)
+      const { sql, values } = dueOf('look', due)
       return (await connection.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
     },
     waitingDeliveries: async (jobId, limit) =>
@@ -90,7 +98,7 @@ export function deliveryWrites(connection: Connection) {
       for (const delivery of deliveries) await connection.run(insert.sql, ...insert.values(delivery))
     },
     claimDelivery: async ({ token, ...due }) => {
-      const { sql, values } = dueOf(due)
+      const { sql, values } = dueOf('take', due)
       const row = await connection.get<Row>(claimed(sql), token, due.leaseUntil, ...values)
       return row && deliveryOf(row)
     },

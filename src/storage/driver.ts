@@ -25,9 +25,6 @@ export interface Connection {
   readonly known: Map<string, unknown>
 }
 
-/** Scope of a transaction that only takes up due work, whose rows it locks one by one. */
-export const dueWork = 'due work'
-
 /**
  * A database. Work given to `transaction` runs alone and is durable when its promise resolves; works that
  * arrive together may share one commit, never one fate. Work given to `read` sees committed data only, all of
@@ -39,8 +36,8 @@ export interface Driver {
   /** Like `read`; works of one name that wait at the same time are one, and have the same answer. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
   /**
-   * `scope` is the workspace that all of the work is about, or `dueWork`: where a database has many writers, works of
-   * other workspaces go on meanwhile. Without one the work has the whole database to itself.
+   * `scope` names what all of the work is about; where a database has many writers, works of other scopes go on
+   * meanwhile. Without one the work has the whole database to itself.
    */
   transaction<T>(work: (connection: Connection) => Awaitable<T>, scope?: string): Promise<T>
   /** Changes a setting of the connection, between works, in the words of its PRAGMA: `cache_size = -8192`. */

@@ -5,7 +5,7 @@ import { rowsPerRun } from './run-replies.js'
 
 const jobsSql = `SELECT ${selectList(jobColumns)} FROM jobs WHERE id > ? ORDER BY id LIMIT ?`
 const repliesSql = `
-SELECT workspace_id AS workspaceId, key, body FROM replies
+SELECT workspace_id AS "workspaceId", key, body FROM replies
 WHERE (workspace_id, key) > (?, ?) AND status IS NOT NULL ORDER BY workspace_id, key LIMIT ?`
 const runRepliesSql = 'SELECT place AS id, body FROM run_replies WHERE place > ? ORDER BY place LIMIT ?'
 const fencedSql = `token = NULL, lease_until = 0`

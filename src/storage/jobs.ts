@@ -29,11 +29,11 @@ const enrichmentOf = (row: Row): Enrichment => fromRow<Enrichment>(enrichmentCol
 
 const dueSql = `
   SELECT id FROM jobs
-  WHERE state IN ('queued', 'running') AND ${freeSql} AND (? IS NULL OR id = ?)
+  WHERE state IN ('queued', 'running') AND ${freeSql} AND (CAST(? AS TEXT) IS NULL OR id = ?)
   ORDER BY created_at, id LIMIT 1`
 const claimSql = `
   UPDATE jobs SET state = 'running', token = ?, lease_until = ?, attempts = attempts + 1
-  WHERE id = (${dueSql}) RETURNING ${jobList}`
+  WHERE id = (${dueSql} FOR UPDATE SKIP LOCKED) RETURNING ${jobList}`
 const unfinishedSql = `
   SELECT state, count(*) AS jobs FROM jobs
   WHERE workspace_id = ? AND state IN ('queued', 'running') GROUP BY state`
@@ -77,13 +77,13 @@ export function jobReads(connection: Connection) {
     records: (jobId, { after, last = Number.MAX_SAFE_INTEGER, status, skip = 0 }, limit) =>
       connection.all<JobRecord>(
         `SELECT ordinal, status, record FROM records
-        WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND (? IS NULL OR status = ?)
+        WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND (CAST(? AS TEXT) IS NULL OR status = ?)
         ORDER BY ordinal LIMIT ? OFFSET ?`,
         ...[jobId, after, last, status ?? null, status ?? null, limit, skip],
       ),
     countRecords: (jobId, status) =>
       count(
-        'SELECT count(*) AS total FROM records WHERE job_id = ? AND (? IS NULL OR status = ?)',
+        'SELECT count(*) AS total FROM records WHERE job_id = ? AND (CAST(? AS TEXT) IS NULL OR status = ?)',
         ...[jobId, status ?? null, status ?? null],
       ),
     enrichment: async (id) => {
@@ -120,7 +120,7 @@ export function jobWrites(connection: Connection) {
       return row && jobOf(row)
     },
     lockJob: async (id, token) => {
-      const sql = `SELECT ${jobList} FROM jobs WHERE id = ? AND token = ? AND state = 'running'`
+      const sql = `SELECT ${jobList} FROM jobs WHERE id = ? AND token = ? AND state = 'running' FOR UPDATE`
       const row = await connection.get<Row>(sql, id, token)
       return row && jobOf(row)
     },

@@ -1,7 +1,18 @@
 import { type Answer, isUnknown, unknownAnswer } from '../batch/answer.js'
-import type { Answered, End, Journal, JournalRow, Plan, Recalled, Wanted } from '../batch/journal.js'
+import type {
+  Answered,
+  BulkJournal,
+  End,
+  Journal,
+  JournalRow,
+  Plan,
+  Recalled,
+  Wanted,
+} from '../batch/journal.js'
 import { answeredAt, answersOf, keepAnswer, storedAnswer } from './answers.js'
 import { type Budget, budgetLeft, countSpent, grantsOf } from './budget.js'
+import { bulkJournalOf } from './bulk-journal.js'
+import { Bulks, changeBulk } from './bulks.js'
 import type { Connection, Driver } from './driver.js'
 import { Repeated } from './repeated.js'
 import { Reserve } from './reserve.js'
@@ -33,6 +44,8 @@ export function journalOf(driver: Driver, run: Run, options: JournalOptions): Jo
 
 const none: ReadonlyMap<number, Recalled> = new Map()
 
+const isKnown = ({ answer }: Answered): boolean => !isUnknown(answer)
+
 class RunJournal implements Journal {
   readonly #driver: Driver
   readonly #run: Run
@@ -42,6 +55,8 @@ class RunJournal implements Journal {
   /** Those of them for which credits are still set aside. */
   #covered: ReadonlySet<number> = new Set()
   readonly #reserve = new Reserve()
+  readonly #bulks: Bulks
+  readonly bulks: BulkJournal
   readonly #repeated: Repeated
   /** Rows that may be sent, and have no answer on record. */
   #sent: { from: number; to: number }
@@ -53,19 +68,31 @@ class RunJournal implements Journal {
     this.#options = options
     this.#sent = { from: run.sentFrom, to: run.sentTo }
     this.#repeated = new Repeated(run.number, options.window)
+    this.#bulks = new Bulks(run)
+    this.bulks = bulkJournalOf(driver, run, options, {
+      reserve: this.#reserve,
+      bulks: this.#bulks,
+      isCovered: (ordinal) => this.#covered.has(ordinal),
+    })
   }
 
   async resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>> {
     const { answeredUpTo } = this.#options
     const { sentFrom, sentTo, number } = this.#run
-    if (from >= Math.max(answeredUpTo, sentTo)) {
+    const bulksTo = await this.#bulks.to(this.#driver)
+    if (from >= Math.max(answeredUpTo, sentTo, bulksTo)) {
       if (this.#again.size > 0) this.#again = this.#covered = new Set()
+      this.#bulks.pass()
       return none
     }
-    const kept = await this.#driver.read((connection) => answersOf(connection, number, from, to))
+    const kept = await this.#driver.read(async (connection) => {
+      await this.#bulks.read(connection, from, to)
+      return answersOf(connection, number, from, to)
+    })
     const answers = new Map<number, Recalled>()
     const open = new Set<number>()
     for (let at = Math.max(from, sentFrom); at < Math.min(to, sentTo); at++) open.add(at)
+    for (const at of this.#bulks.begin(kept)) open.add(at)
     const failed = new Set<number>()
     for (const { ordinal, answer, source } of kept) {
       const isOpen = isUnknown(answer) && !this.#isFinal(answer)
@@ -163,6 +190,7 @@ class RunJournal implements Journal {
     const { number } = this.#run
     const { credits, calls, released, unknown } = this.#reserve.changeBy(rows)
     const indexes = this.#repeated.isFullBefore(rows)
+    const bulks = this.#bulks.changesBy(rows, isKnown)
     await this.#driver.transaction(async (connection) => {
       const moment = now()
       for (const row of rows) {
@@ -176,8 +204,10 @@ class RunJournal implements Journal {
          WHERE number = ?`,
         ...[credits, released, unknown, this.#done, number],
       )
+      for (const change of bulks) await changeBulk(connection, change)
       if (calls > 0) await countSpent(connection, this.#run, { credits, calls }, moment)
     })
+    this.#bulks.settle(rows, isKnown)
     this.#repeated.add(rows, indexes)
     this.#reserve.settle(rows)
   }
@@ -203,9 +233,11 @@ class RunJournal implements Journal {
       await this.#repeated.index(connection)
       await connection.run(
         `UPDATE runs SET status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, indexed = 1,
-           reserved = CASE WHEN ? THEN unknown ELSE max(0, reserved - ?) END WHERE number = ?`,
+           reserved = CASE WHEN ?
+             THEN unknown + (SELECT coalesce(sum(b.reserved), 0) FROM bulks AS b WHERE b.run = runs.number)
+             ELSE max(0, reserved - ?) END WHERE number = ?`,
         ...[complete ? 'finished' : 'stopped', this.#done, this.#options.now(), sent.from, sent.to],
-        ...[isSettled ? 1 : 0, certain ? this.#reserve.left : 0, number],
+        ...[isSettled ? 1 : 0, certain ? this.#reserve.leftBut((at) => this.#bulks.has(at)) : 0, number],
       )
     })
   }

@@ -103,6 +103,15 @@ export class Lane {
     return promise
   }
 
+  /** Works that wait, and one for those that run. */
+  get load(): number {
+    return this.#waiting.length + (this.#running ? 1 : 0)
+  }
+
+  isIdle(): boolean {
+    return !this.#running
+  }
+
   /** Resolves when nothing is waiting or running. */
   async drained(): Promise<void> {
     if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve))

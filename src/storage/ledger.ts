@@ -62,7 +62,7 @@ const dayOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
 /** Changes to credits: a movement is only ever added. */
 export function ledgerWrites(connection: Connection) {
   return {
-    // A SQLite transaction that writes has the database to itself; PostgreSQL locks the workspace's row here.
+    // The transaction has the workspace to itself, or the whole database.
     lockPosition: (workspaceId) =>
       (connection.known.get(`position ${workspaceId}`) as Position | undefined) ??
       positionOf(connection, workspaceId),

@@ -21,7 +21,7 @@ JOIN clock ON clock.id = 1
 WHERE k.hash = ?`
 
 const limitOf = (memberId: string) => `weekly limit ${memberId}`
-const limitSql = 'SELECT weekly_limit AS weeklyLimit FROM members WHERE id = ?'
+const limitSql = 'SELECT weekly_limit AS "weeklyLimit" FROM members WHERE id = ?'
 
 const workspaceInsert = insertOf('workspaces', workspaceColumns)
 const memberInsert = insertOf('members', memberColumns)

@@ -1,4 +1,5 @@
 import type { Migration } from './migrate.js'
+import { jobTriggers, ledgerTriggers, postgresOf } from './postgres-schema.js'
 import { runReplies } from './run-replies.js'
 import { work } from './work-schema.js'
 
@@ -141,10 +142,14 @@ CREATE TABLE cursor_secrets (
 );
 `
 
-/** The schema of `engine.db`, step by step. */
+/** The schema of the engine's state, step by step. */
 export const migrations: readonly Migration[] = [
-  { sqlite: workspaces + ledger + requests },
-  { sqlite: saved },
-  { sqlite: work },
-  { sqlite: runReplies },
+  both(workspaces + ledger + requests, ledgerTriggers),
+  both(saved),
+  both(work, jobTriggers),
+  both(runReplies),
 ]
+
+function both(sqlite: string, triggers = ''): Migration {
+  return { sqlite, postgres: postgresOf(sqlite) + triggers }
+}

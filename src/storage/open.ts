@@ -2,7 +2,6 @@ import type { Reads, Store, Transaction } from '../engine/ports.js'
 import { counterReads, counterWrites } from './counters.js'
 import { deliveryReads, deliveryWrites } from './deliveries.js'
 import type { Connection, Driver } from './driver.js'
-import { DatabaseFileError } from './exclusive.js'
 import { forgetReads, forgetWrites } from './forget.js'
 import { jobReads, jobWrites } from './jobs.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
@@ -15,31 +14,45 @@ import { runReplyReads, runReplyWrites } from './run-replies.js'
 import { savedReads, savedWrites } from './saved.js'
 import { openSqlite } from './sqlite.js'
 
-/** Opens the engine's store at a path or `:memory:`, bringing its schema up to date. */
-export async function openStore(location: string): Promise<Store> {
-  if (/^postgres(ql)?:/.test(location))
-    throw new DatabaseFileError(
-      'The engine keeps its state in a SQLite file; a PostgreSQL address cannot be used yet.',
-      'Give a path, or leave PROSPECT_DATABASE_URL empty.',
-    )
-  const driver = openSqlite(location)
-  await migrate(driver, migrations)
+/** Whether a database is a server's, by its address. */
+export const isPostgres = (location: string): boolean => /^postgres(ql)?:/.test(location)
+
+/**
+ * Opens the engine's store at a path, `:memory:` or a `postgres://` address, bringing its schema up to date. `now` is this
+ * machine's clock, which a server's is compared with.
+ */
+export async function openStore(location: string, now?: () => number): Promise<Store> {
+  const driver = await openDriver(location, now)
+  try {
+    await migrate(driver, migrations)
+  } catch (error) {
+    await driver.close()
+    throw error
+  }
   return storeOver(driver)
+}
+
+async function openDriver(location: string, now: (() => number) | undefined): Promise<Driver> {
+  if (!isPostgres(location)) return openSqlite(location)
+  const { openPostgres } = await import('./postgres.js')
+  return openPostgres(location, now ? { now } : {})
 }
 
 /** The store's verbs over a driver. */
 export function storeOver(driver: Driver): Store {
-  const reads = keptPer(readsOver)
-  const writes = keptPer((connection) => ({ ...readsOver(connection), ...writesOver(connection) }))
+  const { dialect } = driver
+  const reads = keptPer((connection) => readsOver(connection, dialect))
+  const writes = keptPer((connection) => ({ ...readsOver(connection, dialect), ...writesOver(connection) }))
   return {
     read: (work) => driver.read((connection) => work(reads(connection))),
     readShared: (name, work) => driver.readShared(name, (connection) => work(reads(connection))),
-    transaction: (work) => driver.transaction((connection) => work(writes(connection))),
+    transaction: (work, scope) => driver.transaction((connection) => work(writes(connection)), scope),
+    aheadMs: () => driver.aheadMs?.() ?? 0,
     close: () => driver.close(),
   }
 }
 
-const readsOver = (connection: Connection): Reads => ({
+const readsOver = (connection: Connection, dialect: Driver['dialect']): Reads => ({
   ...memberReads(connection),
   ...ledgerReads(connection),
   ...counterReads(connection),
@@ -50,7 +63,7 @@ const readsOver = (connection: Connection): Reads => ({
   ...listReads(connection),
   ...deliveryReads(connection),
   ...forgetReads(connection),
-  schemaVersion: () => versionOf(connection),
+  schemaVersion: () => versionOf(connection, dialect),
 })
 
 const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => ({

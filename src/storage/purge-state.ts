@@ -1,4 +1,5 @@
 import { placeOf, runAt } from './answers.js'
+import { forgetBulks } from './bulks.js'
 import type { Connection, Driver } from './driver.js'
 
 /** A run that may be too old. */
@@ -79,6 +80,7 @@ async function dropAnswer(connection: Connection, { place, hash }: OldAnswer): P
 
 /** Takes a run off the record; one of whose answers some are still needed is only hidden until the next time. */
 async function dropRun(connection: Connection, run: number): Promise<void> {
+  await forgetBulks(connection, run)
   const range = [placeOf(run, 0), placeOf(run + 1, 0)]
   const rest = await connection.get('SELECT 1 FROM answers WHERE place >= ? AND place < ? LIMIT 1', ...range)
   const sql = rest

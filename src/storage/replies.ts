@@ -2,7 +2,7 @@ import type { Reads, StoredReply, Transaction } from '../engine/ports.js'
 import type { Connection } from './driver.js'
 
 const replySql = `
-SELECT fingerprint, status, body, token, lease_until AS leaseUntil, created_at AS createdAt
+SELECT fingerprint, status, body, token, lease_until AS "leaseUntil", created_at AS "createdAt"
 FROM replies WHERE workspace_id = ? AND key = ?`
 const claimSql = `
 INSERT INTO replies (fingerprint, token, lease_until, created_at, workspace_id, key) VALUES (?, ?, ?, ?, ?, ?)
@@ -17,6 +17,7 @@ UPDATE replies SET lease_until = ? WHERE workspace_id = ? AND key = ? AND token 
 const dropOldSql = `
 DELETE FROM replies WHERE (workspace_id, key) IN (
   SELECT workspace_id, key FROM replies WHERE created_at <= ? AND status IS NOT NULL ORDER BY created_at LIMIT ?
+  FOR UPDATE SKIP LOCKED
 )`
 const dropSql = 'DELETE FROM replies WHERE workspace_id = ? AND key = ? AND token = ? AND status IS NULL'
 

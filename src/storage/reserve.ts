@@ -28,11 +28,27 @@ export class Reserve {
     this.#retried.add(ordinal)
   }
 
-  /** What this part set aside for rows that have no answer. */
-  get left(): number {
+  isRetried(ordinal: number): boolean {
+    return this.#retried.has(ordinal)
+  }
+
+  /** What this part set aside for rows that have no answer, except for some. */
+  leftBut(isExcepted: (ordinal: number) => boolean): number {
     let credits = 0
-    for (const [ordinal, held] of this.#held) if (!this.#covered.has(ordinal)) credits += held
+    for (const [ordinal, held] of this.#held)
+      if (!this.#covered.has(ordinal) && !isExcepted(ordinal)) credits += held
     return credits
+  }
+
+  /** What this part set aside for some rows. */
+  freshOf(ordinals: readonly number[]): number {
+    const own = ordinals.filter((ordinal) => !this.#covered.has(ordinal))
+    return own.reduce((credits, ordinal) => credits + (this.#held.get(ordinal) ?? 0), 0)
+  }
+
+  /** Gives back what this part set aside for some rows. */
+  release(ordinals: readonly number[]): void {
+    for (const ordinal of ordinals) if (!this.#covered.has(ordinal)) this.#held.delete(ordinal)
   }
 
   /** What answers will change. */

@@ -1,4 +1,5 @@
 import { forgetAnswers, indexNext, placeOf } from './answers.js'
+import { forgetBulks } from './bulks.js'
 import type { Connection, Driver, Value } from './driver.js'
 
 /** What makes a run the same run when it is started again. */
@@ -149,6 +150,7 @@ async function indexRun(driver: Driver, run: number): Promise<void> {
 
 async function forget(connection: Connection, number: number, now: number): Promise<void> {
   await forgetAnswers(connection, number)
+  await forgetBulks(connection, number)
   // Rows of a run that was killed may have been paid without an answer on record: the budget of the day still has them.
   await connection.run(
     `UPDATE runs SET forgotten = 1, request = '{}', status = 'stopped',

@@ -164,12 +164,15 @@ function track(database: Lazy, begin: string): Track {
 /** Searches make a new text of every mix of filters; no server may keep them all. */
 const mostStatements = 1_000
 
+/** Who writes has the whole database: there are no locks of rows. */
+const rowLocks = / FOR UPDATE(?: SKIP LOCKED)?/g
+
 function keptStatements(database: Lazy) {
   const statements = new Map<string, Database.Statement>()
   const prepare = (sql: string): Database.Statement => {
     let statement = statements.get(sql)
     if (!statement) {
-      statement = database().prepare(sql)
+      statement = database().prepare(sql.replace(rowLocks, ''))
       for (const oldest of statements.keys()) {
         if (statements.size < mostStatements) break
         statements.delete(oldest)

@@ -1,5 +1,6 @@
 import type { Driver } from './driver.js'
 import { type Migration, migrate } from './migrate.js'
+import { passedWorkTables } from './passed-work.js'
 import { bulkTables, runTables } from './run-schema.js'
 import { serverTables } from './server-schema.js'
 import { openSqlite, type SqliteOptions } from './sqlite.js'
@@ -61,6 +62,7 @@ export const stateMigrations: readonly Migration[] = [
   { sqlite: serverTables },
   { sqlite: eventsByPath },
   { sqlite: bulkTables },
+  { sqlite: passedWorkTables },
 ]
 
 /** Opens `state.db`, bringing its schema up to date. */

@@ -158,7 +158,7 @@ describe('formats', () => {
   })
 
   test('for spreadsheets it has a mark and semicolons', async () => {
-    const format = csvFormat(layout, excel)
+    const format = csvFormat(layout, excel('fr_FR.UTF-8'))
     expect(format.head.startsWith("\ufeff'=a;b;")).toBe(true)
     expect((await parse(format.rows([row]), ';'))[0]?.[1]).toBe('x;y\n"z"')
   })

@@ -207,6 +207,22 @@ describe('older and other servers', () => {
     expect(outputs[0]).not.toContain('"9007199254740993"')
   })
 
+  it.each([
+    'leads search --input - --webhook-url https://x.example/hook',
+    'api POST /leads/search --input -',
+    'api POST /leads/search --input - -f name=A',
+  ])('are sent big integers with the digits they have: %s', async (line) => {
+    const asked: string[] = []
+    const server = await answering((request, response) => {
+      request.on('data', (chunk) => asked.push(String(chunk)))
+      request.on('end', () => response.writeHead(202).end('{"id":"a","custom":{"n":9007199254740993}}'))
+    })
+    const stdin = '{"company_domain":"x.example","job_titles":["CTO"],"custom":{"n":9007199254740993}}'
+    const { stdout } = await run(`${line} --json`, { PROSPECT_BASE_URL: at(server) }, { stdin })
+    await server.close()
+    for (const text of [asked.at(-1), stdout]) expect(text).toMatch(/"n": ?9007199254740993\b/)
+  })
+
   it('with other names are spoken to in their names', async () => {
     const asked: string[] = []
     const server = await answering((request, response) => {

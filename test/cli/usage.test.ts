@@ -44,7 +44,6 @@ const wrong: readonly (readonly [string, string])[] = [
     '--input: missing.json cannot be read: no such file or folder (ENOENT).',
   ],
   ['accounts enrich --input - --csv -', 'cannot both read stdin'],
-  ['accounts enrich --csv x.csv --dry-run', '--dry-run does not work with --csv yet.'],
   ['accounts enrich --csv x.csv --idempotency-key k', 'each paid row has a key of its own'],
   ['accounts enrich --csv nothing.csv', 'nothing.csv'],
   ['credits --base-url https://api.example', 'https://api.example/api/v2'],

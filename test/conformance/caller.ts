@@ -8,6 +8,8 @@ import type { Bench } from '../helpers/engine.js'
 export interface Subject {
   readonly caller: Caller
   readonly bench: Bench
+  /** What it takes from whoever asks, where that is not the engine's own key. */
+  readonly key?: string
   close(): Promise<void>
 }
 
@@ -18,7 +20,7 @@ export function describeCaller(name: string, open: () => Promise<Subject>): void
   describe(`caller: ${name}`, () => {
     let subject: Subject
     const call = (id: OperationId, input: Input, options: CallOptions = {}): Promise<Reply> =>
-      subject.caller.call(id, input, { apiKey: subject.bench.key, ...options })
+      subject.caller.call(id, input, { apiKey: subject.key ?? subject.bench.key, ...options })
 
     beforeEach(async () => {
       subject = await open()

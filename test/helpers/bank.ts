@@ -19,16 +19,26 @@ export interface Banked {
   readonly kills: number
 }
 
+/** How long a bank is open, and for how many. */
+export interface Rush {
+  readonly ms: number
+  readonly kills: number
+  readonly writers?: number
+  readonly readers?: number
+  /** A database; a file of its own unless given. */
+  readonly location?: string
+}
+
 /**
  * Eight workspaces with a fixed total; processes that move credits between them, of which some are killed, and others
  * that look. Expects that every look sees the same total and nothing below zero, and that the ledgers are right.
  */
 export async function runBank(
   program: string,
-  { ms, kills, writers = 4, readers = 4 }: { ms: number; kills: number; writers?: number; readers?: number },
+  { ms, kills, writers = 4, readers = 4, location }: Rush,
 ): Promise<Banked> {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-bank-'))
-  const file = join(folder, 'engine.db')
+  const file = location ?? join(folder, 'engine.db')
   const store = await openStore(file)
   try {
     const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })

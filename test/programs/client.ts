@@ -1,20 +1,22 @@
 import type { OperationId } from '../../src/api/table.js'
 import { createEngine } from '../../src/engine/engine.js'
+import { sharedClock } from '../../src/engine/shared-clock.js'
 import { openStore } from '../../src/storage/open.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
 
 /**
  * Calls one operation from a process of its own and prints what came back, a line a call.
- * Arguments: store, key, operation, calls, calls at once, prefix of the idempotency keys (or -), clock skew in ms.
+ * Arguments: store, key, operation, calls, calls at once, prefix of the idempotency keys (or -), by how
+ * many ms the clock of this machine is wrong.
  */
 const [store = '', apiKey = '', operation = '', calls = '0', atOnce = '1', prefix = '-', skew = '0'] =
   process.argv.slice(2)
 
+const clock = { now: () => Date.now() + Number(skew) }
+const opened = await openStore(store, clock.now)
 const engine = createEngine({
-  store: await openStore(store),
-  source: new TestSource(),
-  clock: { now: () => Date.now() + Number(skew) },
-  ids: randomIds,
+  ...{ store: opened, source: new TestSource(), ids: randomIds },
+  clock: sharedClock(opened, clock),
 })
 
 let next = 0

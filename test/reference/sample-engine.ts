@@ -38,10 +38,10 @@ export interface SampleEngine {
 const origin = 'http://127.0.0.1:4010'
 
 /** Opens it, with the default sample and a member who has consented to personal addresses. */
-export async function openSampleEngine(): Promise<SampleEngine> {
+export async function openSampleEngine(location = ':memory:'): Promise<SampleEngine> {
   const clock = new TestClock()
   const ids = seededIds('sample')
-  const store = await openStore(':memory:')
+  const store = await openStore(location)
   const catalogue = await openCatalogue(openSqlite(':memory:'), { clock, ids: countedIds() })
   await loadSample(catalogue, { now: clock.now() })
   const admin = createAdmin({ store, clock, ids })

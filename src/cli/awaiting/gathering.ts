@@ -55,7 +55,10 @@ export function createGathering(started: Started): Gathering {
       const { truncated, spent } = end
       const expected = started.expected ?? (end.total || undefined)
       const state = stateOf(started, known.size, end.failures, isWhole || isFull)
-      return { ...{ state, done: known.size, expected, truncated, spent }, error }
+      // A list comes as one thing, whatever is on it.
+      const isList = started.kind === 'list_import' && state === 'finished'
+      const done = isList ? (started.expected ?? known.size) : known.size
+      return { ...{ state, done, expected, truncated, spent }, error }
     },
     order: () =>
       [...places].sort((one, other) => one.first - other.first || one.seq - other.seq).map(({ seq }) => seq),

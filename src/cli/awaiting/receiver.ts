@@ -37,10 +37,8 @@ export async function openReceiving(
   place: ReceivingPlace,
   globals: GlobalOptions,
 ): Promise<Receiving> {
-  const { newToken, receiver } = await import('../../http/receiver.js')
-  const own = await events.token(newToken(context.ids.bytes(16)))
-  const digest = createHmac('sha256', own).update(place.key).digest()
-  const token = newToken(digest.subarray(0, 16))
+  const { receiver } = await import('../../http/receiver.js')
+  const { token, port: usual } = await addressOf(context, events, place.key)
   const bell = createBell()
   const handler = receiver({
     inbox: events,
@@ -51,7 +49,7 @@ export async function openReceiving(
     received: bell.ring,
     report: (error) => context.notify(`An event could not be kept: ${(error as Error).message}.`, globals),
   })
-  const listening = await listenAt(handler, place, digest.readUInt16BE(16))
+  const listening = await listenAt(handler, place, usual)
   const { port, close } = listening
   return {
     token,
@@ -62,20 +60,38 @@ export async function openReceiving(
   }
 }
 
+/** Where a command with a key receives, as far as that is known before it listens: the port may be in use. */
+export async function expectedUrl(context: Context, events: Events, place: ReceivingPlace): Promise<string> {
+  const { token, port } = await addressOf(context, events, place.key)
+  return webhookUrl({ origin: `http://127.0.0.1:${place.port ?? port}` }, token, place.known)
+}
+
+/** The path and the port that follow from a key on this machine. */
+async function addressOf(
+  context: Context,
+  events: Events,
+  key: string,
+): Promise<{ readonly token: string; readonly port: number }> {
+  const { newToken } = await import('../../http/receiver.js')
+  const own = await events.token(newToken(context.ids.bytes(16)))
+  const digest = createHmac('sha256', own).update(key).digest()
+  return { token: newToken(digest.subarray(0, 16)), port: portOf(digest.readUInt16BE(16)) }
+}
+
 /** Ports for which no system chooses by itself. */
 const portOf = (number: number): number => 20_000 + (number % 12_000)
 
 async function listenAt(
   handler: (request: Request) => Promise<Response>,
   { known, port }: ReceivingPlace,
-  number: number,
+  usual: number,
 ): Promise<Listening> {
   const { listen, ListenError } = await import('../../http/listen.js')
   const at = (chosen: number) =>
     listen({ handler, host: '127.0.0.1', port: chosen, ...(known ? { allowHosts: [known.host] } : {}) })
   const isFree = known === undefined && port === undefined
   try {
-    return await at(port ?? (known ? usualPort : portOf(number)))
+    return await at(port ?? (known ? usualPort : usual))
   } catch (error) {
     if (!(error instanceof ListenError)) throw error
     if (isFree) return at(0)

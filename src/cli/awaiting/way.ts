@@ -29,7 +29,11 @@ export function wayOf(
 ): Way {
   const kind = eventOf(row.id) ?? 'lead_search'
   const asks = readerOf(kind) !== undefined
-  const known = publicAddress(options.publicUrl as string | undefined)
+  const origin = target.kind === 'remote' ? new URL(target.baseUrl) : undefined
+  const isOwn = origin !== undefined && isOwnMachine(origin)
+  // A tunnel leads to one port, which one command at a time has: by itself it is only for what cannot be asked for.
+  const usual = target.kind === 'remote' && !isOwn && !asks ? target.publicUrl : undefined
+  const known = publicAddress((options.publicUrl as string | undefined) ?? usual)
   const port = options.receivePort as number | undefined
   const way = { kind, known, port, asks }
   if (isGiven(input.webhook_url)) {
@@ -39,12 +43,11 @@ export function wayOf(
       'Leave out --wait, or leave out --webhook-url so that the command receives it.',
     )
   }
-  const origin = target.kind === 'remote' ? new URL(target.baseUrl) : undefined
-  if (known !== undefined || (origin && isOwnMachine(origin))) return { ...way, receives: true }
+  if (known !== undefined || isOwn) return { ...way, receives: true }
   if (asks) return { ...way, receives: false }
   throw new UsageError(
     `The result of ${row.command} comes by webhook alone, and ${origin?.host ?? 'the server'} cannot reach this machine.`,
-    'Give --public-url, the address of a tunnel to this machine; or --webhook-url, such as that of prospect listen, without --wait.',
+    'Give --public-url (or the setting public_url), the address of a tunnel to this machine; or --webhook-url, such as that of prospect listen, without --wait.',
   )
 }
 

@@ -3,6 +3,7 @@ import type { Shape } from '../../api/shapes.js'
 import type { Operation } from '../../api/table.js'
 import { choicesOf } from '../batch-choices.js'
 import { runBatch } from '../run-batch.js'
+import { withSavedMap } from '../saved-maps.js'
 import type { Invocation, Shell } from '../shell.js'
 
 /** Runs a lookup for each row of a CSV file; answers the exit code. */
@@ -13,6 +14,7 @@ export async function batch(
   constants: Input,
   invocation: Invocation,
 ): Promise<number> {
-  const choices = choicesOf(invocation, shell.context.streams)
+  const given = choicesOf(invocation, shell.context.streams)
+  const choices = withSavedMap(shell.context, given, invocation.options.useMap)
   return runBatch({ shell, operation, shape, constants, choices, globals: invocation.globals })
 }

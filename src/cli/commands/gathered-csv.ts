@@ -5,16 +5,19 @@ import { toJson } from '../../api/exact-json.js'
 import { validate } from '../../api/invalid.js'
 import type { Shape } from '../../api/shapes.js'
 import type { Operation } from '../../api/table.js'
-import { describeMapping, type Mapping, mapColumns, parsePins, rowInput } from '../../batch/mapping.js'
+import { describeMapping, type Mapping, rowInput } from '../../batch/mapping.js'
 import type { Table } from '../../batch/read.js'
+import type { Rejects } from '../../batch/rejects.js'
 import { askMissing } from '../ask-fields.js'
 import { inputChoicesOf } from '../batch-choices.js'
-import { openInput } from '../batch-files.js'
+import { openInput, openRejects } from '../batch-files.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { exits, UsageError } from '../exit.js'
 import { fieldsOfSchema } from '../fields.js'
+import { mapFile } from '../map-columns.js'
 import { valueReader } from '../row-values.js'
 import { runStarting } from '../run-starting.js'
+import { withSavedMap } from '../saved-maps.js'
 import type { Invocation, Shell } from '../shell.js'
 import { showMapping } from '../show-mapping.js'
 import { grouped } from '../terminal.js'
@@ -32,20 +35,25 @@ export async function gathered(
   const { globals } = invocation
   if (given[into] !== undefined)
     throw new UsageError(`--csv and --${into} exclude each other.`, `Put all ${into} into the file.`)
-  const choices = inputChoicesOf(invocation)
+  const asked = inputChoicesOf(invocation, context.streams)
+  const choices = withSavedMap(context, asked, invocation.options.useMap)
   const { table } = await openInput(context, choices)
   const item = itemOf(shape, into)
-  const mapping = mapColumns({
-    header: table.header,
-    fields: Object.keys(item.shape),
-    subject: operation.batch?.identity ?? 'company',
-    pins: parsePins(choices.map),
-  })
+  const subject = operation.batch?.identity ?? 'company'
+  const request = { header: table.header, fields: Object.keys(item.shape), subject }
+  const { mapping } = await mapFile(context, globals, choices, request, item)
   if (choices.mapOnly) return showMapping(shell, mapping, globals)
   for (const line of describeMapping(mapping)) context.notify(line, globals)
-  const rows = await readItems(operation, item, table, mapping)
-  tellProblems(context, rows.problems, globals)
+  const rejects = await openRejects(choices.rejects, table, choices)
+  const rows = await readItems(operation, item, table, mapping, rejects)
+  await rejects?.finish()
+  tellProblems(context, rows.problems, globals, rejects?.file ?? null)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no row that could be sent.`)
+  if (choices.dryRun) {
+    checkSize(operation, { ...given, [into]: rows.items }, choices.file)
+    const { quoteTogether } = await import('../quote/list.js')
+    return quoteTogether(shell, operation, rows.items, rows.problems.length, globals)
+  }
   const fields = fieldsOfSchema(shape.input)
   const input = await askMissing(context, shape, fields, { ...given, [into]: rows.items }, globals)
   checkSize(operation, input, choices.file)
@@ -79,6 +87,7 @@ async function readItems(
   item: z.ZodObject,
   table: Table,
   mapping: Mapping,
+  rejects: Rejects | undefined,
 ): Promise<Items> {
   const toInput = rowInput(mapping, {}, valueReader(item))
   const shape: Shape = { input: item, output: item }
@@ -87,8 +96,10 @@ async function readItems(
     for (const { cells, line } of rows) {
       const input = toInput(cells)
       const text = raggedText(cells, table.header) ?? refusalOf(() => validate(operation.id, shape, input))
-      if (text !== undefined) found.problems.push({ line, text })
-      else {
+      if (text !== undefined) {
+        found.problems.push({ line, text })
+        await rejects?.add([cells])
+      } else {
         found.items.push(input)
         found.lines.push(line)
       }
@@ -119,12 +130,18 @@ function refusalOf(check: () => unknown): string | undefined {
 /** Rows told one by one; the others are counted. */
 const problemsTold = 10
 
-function tellProblems(context: Context, problems: readonly Problem[], globals: GlobalOptions): void {
+function tellProblems(
+  context: Context,
+  problems: readonly Problem[],
+  globals: GlobalOptions,
+  rejects: string | null,
+): void {
   for (const { line, text } of problems.slice(0, problemsTold))
     context.notify(`Line ${line} is left out: ${text}.`, globals)
   const more = problems.length - problemsTold
   if (more > 0)
     context.notify(`${grouped(more)} more ${more === 1 ? 'line is' : 'lines are'} left out.`, globals)
+  if (rejects !== null) context.notify(`They are to mend and run again in ${rejects}`, globals)
 }
 
 function checkSize({ bodyLimit }: Operation, input: Input, file: string): void {

@@ -6,11 +6,12 @@ import type { Context, GlobalOptions } from '../context.js'
 import { aborted, interruptible } from '../interrupts.js'
 import { openEvents } from '../open-events.js'
 import type { Invocation, Shell } from '../shell.js'
-import { givenSecrets, type SecretChoice, secretOptions } from '../webhook-secrets.js'
+import { type SecretChoice, secretOptions } from '../webhook-secrets.js'
 import { guide } from './guide.js'
 import { givenToken, type PublicAddress, publicAddress, webhookUrl } from './listen/address.js'
 import { forwarding } from './listen/forwarding.js'
 import { type Lines, openLines } from './listen/lines.js'
+import { type Trust, trustOf } from './listen/trust.js'
 import { type Place, placed, startListening } from './listening.js'
 import { targetUrl } from './target-url.js'
 
@@ -33,9 +34,11 @@ export function listenCommand(shell: Shell): Command {
       'listen --secret-file webhook.secret --forward-to http://localhost:3000/hooks',
       'listen --public-url https://my-tunnel.example --json',
     ],
-    'The first line on stdout is the address to give as --webhook-url (with --json, an object with listening and url).\n' +
+    'The first line on stdout is the address to give as --webhook-url, the second the secret that signs what the\n' +
+      'workspace of this machine delivers (with --json, an object with url and secret).\n' +
       'An event is kept before its sender is told so, and only once; look again with: prospect events list\n' +
-      'With a secret (also in PROSPECT_WEBHOOK_SECRET), what is not signed with it is refused.\n' +
+      'With a secret of your own (also in PROSPECT_WEBHOOK_SECRET), what is not signed with it is refused, and it is\n' +
+      'not shown.\n' +
       'SIGTERM or Ctrl-C ends it with exit code 0.',
   )
   return shell.action(command, (invocation) => listenHere(shell.context, invocation))
@@ -51,7 +54,7 @@ interface Choices extends Place, SecretChoice {
 interface Setup {
   readonly place: Place
   readonly token: string
-  readonly secrets: readonly string[]
+  readonly trust: Trust
   readonly known: PublicAddress | undefined
   readonly forwardTo: string | undefined
   readonly events: Events
@@ -63,7 +66,7 @@ async function listenHere(context: Context, { options, globals }: Invocation): P
     const end = () => over.abort()
     signal.addEventListener('abort', end)
     const lines = openLines(context, globals, end)
-    const setup = await prepare(context, options as Choices)
+    const setup = await prepare(context, options as Choices, globals)
     const sending =
       setup.forwardTo === undefined ? undefined : forwarding(context, setup.events, setup.forwardTo, globals)
     const sent = sending?.run(over.signal)
@@ -78,19 +81,19 @@ async function listenHere(context: Context, { options, globals }: Invocation): P
   return 0
 }
 
-async function prepare(context: Context, choices: Choices): Promise<Setup> {
+async function prepare(context: Context, choices: Choices, globals: GlobalOptions): Promise<Setup> {
   const known = publicAddress(choices.publicUrl)
   const token = givenToken(choices.path)
   const forwardTo = choices.forwardTo === undefined ? undefined : targetUrl(choices.forwardTo, '--forward-to')
-  const secrets = await givenSecrets(context.streams, choices)
+  const trust = await trustOf(context, choices, globals)
   const events = await openEvents(context)
   const own = token ?? (await events.token(newToken(context.ids.bytes(16))))
-  return { place: choices, token: own, secrets, known, forwardTo, events }
+  return { place: choices, token: own, trust, known, forwardTo, events }
 }
 
 async function serve(
   context: Context,
-  { place, token, secrets, known, forwardTo, events }: Setup,
+  { place, token, trust, known, forwardTo, events }: Setup,
   lines: Lines,
   sending: Forwarder | undefined,
   globals: GlobalOptions,
@@ -100,7 +103,8 @@ async function serve(
     inbox: { keep: (delivery) => events.keep(delivery, forwardTo) },
     token,
     ...(known ? { prefix: known.prefix } : {}),
-    secrets,
+    secrets: trust.secrets,
+    ...(trust.known ? { known: trust.known } : {}),
     clock: context.clock,
     received: (delivery) => {
       lines.event(delivery)
@@ -111,9 +115,10 @@ async function serve(
   const listening = await startListening(handler, place, usualPort, known ? [known.host] : [])
   try {
     const url = webhookUrl(listening, token, known)
-    await lines.open({ listening: listening.origin, url, verifying: secrets.length > 0 })
-    const trust = secrets.length > 0 ? 'Signatures are checked.' : 'Signatures are not checked: no secret.'
-    context.notify(`Listening on ${listening.origin}. ${trust} Ctrl-C ends it.`, globals)
+    const { secrets, secret, from } = trust
+    const opening = { url, verifying: secrets.length > 0, secret, secret_from: from }
+    await lines.open({ listening: listening.origin, ...opening })
+    context.notify(`Listening on ${listening.origin}. ${trust.words} Ctrl-C ends it.`, globals)
     await aborted(over)
   } finally {
     await listening.close()

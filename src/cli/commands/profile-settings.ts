@@ -3,6 +3,7 @@ import type { Context, GlobalOptions, Profile } from '../context.js'
 import { UsageError } from '../exit.js'
 import { prepareHome } from '../home.js'
 import { openSettings, profileOf } from '../settings.js'
+import { publicAddress } from './listen/address.js'
 
 interface Key {
   readonly description: string
@@ -26,6 +27,11 @@ function baseUrl(text: string): string {
   return baseUrlOf(text, 'base_url', true).href
 }
 
+function publicUrl(text: string): string {
+  publicAddress(text)
+  return text
+}
+
 /** What a profile may say, by its name in the settings. */
 export const profileKeys = {
   timeout: { description: 'seconds after which a request is given up', parse: seconds(0, true) },
@@ -42,6 +48,10 @@ export const profileKeys = {
   },
   network_name: { description: "the server's word for network in fields", parse: matching(fieldWord) },
   premium_name: { description: "the server's word for premium in fields", parse: matching(fieldWord) },
+  public_url: {
+    description: 'where the server reaches this machine, in place of --public-url',
+    parse: publicUrl,
+  },
 } as const satisfies Partial<Record<keyof Profile, Key>>
 
 /** The name of a setting of a profile. */

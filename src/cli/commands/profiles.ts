@@ -62,6 +62,7 @@ function addProfile(shell: Shell): Command {
     .argument('<name>', 'letters, digits, - and _')
     .option('--plan <name>', "the plan of the server's workspace, such as growth")
     .option('--idempotency <header>', 'the header of idempotency keys that the server honours, or none')
+    .option('--public-url <url>', 'where the server reaches this machine, for deliveries')
   guide(
     command,
     [
@@ -76,6 +77,7 @@ function addProfile(shell: Shell): Command {
       ...{ base_url: globals.baseUrl, timeout: globals.timeout, max_wait: globals.maxWait },
       ...{ network_name: globals.networkName, premium_name: globals.premiumName },
       ...{ plan: options.plan as string | undefined, idempotency: options.idempotency as string | undefined },
+      public_url: options.publicUrl as string | undefined,
     }
     const settings = Object.fromEntries(
       Object.entries(change).map(([key, value]) => [key, checked(key, value)]),

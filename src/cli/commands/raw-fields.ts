@@ -20,7 +20,7 @@ export function parseFields(pairs: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(fields)
 }
 
-const number = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 function fieldValue(name: string, text: string): unknown {
   if (number.test(text) || ['true', 'false', 'null'].includes(text)) return parseExact(text)

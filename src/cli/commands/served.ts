@@ -1,4 +1,5 @@
 import type { Caller } from '../../api/caller.js'
+import { renameText, type WireNames } from '../../api/names.js'
 import type { HandlerOptions } from '../../http/handler.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { version } from '../version.js'
@@ -21,11 +22,17 @@ export async function served(
   return handler({
     ...{ caller, names, behind },
     version: await version(),
-    document: () => document(baseUrl?.()),
+    document: () => describedIn(names, baseUrl?.()),
     report: (error) => {
       const text = error instanceof Error ? error.message : String(error)
       context.notify(`This is a bug in prospect: ${text}`, globals)
       if (globals.verbose && error instanceof Error) context.notify(error.stack ?? '', globals)
     },
   })
+}
+
+/** The document of what is served, in the words of the wire. */
+async function describedIn(names: WireNames | undefined, baseUrl: string | undefined): Promise<object> {
+  const made = await document(baseUrl)
+  return names ? (JSON.parse(renameText(JSON.stringify(made), names)) as object) : made
 }

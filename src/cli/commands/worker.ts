@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { aborted, interruptible } from '../interrupts.js'
 import type { Invocation, Shell } from '../shell.js'
+import { namesOf } from '../target.js'
 import { deliveringOptions, targetsOf } from './delivery-targets.js'
 import { guide } from './guide.js'
 import { otherWorld } from './other-world.js'
@@ -32,7 +33,8 @@ async function work(shell: Shell, { options, globals }: Invocation): Promise<num
   const { allowTarget, database } = options as Choices
   // On a database of several machines, the loopback of this one is nobody's own.
   const isShared = /^\w+:\/\//.test(database ?? outer.home.engine)
-  const context = otherWorld(outer, database, targetsOf(allowTarget, !isShared))
+  const names = namesOf(globals, {})
+  const context = otherWorld(outer, database, targetsOf(allowTarget, !isShared), { names })
   const worker = await context.worker()
   await interruptible(outer.streams, async (signal) => {
     worker.start()

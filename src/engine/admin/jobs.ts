@@ -11,7 +11,7 @@ import type {
   Reads,
   Transaction,
 } from '../ports.js'
-import { rotateSecret, secretsOf } from '../secrets.js'
+import { rotateSecret, secretsOf, validSecrets } from '../secrets.js'
 import { AdminError } from './error.js'
 import { type AdminPorts, current } from './ports.js'
 
@@ -70,6 +70,12 @@ export function jobAdmin(ports: AdminPorts) {
         if (rotate) return rotateSecret(tx, ids, workspaceId, now)
         const [secret = ''] = await secretsOf(tx, ids, workspaceId, now)
         return secret
+      }),
+    /** All that sign now, newest first; none before the first use. */
+    webhookSecrets: (): Promise<readonly string[]> =>
+      store.read(async (reads) => {
+        const { workspace, now } = await current(reads, clock)
+        return validSecrets(reads, workspace.id, now)
       }),
   }
 }

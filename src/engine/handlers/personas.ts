@@ -40,7 +40,10 @@ export const get: Handler<'personas.get'> = async ({ input, principal, store }) 
 
 /** `DELETE /personas/{uuid}`: for good; a second time it is not found. */
 export const remove: Handler<'personas.delete'> = async ({ input, principal, store }) => {
-  const dropped = await store.transaction((tx) => tx.dropPersona(principal.workspace.id, input.uuid))
+  const dropped = await store.transaction(
+    (tx) => tx.dropPersona(principal.workspace.id, input.uuid),
+    principal.workspace.id,
+  )
   if (!dropped) throw new ApiError('not_found')
   return { output: { message: 'Persona deleted' } }
 }

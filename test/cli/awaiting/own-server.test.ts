@@ -79,8 +79,11 @@ describe('work of a server of ours that is waited for', () => {
       'A',
       '--companies',
       '{"domain":"robots-0.example"}',
+      '--companies',
+      '{"domain":"nobody.example"}',
       '--wait',
     )
+    expect(list.stderr).toContain('Imported 2 companies.')
     expect([list.code, list.json]).toMatchObject([0, { name: 'A', status: 'completed' }])
     const words = [
       'contacts',
@@ -116,6 +119,43 @@ describe('work of a server of ours that is waited for', () => {
     const { code, json, stderr } = await run('leads', 'extract', url, '--wait')
     expect([code, (json as unknown[]).length]).toEqual([0, 3])
     expect(stderr).toContain('it is asked instead')
+  })
+})
+
+describe('a dry run', () => {
+  const hiring = ['intents', 'hiring', '--published-date', 'last_30_days', '--dry-run']
+
+  it.each([
+    ['that of the command itself', [], /^http:\/\/127\.0\.0\.1:\d+\/hooks\/[\w-]{22}$/],
+    [
+      'that of the tunnel',
+      ['--public-url', 'https://t.example/in'],
+      /^https:\/\/t\.example\/in\/hooks\/[\w-]{22}$/,
+    ],
+    [
+      'the one that was given',
+      ['--webhook-url', 'https://hooks.example/in'],
+      /^https:\/\/hooks\.example\/in$/,
+    ],
+  ])('of a search that is waited for shows the webhook: %s', async (_, options, address) => {
+    await serve(async () => {})
+    const { code, json } = await run('leads', 'extract', url, '--wait', '--dry-run', ...options)
+    expect([code, json]).toMatchObject([0, { body: { webhook_url: expect.stringMatching(address) } }])
+  })
+
+  it('shows the address that the same key has when it is sent', async () => {
+    await serve((one) => filled(one, 0, 1))
+    const words = ['accounts', 'search', '--keyword', 'robots', '--wait', '--idempotency-key', 'k-1']
+    const { json } = await run(...words, '--dry-run')
+    const { stderr } = await run(...words, '--verbose')
+    expect(stderr).toContain((json as { body: { webhook_url: string } }).body.webhook_url)
+  })
+
+  it('says what the command would say: that the result has nowhere to go', async () => {
+    await serve(async () => {})
+    expect(await run(...hiring)).toMatchObject({ code: 2, stderr: expect.stringContaining('--webhook-url') })
+    const given = ['--wait', '--webhook-url', 'https://hooks.example/in']
+    expect((await run(...hiring, ...given)).code).toBe(2)
   })
 })
 

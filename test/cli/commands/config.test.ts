@@ -13,7 +13,7 @@ describe('config', () => {
   it('lists every setting of the profile in use', async () => {
     expect(await here.json('config', 'list')).toEqual({
       ...{ profile: 'default', target: null, base_url: null, timeout: null, max_wait: null },
-      ...{ plan: null, idempotency: null, network_name: null, premium_name: null },
+      ...{ plan: null, idempotency: null, network_name: null, premium_name: null, public_url: null },
     })
   })
 
@@ -115,7 +115,9 @@ describe('profiles', () => {
   it('of a server have its address and what it calls things', async () => {
     const url = 'https://api.example/api/v2'
     const words = ['--base-url', `${url}/`, '--plan', 'growth', '--network-name', 'linkedin']
-    const added = { name: 'far', target: 'remote', base_url: url, plan: 'growth', network_name: 'linkedin' }
+    words.push('--public-url', 'https://tunnel.example/in')
+    const reached = { public_url: 'https://tunnel.example/in', network_name: 'linkedin' }
+    const added = { name: 'far', target: 'remote', base_url: url, plan: 'growth', ...reached }
     expect(await here.json('profiles', 'add', 'far', ...words)).toMatchObject(added)
     expect(await here.json('profiles', 'list')).toContainEqual(expect.objectContaining({ base_url: url }))
   })
@@ -125,6 +127,9 @@ describe('profiles', () => {
     ['--base-url', 'http://api.example/api/v2'],
     ['--idempotency', 'a b'],
     ['--network-name', 'A'],
+    ['--public-url', 'tunnel.example'],
+    ['--public-url', 'https://tunnel.example/?a=b'],
+    ['--public-url', 'ftp://tunnel.example'],
   ])('refuse %s %s', async (...words) => {
     expect((await here.run(['profiles', 'add', 'far', ...words])).code).toBe(2)
     expect(await names()).toEqual(['default', 'local'])

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -20,6 +20,8 @@ interface Opening {
   readonly listening: string
   readonly url: string
   readonly verifying: boolean
+  readonly secret: string | null
+  readonly secret_from: string | null
 }
 
 const linesOf = ({ stdout }: Pick<Outcome, 'stdout'>) =>
@@ -60,6 +62,8 @@ describe('listen', () => {
         listening: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
         url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/hooks\/[\w-]{22}$/),
         verifying: false,
+        secret: (await here.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret,
+        secret_from: 'workspace',
       })
       await post('{"event":"list_import.completed","id":"l","list":{}}', { 'webhook-id': 'msg_1' })
       await post('{}', { 'webhook-id': 'msg_1' })
@@ -93,7 +97,8 @@ describe('listen', () => {
     })
     here.signals.emit('SIGINT')
     const { stdout } = await ended
-    expect(stdout.split('\n')[1]).toMatch(/^\S+Z {2}a\\u001b\[2Jb c {2}s {2}not verified {2}m$/)
+    expect(stdout.split('\n')[1]).toMatch(/^whsec_/)
+    expect(stdout.split('\n')[2]).toMatch(/^\S+Z {2}a\\u001b\[2Jb c {2}s {2}not verified {2}m$/)
   })
 
   it('keeps its path from one start to the next, in a file for its owner only', async () => {
@@ -105,6 +110,32 @@ describe('listen', () => {
     }
     expect(paths[0]).toBe(paths[1])
     expect(statSync(join(here.home, 'state.db')).mode & 0o777).toBe(0o600)
+  })
+
+  it('verifies what the workspace of this machine signs, also after a rotation, and keeps the rest', async () => {
+    const { opening, post, stop } = await listening()
+    const send = (id: string, key: string) => post('{}', { ...sign(id, Date.now(), '{}', [key]) })
+    await send('own', opening.secret ?? '')
+    const { secret: fresh } = await here.json<{ secret: string }>('engine', 'webhooks', 'secret', '--rotate')
+    await send('old', opening.secret ?? '')
+    await send('fresh', fresh)
+    expect((await send('foreign', secret)).status).toBe(200)
+    const [, ...events] = linesOf(await stop())
+    expect(events.map(({ id, verified }) => [id, verified])).toEqual([
+      ['own', true],
+      ['old', true],
+      ['fresh', true],
+      ['foreign', false],
+    ])
+  })
+
+  it('shows no secret and makes no workspace where a server is the target', async () => {
+    const { opening, stop } = await listening([], {
+      env: { PROSPECT_BASE_URL: 'https://api.example/api/v2' },
+    })
+    expect(opening).toMatchObject({ verifying: false, secret: null, secret_from: null })
+    expect((await stop()).stderr).toContain('no secret')
+    expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
   })
 
   it('uses the path that is given', async () => {
@@ -138,7 +169,7 @@ describe('listen', () => {
       mode: 0o600,
     })
     const { opening, post, stop } = await listening(options, given)
-    expect(opening.verifying).toBe(true)
+    expect(opening).toMatchObject({ verifying: true, secret: null, secret_from: expect.any(String) })
     expect((await post('{}')).status).toBe(401)
     expect((await post('{}', { ...sign('msg_1', Date.now(), '{}', [secret]) })).status).toBe(200)
     const ended = await stop()

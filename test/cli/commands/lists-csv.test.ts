@@ -70,12 +70,12 @@ describe('a list from a file', () => {
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
   })
 
-  it('shows its request, and sends nothing', async () => {
-    const { json } = await create('--dry-run')
-    expect(json).toMatchObject({
-      path: '/lists',
-      body: { companies: [{ name: 'Acme', country_code: 'FR' }, {}, {}] },
-    })
+  it('shows its quote, and sends nothing', async () => {
+    const { code, json } = await create('--dry-run')
+    expect([code, json]).toMatchObject([
+      0,
+      { rows: 6, unique: 3, invalid: 3, lookups: 1, credits: { min: 0, expected: 0, max: 0 }, seconds: 0 },
+    ])
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
   })
 

@@ -1,7 +1,7 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { machine, type Outcome } from '../commands/run.js'
+import { type Given, machine, type Outcome } from '../commands/run.js'
 
 /** A movement of the engine's ledger, as much of it as money needs. */
 interface Movement {
@@ -25,6 +25,8 @@ export type OutputRow = Readonly<Record<string, string>>
 export interface Paying {
   readonly home: string
   run(...argv: string[]): Promise<Outcome>
+  /** Runs a command that is given more than its arguments. */
+  runWith(given: Given, ...argv: string[]): Promise<Outcome>
   /** Enriches `in.csv` into `out.csv`. */
   enrich(...more: string[]): Promise<Outcome>
   json<T>(...argv: string[]): Promise<T>
@@ -68,6 +70,7 @@ function copyOf(filled: string): Paying {
     json,
     remove,
     run: (...argv) => run(argv),
+    runWith: (given, ...argv) => run(argv, given),
     enrich: (...more) => run(['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', ...more]),
     rows: (name) => parse(read(name), { columns: true }) as OutputRow[],
     runs: () => json('runs', 'list'),

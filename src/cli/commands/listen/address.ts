@@ -31,6 +31,10 @@ export function givenToken(text: string | undefined): string | undefined {
 }
 
 /** The address to give as `--webhook-url`. */
-export function webhookUrl(listening: Listening, token: string, known: PublicAddress | undefined): string {
+export function webhookUrl(
+  listening: Pick<Listening, 'origin'>,
+  token: string,
+  known: PublicAddress | undefined,
+): string {
   return known ? known.origin + known.prefix + receiverPath(token) : listening.origin + receiverPath(token)
 }

@@ -13,8 +13,12 @@ export interface Opening {
   readonly listening: string
   /** The address to give as `--webhook-url`. */
   readonly url: string
-  /** Whether it checks signatures. */
+  /** Whether what is not signed as it should be is refused. */
   readonly verifying: boolean
+  /** What signs the deliveries of this machine's workspace; null where another secret counts, or none. */
+  readonly secret: string | null
+  /** Where the secret that counts comes from: `workspace`, a file, a variable or stdin. */
+  readonly secret_from: string | null
 }
 
 /** What a receiver prints on stdout, one line each, in the order in which it is told. */
@@ -37,6 +41,7 @@ export function openLines(context: Context, globals: GlobalOptions, failed: () =
   return {
     open: (opening) => {
       line(isObjects ? JSON.stringify(opening) : opening.url)
+      if (!isObjects && opening.secret !== null) line(opening.secret)
       return last
     },
     event: (delivery) => line(isObjects ? JSON.stringify(eventObject(delivery)) : eventText(delivery)),

@@ -1,6 +1,7 @@
 import type { Caller } from '../../../api/caller.js'
 import { rehomed } from '../../../client/rehomed.js'
 import { guarded } from '../../../engine/guarded.js'
+import { sharedClock } from '../../../engine/shared-clock.js'
 import { isLoopback } from '../../../http/hosts.js'
 import { baseUrlOf } from '../../base-url.js'
 import type { Context, GlobalOptions } from '../../context.js'
@@ -11,6 +12,7 @@ import { publicAddress } from '../listen/address.js'
 import { otherWorld } from '../other-world.js'
 import { served } from '../served.js'
 import type { Behind, ServeChoices } from './behind.js'
+import { passedSpending } from './passed-work.js'
 import { openRehoming, type Rehomed } from './rehome.js'
 
 /**
@@ -29,18 +31,21 @@ export async function proxyBehind(
   const { local: _, ...rest } = globals
   const options: GlobalOptions = { ...rest, baseUrl: address.href }
   const targets = targetsOf(allowTarget, isLoopback(host))
-  const known = publicAddress(publicUrl)
   let home: Rehomed | undefined
   const context = otherWorld(outer, database, targets, {
     around: (remote) => (home ? rehomed(remote, home.home) : remote),
   })
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
+  const known = publicAddress(publicUrl ?? target.publicUrl)
   // Without the server's key nothing could be passed on: known before anybody asks.
   const apiKey = target.direct ? undefined : await context.apiKey(options)
   const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
-  if (known) home = await openRehoming(context, known, targets, secrets, globals)
+  const passed = passedSpending(context, target.names, options)
+  const delivered = apiKey === undefined ? undefined : passed.delivered
+  if (known) home = await openRehoming(context, known, targets, secrets, globals, delivered)
   const remote = await context.caller(options)
-  const caller = apiKey === undefined ? remote : await governedCaller(context, remote, apiKey, options)
+  const caller =
+    apiKey === undefined ? remote : await governedCaller(context, passed.around(remote), apiKey, options)
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: target.origin }
   const serve = await served(context, caller, globals, { baseUrl, names: target.names, behind })
@@ -68,9 +73,10 @@ async function governedCaller(
 ): Promise<Caller> {
   await context.admin({ ...options, create: true })
   const { openStore } = await import('../../../storage/open.js')
-  const store = await openStore(context.home.engine)
+  const { sleep } = context
+  const store = await openStore(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())
-  const { clock, sleep } = context
+  const clock = sharedClock(store, context.clock)
   return guarded(recorded(context, remote, options), { store, clock, apiKey, sleep })
 }
 

@@ -7,6 +7,7 @@ import type { Context, GlobalOptions } from '../../context.js'
 import { openEvents } from '../../open-events.js'
 import { givenSecrets, type SecretChoice } from '../../webhook-secrets.js'
 import type { PublicAddress } from '../listen/address.js'
+import type { PassedSpending } from './passed-work.js'
 import { type PassingOn, passingOn } from './passing-on.js'
 
 /** Deliveries of a server that come here first, and go from here to those they are for. */
@@ -23,6 +24,7 @@ export async function openRehoming(
   targets: (members: number) => Targets,
   choice: SecretChoice,
   globals: GlobalOptions,
+  delivered: PassedSpending['delivered'] = async () => {},
 ): Promise<Rehomed> {
   const { clock, ids } = context
   const admin = await context.admin(globals)
@@ -38,13 +40,17 @@ export async function openRehoming(
     prefix: known.prefix,
     secrets: await givenSecrets(context.streams, choice),
     clock,
-    keep: passing.keep,
+    // Counted first, which is done once however often it comes: what is kept is not sent to us again.
+    keep: async (delivery, { target, operation }) => {
+      await delivered(operation, delivery)
+      return passing.keep(delivery, target)
+    },
     received: passing.wake,
     report: (error) => context.notify(`A delivery could not be kept: ${(error as Error).message}.`, globals),
   })
   const home: Home = {
     check: async (url) => sender.check(url, await permitted()),
-    addressFor: (url, key) => known.origin + known.prefix + receiving.pathFor(url, key),
+    addressFor: (url, operation, key) => known.origin + known.prefix + receiving.pathFor(url, operation, key),
   }
   return { home, rehoming: receiving, passingOn: passing }
 }

@@ -1,9 +1,8 @@
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { receiveWebhooks, type WebhookReceiver } from '../../../helpers/webhook-receiver.js'
 import { foreign, post } from '../../awaiting/foreign.js'
 import { filled, type ServingMachine, servingMachine, servingWith } from '../../awaiting/serving.js'
+import { freePort } from './free-port.js'
 
 const search = { search_url: 'https://www.network.example/search/results/people/?keywords=sales', name: 'A' }
 
@@ -21,15 +20,6 @@ afterEach(async () => {
 function opened<T extends { close(): Promise<void> }>(one: T): T {
   open.push(one)
   return one
-}
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 /** A proxy that says where it is reached, in front of a server. */
@@ -101,6 +91,25 @@ describe('deliveries of a server behind a proxy', () => {
     await extract(one.baseUrl, one.key, { webhook_url: theirs.url })
     await until(() => theirs.arrivals.length === 1)
     expect(await one.machine.json('events', 'list')).toMatchObject([{ verified: true }])
+  })
+})
+
+describe('the setting public_url', () => {
+  it('has deliveries come to the proxy without an option', async () => {
+    const server = opened(await servingMachine((one) => filled(one, 1, 0)))
+    const port = await freePort()
+    const { baseUrl, key, machine } = opened(
+      await servingWith(
+        { PROSPECT_API_KEY: server.key },
+        async (here) => {
+          await here.run(['config', 'set', 'public_url', `http://127.0.0.1:${port}`])
+        },
+        ...['--upstream', server.baseUrl, '--port', String(port)],
+      ),
+    )
+    expect((await extract(baseUrl, key, { webhook_url: theirs.url })).status).toBe(202)
+    await until(() => theirs.arrivals.length === 1)
+    expect(await machine.json('events', 'list')).toHaveLength(1)
   })
 })
 

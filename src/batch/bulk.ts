@@ -1,0 +1,115 @@
+import type { Input } from '../api/caller.js'
+import type { OperationId } from '../api/table.js'
+import type { Slot } from './group.js'
+import type { Accepted } from './journal.js'
+
+/** How rows go out together. */
+export interface Together {
+  /** The operation that takes them at once, and answers later. */
+  readonly operation: OperationId
+  /** The operation that tells of accepted work by its id. */
+  readonly reader: OperationId
+  /** The array of the request that takes the rows; what else they ask for is the same in all of them. */
+  readonly into: string
+  /** Fields of the request beside that array. */
+  readonly shared: readonly string[]
+  /** Fewest and most rows of a request. */
+  readonly least: number
+  readonly most: number
+  /** Sees accepted work through where that is done in this process; it is then asked for all the same. */
+  readonly work?: (id: string, signal: AbortSignal) => Promise<void>
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What the row of a result is known by, in the values that a server gives back with it. */
+const mark = 'prospect_row'
+
+/** The first rows, as many as fit into one request: what the request asks for is the same in all of them. */
+export function alike(slots: readonly Slot[], { shared, most }: Together): readonly Slot[] {
+  const [first] = slots
+  if (!first) return []
+  const asked = JSON.stringify(of(first.input, shared, true))
+  const found: Slot[] = []
+  for (const slot of slots) {
+    if (found.length === most) break
+    if (slot === first || JSON.stringify(of(slot.input, shared, true)) === asked) found.push(slot)
+  }
+  return found
+}
+
+/** The request for several rows; each carries its number, which comes back with its result. */
+export function requestFor(slots: readonly Slot[], { shared, into }: Together): Input {
+  const items = slots.map(({ input, ordinal }) => {
+    const item = of(input, shared, false)
+    return { ...item, custom: { ...(isFields(item.custom) ? item.custom : {}), [mark]: String(ordinal + 1) } }
+  })
+  return { ...of(slots[0]?.input ?? {}, shared, true), [into]: items }
+}
+
+function of(input: Input, names: readonly string[], isIn: boolean): Record<string, unknown> {
+  const found = Object.entries(input).filter(([name]) => names.includes(name) === isIn)
+  return Object.fromEntries(found.sort(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+/** What the target knows accepted work by; nothing where the reply does not say. */
+export function acceptedIn(body: unknown, ordinals: readonly number[], into: string): Accepted | undefined {
+  const id = isFields(body) ? body.enrichment_id : undefined
+  if (typeof id !== 'string') return undefined
+  const items = itemsIn(body, into)
+  const isMarked = items.some((item) => markOf(item) !== undefined)
+  const parts = ordinals.map((ordinal, at) => {
+    const item = isMarked ? items.find((one) => markOf(one) === ordinal) : items[at]
+    return typeof item?.enrichment_id === 'string' ? item.enrichment_id : null
+  })
+  return { id, parts }
+}
+
+/** The results of rows in the order of their ordinals; undefined where there is none. */
+export function resultsIn(
+  body: unknown,
+  ordinals: readonly number[],
+  { parts }: Accepted,
+  into: string,
+): (Fields | undefined)[] {
+  const items = itemsIn(body, into)
+  return ordinals.map((ordinal, at) => {
+    const part = parts[at]
+    const isOf = (item: Fields) =>
+      markOf(item) === ordinal || (part !== null && part !== undefined && item.enrichment_id === part)
+    const item = items.find(isOf)
+    return item && unmarked(item)
+  })
+}
+
+/** How far work is whose status is told with its results. */
+export interface Standing {
+  readonly isOver: boolean
+  /** Rows that were done, in their order; the others were not got to. */
+  readonly done: number
+}
+
+/** How work stands by what its reader answers. */
+export function standingIn(body: unknown, rows: number): Standing {
+  const { status, finished } = isFields(body) ? body : {}
+  return { isOver: status === 'finished', done: typeof finished === 'number' ? finished : rows }
+}
+
+function itemsIn(body: unknown, into: string): readonly Fields[] {
+  const items = isFields(body) ? body[into] : undefined
+  return Array.isArray(items) ? items.filter(isFields) : []
+}
+
+function markOf({ custom }: Fields): number | undefined {
+  const row = isFields(custom) ? Number(custom[mark]) : Number.NaN
+  return Number.isSafeInteger(row) ? row - 1 : undefined
+}
+
+function unmarked({ custom, ...item }: Fields): Fields {
+  if (!isFields(custom)) return custom === undefined ? item : { ...item, custom }
+  const { [mark]: _, ...rest } = custom
+  return Object.keys(rest).length === 0 ? item : { ...item, custom: rest }
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,71 @@
+import { errors } from '../../api/errors.js'
+import type { Quote, Shortage } from '../../batch/quote.js'
+import { canAsk, confirm } from '../ask.js'
+import type { Refused } from '../commands/limits-remote.js'
+import { complain } from '../complain.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { exits } from '../exit.js'
+import { credited } from '../facts.js'
+import { refuse } from '../run-once.js'
+import type { Shell } from '../shell.js'
+import { grouped, type Look, lookOf } from '../terminal.js'
+
+/** The view of a quote; a pipe does without it. */
+const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)
+
+/** Prints a quote; answers 0 when its maximum is covered, else what it would be refused with. */
+export async function showQuote(
+  shell: Shell,
+  made: Quote | Refused,
+  globals: GlobalOptions,
+): Promise<number> {
+  // A file, its format and its columns are those of the rows.
+  const { output: _, fields: __, format, ...rest } = globals
+  const shown = { ...rest, ...(format === 'table' || format === 'json' ? { format } : {}) }
+  if ('reply' in made)
+    return refuse(shell, made.operation, made.reply, { args: [], options: {}, globals: shown })
+  await shell.print(made, shown, { layout: view })
+  return made.shortage === null ? exits.ok : tellShortage(shell.context, made, made.shortage, shown)
+}
+
+/** Shows a person a quote and asks whether to start; without one, and with `--yes`, the answer is yes. */
+export async function agreedTo(
+  context: Context,
+  make: () => Promise<Quote | Refused>,
+  globals: GlobalOptions,
+): Promise<boolean> {
+  if (globals.yes || !canAsk(context, globals)) return true
+  const made = await make()
+  // Whoever is refused learns it from the first lookup, which is not done.
+  if ('reply' in made || made.lookups === 0) return true
+  const { stderr, env } = context.streams
+  stderr.write(await view(made, lookOf(stderr, env, globals.color !== false)))
+  if (made.shortage !== null) context.notify(`${shortageText(made, made.shortage)}.`, globals)
+  return confirm(context, 'Start?', globals)
+}
+
+const refusals = {
+  credits: errors.insufficient_credits,
+  weekly_limit: errors.workspace_limit_exceeded,
+  quota: errors.plan_limit_reached,
+} as const
+
+function tellShortage(
+  context: Context,
+  quote: Quote,
+  shortage: Shortage,
+  globals: GlobalOptions,
+): Promise<number> {
+  const { exit, hint, ...row }: { exit: number; hint: string; code?: string } = refusals[shortage]
+  const report = { error: shortageText(quote, shortage), code: row.code ?? null, status: null }
+  return complain(context, { ...report, exit_code: exit, hint }, globals)
+}
+
+function shortageText(quote: Quote, shortage: Shortage): string {
+  const { credits, balance, weekly_allowance: allowance, lookups } = quote
+  if (shortage === 'quota') return `The quota does not cover ${grouped(lookups)} lookups`
+  const most = `which can cost ${credited(credits.max)}`
+  return shortage === 'credits'
+    ? `The balance of ${credited(balance ?? 0)} does not cover this batch, ${most}`
+    : `The ${credited(allowance ?? 0)} left of this week do not cover this batch, ${most}`
+}

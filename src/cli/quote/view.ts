@@ -1,0 +1,80 @@
+import type { Basis, Quote } from '../../batch/quote.js'
+import { credited } from '../facts.js'
+import { duration } from '../progress.js'
+import { valueAt } from '../records.js'
+import { record } from '../table.js'
+import { grouped, type Look } from '../terminal.js'
+
+/** A quote for a person: a line for each fact. */
+export const quoteView = (body: unknown, look: Look): string => record(facts(body as Quote), look)
+
+function facts(quote: Quote): Readonly<Record<string, string>> {
+  const { rows, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
+  const isFree = credits.max === 0
+  const isUnknown = (name: string) => unknown.includes(name)
+  return {
+    Rows: grouped(rows),
+    Lookups: lookupsText(quote),
+    Credits: isFree ? 'none' : creditsText(credits),
+    Expected: isFree ? '' : basisText(quote.basis),
+    Balance: balance === null ? notSaid : credited(balance),
+    'This week':
+      allowance === null ? (isUnknown('weekly_allowance') ? notSaid : '') : `${credited(allowance)} left`,
+    'Quotas left': quotasText(quote.quotas),
+    Budget: budget === null ? '' : `${credited(budget)} left`,
+    Affordable: affordableText(quote),
+    Time: isUnknown('seconds') ? 'not known: the target does not say its plan' : timeText(quote),
+  }
+}
+
+const notSaid = 'not known: the target does not say'
+
+const quotaNames: Readonly<Record<string, string>> = {
+  daily_profile_scraping: 'profiles/day',
+  daily_company_import: 'companies/day',
+  monthly_company_import: 'companies/month',
+}
+
+function quotasText(quotas: Quote['quotas']): string {
+  const left = Object.entries(quotas).map(
+    ([name, state]) => `${grouped(Number(valueAt(state, 'remaining')))} ${quotaNames[name] ?? name}`,
+  )
+  return left.join(', ')
+}
+
+/** How many lookups the rows come down to, and what became of the others; what does not occur is left out. */
+function lookupsText(quote: Quote): string {
+  const duplicates = quote.rows - quote.unique - quote.invalid - quote.skipped
+  const others = [
+    [quote.answered, 'answered before'],
+    [quote.in_store, 'in the store'],
+    [duplicates, duplicates === 1 ? 'duplicate' : 'duplicates'],
+    [quote.skipped, 'skipped'],
+    [quote.invalid, 'invalid'],
+  ] as const
+  const told = others.filter(([count]) => count > 0).map(([count, text]) => `${grouped(count)} ${text}`)
+  return [grouped(quote.lookups), ...told].join(', ')
+}
+
+const creditsText = ({ min, expected, max }: Quote['credits']): string =>
+  `at least ${grouped(min)}, about ${grouped(expected)}, at most ${grouped(max)}`
+
+function basisText(basis: Basis): string {
+  if (basis.kind === 'own')
+    return `from ${grouped(basis.answers)} of your own lookups: ${basis.credits_per_lookup} credits each`
+  if (basis.kind === 'default')
+    return `no lookups of your own yet: ${basis.share * 100} % of the most is assumed`
+  return ''
+}
+
+function affordableText({ rows, rows_affordable: affordable, credits }: Quote): string {
+  if (credits.max === 0) return ''
+  return affordable === rows
+    ? 'all rows'
+    : `the first ${grouped(affordable)} of ${grouped(rows)} rows for certain`
+}
+
+const timeText = ({ seconds }: Quote): string =>
+  seconds === null || seconds === 0
+    ? 'no rate limit slows it down'
+    : `${duration(seconds)} or more, because of rate limits`

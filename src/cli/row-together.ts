@@ -1,0 +1,37 @@
+import { shapeOf } from '../api/shapes.js'
+import { operations } from '../api/table.js'
+import type { Batch } from '../batch/batch.js'
+import { readBy } from './awaiting/polled.js'
+import type { Job } from './batch-job.js'
+import type { Context } from './context.js'
+
+/** How several rows of a batch go out as one request; nothing where each goes by itself. */
+export async function togetherOf({ shell, operation, globals }: Job): Promise<Pick<Batch, 'together'>> {
+  const { together } = operation.batch ?? {}
+  const row = operations().find(
+    ({ command, flag }) => command === operation.command && flag === together?.flag,
+  )
+  if (!together || !row) return {}
+  const { into, least, most } = together
+  const fields = Object.keys((await shapeOf(row.id)).input.shape)
+  const { context } = shell
+  const shared = fields.filter((name) => name !== into)
+  const work = context.isLocal(globals) ? { work: worksOf(context) } : {}
+  return {
+    together: { operation: row.id, reader: readBy.contact_enrichment, into, shared, least, most, ...work },
+  }
+}
+
+/** What this machine's engine accepts is done by this process, unless another one is at it. */
+function worksOf(context: Context): (id: string, signal: AbortSignal) => Promise<void> {
+  return async (id, signal) => {
+    const worker = await context.worker()
+    const stop = () => void worker.stop()
+    signal.addEventListener('abort', stop)
+    try {
+      if (!signal.aborted) await worker.finish(id)
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import { stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { Report, Stop } from '../batch/report.js'
+import { fileSink } from '../batch/sink.js'
+import type { Run } from '../storage/runs.js'
+import type { Job } from './batch-job.js'
+import { exits, reportOf, UsageError } from './exit.js'
+
+/** What is known of a run when it has ended. */
+export interface Ended {
+  readonly run: Run
+  readonly report: Report
+  readonly rejects: string | null
+}
+
+/** How a run ended, as `--summary-json` tells it. */
+interface Summary {
+  /** null when no run was begun. */
+  readonly run: string | null
+  readonly operation: string
+  /** `refused`: nothing was begun. */
+  readonly status: 'finished' | 'stopped' | 'refused'
+  readonly exit_code: number
+  readonly stopped: Stop | null
+  readonly rows: number
+  readonly found: number
+  readonly not_found: number
+  readonly invalid: number
+  readonly failed: number
+  readonly skipped: number
+  readonly sources: { readonly live: number; readonly store: number; readonly duplicate: number }
+  readonly credits: number
+  /** Those of the credits that an earlier part of the run paid. */
+  readonly credits_before: number
+  readonly files: {
+    readonly input: string
+    readonly output: string | null
+    readonly partial: string | null
+    readonly rejects: string | null
+  }
+  readonly started_at: string
+  readonly finished_at: string
+  readonly seconds: number
+}
+
+/** Does a batch and writes how it ended to the file of `--summary-json`, whatever the end is. */
+export async function summarised(
+  job: Job,
+  work: (ended: (what: Ended) => void) => Promise<number>,
+): Promise<number> {
+  const { summaryJson: file } = job.choices
+  if (file === undefined) return work(() => {})
+  await checkFile(file, job)
+  const startedAt = job.shell.context.clock.now()
+  let what: Ended | undefined
+  const told = async (exit: number, stop: Stop | null) => {
+    const text = JSON.stringify(summaryOf(job, startedAt, what, exit, stop), null, 2)
+    const sink = await fileSink(file)
+    await sink.write(`${text}\n`)
+    await sink.finish()
+  }
+  try {
+    const exit = await work((ended) => {
+      what = ended
+    })
+    if (what) await told(exit, what.report.stopped ?? null)
+    return exit
+  } catch (error) {
+    const { error: reason, hint, exit_code } = reportOf(error) ?? bugOf(error)
+    await told(exit_code, { reason, hint, exit_code, at_row: null, rows_left: null }).catch(() => {})
+    throw error
+  }
+}
+
+const bugOf = (error: unknown) => ({
+  error: error instanceof Error ? error.message : String(error),
+  hint: '',
+  exit_code: exits.bug,
+})
+
+async function checkFile(file: string, { shell, choices, globals }: Job): Promise<void> {
+  const others = [choices.file, globals.output].map(
+    (path) => path && resolve(shell.context.streams.cwd, path),
+  )
+  if ([...others, choices.rejects].includes(file))
+    throw new UsageError(
+      `--summary-json would replace another file of this command: ${file}.`,
+      'Name another file.',
+    )
+  const found = await stat(dirname(file)).catch(() => undefined)
+  if (!found?.isDirectory())
+    throw new UsageError(`--summary-json: ${dirname(file)} is no folder.`, 'Make it, or name another file.')
+  const there = await stat(file).catch(() => undefined)
+  if (there?.isDirectory()) throw new UsageError(`--summary-json: ${file} is a folder; name a file in it.`)
+}
+
+const inputOf = (file: string, { context }: Job['shell']): string =>
+  file === '-' ? file : resolve(context.streams.cwd, file)
+
+const nothing = {
+  ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0 },
+  ...{ live: 0, stored: 0, duplicates: 0, credits: 0, credits_before: 0 },
+  ...{ seconds: 0, output: null, partial: null },
+}
+
+function summaryOf(
+  { shell, operation, choices }: Job,
+  startedAt: number,
+  ended: Ended | undefined,
+  exit_code: number,
+  stopped: Stop | null,
+): Summary {
+  const { report = nothing, run, rejects = null } = ended ?? {}
+  const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report
+  const { output, partial } = report
+  return {
+    run: run?.id ?? null,
+    operation: operation.id,
+    status: run === undefined ? 'refused' : stopped ? 'stopped' : 'finished',
+    ...{ exit_code, stopped, rows, found, not_found, invalid, failed, skipped },
+    sources: { live: report.live, store: report.stored, duplicate: report.duplicates },
+    ...{ credits, credits_before },
+    files: { input: run?.file ?? inputOf(choices.file, shell), output, partial, rejects },
+    started_at: new Date(startedAt).toISOString(),
+    finished_at: new Date(shell.context.clock.now()).toISOString(),
+    seconds: report.seconds,
+  }
+}

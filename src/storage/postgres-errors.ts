@@ -1,0 +1,98 @@
+import { ApiError } from '../api/errors.js'
+import { CommitUnknown } from './lane.js'
+
+interface Coded {
+  readonly code?: unknown
+  readonly message?: unknown
+  readonly severity?: unknown
+}
+
+const sqlState = /^[0-9A-Z]{5}$/
+
+/** What the server, or the way to it, says of itself: by SQLSTATE, its class, or the system's name of the error. */
+const unreachable: Readonly<Record<string, string>> = {
+  '28P01': 'the password or role is refused; see PROSPECT_DATABASE_URL and PGPASSFILE',
+  '28000': 'the role is refused; see PROSPECT_DATABASE_URL and pg_hba.conf',
+  '3D000': 'there is no such database; create it first',
+  '53300': 'it has no connection to spare',
+  '57P01': 'it is shutting down',
+  '57P02': 'it has crashed',
+  '57P03': 'it is starting up or shutting down',
+  ERR_INVALID_URL: 'its address is none; it looks like postgres://role@host/database',
+  ECONNREFUSED: 'nothing listens at its address',
+  ECONNRESET: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  ENOENT: 'there is no such socket',
+  EACCES: 'its socket may not be used',
+  ENOTFOUND: 'its host name is unknown',
+  EAI_AGAIN: 'its host name cannot be looked up now',
+  ETIMEDOUT: 'it does not answer',
+  EHOSTUNREACH: 'there is no way to its host',
+  ENETUNREACH: 'there is no way to its network',
+}
+
+const unwritable: Readonly<Record<string, string>> = {
+  '25006': 'it is read-only; give the address of the primary server',
+  '3F000': 'there is no such schema; create it first',
+  '42501': 'the role may not do that; make it the owner of the database or of its schema',
+  '42P01': 'its tables are missing or belong to another schema',
+  '53100': 'the disk is full',
+  '53200': 'its memory is used up',
+}
+
+/** Words of the driver, which gives some errors no code. */
+const lost =
+  /^Connection terminated|^timeout exceeded|^Query read timeout|not queryable|ended by the other party/i
+
+const codeOf = (error: unknown): string => {
+  const { code, errors } = (error ?? {}) as Coded & { readonly errors?: readonly unknown[] }
+  // A name with several addresses fails with all of their errors in one.
+  return typeof code === 'string' ? code : errors?.[0] ? codeOf(errors[0]) : ''
+}
+
+/** Whether the connection is gone, or never came about: nobody has answered for a statement. */
+export function isLost(error: unknown): boolean {
+  const code = codeOf(error)
+  if (/^(?:08|57P)/.test(code) && sqlState.test(code)) return true
+  if (code in unreachable && !sqlState.test(code) && code !== 'ERR_INVALID_URL') return true
+  return code === '' && error instanceof Error && lost.test(error.message)
+}
+
+/** Whether transactions got into each other's way, so that one of them was undone. */
+export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
+
+/** Whether the server itself refused the statement and goes on: what it refused is surely not done. */
+export const isRefused = (error: unknown): boolean =>
+  (error as Coded | null)?.severity === 'ERROR' && sqlState.test(codeOf(error))
+
+/** An error of PostgreSQL, or of the way to it, in our own words; another one as it is. */
+export function understoodPostgres(error: unknown): unknown {
+  if (error instanceof CommitUnknown) return new ApiError('outcome_unknown')
+  const code = codeOf(error)
+  if (isConflict(error) || code === '55P03' || code === '57014') return new ApiError('busy')
+  const away = unreachable[code] ?? wordsOf(error, code)
+  if (away) return new ApiError('database_unreachable', { reason: away })
+  if (unwritable[code]) return new ApiError('storage_failed', { reason: unwritable[code] })
+  if (code.startsWith('XX'))
+    return new ApiError('storage_failed', { reason: 'it is damaged; restore a backup' })
+  if (code === '22021' || code === '22P05')
+    return new ApiError('invalid', { reason: 'Texts cannot hold the character U+0000' })
+  if (!isStatement(error)) return error
+  // What it says may repeat values; whoever looks for the fault finds it as the cause.
+  return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
+}
+
+function wordsOf(error: unknown, code: string): string | undefined {
+  if (/^08/.test(code)) return 'the connection was cut'
+  if (code !== '' || !(error instanceof Error)) return undefined
+  if (/^Connection terminated due to connection timeout|^timeout exceeded|^Query read/.test(error.message))
+    return 'it does not answer in time'
+  if (lost.test(error.message)) return 'the connection was cut'
+  if (/SSL|TLS|certificate|self.signed/i.test(error.message)) return 'the encrypted connection is refused'
+  return /password|SASL|SCRAM/.test(error.message) ? unreachable['28P01'] : undefined
+}
+
+const isStatement = (error: unknown): boolean => {
+  const { severity } = (error ?? {}) as Coded
+  return typeof severity === 'string' && sqlState.test(codeOf(error))
+}

@@ -1,0 +1,40 @@
+/** A statement as PostgreSQL takes it, under the name it is prepared by on each connection. */
+export interface Prepared {
+  readonly name: string | undefined
+  readonly text: string
+  /** Whether it writes, or may. */
+  readonly writes: boolean
+}
+
+/** Statements that are kept by name; no connection may keep all mixes of filters there are. */
+const mostNames = 1_000
+
+const token = /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\bSELECT value FROM json_each\(\?\)|\?/g
+const list = 'SELECT value FROM json_each(?)'
+
+/** Makes statements of the shared subset into PostgreSQL's, each text once. */
+export function statements(): (sql: string) => Prepared {
+  const known = new Map<string, Prepared>()
+  return (sql) => {
+    const found = known.get(sql)
+    if (found) return found
+    const name = known.size < mostNames ? `prospect_${known.size}` : undefined
+    const made = {
+      name,
+      text: numbered(sql),
+      writes: !/^\s*SELECT\b/i.test(sql) || /\bFOR UPDATE\b/.test(sql),
+    }
+    if (name) known.set(sql, made)
+    return made
+  }
+}
+
+/** `?` places as `$1`, `$2` and so on, and a list in one place as rows; texts and names in quotes stay as they are. */
+export function numbered(sql: string): string {
+  let places = 0
+  return sql.replace(token, (found) => {
+    if (found === '?') return `$${++places}`
+    if (found === list) return `SELECT jsonb_array_elements_text(CAST($${++places} AS JSONB))`
+    return found
+  })
+}

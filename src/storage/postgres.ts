@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Pool, PoolClient } from 'pg'
+import { dueWork } from '../engine/ports.js'
+import type { Driver } from './driver.js'
+import { Lane, Turn } from './lane.js'
+import { ServerClock, timeSql } from './postgres-clock.js'
+import { understoodPostgres } from './postgres-errors.js'
+import { checkServer, createPool } from './postgres-pool.js'
+import { statements } from './postgres-text.js'
+import { type Beginning, PostgresTrack, type TrackOptions } from './postgres-track.js'
+
+/** What a test may give in place of the real world. */
+export interface PostgresOptions {
+  /** This machine's clock, which may be wrong. */
+  readonly now?: () => number
+  readonly sleep?: (ms: number) => Promise<void>
+  readonly chance?: () => number
+}
+
+/** Connections of one process: transactions of so many workspaces at once, and so many reads. */
+const mostWriters = 8
+const mostReaders = 4
+/** Works that share a commit at most, and lanes that are kept while they have nothing to do. */
+const groupSize = 64
+const keptLanes = 256
+
+const readBegin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
+
+/**
+ * Opens a PostgreSQL database for any number of processes on any number of machines. A transaction first takes the lock
+ * of its scope and sees what was committed before; so works of one scope run one after the other, wherever they run, and
+ * read nothing that changes under them. Rejects where there is no server, or one that could lose what it confirms.
+ */
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
+  const { now = Date.now, sleep = pause, chance = Math.random } = options
+  const pools = [await createPool(url, mostReaders), await createPool(url, mostWriters)] as const
+  const [readers, writers] = pools
+  const close = async () => void (await Promise.all(pools.map((pool) => pool.end())))
+  const schema = await spoken(firstLook(readers)).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  const clock = new ServerClock(now)
+  const common = { prepare: statements(), sleep: async (ms: number) => void (await sleep(ms)), chance }
+  const sharing = readLane({ ...common, pool: readers }, clock)
+  const others = Array.from({ length: mostReaders - 1 }, () => readLane({ ...common, pool: readers }, clock))
+  const reads = [sharing, ...others]
+  const shared = new Lanes((scope) => writeLane({ ...common, pool: writers }, beginOf(schema, scope)))
+  return {
+    dialect: 'postgres',
+    read: (work) => spoken(leastBusy(reads).run(work)),
+    readShared: (name, work) => spoken(sharing.share(name, work)),
+    transaction: (work, scope = '') => spoken(shared.of(scope).run(work)),
+    set: async () => {},
+    flush: async () => {},
+    aheadMs: () => clock.aheadMs(),
+    close: async () => {
+      await Promise.all([...reads, ...shared.all()].map((lane) => lane.drained()))
+      await close()
+    },
+  }
+}
+
+/** The first connection: it tells what kind of server there is, and which schema is ours. */
+async function firstLook(pool: Pool): Promise<string> {
+  const client: PoolClient = await pool.connect()
+  try {
+    await checkServer(client)
+    const { rows } = await client.query<{ name: string | null }>('SELECT current_schema() AS name')
+    return rows[0]?.name ?? ''
+  } finally {
+    client.release()
+  }
+}
+
+function readLane(options: Omit<TrackOptions, 'begin'>, clock: ServerClock): Lane {
+  const begin = (): Beginning => {
+    const answered = clock.ask()
+    return { sql: answered ? `${readBegin}; ${timeSql}` : readBegin, answered }
+  }
+  return new Lane(new PostgresTrack({ ...options, begin, isReadOnly: true }), new Turn(), 1, groupSize)
+}
+
+function writeLane(options: Omit<TrackOptions, 'begin'>, sql: string): Lane {
+  return new Lane(new PostgresTrack({ ...options, begin: () => ({ sql }) }), new Turn(), 1, groupSize)
+}
+
+/**
+ * How a transaction begins. One without a scope excludes all others; those of a scope exclude each other. Each takes its
+ * locks at once and in one order, so that none waits for one that waits for it.
+ */
+function beginOf(schema: string, scope: string): string {
+  const all = lockOf(schema, '')
+  if (scope === '') return `BEGIN; SELECT pg_advisory_xact_lock(${all})`
+  const own = scope === dueWork ? '' : `; SELECT pg_advisory_xact_lock(${lockOf(schema, scope)})`
+  return `BEGIN; SELECT pg_advisory_xact_lock_shared(${all})${own}`
+}
+
+/** The number of a lock: names that have the same one only wait for each other in vain. */
+const lockOf = (schema: string, scope: string): bigint =>
+  createHash('sha256')
+    .update(JSON.stringify(['prospect', schema, scope]))
+    .digest()
+    .readBigInt64BE()
+
+/** A lane for each scope that is written in; those that rest may go. */
+class Lanes {
+  readonly #lanes = new Map<string, Lane>()
+  readonly #make: (scope: string) => Lane
+
+  constructor(make: (scope: string) => Lane) {
+    this.#make = make
+  }
+
+  of(scope: string): Lane {
+    const known = this.#lanes.get(scope)
+    if (known) return known
+    if (this.#lanes.size >= keptLanes)
+      for (const [name, lane] of this.#lanes) if (lane.isIdle()) this.#lanes.delete(name)
+    const made = this.#make(scope)
+    this.#lanes.set(scope, made)
+    return made
+  }
+
+  all(): Lane[] {
+    return [...this.#lanes.values()]
+  }
+}
+
+const leastBusy = (lanes: readonly Lane[]): Lane =>
+  lanes.reduce((best, lane) => (lane.load < best.load ? lane : best))
+
+/** What comes of a work; errors of the database come in our own words. */
+async function spoken<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw understoodPostgres(error)
+  }
+}

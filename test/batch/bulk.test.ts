@@ -1,0 +1,328 @@
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Caller } from '../../src/api/caller.js'
+import { ApiError } from '../../src/api/errors.js'
+import type { Batch } from '../../src/batch/batch.js'
+import type { Together } from '../../src/batch/bulk.js'
+import { csvFormat } from '../../src/batch/format.js'
+import type { Journal } from '../../src/batch/journal.js'
+import { createLayout } from '../../src/batch/layout.js'
+import { run } from '../../src/batch/run.js'
+import { createWriter } from '../../src/batch/write.js'
+import type { Driver } from '../../src/storage/driver.js'
+import type { JournalOptions } from '../../src/storage/journal.js'
+import { type Run, runsOver } from '../../src/storage/runs.js'
+import { openState } from '../../src/storage/state.js'
+import { type BulkTarget, bulkTarget, price } from './bulk-target.js'
+import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
+import { testFolder } from './folder.js'
+
+const folder = testFolder()
+
+const together: Together = {
+  ...{ operation: 'contacts.bulk_enrich', reader: 'contacts.get', into: 'contacts' },
+  ...{ shared: ['country'], least: 2, most: 10 },
+}
+
+const record = async (driver: Driver) => (await runsOver(driver).find('run-1'))[0] as Run
+const names = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
+const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
+
+/** A machine with one run of a file. */
+async function machine(rows: readonly string[], file?: string) {
+  const driver = await openState(':memory:')
+  await runsOver(driver).add(newRun({ total: rows.length }))
+  const path = file ?? (await csvOf(rows))
+  return {
+    driver,
+    /** A part of the run; `around` is put around what it asks and remembers. */
+    part: async (
+      target: BulkTarget,
+      options: Partial<JournalOptions> = {},
+      around: (one: { journal: Journal; caller: Caller }) => Partial<Batch> = (one) => one,
+    ) => {
+      const journal = await journalFor(driver, await record(driver), {
+        mayRepeat: (await target.caller.honoursKeys?.()) ?? true,
+        ...options,
+      })
+      const sink = memorySink()
+      const batch = await companyBatch(path, target.caller, sink)
+      const results = ['domain', 'email', 'custom'].map((name) => ({ name, path: [name] }))
+      const writer = createWriter(sink, csvFormat(createLayout(batch.table.header, results)))
+      const ended = run({
+        ...{ ...batch, writer, together, operation: 'contacts.enrich_sync' as const, most: () => price },
+        ...around({ journal, caller: target.caller }),
+      })
+      return { ended, rows: () => parse(sink.text(), { columns: true }) as Record<string, string>[] }
+    },
+    run: () => record(driver),
+  }
+}
+
+const credits = (rows: readonly Record<string, string>[]) =>
+  rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
+
+describe('rows that go out together', () => {
+  test('come back joined to their rows, in requests as large as may be, the last one alone', async () => {
+    const target = bulkTarget(1_000, { told: (contacts) => [...contacts].reverse() })
+    const rows = names(31).map((name, at) => (at % 4 === 3 ? `no-${name}` : name))
+    const { part, run: now } = await machine(rows)
+    const { ended, rows: written } = await part(target)
+    expect(await ended).toMatchObject({ rows: 31, found: 24, not_found: 7, credits: 72 })
+    expect(target.sizes.toSorted((one, other) => one - other)).toEqual([1, 10, 10, 10])
+    expect(written().map(({ domain, email, _credits }) => [domain, email, _credits])).toEqual(
+      rows.map((name) => (name.startsWith('no') ? [name, '', '0'] : [name, `someone@${name}`, '3'])),
+    )
+    expect(new Set(written().map(({ custom }) => custom))).toEqual(new Set(['']))
+    expect(await now()).toMatchObject({ status: 'finished', credits: 72, reserved: 0 })
+    expect(target.credits).toBe(1_000 - 72)
+  })
+
+  test('are joined by what the target calls them where it does not give their values back', async () => {
+    const target = bulkTarget(1_000, {
+      told: (contacts) => contacts.toReversed().map(({ custom: _, ...rest }) => rest),
+    })
+    const { part } = await machine(names(9))
+    const { ended, rows } = await part(target)
+    expect(await ended).toMatchObject({ found: 9 })
+    expect(rows().every(({ domain, email }) => email === `someone@${domain}`)).toBe(true)
+  })
+
+  test('do not mix what is asked for', async () => {
+    const target = bulkTarget(1_000)
+    const lines = names(12).map((name, at) => `${name},${at % 2 === 0 ? 'FR' : 'DE'}`)
+    const asked: unknown[] = []
+    const file = await folder.file(`domain,country\n${lines.join('\n')}\n`)
+    const { part } = await machine(lines, file)
+    const { ended } = await part(target, {}, ({ journal, caller }) => ({
+      journal,
+      caller: {
+        ...caller,
+        call: (id, input, options) => {
+          if (id === 'contacts.bulk_enrich') asked.push((input as { country: string }).country)
+          return caller.call(id, input, options)
+        },
+      },
+    }))
+    expect(await ended).toMatchObject({ found: 12 })
+    expect([asked.sort(), target.sizes]).toEqual([['DE', 'FR'], [6, 6]])
+  })
+
+  test('equal rows and rows that make no sense never leave', async () => {
+    const target = bulkTarget(1_000)
+    const rows = [...names(5), ...names(5), 'bad', ...names(7)]
+    const { part } = await machine(rows)
+    const { ended } = await part(target, {}, ({ journal }) => ({
+      journal,
+      validate: ({ domain }) => {
+        if (domain === 'bad') throw new ApiError('bad_request', { reason: 'domain' })
+      },
+    }))
+    expect(await ended).toMatchObject({ found: 17, invalid: 1, duplicates: 10, credits: 7 * price })
+    expect(target.sizes).toEqual([7])
+  })
+
+  test.each([
+    ['balance', 61],
+    ['weekly allowance', 61],
+    ['budget', 61],
+  ])('never ask for more than the %s can pay at most, and use it up', async (which, most) => {
+    const target = bulkTarget(which === 'balance' ? most : 10_000)
+    if (which === 'weekly allowance') target.allowance = most
+    const { part, run: now } = await machine(names(60))
+    const { ended, rows } = await part(target, which === 'budget' ? { budget: { perRun: most } } : {})
+    const { stopped } = await ended
+    expect([stopped?.exit_code, target.spent(), credits(rows())]).toEqual([
+      { balance: 4, 'weekly allowance': 5, budget: 12 }[which],
+      60,
+      60,
+    ])
+    // The one that stops the run is asked for by itself.
+    if (which === 'balance') expect(target.refused).toBe(1)
+    if (which === 'budget') expect(target.refused).toBe(0)
+    expect(await now()).toMatchObject({ status: 'stopped', credits: 60, reserved: 0 })
+    target.credits = target.allowance = 10_000
+    const again = await part(target)
+    expect(await again.ended).toMatchObject({ found: 60, credits: 180, credits_before: 60 })
+    expect([...target.paid.values()].every((times) => times === 1)).toBe(true)
+  })
+
+  test('wait for what others may leave before they go in smaller requests', async () => {
+    const target = bulkTarget(16 * price, { patience: 3 })
+    const { part } = await machine(names(30).map((name) => `no-${name}`))
+    const { ended } = await part(target)
+    expect(await ended).toMatchObject({ not_found: 30, credits: 0 })
+    expect(target.sizes).toEqual([10, 10, 10])
+  })
+
+  test.each([
+    [400, 'a contact is wrong', [1, 1, 1, 1]],
+    [404, 'Not found', [1, 1, 1, 1]],
+  ])('that are refused together with %i go one by one', async (status, error, sizes) => {
+    const target = bulkTarget(1_000, { bulk: () => reply(status, { error }) })
+    const { part, run: now } = await machine(names(4))
+    expect(await (await part(target)).ended).toMatchObject({ found: 4, credits: 12 })
+    expect(target.sizes).toEqual(sizes)
+    expect(await now()).toMatchObject({ reserved: 0, credits: 12 })
+  })
+
+  test('wait for a rate limit with the same request', async () => {
+    const busy = reply(429, { error: 'slow down' }, 0, { 'retry-after': '1' })
+    const target = bulkTarget(1_000, { bulk: (_, nth) => (nth < 3 ? busy : undefined) })
+    const { part } = await machine(names(4))
+    expect(await (await part(target)).ended).toMatchObject({ found: 4 })
+    expect(target.sizes).toEqual([4])
+  })
+
+  test.each([401, 403])('a %i ends the run at once, and nothing is lost', async (status) => {
+    const target = bulkTarget(1_000, {
+      bulk: (_, nth) => (nth === 2 ? reply(status, { error: 'no' }) : undefined),
+    })
+    const { part, run: now } = await machine(names(35))
+    const { stopped } = await (await part(target)).ended
+    expect(stopped?.exit_code).toBe(3)
+    expect(await (await part(target)).ended).toMatchObject({ found: 35, credits: 105 })
+    expect([target.spent(), (await now()).reserved]).toEqual([105, 0])
+  })
+})
+
+describe('a request without an answer', () => {
+  test('is told apart from one that was refused, and goes out again only on demand', async () => {
+    const target = bulkTarget(1_000, {
+      honoursKeys: false,
+      bulk: (_, nth) => (nth === 1 ? 'lost' : undefined),
+    })
+    const { part, run: now } = await machine(names(25))
+    const first = await part(target)
+    expect(await first.ended).toMatchObject({ failed: 10, found: 15 })
+    expect(first.rows().filter(({ _error }) => _error === 'outcome_unknown')).toHaveLength(10)
+    expect(await now()).toMatchObject({ credits: 45, reserved: 30 })
+    const same = await part(target)
+    expect(await same.ended).toMatchObject({ failed: 10, found: 15, credits_before: 45 })
+    expect(target.sizes).toEqual([10, 10, 5])
+    const again = await part(target, { retryUnknown: true })
+    expect(await again.ended).toMatchObject({ failed: 0, found: 25, credits: 75 })
+    expect(target.sizes).toEqual([10, 10, 5, 10])
+    expect(await now()).toMatchObject({ credits: 75, reserved: 0 })
+  })
+
+  test('of a target that honours keys is sent again when the run goes on', async () => {
+    const target = bulkTarget(1_000, { bulk: (_, nth) => (nth === 1 ? 'lost' : undefined) })
+    const { part, run: now } = await machine(names(25))
+    const stop = new AbortController()
+    const first = await part(target, {}, (one) => ({
+      ...one,
+      signal: stop.signal,
+      caller: {
+        ...one.caller,
+        call: (id, ...rest) => {
+          if (id === 'contacts.get') stop.abort('SIGINT')
+          return one.caller.call(id, ...rest)
+        },
+      },
+    }))
+    expect((await first.ended).stopped?.exit_code).toBe(130)
+    expect((await now()).reserved).toBeGreaterThanOrEqual(30)
+    expect(await (await part(target)).ended).toMatchObject({ found: 25, failed: 0, credits: 75 })
+    expect([target.spent(), (await now()).reserved]).toEqual([75, 0])
+  })
+})
+
+/** The process ends at the nth thing it does: whatever it asked for may be done, and it hears of nothing more. */
+function killing(nth: number, before: boolean) {
+  const never = new Promise<never>(() => {})
+  let left = nth
+  let killed: () => void = () => {}
+  const isKilled = new Promise<'killed'>((resolve) => {
+    killed = () => resolve('killed')
+  })
+  const guarded =
+    <A extends unknown[], T>(act: (...given: A) => Promise<T>) =>
+    async (...given: A): Promise<T> => {
+      const isLast = --left === 0
+      if (left < 0 || (isLast && before)) {
+        killed()
+        return never
+      }
+      const done = await act(...given)
+      if (!isLast) return left < 0 ? never : done
+      killed()
+      return never
+    }
+  const around = ({ journal, caller }: { journal: Journal; caller: Caller }): Partial<Batch> => {
+    const { bulks } = journal
+    if (!bulks) throw new Error('this journal knows of no requests for several rows')
+    return {
+      caller: { ...caller, call: guarded(caller.call) },
+      journal: {
+        resume: (from, to) => journal.resume(from, to),
+        recall: (rows) => journal.recall(rows),
+        plan: guarded((rows) => journal.plan(rows)),
+        keep: guarded((rows) => journal.keep(rows)),
+        written: (cleared, rows) => journal.written(cleared, rows),
+        flush: () => journal.flush(),
+        end: guarded((end) => journal.end(end)),
+        bulks: {
+          ...bulks,
+          plan: guarded(bulks.plan),
+          accept: guarded(bulks.accept),
+          withdraw: guarded(bulks.withdraw),
+        },
+      },
+    }
+  }
+  return { around, isKilled }
+}
+
+test('a run that is killed anywhere pays once for each contact, loses none, and passes no budget', async () => {
+  const outcomes = { killed: 0, ended: 0 }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        picks: fc.array(fc.nat({ max: 70 }), { minLength: 1, maxLength: 90 }),
+        patience: fc.nat({ max: 3 }),
+        parts: fc.array(
+          fc.record({
+            at: fc.integer({ min: 1, max: 24 }),
+            before: fc.boolean(),
+            credits: fc.nat({ max: 150 }),
+            budget: fc.nat({ max: 150 }),
+          }),
+          { minLength: 2, maxLength: 6 },
+        ),
+      }),
+      async ({ picks, patience, parts }) => {
+        const rows = picks.map((pick) => `${pick % 3 === 0 ? 'no' : 'd'}${pick}.example`)
+        const target = bulkTarget(0, { patience })
+        const { part, run: now, driver } = await machine(rows)
+        let perRun = 0
+        for (const { at, before, credits: more, budget } of parts) {
+          target.credits += more
+          perRun += budget
+          const { around, isKilled } = killing(at, before)
+          const { ended } = await part(target, { budget: { perRun } }, around)
+          const outcome = await Promise.race([isKilled, ended.then(() => 'ended' as const)])
+          outcomes[outcome]++
+          const { credits: counted, reserved } = await now()
+          expect(counted + reserved).toBeLessThanOrEqual(perRun)
+          expect(target.spent() + target.held()).toBeLessThanOrEqual(counted + reserved)
+        }
+        target.credits += 10_000
+        const last = await part(target)
+        expect((await last.ended).stopped).toBeUndefined()
+        const found = new Set(rows.filter((name) => name.startsWith('d')))
+        expect(target.paid).toEqual(new Map([...target.paid.keys()].map((name) => [name, 1])))
+        expect(new Set(target.paid.keys())).toEqual(found)
+        const written = last.rows()
+        expect(written.map(({ domain }) => domain)).toEqual(rows)
+        expect(written.map(({ email }) => email !== '')).toEqual(rows.map((name) => found.has(name)))
+        expect(credits(written)).toBe(target.spent())
+        expect(await now()).toMatchObject({ status: 'finished', credits: target.spent(), reserved: 0 })
+        expect(await driver.read((one) => one.all('SELECT * FROM bulks'))).toEqual([])
+      },
+    ),
+    { numRuns: 200 },
+  )
+  expect(outcomes.killed).toBeGreaterThan(100)
+}, 120_000)

@@ -1,0 +1,109 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { csvFormat, excel } from '../../src/batch/format.js'
+import { createLayout } from '../../src/batch/layout.js'
+import { openTable, type ReadOptions } from '../../src/batch/read.js'
+import { rejectsTo } from '../../src/batch/rejects.js'
+import { fileSink } from '../../src/batch/sink.js'
+import { hostile } from '../csv/hostile.js'
+import { testFolder } from './folder.js'
+
+const folder = testFolder()
+
+async function rowsOf(file: string, options: ReadOptions = {}): Promise<(readonly string[])[]> {
+  const cells: (readonly string[])[] = []
+  for await (const rows of (await openTable(file, options)).rows()) cells.push(...rows.map((row) => row.cells))
+  return cells
+}
+
+let number = 0
+
+/** Puts every row of a file aside, and answers the file they are in. */
+async function setAside(content: string | Uint8Array, options: ReadOptions = {}): Promise<string> {
+  const file = await folder.file(content)
+  const aside = folder.path(`rejects-${number++}.csv`)
+  const rejects = rejectsTo(await fileSink(aside), await openTable(file, options), options.raw === true)
+  await rejects.add(await rowsOf(file, options))
+  await rejects.finish()
+  expect([rejects.file, (await stat(aside)).mode & 0o777]).toEqual([aside, 0o600])
+  return aside
+}
+
+const text = 'Société;Site web;n\n"a;b";"x\r\n""y""";=1+1\n;;\nshort\n1;2;3;4\n'
+
+describe('rows that are put aside', () => {
+  test.each<[string, Uint8Array, ReadOptions]>([
+    ['UTF-8', Buffer.from(text), {}],
+    ['UTF-8 with a mark', Buffer.from(`\ufeff${text}`), {}],
+    ['UTF-16', Buffer.from(`\ufeff${text}`, 'utf16le'), {}],
+    ['UTF-16, the other way', Buffer.from(`\ufeff${text}`, 'utf16le').swap16(), {}],
+    ['a named encoding', Buffer.from(text, 'latin1'), { encoding: 'windows-1252' }],
+    ['a sep= line', Buffer.from('sep=^\r\na^b\r\n1,2^3\r\n'), {}],
+    ['one column, empty', Buffer.from('domain\n""\nx\n'), {}],
+    ['cells left alone', Buffer.from("a,b\n'=1,=2\n"), { raw: true }],
+    ['a given delimiter', Buffer.from('a,b:c\n1,2:3\n'), { delimiter: ':' }],
+  ])('are read like the file that they come from: %s', async (_, content, options) => {
+    const file = await folder.file(content)
+    const aside = await setAside(content, options)
+    expect((await openTable(aside, options)).header).toEqual((await openTable(file, options)).header)
+    expect(await rowsOf(aside, options)).toEqual(await rowsOf(file, options))
+  })
+
+  test('have the bytes of their encoding', async () => {
+    const content = Buffer.from('name;n\nZürich;\x80\n', 'latin1')
+    expect(await readFile(await setAside(content, { encoding: 'windows-1252' }))).toEqual(content)
+  })
+
+  test('are complete only at the end; a stopped run keeps what it has', async () => {
+    const file = await folder.file('a\n1\n')
+    const aside = folder.path('stopped.rejects.csv')
+    const rejects = rejectsTo(await fileSink(aside), await openTable(file), false)
+    await rejects.add([['1']])
+    await rejects.abandon()
+    expect(rejects.file).toBeNull()
+    expect(await readFile(`${aside}.partial`, 'utf8')).toBe('a\n1\n')
+    await expect(stat(aside)).rejects.toThrow()
+  })
+
+  test.each(['finish', 'abandon'] as const)('leave nothing behind where there are none: %s', async (end) => {
+    const file = await folder.file('a\n1\n')
+    const aside = folder.path(`${end}.rejects.csv`)
+    if (end === 'finish') await writeFile(aside, 'of an earlier run')
+    const rejects = rejectsTo(await fileSink(aside), await openTable(file), false)
+    await rejects.add([])
+    await rejects[end]()
+    expect((await readdir(dirname(aside))).filter((name) => name.startsWith(basename(aside)))).toEqual([])
+  })
+})
+
+describe('an output is read back as it was written', () => {
+  const cell = fc.oneof(
+    hostile,
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.constantFrom('', ' ', '+33612345678', '-1,5', '日本', '𝒜', 'a"b', 'x;y|z\tw', 'l1\r\nl2', "'q"),
+  )
+  // A file of text has no NUL, which is refused.
+  const clean = cell.map((one) => one.replaceAll('\0', '').replace(/[\ud800-\udfff]/gu, ''))
+  const table = fc.integer({ min: 1, max: 5 }).chain((width) =>
+    fc.array(fc.array(clean, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 8 }),
+  )
+  const dialects = fc.constantFrom({}, excel('fr_FR'), excel('en_US'), { delimiter: '\t' })
+
+  test('whatever its cells hold, in any dialect', async () => {
+    await fc.assert(
+      fc.asyncProperty(table, dialects, async (rows, dialect) => {
+        const header = (rows[0] ?? []).map((_, at) => `c${at}`)
+        const format = csvFormat(createLayout(header, []), dialect)
+        const written = rows.map((cells) => ({
+          ...{ cells, body: undefined, status: 'found', error: null, credits: 0, source: 'live' },
+        })) as Parameters<typeof format.rows>[0]
+        const file = await folder.file(format.head + format.rows(written))
+        const read = await rowsOf(file)
+        expect(read.map((cells) => cells.slice(0, header.length))).toEqual(rows)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,126 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Quote } from '../../../src/batch/quote.js'
+import { machine } from '../commands/run.js'
+
+const here = machine()
+afterAll(() => here.remove())
+
+const count = 12
+const all = Array.from({ length: count }, (_, at) => at)
+const domain = (at: number) => `company-${at}.example`
+const companyUrl = (at: number) => `https://www.network.example/company/company-${at}`
+const personUrl = (at: number) => `https://www.network.example/in/ann-${at}`
+const email = (at: number) => `ann.${at}@company-${at}.example`
+const phone = (at: number) => `+336123456${String(at).padStart(2, '0')}`
+
+/** Puts companies, their people and their jobs into the catalogue; some of them lack what is asked for. */
+async function fill(): Promise<void> {
+  const put = async (kind: string, lines: readonly string[]) => {
+    writeFileSync(join(here.home, 'data.csv'), `${lines.join('\n')}\n`)
+    await here.json('data', 'import', kind, 'data.csv')
+  }
+  await put('companies', [
+    'name,domain,network_url,technologies',
+    ...all.map((at) => `Company ${at},${domain(at)},${companyUrl(at)},${at % 3 === 0 ? '' : 'react'}`),
+  ])
+  await put('people', [
+    'first_name,last_name,title,network_profile_url,company_domain,email,phone',
+    ...all.map((at) => {
+      const [mail, number] = [at % 4 === 3 ? '' : email(at), at % 2 === 0 ? phone(at) : '']
+      return `Ann,Number${at},Engineer,${personUrl(at)},${domain(at)},${mail},${number}`
+    }),
+  ])
+  await put('jobs', [
+    'company_domain,job_title,job_url,date_posted',
+    ...all.flatMap((at) =>
+      all
+        .slice(0, at % 5)
+        .map((job) => `${domain(at)},Job ${job},https://jobs.example/${at}/${job},2026-11-01`),
+    ),
+  ])
+}
+
+beforeAll(async () => {
+  await fill()
+  // Requests per minute are not what this is about.
+  await here.json('engine', 'plan', 'set', 'scale')
+})
+
+/** A batch command, the column it reads and what may stand in it; the catalogue knows the first of them. */
+const commands: readonly (readonly [command: string, column: string, cell: (at: number) => string])[] = [
+  ['accounts enrich', 'domain', domain],
+  ['accounts headcount', 'company_domain', domain],
+  ['accounts count-profiles', 'company_network_url', companyUrl],
+  ['accounts hiring --limit 3', 'company_domain', domain],
+  ['accounts stack', 'company_domain', domain],
+  ['leads enrich', 'network_url', personUrl],
+  ['contacts waterfall --enrichment-type email', 'network_url', personUrl],
+  ['contacts waterfall --enrichment-type email,phone', 'network_url', personUrl],
+  ['contacts reverse-lookup', 'email', email],
+  ['messenger validate', 'phone_number', phone],
+]
+
+/** A row by what stands in it: something the catalogue may know, or nothing that makes sense. */
+const rows = fc.array(
+  fc.oneof({ weight: 5, arbitrary: fc.nat(count + 4) }, { weight: 1, arbitrary: fc.constant(-1) }),
+  {
+    ...{ minLength: 1, maxLength: 7 },
+  },
+)
+const given = fc.record({
+  rows,
+  balance: fc.option(fc.nat(40), { nil: 5_000 }),
+  week: fc.option(fc.nat(40), { nil: undefined }),
+  budget: fc.option(fc.nat(30), { nil: undefined }),
+})
+
+const spent = async (): Promise<number> => {
+  const movements = await here.json<{ operation: string | null; change: number }[]>('engine', 'ledger')
+  return movements.filter(({ operation }) => operation !== null).reduce((sum, { change }) => sum - change, 0)
+}
+
+describe('the quote of any batch', () => {
+  it.each(commands)('agrees with what %s then costs', { timeout: 240_000 }, async (command, column, cell) => {
+    let file = 0
+    const property = fc.asyncProperty(given, async ({ rows, balance, week, budget }) => {
+      const name = `rows-${column}-${file++}.csv`
+      const cells = rows.map((at) => (at < 0 ? '"",x' : `${cell(at)},${name}`))
+      writeFileSync(join(here.home, name), `${column},note\n${cells.join('\n')}\n`)
+      await here.json('engine', 'credits', 'set', String(balance))
+      await here.json(
+        'engine',
+        'members',
+        'set',
+        'me@localhost',
+        '--weekly-limit',
+        String(await weekly(week)),
+      )
+      const bounds = budget === undefined ? [] : ['--max-credits', String(budget)]
+      const batch = [...command.split(' '), '--csv', name, ...bounds]
+      const before = await spent()
+      const quoted = await here.run([...batch, '--fresh', '--dry-run', '--json'])
+      const quote = quoted.json as Quote
+      expect([await spent(), quoted.code]).toEqual([before, quote.shortage === null ? 0 : quoted.code])
+      const { code, stderr } = await here.run([...batch, '--fresh', '-o', 'out.csv'])
+      const cost = (await spent()) - before
+      expect([cost >= quote.credits.min, cost <= quote.credits.max, stderr]).toEqual([true, true, stderr])
+      const isCovered = quote.shortage === null && quote.rows_affordable === quote.rows
+      if (isCovered) expect([0, 11]).toContain(code)
+      if (code !== 0 && code !== 11) return
+      const again = [...batch, '--fresh', '--max-age', '90d']
+      const second = (await here.run([...again, '--dry-run', '--json'])).json as Quote
+      expect(second.credits).toEqual({ min: 0, expected: 0, max: 0 })
+      await here.run([...again, '-o', 'out.csv'])
+      expect(await spent()).toBe(before + cost)
+    })
+    await fc.assert(property, { numRuns: 6 })
+  })
+})
+
+/** A weekly limit that leaves so much; one that nothing reaches where nothing is to limit it. */
+async function weekly(left: number | undefined): Promise<number> {
+  return left === undefined ? 1_000_000 : left + (await spent())
+}

@@ -1,0 +1,148 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Caller, Reply } from '../../../src/api/caller.js'
+import type { Quote } from '../../../src/batch/quote.js'
+import { type Served, served } from '../../client/serving.js'
+import { answering, command, errorOf, folder, keyed, removed } from '../command.js'
+import { type Machine, machine } from '../commands/run.js'
+
+const domains = (count: number) =>
+  `domain\n${Array.from({ length: count }, (_, at) => `known-${at}.example`).join('\n')}\n`
+
+describe('a person at a terminal', () => {
+  let here: Machine
+  beforeEach(async () => {
+    here = machine()
+    await here.run(['data', 'import', 'companies', '-'], { stdin: domains(8) })
+    writeFileSync(join(here.home, 'in.csv'), domains(5))
+  })
+  afterEach(() => here.remove())
+
+  const question = 'Start?'
+  const plain = { env: { NO_COLOR: '1' } }
+  const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv']
+  const charges = async () =>
+    (await here.json<{ operation: string | null }[]>('engine', 'ledger')).filter(({ operation }) => operation)
+      .length
+
+  it('sees the quote and is asked; nothing is done without a yes', async () => {
+    const { code, stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
+    expect([code, await charges(), await here.json('runs', 'list')]).toEqual([0, 0, []])
+    expect(stderr).toMatch(/^Credits +at least 0, about 3, at most 5$/m)
+    expect(stderr).toMatch(/^Expected +no lookups of your own yet: 50 % of the most is assumed$/m)
+    expect(stderr).toMatch(/^Balance +1,000 credits$/m)
+  })
+
+  it('starts it with a yes', async () => {
+    expect((await here.run(batch, { typed: [[question, 'y\r']] })).code).toBe(0)
+    expect(await charges()).toBe(5)
+  })
+
+  it('is told what the balance does not cover', async () => {
+    await here.json('engine', 'credits', 'set', '3')
+    const { stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
+    expect(stderr).toContain('The balance of 3 credits does not cover this batch, which can cost 5 credits.')
+    expect(stderr).toMatch(/^Affordable +the first 3 of 5 rows for certain$/m)
+  })
+
+  it.each([['--yes'], ['--no-input']])('is not asked with %s', async (option) => {
+    const { code, stderr } = await here.run([...batch, option], { typed: [] })
+    expect([code, stderr.includes(question)]).toEqual([0, false])
+  })
+
+  it('is not asked where nothing is left to look up', async () => {
+    await here.run(batch)
+    for (const more of [[], ['--fresh', '--max-age', '1d']])
+      expect((await here.run([...batch, ...more], { typed: [] })).stderr).not.toContain(question)
+  })
+
+  it('is asked before a batch that is free, too', async () => {
+    const free = ['accounts', 'headcount', '--csv', 'in.csv']
+    const { stderr } = await here.run(free, { ...plain, typed: [[question, 'n\r']] })
+    expect(stderr).toMatch(/^Credits +none$/m)
+  })
+})
+
+describe('a terminal', () => {
+  let home = ''
+  beforeEach(async () => {
+    home = await folder()
+  })
+  afterEach(() => removed(home))
+
+  const quoted = (caller: Caller, argv: string, terminal = false) => {
+    writeFileSync(join(home, 'in.csv'), domains(30))
+    const env = { ...keyed(home), PROSPECT_BASE_URL: 'https://api.example/api/v2' }
+    return command([...argv.split(' '), '--csv', 'in.csv', '--dry-run'], {
+      ...{ env, cwd: home, caller, terminal },
+    })
+  }
+  const enrich = 'accounts enrich --map domain=domain'
+  const headcount = 'accounts headcount --map company_domain=domain'
+  const says = (body: Reply['body']): Partial<Reply> => ({ status: 200, body })
+  const credits = says({
+    credits: { enrichment: 12, daily_profile_scraping: 7 },
+    limits: { daily_profile_scraping: 9 },
+  })
+
+  it('shows a table; nothing but free questions is sent', async () => {
+    const caller = answering(credits, says({ workspace: { plan: 'basic' } }))
+    const { code, stdout, stderr } = await quoted(caller, enrich, true)
+    expect([code, caller.asked.map(({ id }) => id)]).toEqual([4, ['credits.show', 'account.show']])
+    expect(stdout).toMatch(/^Affordable +the first 12 of 30 rows for certain$/m)
+    expect(stdout).toMatch(/^Quotas left +7 profiles\/day$/m)
+    expect(stdout).toMatch(/^This week +not known: the target does not say$/m)
+    expect(stderr).toContain('The balance of 12 credits does not cover this batch')
+  })
+
+  it('keeps to the rates of the plan that the server tells', async () => {
+    const known = answering(credits, says({ workspace: { plan: 'basic' } }))
+    expect(JSON.parse((await quoted(known, headcount)).stdout)).toMatchObject({ seconds: 14 * 60 })
+    const silent = answering(credits, says({}))
+    expect(JSON.parse((await quoted(silent, headcount)).stdout)).toMatchObject({
+      ...{ seconds: null, unknown: ['weekly_allowance', 'seconds'] },
+    })
+  })
+
+  it('is told what a server without such answers does not say', async () => {
+    const { code, stdout } = await quoted(answering({ status: 404, body: { error: 'Not found' } }), enrich)
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      0,
+      { balance: null, quotas: {}, unknown: ['balance', 'weekly_allowance'], rows_affordable: 30 },
+    ])
+  })
+
+  it('ends with 3 where the key is not accepted', async () => {
+    const refused = await quoted(answering({ status: 401, body: { error: 'Invalid API key' } }), enrich)
+    expect([refused.code, errorOf(refused)]).toMatchObject([3, { status: 401 }])
+  })
+})
+
+describe('a server', () => {
+  let here: Machine
+  let there: Served
+  beforeEach(async () => {
+    here = machine()
+    there = await served()
+    there.bench.clock.set(new Date().toISOString())
+    await there.bench.call('credits.show', {})
+    await there.bench.admin.setCredits(20)
+  })
+  afterEach(async () => {
+    here.remove()
+    await there.close()
+  })
+
+  it.each([['governed'], ['direct']])('is asked for what is left, %s', async (how) => {
+    writeFileSync(join(here.home, 'in.csv'), domains(6))
+    const far = { env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key } }
+    const batch = ['accounts', 'enrich', '--csv', 'in.csv', ...(how === 'direct' ? ['--direct'] : [])]
+    const quote = async (...more: string[]) =>
+      (await here.run([...batch, '--dry-run', ...more], far)).json as Quote
+    expect(await quote()).toMatchObject({ balance: 20, credits: { max: 6 }, unknown: ['weekly_allowance'] })
+    await here.run([...batch, '-o', 'out.csv'], far)
+    expect(await quote('--fresh')).toMatchObject({ balance: 14, credits: { expected: 6, max: 6 } })
+    expect(await quote('--fresh', '--max-age', '1d')).toMatchObject({ in_store: 6, credits: { max: 0 } })
+  })
+})

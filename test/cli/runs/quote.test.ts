@@ -1,0 +1,198 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Quote } from '../../../src/batch/quote.js'
+import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
+
+let filled: Awaited<ReturnType<typeof machines>>
+beforeAll(async () => {
+  filled = await machines(60, 1_000)
+})
+afterAll(() => filled.remove())
+
+let here: Paying
+beforeEach(() => {
+  here = filled.copy()
+})
+afterEach(() => here.remove())
+
+const charged = async () => (await here.charges()).reduce((sum, one) => sum + one, 0)
+const asked = async (...more: string[]) => {
+  const { code, json, stderr } = await here.enrich('--dry-run', '--json', ...more)
+  return { code, stderr, quote: json as Quote }
+}
+const quoted = async (...more: string[]) => (await asked(...more)).quote
+
+describe('the quote of a batch', () => {
+  it('counts rows, different lookups and what makes no sense, and what they can cost', async () => {
+    here.write(
+      'in.csv',
+      `Website,note\n${known(1)},\nhttps://www.${known(1)}/about,\n${known(2)},\n"",\nb.example\n`,
+    )
+    expect(await asked()).toMatchObject({
+      code: 0,
+      quote: {
+        ...{ rows: 5, unique: 2, in_store: 0, invalid: 2, balance: 1_000, weekly_allowance: null },
+        ...{ credits: { min: 0, expected: 1, max: 2 }, seconds: 0, rows_affordable: 5, lookups: 2 },
+        quotas: { daily_profile_scraping: { limit: 2_500, remaining: 2_500 } },
+        unknown: [],
+      },
+    })
+  })
+
+  it('spends nothing, puts no run on record and writes nothing', async () => {
+    here.write('in.csv', csvOf(5))
+    here.write('out.csv', 'mine\n')
+    const before = readdirSync(here.home).sort()
+    await here.enrich('--dry-run', '--lock', 'nightly')
+    expect([await charged(), await here.runs(), here.read('out.csv')]).toEqual([0, [], 'mine\n'])
+    expect(
+      readdirSync(here.home).filter((name) => !before.includes(name) && !name.startsWith('state.db')),
+    ).toEqual([])
+  })
+
+  it('reads a pipe, and keeps nothing of it', async () => {
+    const { stdout } = await here.runWith(
+      { stdin: csvOf(3) },
+      'accounts',
+      'enrich',
+      '--csv',
+      '-',
+      '--dry-run',
+    )
+    expect(JSON.parse(stdout)).toMatchObject({ rows: 3, credits: { max: 3 } })
+    expect(existsSync(join(here.home, 'runs')) ? readdirSync(join(here.home, 'runs')) : []).toEqual([])
+  })
+
+  it('is JSON whatever format the rows are to have', async () => {
+    here.write('in.csv', csvOf(3))
+    const { stdout } = await here.enrich('--dry-run', '--format', 'csv', '--fields', 'name')
+    expect(JSON.parse(stdout)).toMatchObject({ rows: 3 })
+  })
+
+  it('says nothing of rows that are not looked up', async () => {
+    here.write('in.csv', `Website,industry\n${known(1)},Robots\n${known(2)},\n`)
+    const quote = await quoted('--only-missing', 'industry')
+    expect(quote).toMatchObject({ rows: 2, skipped: 1, unique: 1, credits: { max: 1 }, rows_affordable: 2 })
+  })
+})
+
+describe('the exit code of a quote', () => {
+  it('is 4 below the maximum, which says how far the balance goes', async () => {
+    here.write('in.csv', csv([known(1), known(1), ...Array.from({ length: 30 }, (_, at) => known(at + 2))]))
+    await here.json('engine', 'credits', 'set', '20')
+    const { code, quote, stderr } = await asked()
+    expect([code, quote.shortage, quote.rows_affordable]).toEqual([4, 'credits', 21])
+    expect(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({
+      ...{ error: 'The balance of 20 credits does not cover this batch, which can cost 31 credits' },
+      ...{ code: 'insufficient_credits', exit_code: 4 },
+    })
+    expect((await asked('--max-credits', '20')).code).toBe(0)
+  })
+
+  it('is 5 above what the week leaves', async () => {
+    here.write('in.csv', csvOf(8))
+    await here.json('engine', 'members', 'set', 'me@localhost', '--weekly-limit', '7')
+    expect(await asked()).toMatchObject({
+      code: 5,
+      quote: { weekly_allowance: 7, shortage: 'weekly_limit', rows_affordable: 7 },
+    })
+  })
+
+  it('is 2 for what a run would be refused for', async () => {
+    here.write('in.csv', 'colour\nred\n')
+    expect((await here.enrich('--dry-run')).code).toBe(2)
+  })
+
+  it('is 3 without a key that is accepted', async () => {
+    here.write('in.csv', csvOf(2))
+    const key = `pk_${'x'.repeat(37)}`
+    const refused = await here.runWith({ env: { PROSPECT_API_KEY: key } }, ...enrich, '--dry-run')
+    expect(refused.code).toBe(3)
+  })
+})
+
+const enrich = ['accounts', 'enrich', '--csv', 'in.csv']
+
+describe('what is paid already', () => {
+  it('costs nothing where it comes from the store, and the quote says so before', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich()
+    expect(await quoted('--fresh', '--max-age', '90d')).toMatchObject({
+      ...{ in_store: 20, lookups: 0, credits: { min: 0, expected: 0, max: 0 }, basis: { kind: 'certain' } },
+    })
+    await here.enrich('--fresh', '--max-age', '90d')
+    expect(await charged()).toBe(20)
+    expect(await quoted('--fresh')).toMatchObject({ in_store: 0, credits: { max: 20 } })
+    expect(await quoted('--fresh', '--max-age', '90d', '--refresh')).toMatchObject({ credits: { max: 20 } })
+  })
+
+  it('costs nothing where the run is finished', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich()
+    await here.json('engine', 'credits', 'set', '0')
+    const { code, quote, stderr } = await asked()
+    expect([code, quote.credits.max, quote.answered, quote.lookups]).toEqual([0, 0, 20, 0])
+    expect(stderr).toMatch(/^Run \S+ is finished/m)
+  })
+
+  it('costs nothing where an unfinished run has it', async () => {
+    here.write('in.csv', csv([...csvOf(20).split('\n').slice(1, -1), known(0), known(19)]))
+    await here.enrich('--max-credits', '8')
+    expect(await quoted()).toMatchObject({
+      rows: 22,
+      unique: 20,
+      answered: 8,
+      lookups: 12,
+      credits: { max: 12 },
+    })
+    await here.enrich()
+    expect(await charged()).toBe(20)
+  })
+
+  it('leaves the rest of a budget', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich('--max-credits', '8')
+    expect(await quoted('--max-credits', '10')).toMatchObject({
+      ...{ budget: 2, credits: { max: 2 }, rows_affordable: 10, shortage: null },
+    })
+    expect(await quoted('--max-credits-per-day', '11')).toMatchObject({ budget: 3, credits: { max: 3 } })
+  })
+
+  it('refuses a file that has changed, as the run would', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich('--max-credits', '8')
+    here.write('in.csv', csvOf(21))
+    expect((await here.enrich('--dry-run')).code).toBe(2)
+    expect(await quoted('--fresh')).toMatchObject({ credits: { max: 21 } })
+  })
+
+  it('teaches what to expect', async () => {
+    here.write(
+      'in.csv',
+      csv([...csvOf(15).split('\n').slice(1, -1), 'no.example', 'none.example', 'nil.example']),
+    )
+    await here.enrich()
+    expect(paid(here.rows('out.csv'))).toBe(15)
+    here.write('in.csv', csvOf(12, 40))
+    expect(await quoted()).toMatchObject({
+      credits: { min: 0, expected: 10, max: 12 },
+      basis: { kind: 'own', answers: 18, credits_per_lookup: 0.833 },
+    })
+  })
+})
+
+describe('rate limits', () => {
+  it('tell how long it lasts at least', async () => {
+    const urls = Array.from({ length: 250 }, (_, at) => `https://www.network.example/company/c${at}`)
+    here.write('in.csv', `company_network_url\n${urls.join('\n')}\n`)
+    const { json } = await here.run('accounts', 'count-profiles', '--csv', 'in.csv', '--dry-run')
+    expect(json).toMatchObject({
+      rows: 250,
+      lookups: 250,
+      seconds: 120,
+      credits: { max: 0 },
+      rows_affordable: 250,
+    })
+  })
+})

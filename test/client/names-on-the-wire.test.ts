@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { renamedFields } from '../../src/api/names.js'
+import { operations } from '../../src/api/table.js'
+import { filled, type ServingMachine, servingWith } from '../cli/awaiting/serving.js'
+import { receiveWebhooks, type WebhookReceiver } from '../helpers/webhook-receiver.js'
+import { requests } from '../spec/requests.js'
+import { remoteTo } from './serving.js'
+import { type Recorder, recorderTo } from './wire-recorder.js'
+
+const names = { network: 'linkedin', premium: 'sales_navigator' }
+const words = ['--network-name', names.network, '--premium-name', names.premium]
+
+/** The neutral spellings in a text. */
+const neutralIn = (text: string): readonly string[] =>
+  renamedFields.filter((name) => new RegExp(`(?<![a-z_])${name}(?![a-z_])`, 'i').test(text))
+
+let server: ServingMachine
+let proxy: ServingMachine
+let way: Recorder
+let wayThrough: Recorder
+let theirs: WebhookReceiver
+const open: { close(): Promise<void> }[] = []
+const opened = <T extends { close(): Promise<void> }>(one: T): T => {
+  open.push(one)
+  return one
+}
+
+beforeAll(async () => {
+  theirs = opened(await receiveWebhooks(() => undefined))
+  server = opened(
+    await servingWith(
+      {},
+      async (here) => {
+        await here.run(['engine', 'plan', 'set', 'Scale'])
+        await filled(here, 3, 3)
+      },
+      ...words,
+    ),
+  )
+  way = opened(await recorderTo(Number(new URL(server.baseUrl).port)))
+  const upstream = `http://127.0.0.1:${way.port}/api/v2`
+  proxy = opened(
+    await servingWith({ PROSPECT_API_KEY: server.key }, async () => {}, '--upstream', upstream, ...words),
+  )
+  wayThrough = opened(await recorderTo(Number(new URL(proxy.baseUrl).port)))
+}, 60_000)
+afterAll(async () => {
+  for (const one of open.splice(0).reverse()) await one.close()
+})
+
+const known = {
+  company_network_url: 'https://www.network.example/company/known',
+  network_url: 'https://www.network.example/in/ann-1',
+}
+
+/** Requests that make a server name its fields: a good one, one with nothing, and one with wrong values everywhere. */
+const variants = (id: keyof typeof requests, path: string): readonly Record<string, unknown>[] => {
+  const whole = { ...requests[id], ...(path.includes('{') ? {} : { custom: { note: 1 } }) }
+  const wrong = Object.fromEntries(renamedFields.map((name) => [name, 7]))
+  const bare = path.includes('{') ? whole : {}
+  return [whole, bare, { ...whole, ...wrong }, { ...whole, ...known }]
+}
+
+describe('with words of a server on both sides', () => {
+  it.each(operations().map((row) => [row.id, row] as const))(
+    'no neutral spelling is on the wire in either direction, and replies are ours: %s',
+    async (id, { path, rate }) => {
+      const isLimited = JSON.stringify(rate).includes('own')
+      for (const [recorder, key] of [
+        [way, server.key],
+        [wayThrough, proxy.key],
+      ] as const) {
+        const remote = remoteTo(`http://127.0.0.1:${recorder.port}/api/v2`, { names })
+        recorder.taken()
+        for (const input of variants(id, path)) {
+          // A minute later, no window is full; the proxy keeps to windows in real time, and refuses in words too.
+          if (recorder === way && isLimited) await server.machine.run(['engine', 'clock', 'advance', '1m'])
+          const { status, body } = await remote.call(id, input, { apiKey: key })
+          const usual = [200, 201, 202, 400, 404, 422, ...(recorder === way ? [] : [429])]
+          expect(usual, `${id} ${JSON.stringify(body)}`).toContain(status)
+          const { sent, answered } = recorder.taken()
+          expect(sent).toContain(`${operations().find((row) => row.id === id)?.method} `)
+          expect(answered).toMatch(/^HTTP\/1\.1 \d/)
+          expect([id, neutralIn(sent), neutralIn(answered)]).toEqual([id, [], []])
+          expect(JSON.stringify(body)).not.toMatch(/"[a-z_]*sales_navigator[a-z_]*":/)
+        }
+        await remote.close()
+      }
+    },
+    30_000,
+  )
+
+  it('the description of the server has its words too', async () => {
+    for (const { baseUrl } of [server, proxy]) {
+      const text = await (await fetch(`${new URL(baseUrl).origin}/openapi.json`)).text()
+      expect(neutralIn(text)).toEqual([])
+      expect(text).toContain('company_linkedin_url')
+    }
+  })
+
+  it('a client that knows those words alone is answered in them', async () => {
+    const ask = async (path: string, body?: object) => {
+      const headers = { 'content-type': 'application/json', 'x-api-key': proxy.key }
+      const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+      const response = await fetch(proxy.baseUrl + path, { headers, ...post })
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    const list = await ask('/lists', {
+      name: 'A',
+      companies: [{ linkedin_url: 'https://www.network.example/company/x', name: 'X' }],
+    })
+    expect([list.status, Object.keys(list.body).sort()]).toEqual([201, ['id', 'linkedin_list_id']])
+    expect((await ask(`/lists/${list.body.id}`)).body).toMatchObject({
+      linkedin_list_id: list.body.linkedin_list_id,
+    })
+    const person = await ask('/leads/single_enrich', { linkedin_url: 'https://www.network.example/in/ann-1' })
+    expect([person.status, person.body]).toMatchObject([
+      200,
+      { linkedin_profile_url: expect.stringContaining('/in/ann-1') },
+    ])
+    expect(person.body).toHaveProperty('sales_navigator_profile_url')
+    const account = await ask('/account')
+    expect(account.body.integrations).toEqual({
+      linkedin_session_valid: true,
+      sales_navigator_session_valid: true,
+    })
+    const counted = await ask('/accounts/count_profiles', {})
+    expect([counted.status, JSON.stringify(counted.body)]).toEqual([
+      400,
+      expect.stringContaining('company_linkedin_id'),
+    ])
+  })
+})
+
+describe('deliveries with words of a server', () => {
+  it.each([
+    ['leads.extract', { search_url: 'https://www.network.example/search/results/people/?keywords=sales' }],
+    ['accounts.search', { keyword: 'robots', streaming: true }],
+    ['contacts.enrich', { firstname: 'Ann', lastname: 'Number1', domain: 'company-1.example' }],
+    ['lists.create', { companies: [{ domain: 'robots-1.example' }] }],
+  ] as const)(
+    'have no neutral spelling, and custom as it was given: %s',
+    async (id, input) => {
+      const before = theirs.arrivals.length
+      const custom = { network_url: 'of your own' }
+      const name = id.startsWith('contacts') ? { enrichment_type: ['email'] } : { name: 'A' }
+      const remote = remoteTo(server.baseUrl, { names })
+      const reply = await remote.call(
+        id,
+        { ...input, ...name, custom, webhook_url: theirs.url },
+        { apiKey: server.key },
+      )
+      await remote.close()
+      expect([200, 201, 202], JSON.stringify(reply.body)).toContain(reply.status)
+      const isLast = ({ body }: { body: string }) => body.includes('.completed"')
+      await until(() => theirs.arrivals.slice(before).some(isLast))
+      for (const { body } of theirs.arrivals.slice(before)) {
+        const { custom: given, ...rest } = JSON.parse(body) as Record<string, unknown>
+        expect(neutralIn(JSON.stringify(rest))).toEqual([])
+        if (given !== undefined) expect(given).toEqual(custom)
+      }
+    },
+    30_000,
+  )
+
+  it('come to a command that waits, in our words', async () => {
+    const { code, json } = await server.machine.run(
+      [
+        ...['leads', 'extract', 'https://www.network.example/search/results/people/?keywords=sales'],
+        ...['--wait', '--base-url', server.baseUrl, '--json', ...words],
+      ],
+      { env: { PROSPECT_API_KEY: server.key } },
+    )
+    expect([code, json]).toMatchObject([0, [{ lead: { network_profile_url: expect.any(String) } }, {}, {}]])
+  }, 30_000)
+})
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10))
+}

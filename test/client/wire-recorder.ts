@@ -1,0 +1,37 @@
+import { connect } from 'node:net'
+import { accepting, type Listener } from './listeners.js'
+
+/** A way to a server that keeps every byte which passes, in both directions. */
+export interface Recorder extends Listener {
+  /** What passed since it was asked last. */
+  taken(): { readonly sent: string; readonly answered: string }
+}
+
+/** Opens a recording way to a port of this machine. */
+export async function recorderTo(port: number): Promise<Recorder> {
+  let sent: Buffer[] = []
+  let answered: Buffer[] = []
+  const listener = await accepting((socket) => {
+    const server = connect(port, '127.0.0.1')
+    socket.on('data', (chunk: Buffer) => {
+      sent.push(chunk)
+      // The server is known by its own name only.
+      const named = chunk.toString('latin1').replace(/^host: .*$/im, `host: 127.0.0.1:${port}`)
+      server.write(named, 'latin1')
+    })
+    server.on('data', (chunk: Buffer) => {
+      answered.push(chunk)
+      socket.write(chunk)
+    })
+    server.on('error', () => socket.destroy())
+    server.on('close', () => socket.destroy())
+    socket.on('close', () => server.destroy())
+  })
+  const taken = () => {
+    const both = { sent: Buffer.concat(sent).toString(), answered: Buffer.concat(answered).toString() }
+    sent = []
+    answered = []
+    return both
+  }
+  return { ...listener, taken }
+}

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import { operations } from '../../src/api/table.js'
+import { remoteTo, served } from '../client/serving.js'
+import { requests } from '../spec/requests.js'
+import { describeCaller } from './caller.js'
+import { compositions } from './compositions.js'
+
+for (const [name, open] of Object.entries(compositions)) describeCaller(name, open)
+
+describeCaller('a direct remote of a served engine', async () => {
+  const { bench, server, close } = await served()
+  const caller = remoteTo(server.baseUrl)
+  const closeAll = async () => {
+    await caller.close()
+    await close()
+  }
+  return { caller, bench, close: closeAll }
+})
+
+/** A body without what differs from one engine to the next: ids, times and where it is served. */
+const masked = (body: unknown): string =>
+  JSON.stringify(body)
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'ID')
+    .replace(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'TIME')
+    .replace(/("network_list_id"):\d+/g, '$1:ID')
+    .replace(/http:\/\/127\.0\.0\.1:\d+/g, 'ORIGIN')
+
+/** Every operation with a request that it takes, with nothing in it, and without credits; then under a key, twice. */
+async function transcript(open: (typeof compositions)[string]): Promise<readonly string[]> {
+  const { caller, bench, key, close } = await open()
+  const apiKey = key ?? bench.key
+  const lines: string[] = []
+  const ask = async (note: string, ...[id, input, options]: Parameters<typeof caller.call>) => {
+    const { status, body, headers } = await caller.call(id, input, { apiKey, ...options })
+    const replayed = headers['idempotent-replayed'] ?? ''
+    lines.push(`${id} ${note}: ${status} ${replayed} ${masked(body)}`)
+    return { status, body }
+  }
+  try {
+    await bench.admin.setPlan('Scale')
+    for (const { id, path } of operations()) {
+      await ask('whole', id, requests[id])
+      await ask('bare', id, path.includes('{') ? requests[id] : {})
+    }
+    for (const { id } of operations().filter(({ idempotent }) => idempotent)) {
+      const first = await ask('keyed', id, requests[id], { idempotencyKey: `key-${id}` })
+      const again = await ask('again', id, requests[id], { idempotencyKey: `key-${id}` })
+      if (first.status < 300) expect(again, id).toEqual(first)
+    }
+    await bench.admin.setCredits(0)
+    for (const { id, price } of operations())
+      if (Object.keys(price).length > 0) await ask('poor', id, requests[id])
+  } finally {
+    await close()
+  }
+  return lines
+}
+
+describe('six ways to ask an engine', () => {
+  const names = Object.keys(compositions)
+  let expected: readonly string[] = []
+
+  it('are these', () => expect(names).toHaveLength(6))
+
+  it.each(names)(
+    'answer with the same statuses and bodies: %s',
+    async (name) => {
+      const open = compositions[name] as (typeof compositions)[string]
+      if (expected.length === 0) expected = await transcript(compositions['the engine'] as typeof open)
+      expect(expected.length).toBeGreaterThan(100)
+      expect(await transcript(open)).toEqual(expected)
+    },
+    60_000,
+  )
+})

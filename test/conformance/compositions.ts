@@ -1,0 +1,81 @@
+import type { Caller } from '../../src/api/caller.js'
+import { governed } from '../../src/client/governed.js'
+import { createAdmin } from '../../src/engine/admin.js'
+import { guarded } from '../../src/engine/guarded.js'
+import { handler } from '../../src/http/handler.js'
+import { type Listening, listen } from '../../src/http/listen.js'
+import { openStore } from '../../src/storage/open.js'
+import { serverMemory } from '../../src/storage/servers.js'
+import { openState } from '../../src/storage/state.js'
+import { remoteTo, served } from '../client/serving.js'
+import { openBench, randomIds } from '../helpers/engine.js'
+import { fetchCaller } from '../helpers/fetch-caller.js'
+import type { Subject } from './caller.js'
+
+const document = async () => ({})
+const clock = { now: () => Date.now() }
+
+type Closing = () => Promise<void>
+
+/** Closes the last first. */
+const closing =
+  (...all: readonly Closing[]): Closing =>
+  async () => {
+    for (const close of [...all].reverse()) await close()
+  }
+
+const behindSocket = (caller: Caller): Promise<Listening> =>
+  listen({ handler: handler({ caller, version: 'test', document }), host: '127.0.0.1', port: 0 })
+
+/** A remote with what this machine adds to it, whose memory is its own. */
+async function governedRemote(server: Pick<Listening, 'baseUrl' | 'origin'>) {
+  const state = await openState(':memory:')
+  const memory = serverMemory(state, server.origin)
+  const caller = governed(remoteTo(server.baseUrl), { memory, origin: server.origin, ids: randomIds, clock })
+  return { caller, close: closing(() => state.close(), caller.close) }
+}
+
+/** A served engine, and a governed proxy before it that has keys of its own. */
+async function governedProxy() {
+  const { bench, server, close } = await served()
+  const remote = await governedRemote(server)
+  const store = await openStore(':memory:')
+  const { key = '' } = await createAdmin({ store, clock, ids: randomIds }).init()
+  const sleep = async () => {}
+  const proxy = await behindSocket(guarded(remote.caller, { store, clock, sleep, apiKey: bench.key }))
+  return { bench, key, proxy, close: closing(close, () => store.close(), remote.close, proxy.close) }
+}
+
+/** The six ways an engine is asked. */
+export const compositions: Readonly<Record<string, () => Promise<Subject>>> = {
+  'the engine': async () => {
+    const bench = await openBench()
+    return { caller: bench.caller, bench, close: () => bench.caller.close() }
+  },
+  'HTTP within the process': async () => {
+    const bench = await openBench()
+    const serve = handler({ caller: bench.caller, version: 'test', document })
+    const caller = fetchCaller(serve, 'http://127.0.0.1:4010/api/v2')
+    return { caller, bench, close: () => bench.caller.close() }
+  },
+  'HTTP over a socket': async () => {
+    const { bench, server, close } = await served()
+    return { caller: fetchCaller(fetch, server.baseUrl), bench, close }
+  },
+  'a governed remote of a served engine': async () => {
+    const { bench, server, close } = await served()
+    const { caller, close: end } = await governedRemote(server)
+    return { caller, bench, close: closing(close, end) }
+  },
+  'a governed proxy of a served engine': async () => {
+    const { bench, key, proxy, close } = await governedProxy()
+    return { caller: fetchCaller(fetch, proxy.baseUrl), bench, key, close }
+  },
+  'a direct proxy of a proxy': async () => {
+    const { bench, key, proxy, close } = await governedProxy()
+    const remote = remoteTo(proxy.baseUrl)
+    const direct = await behindSocket(remote)
+    const caller = fetchCaller(fetch, direct.baseUrl)
+    return { caller, bench, key, close: closing(close, () => remote.close(), direct.close) }
+  },
+}

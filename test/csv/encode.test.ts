@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { encoderFor } from '../../src/csv/encode.js'
+import { decode, detectEncoding } from '../../src/csv/encoding.js'
+
+async function readBack(bytes: Buffer, asked: string): Promise<string> {
+  const chunks = (async function* () {
+    yield bytes
+  })()
+  let text = ''
+  for await (const piece of decode(chunks, detectEncoding(bytes, asked))) text += piece.toString()
+  return text
+}
+
+const written = (label: string, hadMark: boolean, text: string): Buffer => {
+  const { mark, encode } = encoderFor(label, hadMark)
+  return Buffer.concat([mark, encode(text)])
+}
+
+describe('text in the encoding of a file', () => {
+  test.each([
+    ['windows-1252', 'Zürich € “AG” ™'],
+    ['windows-1250', 'Żółć'],
+    ['windows-1251', 'Привет'],
+    ['iso-8859-15', 'naïve €'],
+    ['koi8-r', 'Привет'],
+    ['shift_jis', '日本'],
+    ['gb18030', '漢字𝒜'],
+    ['iso-2022-jp', '日本'],
+    ['utf-16le', '日本𝒜'],
+    ['utf-16be', '日本𝒜'],
+  ])('is read back with the same --encoding %s', async (label, text) => {
+    expect(await readBack(written(label, false, text), label)).toBe(text)
+  })
+
+  test('keeps its bytes where each character is one byte', () => {
+    expect(written('windows-1252', false, 'é€')).toEqual(Buffer.from([0xe9, 0x80]))
+  })
+
+  test('has the mark that the file had', () => {
+    expect(written('utf-8', true, 'a')).toEqual(Buffer.from('\ufeffa'))
+    expect(written('utf-8', false, 'a')).toEqual(Buffer.from('a'))
+  })
+
+  test('whatever a file of single bytes holds is written as it was', async () => {
+    const bytes = fc.uint8Array({ min: 1, minLength: 1, maxLength: 40 })
+    await fc.assert(
+      fc.asyncProperty(bytes, async (all) => {
+        const file = Buffer.concat([Buffer.from('x'), all])
+        expect(written('windows-1252', false, await readBack(file, 'windows-1252'))).toEqual(file)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+test('a mark says more than --encoding', () => {
+  expect(detectEncoding(Buffer.from('\ufeffa'), 'windows-1252')).toEqual({ label: 'utf-8', mark: 3 })
+  expect(() => detectEncoding(Buffer.from('\ufeffa'), 'utf-9')).toThrow(/"utf-9"/)
+})

@@ -1,0 +1,13 @@
+import { describeCaller } from '../conformance/caller.js'
+import { openBench } from '../helpers/engine.js'
+import { freshSchema } from '../support/postgres.js'
+
+describeCaller('the engine over PostgreSQL', async () => {
+  const schema = await freshSchema()
+  const bench = await openBench(schema.url)
+  const close = async () => {
+    await bench.caller.close()
+    await schema.drop()
+  }
+  return { caller: bench.caller, bench, close }
+})

@@ -1,0 +1,120 @@
+import { rmSync } from 'node:fs'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Admin, createAdmin } from '../../src/engine/admin.js'
+import type { Store } from '../../src/engine/ports.js'
+import { openStore } from '../../src/storage/open.js'
+import { runBank } from '../helpers/bank.js'
+import { randomIds } from '../helpers/engine.js'
+import { bundled, start } from '../helpers/processes.js'
+import { freshSchema, type TestDatabase } from '../support/postgres.js'
+
+const patience = 120_000
+
+let program: string
+let bank: string
+let schema: TestDatabase
+let store: Store
+let admin: Admin
+let key: string
+
+beforeAll(async () => {
+  program = await bundled('programs/client.ts')
+  bank = await bundled('programs/worker-bank.ts')
+})
+
+afterAll(() => {
+  rmSync(program)
+  rmSync(bank)
+})
+
+beforeEach(async () => {
+  schema = await freshSchema()
+  store = await openStore(schema.url)
+  admin = createAdmin({ store, clock: { now: () => Date.now() }, ids: randomIds })
+  key = (await admin.init()).key ?? ''
+}, patience)
+
+afterEach(async () => {
+  await store.close()
+  await schema.drop()
+}, patience)
+
+/** Runs a node per clock that is wrong by so many milliseconds; answers what each call came to. */
+async function calls(skews: readonly number[], ...args: string[]): Promise<string[]> {
+  const running = skews.map((skew) => start(program, schema.url, key, ...args, String(skew)))
+  expect(await Promise.all(running.map(({ ended }) => ended))).toEqual(running.map(() => 0))
+  return running.flatMap(({ lines }) => lines)
+}
+
+const withStatus = (lines: readonly string[], status: number) =>
+  lines.filter((line) => line.split(' ')[1] === String(status))
+
+const right = [0, 0, 0, 0]
+const minutes = 60_000
+
+describe('four nodes on one PostgreSQL', () => {
+  it('P02: spend exactly what there is', { timeout: patience }, async () => {
+    await admin.setCredits(100)
+    const lines = await calls(right, 'accounts.enrich', '100', '16', '-')
+    expect(withStatus(lines, 200)).toHaveLength(100)
+    expect(withStatus(lines, 402)).toHaveLength(300)
+    expect((await admin.status()).credits.enrichment).toBe(0)
+    expect((await admin.verify()).ok).toBe(true)
+  })
+
+  it('P06, P45: admit exactly the plan limit, however wrong their clocks are', {
+    timeout: patience,
+  }, async () => {
+    const skews = [-10 * minutes, 0, 10 * minutes, 3 * minutes]
+    const lines = await calls(skews, 'accounts.technologies', '60', '12', '-')
+    expect(withStatus(lines, 200)).toHaveLength(100)
+    expect(withStatus(lines, 429)).toHaveLength(140)
+  })
+
+  it('P10: execute a key once, however many bring it', { timeout: patience }, async () => {
+    const lines = await calls(right, 'accounts.enrich', '25', '5', 'key')
+    expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
+    expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(100)
+    expect((await admin.status()).credits.enrichment).toBe(975)
+  })
+
+  it('P12, P43: every key has one effect, however often nodes are killed', {
+    timeout: patience,
+  }, async () => {
+    const acknowledged = new Set<string>()
+    for (let kill = 0; kill < 8; kill++) {
+      const running = start(program, schema.url, key, 'accounts.enrich', '400', '8', 'key')
+      while (running.lines.length < 5 + kill * 7 && running.child.exitCode === null)
+        await new Promise((resolve) => setTimeout(resolve, 2))
+      running.child.kill('SIGKILL')
+      await running.ended
+      for (const line of withStatus(running.lines, 200)) acknowledged.add(line.split(' ')[0] ?? '')
+    }
+    // As if the leases of the killed ones had run out.
+    await schema.sql('UPDATE replies SET lease_until = 0 WHERE status IS NULL')
+    const lines = await calls([0], 'accounts.enrich', '400', '8', 'key')
+    expect(withStatus(lines, 200)).toHaveLength(400)
+    const executed = lines.filter((line) => line.endsWith('executed')).map((line) => line.split(' ')[0] ?? '')
+    expect(executed.filter((at) => acknowledged.has(at))).toEqual([])
+    expect((await admin.status()).credits.enrichment).toBe(600)
+    expect((await admin.verify()).ok).toBe(true)
+  })
+
+  it('P42: see one total at every moment, whoever moves credits', { timeout: patience }, async () => {
+    const own = await freshSchema()
+    const banked = await runBank(bank, { ms: 3_000, kills: 3, writers: 3, readers: 2, location: own.url })
+    expect(banked.transfers).toBeGreaterThan(20)
+    expect(banked.looks).toBeGreaterThan(20)
+    await own.drop()
+  })
+
+  it('P39: bring its schema up to date once, when eight start at the same time', {
+    timeout: patience,
+  }, async () => {
+    const fresh = await freshSchema()
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openStore(fresh.url)))
+    for (const one of stores) expect(await one.read((reads) => reads.workspaces())).toEqual([])
+    await Promise.all(stores.map((one) => one.close()))
+    await fresh.drop()
+  })
+})

@@ -1,0 +1,262 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Driver } from '../../src/storage/driver.js'
+import { openStore } from '../../src/storage/open.js'
+import { openPostgres } from '../../src/storage/postgres.js'
+import { member, workspace } from '../conformance/rows.js'
+import { type CutConnection, cutConnection } from '../support/cut-connection.js'
+import { freshDatabase, freshSchema, type TestDatabase } from '../support/postgres.js'
+
+const patience = 60_000
+
+let schema: TestDatabase
+let way: CutConnection
+let driver: Driver
+let pauses: number[]
+
+beforeEach(async () => {
+  schema = await freshSchema()
+  way = await cutConnection(schema.folder)
+  pauses = []
+  driver = await openPostgres(throughWay(), { sleep: async (ms) => void pauses.push(ms), chance: () => 0.5 })
+  await driver.transaction((connection) =>
+    connection.exec('CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)'),
+  )
+}, patience)
+
+afterEach(async () => {
+  await driver.close()
+  await way.close()
+  await schema.drop()
+}, patience)
+
+const throughWay = () => {
+  const options = encodeURIComponent(`-c search_path=${schema.name}`)
+  return `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${options}`
+}
+
+const add = (id: number, scope?: string) =>
+  driver.transaction((connection) => connection.run('INSERT INTO t (id) VALUES (?)', id), scope)
+
+const ids = async () => (await schema.sql('SELECT id FROM t ORDER BY id')).map(({ id }) => Number(id))
+
+describe('values and places', () => {
+  it('come back as they were given', async () => {
+    const row = await driver.read((connection) =>
+      connection.get<object>(
+        `SELECT CAST(? AS BIGINT) AS whole, CAST(? AS TEXT) AS "text?", CAST(? AS TEXT) AS nothing,
+          2 > 1 AS yes, 1 > 2 AS no, count(*) AS counted, sum(n) AS total, '?' AS quoted
+         FROM (SELECT CAST(? AS BIGINT) AS n) AS one`,
+        ...[Number.MAX_SAFE_INTEGER, "a'b ☃ 😀", null, 7],
+      ),
+    )
+    expect(row).toEqual({
+      ...{ whole: Number.MAX_SAFE_INTEGER, 'text?': "a'b ☃ 😀", nothing: null },
+      ...{ yes: 1, no: 0, counted: 1, total: 7, quoted: '?' },
+    })
+  })
+
+  it('that cannot be told exactly are refused, never rounded', async () => {
+    const tooLarge = driver.read((connection) => connection.get('SELECT 9007199254740993 AS n'))
+    await expect(tooLarge).rejects.toThrow('9007199254740993')
+    expect(await driver.read((connection) => connection.get('SELECT 1 AS n'))).toEqual({ n: 1 })
+  })
+
+  it('take a list of texts in one place', async () => {
+    const sql = 'SELECT ? AS "one", ? NOT IN (SELECT value FROM json_each(?)) AS "out"'
+    const out = (text: string) =>
+      driver.read((connection) => connection.get(sql, 'x', text, JSON.stringify(['a', 'b'])))
+    expect(await out('a')).toEqual({ one: 'x', out: 0 })
+    expect(await out('c')).toEqual({ one: 'x', out: 1 })
+  })
+
+  it('refuse a text that PostgreSQL cannot hold, with a sentence', async () => {
+    const work = driver.transaction((connection) => connection.run('INSERT INTO t VALUES (1, ?)', 'a\0b'))
+    await expect(work).rejects.toMatchObject({ code: 'invalid', status: 422 })
+  })
+})
+
+describe('works that share a commit', () => {
+  it('share no fate: one that fails after it wrote undoes itself alone', async () => {
+    const failing = driver.transaction(async (connection) => {
+      await connection.run('INSERT INTO t (id) VALUES (100)')
+      throw new Error('no')
+    }, 'w')
+    const clashing = driver.transaction((connection) => connection.run('INSERT INTO t (id) VALUES (1)'), 'w')
+    const all = await Promise.allSettled([add(1, 'w'), failing, add(2, 'w'), clashing, add(3, 'w')])
+    expect(all.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ])
+    expect(await ids()).toEqual([1, 2, 3])
+  })
+
+  it('of one scope run alone on all machines, those of another one meanwhile', {
+    timeout: patience,
+  }, async () => {
+    const other = await openPostgres(schema.url)
+    const order: string[] = []
+    let goOn = () => {}
+    let hasBegun = () => {}
+    const begun = new Promise<void>((resolve) => {
+      hasBegun = resolve
+    })
+    const slow = driver.transaction(async (connection) => {
+      await connection.run('INSERT INTO t (id) VALUES (1)')
+      hasBegun()
+      await new Promise<void>((resolve) => {
+        goOn = resolve
+      })
+      order.push('slow')
+    }, 'a')
+    await begun
+    const count = (name: string, scope?: string) =>
+      other.transaction(async (connection) => {
+        order.push(name)
+        return (await connection.get<{ n: number }>('SELECT count(*) AS n FROM t'))?.n
+      }, scope)
+    const [same, whole] = [count('same', 'a'), count('whole')]
+    expect(await Promise.race([count('other', 'b'), same])).toBe(0)
+    goOn()
+    await slow
+    expect([await same, await whole]).toEqual([1, 1])
+    expect(order.slice(0, 2)).toEqual(['other', 'slow'])
+    await other.close()
+  })
+})
+
+describe('a connection that is lost', () => {
+  it('before the commit has the work run again', async () => {
+    way.cutAt('INSERT INTO t', 'before')
+    expect(await add(1)).toBe(1)
+    way.cutAt('COMMIT', 'before')
+    // Nobody can know that the server never saw it.
+    await expect(add(2)).rejects.toMatchObject({ code: 'outcome_unknown' })
+    expect(await add(3)).toBe(1)
+    expect(await ids()).toEqual([1, 3])
+  })
+
+  it('while it commits leaves open what came of it, and nothing is done twice', async () => {
+    way.cutAt('COMMIT', 'after')
+    await expect(add(1)).rejects.toMatchObject({ code: 'outcome_unknown', status: 503 })
+    expect(await add(2)).toBe(1)
+    expect(await ids()).toEqual([1, 2])
+  })
+
+  it('while it reads is none', async () => {
+    await add(1)
+    way.cutAt('SELECT id FROM t', 'after')
+    expect(await driver.read((connection) => connection.get('SELECT id FROM t'))).toEqual({ id: 1 })
+  })
+
+  it('for long is told in a sentence, and is over when the server is back', async () => {
+    way.cutAll()
+    await expect(add(1)).rejects.toMatchObject({ code: 'database_unreachable', status: 503 })
+    expect(pauses.length).toBeGreaterThan(3)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(3_000)
+    way.mend()
+    expect(await add(2)).toBe(1)
+    expect(await ids()).toEqual([2])
+  })
+
+  it('by the server’s will has the work run again', async () => {
+    await add(1)
+    await schema.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'prospect'",
+    )
+    expect(await add(2)).toBe(1)
+    expect(await ids()).toEqual([1, 2])
+  })
+})
+
+describe('transactions in each other’s way', () => {
+  it.each(['serialization_failure', 'deadlock_detected'])('run again after %s', async (condition) => {
+    let runs = 0
+    const work = driver.transaction(async (connection) => {
+      runs += 1
+      await connection.run('INSERT INTO t (id) VALUES (?)', runs)
+      if (runs < 3) await connection.exec(`DO $$ BEGIN RAISE ${condition}; END $$`)
+    })
+    await work
+    expect([runs, await ids()]).toEqual([3, [3]])
+  })
+
+  it('give up in the end', async () => {
+    const never = driver.transaction((connection) =>
+      connection.exec('DO $$ BEGIN RAISE serialization_failure; END $$'),
+    )
+    await expect(never).rejects.toMatchObject({ code: 'busy', status: 503 })
+  })
+})
+
+describe('a server', () => {
+  it('that is not there is told of at once', async () => {
+    await expect(openStore('postgres://nobody@127.0.0.1:1/nothing')).rejects.toMatchObject({
+      code: 'database_unreachable',
+      message: 'The database cannot be reached: nothing listens at its address',
+    })
+    await expect(openStore('postgres://[')).rejects.toMatchObject({ code: 'database_unreachable' })
+  })
+
+  it(
+    'that would forget what it confirms is refused',
+    async () => {
+      const database = await freshDatabase()
+      await database.sql(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
+      await expect(openStore(database.url)).rejects.toThrow('synchronous_commit')
+      await database.drop()
+    },
+    patience,
+  )
+
+  it('keeps locks of a node that stands still for half a minute at most', async () => {
+    const set = (name: string) => driver.read((connection) => connection.get(`SHOW ${name}`))
+    expect(await set('idle_in_transaction_session_timeout')).toEqual({
+      idle_in_transaction_session_timeout: '30s',
+    })
+    expect(await set('statement_timeout')).toEqual({ statement_timeout: '30s' })
+  })
+})
+
+describe('the ledger on PostgreSQL', () => {
+  it('P01: is only ever added to, and kept from roles that are not its owner', {
+    timeout: patience,
+  }, async () => {
+    const database = await freshDatabase()
+    const role = `r_${database.name}`
+    await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role}`)
+    const store = await openStore(database.url.replace('postgres@', `${role}@`))
+    await store.transaction(async (tx) => {
+      await tx.addWorkspace(workspace, true)
+      await tx.addMember(member)
+      const movement = { workspaceId: workspace.id, memberId: null, operation: null, reference: null }
+      const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: 5 } as const
+      await tx.append({ ...movement, ...grant, seq: 1, credits: 5, held: 0, spent: 0, createdAt: 0 })
+    })
+    for (const change of [
+      'UPDATE movements SET amount = 6',
+      'UPDATE movements SET credits = 6, created_at = 1 WHERE seq = 1',
+      'DELETE FROM movements',
+      'TRUNCATE movements CASCADE',
+      'INSERT INTO movements SELECT * FROM movements',
+    ])
+      await expect(database.sql(change)).rejects.toThrow()
+    expect(await store.read((reads) => reads.position(workspace.id))).toMatchObject({ credits: 5 })
+    await database.sql(`CREATE ROLE ${role}_other`)
+    await expect(database.sql(`SET ROLE ${role}_other; SELECT secret FROM signing_secrets`)).rejects.toThrow(
+      'permission denied',
+    )
+    await store.close()
+    await database.drop()
+    await schema.sql(`DROP ROLE ${role}; DROP ROLE ${role}_other`)
+  })
+
+  it('P39: of a newer program is refused and left as it is', async () => {
+    await (await openStore(schema.url)).close()
+    await schema.sql('UPDATE schema_version SET version = 99')
+    await expect(openStore(schema.url)).rejects.toThrow('newer than this program')
+    expect(await schema.sql('SELECT version FROM schema_version')).toEqual([{ version: '99' }])
+  })
+})

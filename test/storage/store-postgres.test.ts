@@ -1,0 +1,15 @@
+import { openStore } from '../../src/storage/open.js'
+import { describeStore } from '../conformance/store.js'
+import { freshSchema } from '../support/postgres.js'
+
+describeStore('PostgreSQL', async () => {
+  const schema = await freshSchema()
+  const store = await openStore(schema.url)
+  return {
+    ...store,
+    close: async () => {
+      await store.close()
+      await schema.drop()
+    },
+  }
+})

@@ -1,0 +1,68 @@
+import { createConnection, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+
+/** What happens to the connection that brings a statement: it is cut before the server sees it, or before its answer. */
+export type Cut = 'before' | 'after'
+
+/** A way to a PostgreSQL server that can be cut. */
+export interface CutConnection {
+  readonly port: number
+  /** Cuts it at the next statement with these words, once. */
+  cutAt(words: string, cut: Cut): void
+  /** Cuts all that are open, and takes no others until `mend`. */
+  cutAll(): void
+  mend(): void
+  close(): Promise<void>
+}
+
+/** Opens a way on loopback to the server whose socket is in a folder. */
+export async function cutConnection(folder: string): Promise<CutConnection> {
+  const open = new Set<Socket>()
+  let awaited: { readonly words: string; readonly cut: Cut } | undefined
+  let isDown = false
+  const server = createServer((client) => {
+    if (isDown) return client.destroy()
+    const upstream = createConnection(join(folder, '.s.PGSQL.5432'))
+    const end = () => {
+      client.destroy()
+      upstream.destroy()
+    }
+    let isDeaf = false
+    for (const socket of [client, upstream]) {
+      open.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        open.delete(socket)
+        end()
+      })
+    }
+    client.on('data', (bytes) => {
+      const cut = awaited && bytes.includes(awaited.words) ? awaited.cut : undefined
+      if (cut) awaited = undefined
+      if (cut === 'before') return end()
+      isDeaf ||= cut === 'after'
+      upstream.write(bytes)
+    })
+    upstream.on('data', (bytes) => (isDeaf ? end() : client.write(bytes)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const cutAll = () => {
+    isDown = true
+    for (const socket of open) socket.destroy()
+  }
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    cutAt: (words, cut) => {
+      awaited = { words, cut }
+    },
+    cutAll,
+    mend: () => {
+      isDown = false
+    },
+    close: async () => {
+      cutAll()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
