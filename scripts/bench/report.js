@@ -42,10 +42,11 @@ How it is measured:
   charge of one credit, committed to disk before the answer leaves; the run fails unless the balance agrees with the
   number of answers.
 - CSV: medians of three rounds, whole processes, start-up included. All rows differ; nine of ten are in the catalogue.
+  Every row goes on record before it is sent, and its answer before it is written.
   The baseline reads the file that the command wrote and writes it again.
-- Import: one run each, whole processes, with every field filled: companies into an empty catalogue, indexes included;
-  then all of them with other texts; people at these companies into an empty table; then all of them with other titles.
-  One baseline only reads the file; the other is how many rows a second there must be.
+- Import: one run each, whole processes: companies into an empty catalogue, people at these companies into an empty
+  table, indexes included; then all of both once more with other texts. Rows have the ten columns of a usual list, and
+  then all twenty-one. One baseline only reads the file; the other is how many usual rows a second there must be.
 - Search: 1,000,000 people at 200,000 companies. Each preview runs through the engine with every rule on, finds the
   first 25 and counts all. The questions stand in scripts/bench/questions.js; their keywords match 0.01 % to 5 %.
 - Extraction: one run each, from the request to the last answer of the receiver, a process of its own; every step is
