@@ -48,6 +48,8 @@ export interface Reply {
   readonly replayed?: number
   /** Whether the work may have been done all the same: a refusal that is none, but a fault on the way. */
   readonly unknown?: true
+  /** Of a 429 that no server gave: how long to wait, more exactly than its headers say it in whole seconds. */
+  readonly waitMs?: number
   /** The body byte for byte as another server sent it, for whoever passes it on. */
   readonly text?: string
 }

@@ -1,6 +1,6 @@
 import { type Limit, rateOf } from './operation.js'
 import { planOf } from './plans.js'
-import type { Operation } from './table.js'
+import { type Operation, type OperationId, operations } from './table.js'
 
 /** A fixed window of requests of one user, opened by its first request. */
 export interface Window {
@@ -31,3 +31,31 @@ const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Wi
   limit,
   windowMs: windowMsOf[per],
 })
+
+/** A window with what it counts. */
+export interface Counting {
+  readonly window: Window
+  /** The operation whose own window it is; null for the plan's. */
+  readonly operation: OperationId | null
+  /** The group that a window of the plan counts; null for an operation's own. */
+  readonly group: OperationId | null
+  /** Where only live results are counted, or only those of `live: false`; null where both are. */
+  readonly live: boolean | null
+}
+
+/** Every window there is on a plan: those of the plan first, in the order of the table. */
+export function windowsOn(plan: string): readonly Counting[] {
+  const all = new Map<string, Counting>()
+  for (const operation of operations())
+    for (const live of [true, false])
+      for (const window of windowsOf(operation, plan, live)) {
+        const known = all.get(window.name)
+        const isOwn = window.name.startsWith('own:')
+        const of = {
+          operation: isOwn ? operation.id : null,
+          group: isOwn ? null : (operation.group as OperationId),
+        }
+        all.set(window.name, { ...of, window, live: known && known.live !== live ? null : live })
+      }
+  return [...all.values()].sort((one, other) => Number(one.group === null) - Number(other.group === null))
+}

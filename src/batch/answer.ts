@@ -73,11 +73,11 @@ function answered(status: Status, error: string | null, reply: Reply, withBody: 
 /** What a row cost: a reply that comes again was paid for when it came first. */
 const creditsOf = ({ credits, replayed }: Reply): number => replayed ?? credits
 
-function pause({ headers }: Reply, nowMs: number): Verdict {
+function pause({ headers, waitMs }: Reply, nowMs: number): Verdict {
   const limit = Number(headers['ratelimit-limit'])
   return {
     kind: 'wait',
-    ms: retryAfterMs(headers['retry-after'] ?? headers['ratelimit-reset'], nowMs) ?? 1_000,
+    ms: waitMs ?? retryAfterMs(headers['retry-after'] ?? headers['ratelimit-reset'], nowMs) ?? 1_000,
     atOnce: limit >= 1 ? limit : undefined,
   }
 }

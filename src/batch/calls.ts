@@ -1,4 +1,4 @@
-import { ConnectionLost } from '../api/caller.js'
+import { ConnectionLost, type Reply } from '../api/caller.js'
 import { isPriced } from '../api/operation.js'
 import { type Operation, operation } from '../api/table.js'
 import type { Answer } from './answer.js'
@@ -28,6 +28,9 @@ export class Calls {
   readonly #answered: (slot: Slot, answer: Answer) => void
   readonly #operation: Operation
   #atOnce: number
+  #calling = 0
+  /** Those who wait until another call has ended. */
+  readonly #line: (() => void)[] = []
   #isCertain = true
 
   constructor({ batch, ending, gate, traffic, answered }: CallPorts, atOnce: number) {
@@ -38,6 +41,9 @@ export class Calls {
     this.#gate = gate
     this.#traffic = traffic
     this.#operation = operation(batch.operation)
+    ending.signal.addEventListener('abort', () => this.#line.splice(0).forEach((go) => void go()), {
+      once: true,
+    })
   }
 
   /** Whether each call was answered, or surely was not made. */
@@ -72,14 +78,33 @@ export class Calls {
     this.#traffic.end()
   }
 
+  /** Resolves when a call may be made: not while all wait, and no more of them at once than a window admits. */
+  async #turn(): Promise<void> {
+    while (!this.#ending.signal.aborted) {
+      if (this.#gate.opens) await this.#gate.opens
+      if (this.#calling < this.#atOnce) return
+      await new Promise<void>((resolve) => this.#line.push(resolve))
+    }
+  }
+
+  async #counted(call: () => Promise<Reply>): Promise<Reply | ConnectionLost> {
+    this.#calling++
+    try {
+      return await call().catch(lostCall)
+    } finally {
+      this.#calling--
+      this.#line.shift()?.()
+    }
+  }
+
   /** The answer to a row, or nothing when the run ends before there is one. */
   async #ask(slot: Slot, { key, row }: Planned): Promise<Answer | undefined> {
     const { caller, callOptions, time } = this.#batch
     for (let again = false; ; again = true) {
-      if (this.#gate.opens) await this.#gate.opens
+      await this.#turn()
       if (this.#ending.signal.aborted) return undefined
       const options = { ...callOptions, idempotencyKey: key, row: again ? { ...row, fresh: false } : row }
-      const reply = await caller.call(this.#operation.id, slot.input, options).catch(lostCall)
+      const reply = await this.#counted(() => caller.call(this.#operation.id, slot.input, options))
       if (reply instanceof ConnectionLost) return lostAnswer(reply, this.#operation)
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer') return verdict.answer

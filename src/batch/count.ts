@@ -17,6 +17,8 @@ export interface Counting extends Preparing {
   readonly isNew: (hash: number) => boolean
   /** Credits there are to pay with. */
   readonly funds: number
+  /** Told how many rows have been counted. */
+  readonly onCounted?: (rows: number) => void
 }
 
 const groupSize = 256
@@ -24,8 +26,10 @@ const groupSize = 256
 /** Goes through a file as a run would, in constant memory, and counts what its rows would need; sends nothing. */
 export async function countRows(counting: Counting): Promise<Counted> {
   const counter = new Counter(counting)
-  for await (const rows of counting.table.rows())
+  for await (const rows of counting.table.rows()) {
     for (let at = 0; at < rows.length; at += groupSize) await counter.count(rows.slice(at, at + groupSize))
+    counting.onCounted?.(counter.counted.rows)
+  }
   return counter.counted
 }
 

@@ -5,8 +5,16 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     .map((candidate) => ({ candidate, distance: distance(typed, candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)
   const best = ranked[0]
-  return best && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
+  if (best && best.distance <= Math.max(1, Math.floor(word.length / 3))) return best.candidate
+  const longer = candidates.filter((candidate) => isPartOf(typed, candidate.toLowerCase()))
+  return longer.length === 1 ? longer[0] : undefined
 }
+
+const shortestPart = 4
+
+/** Whether one begins with the other, as `Website` and `Website URL`. */
+const isPartOf = (one: string, other: string): boolean =>
+  Math.min(one.length, other.length) >= shortestPart && (one.startsWith(other) || other.startsWith(one))
 
 /** Letters to insert, remove, change or swap to get from one word to the other. */
 function distance(from: string, to: string): number {

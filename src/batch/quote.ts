@@ -110,7 +110,7 @@ export function quoteOf({ counted, results, defaultShare, means, windows }: Quot
   const missing = { balance, weekly_allowance: allowance, seconds }
   return {
     ...{ rows, unique, in_store: inStore, invalid },
-    credits: { min: 0, expected: Math.min(max, expectedOf(basis, counted)), max },
+    credits: { min: 0, expected: Math.min(max, expectedOf(basis, counted, results)), max },
     balance,
     weekly_allowance: allowance ?? null,
     quotas,
@@ -129,9 +129,9 @@ function basisOf(max: number, { credits, answers }: Results, share: number): Bas
   return { kind: 'own', answers, credits_per_lookup: Math.round((credits / answers) * 1_000) / 1_000 }
 }
 
-function expectedOf(basis: Basis, { most, lookups }: Counted): number {
+function expectedOf(basis: Basis, { most, lookups }: Counted, { credits, answers }: Results): number {
   if (basis.kind === 'certain') return 0
-  return Math.round(basis.kind === 'own' ? lookups * basis.credits_per_lookup : most * basis.share)
+  return Math.round(basis.kind === 'own' ? (lookups * credits) / answers : most * basis.share)
 }
 
 /** The balance is looked at first, as the API does. */

@@ -66,7 +66,7 @@ const email: Synonyms = {
 const phone: Synonyms = {
   sure: `phone, phone number, telephone, telephone number, tel, mobile, mobile phone, mobile number, cell,
     cell phone, number, numero, numero de telephone, portable, telefon, telefonnummer, handy,
-    telefono, movil, cellulare`,
+    telefono, movil, cellulare, phones, phone numbers, mobiles`,
   likely: 'direct phone, work phone, company phone',
 }
 

@@ -71,10 +71,11 @@ export async function openOutput(
   const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
   checkRejects(aside, table, path)
   if (path !== null && !(await isOnRecord(path))) await keepPartial(context, path, globals)
-  const sink = path === null ? streamSink(stdout) : await fileSink(path)
+  // Of what cannot be opened nothing is left behind.
+  const named = choices.rejects === undefined ? undefined : await openRejects(aside, table, choices)
+  const sink = path === null ? streamSink(stdout) : await fileSink(path).catch(refusedBy(named))
   // Nothing can be put beside a device.
-  const isBeside = choices.rejects !== undefined || sink.partial !== undefined
-  const rejects = isBeside ? await openRejects(aside, table, choices) : undefined
+  const rejects = named ?? (sink.partial === undefined ? undefined : await openRejects(aside, table, choices))
   let abandoned = false
   const watched: Sink = {
     ...sink,
@@ -88,6 +89,13 @@ export async function openOutput(
   const all = rejects ? rejecting(writer, rejects) : writer
   return { path, writer: all, rejects, isAbandoned: () => abandoned }
 }
+
+const refusedBy =
+  (rejects: Rejects | undefined) =>
+  async (error: unknown): Promise<never> => {
+    await rejects?.abandon()
+    throw error
+  }
 
 /** The file for invalid rows that belongs to an output: beside it. */
 const besideOf = (output: string | null): string | undefined =>

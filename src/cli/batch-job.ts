@@ -12,6 +12,7 @@ import { rowColumnsOf } from './row-columns.js'
 import { identityOf } from './row-identity.js'
 import { valueReader } from './row-values.js'
 import type { Shell } from './shell.js'
+import { tidyInput } from './tidy-input.js'
 
 /** A batch on its way: its operation, what is the same in every row, and what the options ask for. */
 export interface Job {
@@ -68,31 +69,14 @@ export interface Lookup {
   readonly skip?: ((cells: readonly string[]) => boolean) | undefined
 }
 
-/** Fields of which a request takes one only, the best first, by operation. */
-const exclusive: Readonly<Record<string, readonly string[]>> = {
-  'accounts.count_profiles': ['company_network_url', 'company_network_id'],
-  'messenger.validate': ['phone_numbers', 'phone_number'],
-}
-
-/** Leaves out what a row has beside the field that is enough; what only one row lacks, another field can say. */
-function oneOf({ id }: Operation, input: Lookup['input']): Lookup['input'] {
-  const fields = exclusive[id]
-  if (!fields) return input
-  return (cells) => {
-    const all = input(cells)
-    const best = fields.find((field) => all[field] !== undefined)
-    return Object.fromEntries(
-      Object.entries(all).filter(([field]) => field === best || !fields.includes(field)),
-    )
-  }
-}
-
 /** What the rows of a mapped file ask for. */
 export function lookupOf(job: Job, mapping: Mapping, header: readonly string[]): Lookup {
   const { operation, shape, constants } = job
   const fill = missingOf(job, header)
+  const read = rowInput(mapping, constants, valueReader(shape.input))
+  const tidy = tidyInput(operation)
   return {
-    input: oneOf(operation, rowInput(mapping, constants, valueReader(shape.input))),
+    input: (cells) => tidy(read(cells)),
     identity: identityOf(operation),
     ...(fill ? { skip: isFilled(fill, header) } : {}),
   }

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Facts } from '../api/operation.js'
 import { durationMs } from './commands/time-values.js'
 import { groups, repeated, whole } from './flags.js'
@@ -14,8 +14,8 @@ export function addBatchOptions(
 ): Command {
   const options =
     into === undefined
-      ? [csv(rowByRow), ...reading(), ...writing(isMany), ...running()]
-      : [csv(together), ...reading()]
+      ? [csv(rowByRow), ...reading(rejectedRows), ...writing(isMany), ...running()]
+      : [csv(together), ...reading(rejected)]
   for (const option of [...options, failOn()]) command.addOption(option.helpGroup(groups.batch))
   return command
 }
@@ -23,9 +23,12 @@ export function addBatchOptions(
 const rowByRow = 'one lookup for each row of this CSV file; - for stdin'
 const together = 'the companies of this CSV file, a row each; - for stdin'
 
+const rejected = 'where invalid rows go as they came'
+const rejectedRows = `${rejected}; by default OUT.rejects.csv beside the file of -o`
+
 const csv = (description: string): Option => new Option('--csv <file>', description)
 
-const reading = (): Option[] => [
+const reading = (rejected: string): Option[] => [
   new Option('--map <field=Column>', 'which column fills a field (repeatable)').argParser(repeated),
   new Option('--map-only', 'show which column fills which field, and stop'),
   new Option('--save-map <name>', 'keep under a name which column fills which field'),
@@ -35,7 +38,7 @@ const reading = (): Option[] => [
     delimiter,
   ),
   new Option('--raw-csv', 'leave cells alone, also those that a spreadsheet would take for a formula'),
-  new Option('--rejects <file>', 'where invalid rows go as they came (default: beside -o, OUT.rejects.csv)'),
+  new Option('--rejects <file>', rejected),
 ]
 
 const writing = (isMany: boolean): Option[] => [
@@ -75,4 +78,14 @@ const failOn = (): Option =>
     'none',
   ])
 
-const delimiter = (text: string): string => (text === '\\t' || text === 'tab' ? '\t' : text)
+const delimiterNames: Readonly<Record<string, string>> = {
+  ...{ '\\t': '\t', tab: '\t', comma: ',', semicolon: ';', bar: '|', pipe: '|' },
+}
+
+/** A delimiter by itself or by its name. */
+function delimiter(text: string): string {
+  const character = delimiterNames[text] ?? text
+  if (!/^[^"\r\n]$/u.test(character))
+    throw new InvalidArgumentError('Give one character, or tab, comma, semicolon or bar.')
+  return character
+}

@@ -16,21 +16,29 @@ export const hasPages = ({ output }: Shape): boolean =>
  * Asks for page after page until the last, and answers them as one; a refusal of any page is the answer. A page
  * that leads nowhere new ends the walk.
  */
-export async function everyPage(ask: (input: Input) => Promise<Reply>, input: Input): Promise<Reply> {
+export async function everyPage(
+  ask: (input: Input) => Promise<Reply>,
+  input: Input,
+  option: '--all' | '--paginate' = '--all',
+): Promise<Reply> {
   if (input.page !== undefined)
-    throw new UsageError('--all and --page exclude each other: --all has every page.')
+    throw new UsageError(`${option} and a page exclude each other: ${option} has every page.`)
   const pages: Reply[] = []
   const seen = new Set<unknown>()
   for (let cursor = input.cursor; ; ) {
     seen.add(cursor)
     const page = await ask({ per_page: rowsPerPage, ...input, ...(cursor === undefined ? {} : { cursor }) })
-    if (!isOk(page)) return page
+    if (!isOk(page) || !isPage(page)) return page
     pages.push(page)
     const { has_more, next_cursor } = paginationOf(page)
     if (has_more !== true || next_cursor === undefined || seen.has(next_cursor)) return joined(pages, page)
     cursor = next_cursor
   }
 }
+
+/** What comes whole has no pages. */
+const isPage = ({ body }: Reply): boolean =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, 'pagination')
 
 const paginationOf = ({ body }: Reply): Body => ((body as Body).pagination ?? {}) as Body
 

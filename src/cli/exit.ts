@@ -73,7 +73,8 @@ export function reportOf(error: unknown): Report | undefined {
     return report('Stopped before the answer came.', 'timeout', null, exits.unreachable, 'Raise --timeout.')
   if (!isRefusal(error)) return undefined
   const exit = isMisplaced(error) ? exits.usage : (error.exit ?? exits.usage)
-  return report(error.message, exit === exits.usage ? 'usage' : 'output', null, exit, error.hint ?? '')
+  const codes: Readonly<Record<number, string>> = { [exits.usage]: 'usage', [exits.notFound]: 'not_found' }
+  return report(error.message, codes[exit] ?? 'output', null, exit, error.hint ?? '')
 }
 
 /** What it means that no answer came. */

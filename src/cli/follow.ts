@@ -15,6 +15,9 @@ export interface Followed {
 /** How often work that another process has taken up is looked at, in milliseconds. */
 const lookEveryMs = 250
 
+/** Whoever waits at a shell is not kept waiting by a receiver, in milliseconds. */
+const leaveMs = 2_000
+
 /** Whether nothing more happens to a job. */
 export const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
 
@@ -30,7 +33,7 @@ export async function follow(
 ): Promise<Followed> {
   const [worker, admin] = [await context.worker(), await context.admin()]
   const isTime = aborted(over)
-  void isTime.then(() => worker.stop())
+  void isTime.then(() => worker.stop(leaveMs))
   let ended: (job: AsyncJob) => void = () => {}
   // Deliveries come after the last step, and the result need not wait for them.
   const last = new Promise<AsyncJob>((resolve) => {

@@ -105,6 +105,30 @@ export function wordOf(kind: EventKind, count: number): string {
   return count === 1 ? 'company' : 'companies'
 }
 
+/** A webhook that has not taken everything by then is told of, in milliseconds. */
+const patienceMs = 2_000
+
+/** Waits for first attempts; while they keep a person waiting, it is told what for and how to leave. */
+export async function awaitDeliveries(
+  context: Pick<Context, 'sleep' | 'notify'>,
+  { webhookUrl }: Pick<AsyncJob, 'webhookUrl'>,
+  delivered: Promise<void>,
+  globals: GlobalOptions,
+): Promise<void> {
+  if (webhookUrl === null || webhookUrl === ownWebhook) return delivered
+  const done = new AbortController()
+  const waiting = context.sleep(patienceMs, done.signal).then(
+    () =>
+      context.notify(
+        `Delivering to ${new URL(webhookUrl).host}. Ctrl-C leaves the rest to prospect serve, prospect worker or prospect engine jobs run.`,
+        globals,
+      ),
+    () => {},
+  )
+  await delivered.finally(() => done.abort())
+  await waiting
+}
+
 /** Tells whether the webhook of a job took what it was sent. */
 export async function tellDeliveries(
   context: Context,

@@ -100,7 +100,10 @@ function requestOptions(operation: Operation): Option[] {
   const key = new Option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
   const options = [
     new Option('--input <file>', 'the whole request as JSON, from a file or - for stdin'),
-    new Option('--dry-run', 'print the request and its price, send nothing'),
+    new Option(
+      '--dry-run',
+      `print the request and its price${operation.batch ? ', with --csv the quote' : ''}; send nothing`,
+    ),
     // Elsewhere the key is taken and ignored, as the API does.
     key.hideHelp(!operation.idempotent),
     ...(operation.starts ? waitOptions() : []),

@@ -41,11 +41,30 @@ async function spinner({ streams }: Context, text: (step: Step) => string): Prom
   const { default: ora } = await import('ora')
   // Ctrl-C is ours: the run ends in order and says how to go on.
   const shown = ora({ stream: streams.stderr, text: 'Starting', discardStdin: false }).start()
-  return {
-    update: (step) => {
+  return refreshed(
+    (step) => {
       shown.text = barOf(step) + text(step)
     },
-    stop: () => void shown.stop(),
+    () => void shown.stop(),
+  )
+}
+
+/** How often a display is brought up to date while nothing is heard of the work, which may wait for a rate limit. */
+const refreshEveryMs = 1_000
+
+/** Shows each step, and the last one again as time goes by. */
+function refreshed(show: (step: Step) => void, stop: () => void): Progress {
+  let last: Step | undefined
+  const timer = setInterval(() => last && show(last), refreshEveryMs).unref()
+  return {
+    update: (step) => {
+      last = step
+      show(step)
+    },
+    stop: () => {
+      clearInterval(timer)
+      stop()
+    },
   }
 }
 
@@ -61,14 +80,14 @@ export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>): string {
 
 function lines(context: Context, options: GlobalOptions, text: (step: Step) => string): Progress {
   let nextAt = context.clock.now() + lineEveryMs
-  return {
-    update: (step) => {
+  return refreshed(
+    (step) => {
       if (context.clock.now() < nextAt) return
       nextAt = context.clock.now() + lineEveryMs
       context.notify(text(step), options)
     },
-    stop: () => {},
-  }
+    () => {},
+  )
 }
 
 /** Rows done, found, credits, rate and time left, in one line. */
@@ -80,10 +99,17 @@ export function progressText({ rows, found, credits, total }: Step, elapsedMs: n
       : `${grouped(rows)} of ${grouped(total)} rows`,
     `${grouped(found)} found`,
     credited(credits),
-    `${grouped(Math.round(perSecond))} rows/s`,
+    rateText(perSecond),
   ]
   const left = total === undefined || perSecond === 0 ? undefined : (total - rows) / perSecond
   return [...parts, ...(left === undefined ? [] : [`${duration(left)} left`])].join(' · ')
+}
+
+/** A rate of which something is left when it is rounded. */
+function rateText(perSecond: number): string {
+  if (perSecond === 0 || perSecond >= 1) return `${grouped(Math.round(perSecond))} rows/s`
+  const perMinute = Math.max(1, Math.round(perSecond * 60))
+  return `${perMinute} ${perMinute === 1 ? 'row' : 'rows'}/min`
 }
 
 /** Seconds as a person says them. */

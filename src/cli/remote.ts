@@ -81,6 +81,7 @@ function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): S
   return {
     honours: async () => (await memory()).honours(),
     remember: async (honours) => (await memory()).remember(honours),
+    windows: async (owner, names) => (await memory()).windows(owner, names),
     change: async (owner, names, decide) => (await memory()).change(owner, names, decide),
     take: async (call) => (await memory()).take(call),
     drop: async (fingerprint) => (await memory()).drop(fingerprint),

@@ -105,6 +105,7 @@ async function runAll(
   const { run, journal, target } = await openJournal(job, beginning, check.rows, output.path)
   await removeLeftovers(context, new Set((await records.runs.list()).map(({ id }) => id)))
   const progress = await startProgress(context, globals)
+  progress.update({ rows: 0, found: 0, credits: 0, total: check.rows })
   const report = await runRows({
     ...rows,
     ...(await togetherOf(job)),

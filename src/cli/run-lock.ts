@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isLocked, takeLock } from '../storage/lock.js'
+import { isLocked, type Lock, takeLock } from '../storage/lock.js'
 import type { Context } from './context.js'
 import { exits, Stop, UsageError } from './exit.js'
 
@@ -22,6 +22,13 @@ export function namedLock(context: Context, name: string): string {
 
 /** Whether a living process holds a lock. */
 export const isHeld = (path: string): boolean => isLocked(path)
+
+/** Takes the lock of a run for a moment; nothing where another process has it. */
+export function tryRunLock(context: Context, knownBy: string): Lock | undefined {
+  const path = runLock(context, knownBy)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  return takeLock(path)
+}
 
 /**
  * Holds a lock until the command ends, and for others on record who holds it; ends the command with exit 15 when another

@@ -10,7 +10,14 @@ import type { GlobalOptions } from './context.js'
 import { exits, UsageError } from './exit.js'
 import { type Followed, follow, isOver } from './follow.js'
 import { exitOfSignal, interruptible, within } from './interrupts.js'
-import { resultCommand, stepText, successText, tellDeliveries, tellEnd } from './job-ending.js'
+import {
+  awaitDeliveries,
+  resultCommand,
+  stepText,
+  successText,
+  tellDeliveries,
+  tellEnd,
+} from './job-ending.js'
 import { printNothing, printResult } from './job-result.js'
 import { checkFields } from './known-fields.js'
 import { fieldsOf } from './output.js'
@@ -64,10 +71,12 @@ async function elsewhere(
   input: Input,
   invocation: Invocation,
 ): Promise<number> {
-  const { options } = invocation
+  const { options, globals } = invocation
   if (!waitOf(options).shows) {
     const { checkAddress } = await import('./awaiting/way.js')
     checkAddress(operation, wantsWebhook(shape), input)
+    const isAsked = options.dryRun !== true
+    if (isAsked && !(await agreeToAll(shell.context, operation, input, globals))) return exits.ok
     return runOnce(shell, operation, shape, input, invocation)
   }
   if (options.dryRun === true) {
@@ -135,6 +144,6 @@ async function settled(
 
 /** Waits for the first attempts of what is to be delivered, and tells how they went. */
 async function delivered({ shell, globals }: Started, { job, delivered }: Followed): Promise<void> {
-  await delivered
+  await awaitDeliveries(shell.context, job, delivered, globals)
   await tellDeliveries(shell.context, await shell.context.admin(globals), job, globals)
 }

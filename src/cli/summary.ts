@@ -49,7 +49,7 @@ export async function summarised(
   work: (ended: (what: Ended) => void) => Promise<number>,
 ): Promise<number> {
   const { summaryJson: file } = job.choices
-  if (file === undefined) return work(() => {})
+  if (file === undefined || job.choices.dryRun) return work(() => {})
   await checkFile(file, job)
   const startedAt = job.shell.context.clock.now()
   let what: Ended | undefined

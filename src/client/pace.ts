@@ -37,10 +37,20 @@ export type Admission =
   | { readonly admitted: readonly PacedWindow[] }
   | { readonly waitMs: number; readonly limit: number }
 
+/**
+ * Whether the server's window may end before a request is there. It would open the next one unseen, in which others are
+ * counted later.
+ */
+const isEnding = ({ windowMs }: WindowKept, { endsAt, confirmed, most }: PacedWindow, now: number): boolean =>
+  confirmed && most !== null && endsAt - now < Math.min(windowMs / 10, roundingMs)
+
 /** Lets a request through where it fits in all its windows. */
 export function admit(windows: readonly WindowKept[], known: readonly Known[], now: number): Admission {
   const found = windows.map((window, at) => current(window, known[at], now))
-  const full = found.filter((one, at) => one.count >= limitOf(windows[at] as WindowKept, one))
+  const full = found.filter((one, at) => {
+    const window = windows[at] as WindowKept
+    return one.count >= limitOf(window, one) || isEnding(window, one, now)
+  })
   if (full.length === 0) return { admitted: found.map((one) => ({ ...one, count: one.count + 1 })) }
   const last = full.reduce((one, other) => (other.endsAt > one.endsAt ? other : one))
   const limit = limitOf(windows[found.indexOf(last)] as WindowKept, last)

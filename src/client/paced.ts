@@ -54,7 +54,7 @@ export function paced(caller: Caller, options: PacedOptions): Caller {
 }
 
 /** Whose windows they are: those of a key, as a digest of it. */
-const ownerOf = (origin: string, apiKey = ''): string =>
+export const ownerOf = (origin: string, apiKey = ''): string =>
   `${origin} ${createHash('sha256').update(apiKey).digest('hex').slice(0, 16)}`
 
 function keptTo(row: Operation, { live }: Input, plan: string | undefined): WindowKept[] {
@@ -89,6 +89,7 @@ async function refusal(
       'retry-after': seconds,
     },
     credits: 0,
+    waitMs: admission.waitMs,
   }
 }
 
@@ -99,9 +100,10 @@ async function learn(
   { windows: store, clock }: PacedOptions,
 ): Promise<void> {
   if (reply.headers['ratelimit-limit'] === undefined) return
+  // What it says is of this moment, and not of when it can be written down.
+  const now = clock.now()
+  const waitMs = retryAfterMs(reply.headers['retry-after'], now)
   await store.change(owner, namesOf(windows), (known) => {
-    const now = clock.now()
-    const waitMs = retryAfterMs(reply.headers['retry-after'], now)
     return { keep: corrected(windows, known, reply, waitMs, now), answer: undefined }
   })
 }

@@ -6,6 +6,7 @@ import { limitsAdmin } from './admin/limits.js'
 import { memberAdmin } from './admin/members.js'
 import type { AdminPorts } from './admin/ports.js'
 import { reportAdmin } from './admin/report.js'
+import { webhookSecretAdmin } from './admin/webhook-secrets.js'
 import { workspaceAdmin } from './admin/workspaces.js'
 
 export { AdminError } from './admin/error.js'
@@ -22,5 +23,6 @@ export const createAdmin = (ports: AdminPorts) => ({
   ...clockAdmin(ports),
   ...reportAdmin(ports),
   ...jobAdmin(ports),
+  ...webhookSecretAdmin(ports),
   ...limitsAdmin(ports),
 })

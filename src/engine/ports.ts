@@ -132,5 +132,10 @@ export interface Store {
   transaction<T>(work: (tx: Transaction) => Awaitable<T>, scope?: string): Promise<T>
   /** Milliseconds by which the clock of all who share the store is ahead of this machine's. */
   aheadMs(): number
+  /**
+   * Calls `wake` when work may have come from another process; answers what ends that. It may miss some: whoever waits
+   * looks now and then all the same.
+   */
+  onWork(wake: () => void): () => void
   close(): Promise<void>
 }

@@ -20,8 +20,8 @@ export interface Worker {
   start(): void
   /** Something may be due now. */
   wake(): void
-  /** Lets what is under way end its step, for 10 s at most, and takes up nothing else. */
-  stop(): Promise<void>
+  /** Lets what is under way end its step, for 10 s at most unless said, and takes up nothing else. */
+  stop(patienceMs?: number): Promise<void>
 }
 
 const jobsAtOnce = 4
@@ -48,6 +48,10 @@ class Working implements Worker {
   readonly #crews = new Set<{ wake(): void }>()
   readonly #under = new Set<Promise<unknown>>()
   #started = false
+  #stopped: Promise<void> | undefined
+  /** What is still under way then fails with what it works on, and is taken up again by others. */
+  #isGone = false
+  #stopListening = () => {}
 
   constructor(ports: WorkerPorts) {
     this.#ports = ports
@@ -64,6 +68,7 @@ class Working implements Worker {
   start(): void {
     if (this.#started) return
     this.#started = true
+    this.#stopListening = this.#ports.store.onWork(() => this.wake())
     const never = () => false
     void this.#noted(this.#run(this.#jobs(), never))
     void this.#noted(this.#run(this.#deliveries(), never))
@@ -73,15 +78,22 @@ class Working implements Worker {
     for (const crew of this.#crews) crew.wake()
   }
 
-  async stop(): Promise<void> {
+  stop(patienceMs = stopMs): Promise<void> {
+    this.#stopped ??= this.#stop(patienceMs)
+    return this.#stopped
+  }
+
+  async #stop(patienceMs: number): Promise<void> {
     this.#stopping.abort()
+    this.#stopListening()
     this.wake()
     let timer: NodeJS.Timeout | undefined
     const patience = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, stopMs)
+      timer = setTimeout(resolve, patienceMs)
     })
     await Promise.race([Promise.allSettled([...this.#under]), patience])
     clearTimeout(timer)
+    this.#isGone = true
   }
 
   async #finish(jobId: string, onStep?: (job: AsyncJob) => void): Promise<AsyncJob | undefined> {
@@ -156,7 +168,7 @@ class Working implements Worker {
 
   #trouble(error: unknown, troubles: unknown[] | undefined): void {
     troubles?.push(error)
-    this.#ports.onTrouble?.(error)
+    if (!this.#isGone) this.#ports.onTrouble?.(error)
   }
 
   async #takeJob(id?: string): Promise<AsyncJob | undefined> {

@@ -23,6 +23,8 @@ export interface HandlerOptions {
   readonly names?: WireNames | undefined
   /** What stands behind it, for `/health`, where that is another server. */
   readonly behind?: object | undefined
+  /** Rejects while requests could not be answered, for `/ready`; always ready without one. */
+  readonly ready?: (() => Promise<unknown>) | undefined
   /** Makes the document at `/openapi.json`; asked once. */
   readonly document: () => Promise<object>
   /** Told what was thrown when a request ends in a 500 that is a mistake of ours. */
@@ -101,7 +103,7 @@ function queryFields(query: string): Record<string, unknown> {
   return Object.fromEntries(fields)
 }
 
-function ownRoutes({ caller, version, behind, document, report }: HandlerOptions): Route[] {
+function ownRoutes({ caller, version, behind, ready, document, report }: HandlerOptions): Route[] {
   // Keys that another server does not honour are not honoured here either.
   const health = async () => {
     const honours = (await caller.honoursKeys?.()) ?? true
@@ -120,8 +122,30 @@ function ownRoutes({ caller, version, behind, document, report }: HandlerOptions
   }
   return [
     { method: 'GET', path: '/health', answer: async () => answer(200, await health()) },
+    {
+      method: 'GET',
+      path: '/ready',
+      answer: async () =>
+        (await isReady(ready)) ? answer(200, { status: 'ready' }) : answer(503, { status: 'not_ready' }),
+    },
     { method: 'GET', path: '/openapi.json', answer: openapi },
   ]
+}
+
+/** How long whoever asks whether we are ready is kept waiting: less than load balancers wait. */
+const readyMs = 2_000
+
+async function isReady(ready: (() => Promise<unknown>) | undefined): Promise<boolean> {
+  if (!ready) return true
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), readyMs)
+  })
+  const asked = ready().then(
+    () => true,
+    () => false,
+  )
+  return await Promise.race([asked, late]).finally(() => clearTimeout(timer))
 }
 
 function pathOf(url: string): string {

@@ -3,6 +3,7 @@ import { type EventKind, type EventName, eventBody, eventNames, events } from '.
 import * as record from '../api/records.js'
 import { similarity, technologiesFound } from '../api/signals.js'
 import { operation } from '../api/table.js'
+import { eventExamples } from './examples.js'
 import { type Row, table } from './markdown-table.js'
 import { jsonSchema, type Schema } from './schemas.js'
 import { eventWords } from './words.js'
@@ -23,6 +24,15 @@ function carriedBy(name: EventName): string {
   if (fields.includes('enrichment_id')) return 'the contact'
   return fields.map((field) => `\`${field}\``).join(', ')
 }
+
+/** The body of every event as the sample data gives it, each folded away under its name. */
+export const eventBodyExamples = (): string =>
+  eventNames()
+    .map((name) => {
+      const body = JSON.stringify(eventExamples[name], null, 2)
+      return `<details>\n<summary><code>${name}</code></summary>\n\n\`\`\`json\n${body}\n\`\`\`\n\n</details>`
+    })
+    .join('\n\n')
 
 /** Which endpoints send which kind of event. */
 export const eventSourceTable = (): string =>

@@ -2,7 +2,7 @@ import { errors } from '../api/errors.js'
 import { isPriced } from '../api/operation.js'
 import { type Plan, plans } from '../api/plans.js'
 import { operations } from '../api/table.js'
-import { eventFieldTable, eventSourceTable, eventTable } from './event-tables.js'
+import { eventBodyExamples, eventFieldTable, eventSourceTable, eventTable } from './event-tables.js'
 import { table } from './markdown-table.js'
 import { priceWords, quotaWords, rateWords } from './words.js'
 
@@ -13,6 +13,7 @@ const tables: Readonly<Record<string, () => string>> = {
   errors: errorTable,
   events: () => `${eventTable()}\n\n${eventSourceTable()}`,
   'event-fields': eventFieldTable,
+  'event-bodies': eventBodyExamples,
 }
 
 /** Names of what can be generated into a document. */

@@ -23,6 +23,9 @@ const grouped = (credits: number): string => credits.toLocaleString('en')
 /** The day of a moment, as spending is counted. */
 export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
 
+/** When the day of a moment began. */
+export const startOfDay = (now: number): number => Date.parse(dayOf(now))
+
 /** What the budgets leave for a run at a moment, and what to say when that is too little. */
 export async function budgetLeft(
   connection: Connection,
@@ -60,7 +63,7 @@ async function spentToday(connection: Connection, profile: string, now: number):
   const underWay = await connection.get<{ credits: number }>(
     `SELECT coalesce(sum(reserved), 0) AS credits FROM runs
      WHERE profile = ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)`,
-    ...[profile, Date.parse(dayOf(now))],
+    ...[profile, startOfDay(now)],
   )
   return (spent?.credits ?? 0) + (underWay?.credits ?? 0)
 }

@@ -46,5 +46,7 @@ export interface Driver {
   flush(): Promise<void>
   /** Milliseconds by which the clock that all who share the database go by is ahead of this machine's; 0 if absent. */
   aheadMs?(): number
+  /** Calls when another process may have left work; answers what ends that. Absent where nobody would know. */
+  onWork?(wake: () => void): () => void
   close(): Promise<void>
 }

@@ -17,8 +17,12 @@ export class DatabaseFileError extends Error {
 /** The path of a database that is a file; a server's or a memory's is refused. */
 export function databaseFile(location: string): string {
   if (location !== ':memory:' && !/^postgres(ql)?:/.test(location)) return location
-  const what = location === ':memory:' ? 'A database in memory' : 'A PostgreSQL database'
-  throw new DatabaseFileError(`${what} is not a file.`, 'Use the tools of the database server for this.')
+  if (location === ':memory:')
+    throw new DatabaseFileError('A database in memory is not a file.', 'It ends with its process.')
+  throw new DatabaseFileError(
+    'A PostgreSQL database is not a file.',
+    'Use the tools of its server: pg_dump copies it, pg_restore brings it back, DROP DATABASE deletes it.',
+  )
 }
 
 /** Runs `work` while no process has the database open; refuses when one has. A damaged one is open to nobody. */

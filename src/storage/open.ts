@@ -48,6 +48,7 @@ export function storeOver(driver: Driver): Store {
     readShared: (name, work) => driver.readShared(name, (connection) => work(reads(connection))),
     transaction: (work, scope) => driver.transaction((connection) => work(writes(connection)), scope),
     aheadMs: () => driver.aheadMs?.() ?? 0,
+    onWork: (wake) => driver.onWork?.(wake) ?? (() => {}),
     close: () => driver.close(),
   }
 }

@@ -7,8 +7,6 @@ interface Coded {
   readonly severity?: unknown
 }
 
-const sqlState = /^[0-9A-Z]{5}$/
-
 /** What the server, or the way to it, says of itself: by SQLSTATE, its class, or the system's name of the error. */
 const unreachable: Readonly<Record<string, string>> = {
   '28P01': 'the password or role is refused; see PROSPECT_DATABASE_URL and PGPASSFILE',
@@ -50,20 +48,22 @@ const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : errors?.[0] ? codeOf(errors[0]) : ''
 }
 
+/** Whether the server said it; the system's and the driver's own errors have no severity. */
+const isSaid = (error: unknown): boolean => typeof (error as Coded | null)?.severity === 'string'
+
 /** Whether the connection is gone, or never came about: nobody has answered for a statement. */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error)
-  if (/^(?:08|57P)/.test(code) && sqlState.test(code)) return true
-  if (code in unreachable && !sqlState.test(code) && code !== 'ERR_INVALID_URL') return true
-  return code === '' && error instanceof Error && lost.test(error.message)
+  if (isSaid(error)) return /^(?:08|57P)/.test(code)
+  if (code === '') return error instanceof Error && lost.test(error.message)
+  return code in unreachable && code !== 'ERR_INVALID_URL'
 }
 
 /** Whether transactions got into each other's way, so that one of them was undone. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
 
 /** Whether the server itself refused the statement and goes on: what it refused is surely not done. */
-export const isRefused = (error: unknown): boolean =>
-  (error as Coded | null)?.severity === 'ERROR' && sqlState.test(codeOf(error))
+export const isRefused = (error: unknown): boolean => (error as Coded | null)?.severity === 'ERROR'
 
 /** An error of PostgreSQL, or of the way to it, in our own words; another one as it is. */
 export function understoodPostgres(error: unknown): unknown {
@@ -77,7 +77,7 @@ export function understoodPostgres(error: unknown): unknown {
     return new ApiError('storage_failed', { reason: 'it is damaged; restore a backup' })
   if (code === '22021' || code === '22P05')
     return new ApiError('invalid', { reason: 'Texts cannot hold the character U+0000' })
-  if (!isStatement(error)) return error
+  if (!isSaid(error)) return error
   // What it says may repeat values; whoever looks for the fault finds it as the cause.
   return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
 }
@@ -90,9 +90,4 @@ function wordsOf(error: unknown, code: string): string | undefined {
   if (lost.test(error.message)) return 'the connection was cut'
   if (/SSL|TLS|certificate|self.signed/i.test(error.message)) return 'the encrypted connection is refused'
   return /password|SASL|SCRAM/.test(error.message) ? unreachable['28P01'] : undefined
-}
-
-const isStatement = (error: unknown): boolean => {
-  const { severity } = (error ?? {}) as Coded
-  return typeof severity === 'string' && sqlState.test(codeOf(error))
 }

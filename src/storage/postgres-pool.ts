@@ -1,14 +1,15 @@
 import type { Pool, PoolClient, PoolConfig } from 'pg'
 import { ApiError } from '../api/errors.js'
 
-/** How long a connection may take, a statement or a wait for a lock, and a node to get on within a transaction. */
-const connectMs = 10_000
+/** How long a connection may take to come about. */
+export const connectMs = 10_000
+/** How long a statement or a wait for a lock may last, and a node may stand still within a transaction. */
 const statementMs = 30_000
-const standstillMs = 30_000
+const standstillMs = 15_000
 /** Longer than the server's own patience: beyond it the way to the server is cut. */
 const answerMs = statementMs + 10_000
 
-/** A node that is cut off does not keep its locks: the server ends its session within half a minute. */
+/** A node that is cut off does not keep its locks: the server ends its session after a while. */
 const session = `
 SET statement_timeout = ${statementMs};
 SET idle_in_transaction_session_timeout = ${standstillMs};

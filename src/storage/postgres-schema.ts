@@ -41,7 +41,7 @@ CREATE TRIGGER movements_kept BEFORE TRUNCATE ON movements
 ALTER TABLE counters SET (fillfactor = 50);
 `
 
-/** A job's state only goes forward. */
+/** A job's state only goes forward; that there is a new one is told to whoever listens, when it is committed. */
 export const jobTriggers = `
 CREATE FUNCTION jobs_forward() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION 'a job does not go back'; END $$;
@@ -50,4 +50,7 @@ CREATE TRIGGER jobs_forward BEFORE UPDATE OF state ON jobs FOR EACH ROW
     AND NOT (OLD.state = 'queued' AND NEW.state = 'running')
     AND NOT (OLD.state = 'running' AND NEW.state IN ('finished', 'failed')))
   EXECUTE FUNCTION jobs_forward();
+CREATE FUNCTION jobs_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM pg_notify('prospect_work', current_schema()); RETURN NULL; END $$;
+CREATE TRIGGER jobs_told AFTER INSERT ON jobs FOR EACH STATEMENT EXECUTE FUNCTION jobs_told();
 `

@@ -4,6 +4,7 @@ import type { Pool, PoolClient } from 'pg'
 import { dueWork } from '../engine/ports.js'
 import type { Driver } from './driver.js'
 import { Lane, Turn } from './lane.js'
+import { Bell } from './postgres-bell.js'
 import { ServerClock, timeSql } from './postgres-clock.js'
 import { understoodPostgres } from './postgres-errors.js'
 import { checkServer, createPool } from './postgres-pool.js'
@@ -43,6 +44,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   })
   const clock = new ServerClock(now)
   const common = { prepare: statements(), sleep: async (ms: number) => void (await sleep(ms)), chance }
+  const bell = new Bell(url, schema)
   const sharing = readLane({ ...common, pool: readers }, clock)
   const others = Array.from({ length: mostReaders - 1 }, () => readLane({ ...common, pool: readers }, clock))
   const reads = [sharing, ...others]
@@ -55,7 +57,9 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     set: async () => {},
     flush: async () => {},
     aheadMs: () => clock.aheadMs(),
+    onWork: (wake) => bell.listen(wake),
     close: async () => {
+      bell.end()
       await Promise.all([...reads, ...shared.all()].map((lane) => lane.drained()))
       await close()
     },

@@ -1,13 +1,14 @@
 import { placeOf, runAt } from './answers.js'
+import { startOfDay } from './budget.js'
 import { forgetBulks } from './bulks.js'
 import type { Connection, Driver } from './driver.js'
+import type { Lock } from './lock.js'
 
 /** A run that may be too old. */
 export interface OldRun {
   readonly number: number
   readonly id: string
   readonly knownBy: string
-  readonly status: 'running' | 'stopped' | 'finished'
 }
 
 /** Runs and answers that were too old and are gone. */
@@ -17,29 +18,60 @@ export interface PurgedRuns {
   readonly answers: number
 }
 
-/**
- * Takes runs that ended, or began and never ended, before a moment of real time off the record, with their answers;
- * one that `isUnderWay` stays. An answer that a younger run has taken stays as long as that run. What was spent is
- * remembered by day.
- */
-export async function purgeRuns(
-  driver: Driver,
-  before: number,
-  isUnderWay: (run: OldRun) => boolean,
-): Promise<PurgedRuns> {
-  const all = await driver.read((connection) => connection.all<OldRun>(oldSql, before))
-  const old = all.filter((run) => !isUnderWay(run))
-  const taken = await driver.read((connection) => takenByOthers(connection, old))
-  let answers = 0
-  for (const { number } of old) {
-    answers += await purgeAnswers(driver, number, taken)
-    await driver.transaction((connection) => dropRun(connection, number))
-  }
-  return { runs: old.map(({ id }) => id), answers }
+/** How old runs are purged. */
+export interface PurgeOptions {
+  /** Runs that ended, or began and never ended, before this moment of real time go. */
+  readonly before: number
+  /** Real time. */
+  readonly now: number
+  /** Keeps everybody else from a run meanwhile; nothing where it is under way. */
+  readonly hold: (run: OldRun) => Lock | undefined
 }
 
-const oldSql = `SELECT number, id, known_by AS knownBy, status FROM runs
-  WHERE coalesce(ended_at, started_at) < ? ORDER BY number`
+/**
+ * Takes old runs off the record, with their answers; one that is under way stays. An answer that a younger run has taken
+ * stays as long as that run. What was spent is remembered by day, and so is what a run that never ended may have spent.
+ */
+export async function purgeRuns(driver: Driver, { before, now, hold }: PurgeOptions): Promise<PurgedRuns> {
+  const old = await driver.read((connection) => connection.all<OldRun>(oldSql, before))
+  const taken = await driver.read((connection) => takenByOthers(connection, old))
+  const purged: PurgedRun[] = []
+  for (const run of old) {
+    const lock = hold(run)
+    if (!lock) continue
+    try {
+      // Somebody may have gone on with it until a moment ago.
+      const isStill = await driver.read((connection) => connection.get(stillSql, run.number, before))
+      if (isStill) purged.push(await purgeRun(driver, run, taken, now))
+    } finally {
+      lock.release()
+    }
+  }
+  return {
+    runs: purged.map(({ id }) => id),
+    answers: purged.reduce((count, { answers }) => count + answers, 0),
+  }
+}
+
+interface PurgedRun {
+  readonly id: string
+  readonly answers: number
+}
+
+async function purgeRun(
+  driver: Driver,
+  { id, number }: OldRun,
+  taken: ReadonlySet<number>,
+  now: number,
+): Promise<PurgedRun> {
+  const answers = await purgeAnswers(driver, number, taken)
+  await driver.transaction((connection) => dropRun(connection, number, now))
+  return { id, answers }
+}
+
+const isOld = 'coalesce(ended_at, started_at) < ?'
+const oldSql = `SELECT number, id, known_by AS knownBy FROM runs WHERE ${isOld} ORDER BY number`
+const stillSql = `SELECT number FROM runs WHERE number = ? AND ${isOld}`
 const answersSql = 'SELECT place, hash FROM answers WHERE place > ? AND place < ? ORDER BY place LIMIT ?'
 const takenSql = 'SELECT place, origin FROM answers WHERE origin IS NOT NULL'
 const answersAtOnce = 2_000
@@ -78,13 +110,19 @@ async function dropAnswer(connection: Connection, { place, hash }: OldAnswer): P
   await connection.run('DELETE FROM answers WHERE place = ?', place)
 }
 
-/** Takes a run off the record; one of whose answers some are still needed is only hidden until the next time. */
-async function dropRun(connection: Connection, run: number): Promise<void> {
+/**
+ * Takes a run off the record. One of whose answers some are still needed, and one that may have spent today what it has
+ * set aside, is only hidden until the next time.
+ */
+async function dropRun(connection: Connection, run: number, now: number): Promise<void> {
   await forgetBulks(connection, run)
   const range = [placeOf(run, 0), placeOf(run + 1, 0)]
   const rest = await connection.get('SELECT 1 FROM answers WHERE place >= ? AND place < ? LIMIT 1', ...range)
-  const sql = rest
-    ? `UPDATE runs SET forgotten = 1, reserved = 0, request = '{}', status = 'stopped' WHERE number = ?`
-    : 'DELETE FROM runs WHERE number = ?'
-  await connection.run(sql, run)
+  const open = await connection.get(openTodaySql, run, startOfDay(now))
+  if (rest || open) await connection.run(hideSql, open ? 1 : 0, now, run)
+  else await connection.run('DELETE FROM runs WHERE number = ?', run)
 }
+
+const openTodaySql = `SELECT 1 FROM runs WHERE number = ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)`
+const hideSql = `UPDATE runs SET forgotten = 1, request = '{}', reserved = CASE WHEN ? = 1 THEN reserved ELSE 0 END,
+  ended_at = CASE WHEN status = 'running' THEN ? ELSE ended_at END, status = 'stopped' WHERE number = ?`

@@ -15,6 +15,8 @@ export interface ServerMemory {
   /** Whether it is known to honour idempotency keys. */
   honours(): Promise<boolean | undefined>
   remember(honours: boolean): Promise<void>
+  /** Windows of an owner, as they were left. */
+  windows(owner: string, names: readonly string[]): Promise<Known>
   /** Decides on windows of an owner alone: no other process changes them meanwhile. */
   change<T>(
     owner: string,
@@ -58,6 +60,7 @@ export function serverMemory(driver: Driver, origin: string): ServerMemory {
         ),
       )
     },
+    windows: (owner, names) => driver.read((connection) => windowsOf(connection, owner, names)),
     change: (owner, names, decide) =>
       driver.transaction(async (connection) => {
         const { keep, answer } = decide(await windowsOf(connection, owner, names))

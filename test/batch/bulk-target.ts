@@ -1,4 +1,10 @@
-import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../../src/api/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  ConnectionLost,
+  type Input,
+  type Reply,
+} from '../../src/api/caller.js'
 import { reply } from './fakes.js'
 
 /** Price of an address. */
@@ -130,7 +136,13 @@ export function bulkTarget(credits: number, habits: Habits = {}): BulkTarget {
     }
     const contacts = told(work.contacts.map((contact, at) => resultOf(contact, `${id}-${at}`)))
     const status = work.done ? 'finished' : 'pending'
-    return reply(200, { enrichment_id: id, status, total: contacts.length, finished: contacts.length, contacts })
+    return reply(200, {
+      enrichment_id: id,
+      status,
+      total: contacts.length,
+      finished: contacts.length,
+      contacts,
+    })
   }
   return target
 }

@@ -42,6 +42,8 @@ async function machine(rows: readonly string[], file?: string) {
       options: Partial<JournalOptions> = {},
       around: (one: { journal: Journal; caller: Caller }) => Partial<Batch> = (one) => one,
     ) => {
+      const { begin } = runsOver(driver)
+      await begin(await record(driver), { file: path, output: null, request: '{}' })
       const journal = await journalFor(driver, await record(driver), {
         mayRepeat: (await target.caller.honoursKeys?.()) ?? true,
         ...options,
@@ -106,7 +108,10 @@ describe('rows that go out together', () => {
       },
     }))
     expect(await ended).toMatchObject({ found: 12 })
-    expect([asked.sort(), target.sizes]).toEqual([['DE', 'FR'], [6, 6]])
+    expect([asked.sort(), target.sizes]).toEqual([
+      ['DE', 'FR'],
+      [6, 6],
+    ])
   })
 
   test('equal rows and rows that make no sense never leave', async () => {
@@ -322,7 +327,7 @@ test('a run that is killed anywhere pays once for each contact, loses none, and 
         expect(await driver.read((one) => one.all('SELECT * FROM bulks'))).toEqual([])
       },
     ),
-    { numRuns: 200 },
+    { numRuns: 200, timeout: 30_000 },
   )
   expect(outcomes.killed).toBeGreaterThan(100)
 }, 120_000)

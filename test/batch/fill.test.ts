@@ -20,7 +20,7 @@ describe('a result that the input may have', () => {
   })
 
   test.each([
-    ['fone', ['phone'], /"fone".*which the result does not have\. Did you mean phone\?/],
+    ['phnoe', ['phone'], /"phnoe".*which the result does not have\. Did you mean phone\?/],
     ['x', ['x'], /It has: phone, at\.year\./],
     ['phone', ['phones', 'b'], /no column "phone"\. Did you mean "phones"\?.*--only-missing phone="phones"/],
     ['phone=Handy', ['a', 'b'], /no column "Handy"\. It has: "a", "b"\./],

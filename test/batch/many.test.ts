@@ -7,7 +7,9 @@ import { joinedColumns, listColumns, spreadColumns, spreading } from '../../src/
 const output = z.object({
   total: z.number(),
   tags: z.array(z.string()),
-  jobs: z.array(z.object({ title: z.string(), company: z.object({ name: z.string() }).nullable() })).default([]),
+  jobs: z
+    .array(z.object({ title: z.string(), company: z.object({ name: z.string() }).nullable() }))
+    .default([]),
 })
 const jobs = { field: 'jobs', keyedBy: '' }
 const byDepartment = z.record(z.string(), z.object({ now: z.number() }))
@@ -17,7 +19,14 @@ const row = (body: unknown, more: Partial<OutputRow> = {}): OutputRow => ({
   ...{ cells: ['a'], body, status: 'found', error: null, credits: 2, source: 'live' },
   ...more,
 })
-const two = row({ total: 5, tags: ['t'], jobs: [{ title: 'A', company: { name: 'X' } }, { title: 'B', company: null }] })
+const two = row({
+  total: 5,
+  tags: ['t'],
+  jobs: [
+    { title: 'A', company: { name: 'X' } },
+    { title: 'B', company: null },
+  ],
+})
 
 describe('several results of a row', () => {
   test('in one row: as JSON, with their number before it', () => {
@@ -58,7 +67,10 @@ describe('several results of a row', () => {
   test('of a reply that is keyed by them: the key is a column', () => {
     const columns = spreadColumns(byDepartment, departments)
     const format = spreading(ndjsonFormat(createLayout([], columns)), departments)
-    const lines = format.rows([row({ All: { now: 7 }, Sales: { now: 2 } })]).trim().split('\n')
+    const lines = format
+      .rows([row({ All: { now: 7 }, Sales: { now: 2 } })])
+      .trim()
+      .split('\n')
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       expect.objectContaining({ department: 'All', now: 7, _credits: 2 }),
       expect.objectContaining({ department: 'Sales', now: 2, _credits: 0 }),

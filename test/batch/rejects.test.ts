@@ -14,7 +14,8 @@ const folder = testFolder()
 
 async function rowsOf(file: string, options: ReadOptions = {}): Promise<(readonly string[])[]> {
   const cells: (readonly string[])[] = []
-  for await (const rows of (await openTable(file, options)).rows()) cells.push(...rows.map((row) => row.cells))
+  for await (const rows of (await openTable(file, options)).rows())
+    cells.push(...rows.map((row) => row.cells))
   return cells
 }
 
@@ -86,9 +87,11 @@ describe('an output is read back as it was written', () => {
   )
   // A file of text has no NUL, which is refused.
   const clean = cell.map((one) => one.replaceAll('\0', '').replace(/[\ud800-\udfff]/gu, ''))
-  const table = fc.integer({ min: 1, max: 5 }).chain((width) =>
-    fc.array(fc.array(clean, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 8 }),
-  )
+  const table = fc
+    .integer({ min: 1, max: 5 })
+    .chain((width) =>
+      fc.array(fc.array(clean, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 8 }),
+    )
   const dialects = fc.constantFrom({}, excel('fr_FR'), excel('en_US'), { delimiter: '\t' })
 
   test('whatever its cells hold, in any dialect', async () => {

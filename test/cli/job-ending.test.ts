@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { stepText, successText } from '../../src/cli/job-ending.js'
+import { awaitDeliveries, stepText, successText } from '../../src/cli/job-ending.js'
 import type { AsyncJob } from '../../src/engine/ports.js'
 
 const job = (facts: Partial<AsyncJob>) => facts as AsyncJob
@@ -27,5 +27,29 @@ describe('the end of a job', () => {
     expect(successText(job({ kind: 'list_import', operation: 'lists.create', done: 2, spent: 0 }))).toBe(
       'Imported 2 companies.',
     )
+  })
+})
+
+describe('deliveries that are waited for', () => {
+  const slow = (signal?: AbortSignal) =>
+    new Promise<void>((_, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted'))))
+  const told = async (webhookUrl: string | null, isQuick: boolean) => {
+    const notices: string[] = []
+    const sleep = (_: number, signal?: AbortSignal) => (isQuick ? slow(signal) : Promise.resolve())
+    const context = { sleep, notify: (text: string) => void notices.push(text) }
+    const delivered = new Promise<void>((resolve) => setTimeout(resolve, isQuick ? 0 : 10))
+    await awaitDeliveries(context, { webhookUrl }, delivered, {})
+    return notices
+  }
+
+  it('are told of when they keep a person waiting, without the path of the webhook', async () => {
+    const [notice = '', ...more] = await told('https://hooks.example/secret-path', false)
+    expect(notice).toMatch(/^Delivering to hooks\.example\. Ctrl-C leaves the rest/)
+    expect([notice.includes('secret-path'), more]).toEqual([false, []])
+  })
+
+  it('are not told of when they are quick, or when there are none', async () => {
+    expect(await told('https://hooks.example/in', true)).toEqual([])
+    expect(await told(null, false)).toEqual([])
   })
 })

@@ -20,6 +20,16 @@ describe('phone numbers of a file', () => {
     )
   })
 
+  it('are several in a cell as an output writes them', async () => {
+    const caller = answering({ body: { results: [] } })
+    const stdin = 'phones\n"\'+33639980001; +447700900321"\n"+33639980001,+447700900321;"\n'
+    await command(['messenger', 'validate', '--csv', '-', '--quiet'], {
+      ...{ env: keyed(home), cwd: home, caller, stdin },
+    })
+    const phone_numbers = ['+33639980001', '+447700900321']
+    expect(caller.asked.map(({ input }) => input)).toEqual([{ phone_numbers }])
+  })
+
   it('are refused as they are where they are none', async () => {
     const caller = answering({ body: { results: [] } })
     const argv = ['messenger', 'validate', '--csv', '-', '--quiet']

@@ -226,9 +226,25 @@ describe('a question before an import', () => {
   it('is asked without --limit, with the quota that is left', async () => {
     await sellers(2)
     const { code, stderr } = await here.run(['leads', 'extract', url, '--wait'], {
+      env: { NO_COLOR: '1' },
       typed: [[question, 'n\r']],
     })
-    expect([code, stderr]).toEqual([0, expect.stringContaining('which has 2,500 left')])
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^Quotas left +2,500 profiles\/day, /m)
+    expect(stderr).toMatch(/^At most +2,500 records, then the quota is used up$/m)
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it('tells how many match and what they cost, where that is known for free', async () => {
+    await here.run(['data', 'import', 'companies', '-'], {
+      stdin: 'name,domain,technologies\nA,a.example,react\nB,b.example,react\n',
+    })
+    const stack = ['intents', 'stack', '--stacks', 'react']
+    const { code, stderr } = await here.run(stack, { env: { NO_COLOR: '1' }, typed: [[question, 'n\r']] })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^Matches +2$/m)
+    expect(stderr).toMatch(/^Credits +at most 6$/m)
+    expect(stderr).toMatch(/^Balance +1,000 credits$/m)
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
   })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { duration, progressText } from '../../src/cli/progress.js'
+import { barOf, duration, progressText } from '../../src/cli/progress.js'
 import { grid, record } from '../../src/cli/table.js'
 import { grouped, lookOf, neutral, oneLine, widthOf } from '../../src/cli/terminal.js'
 
@@ -87,6 +87,19 @@ describe('progress', () => {
     expect(progressText({ rows: 0, found: 0, credits: 0, total: undefined }, 0)).toBe(
       '0 rows · 0 found · 0 credits · 0 rows/s',
     )
+    expect(progressText({ rows: 3, found: 1, credits: 1, total: 9 }, 180_000)).toBe(
+      '3 of 9 rows · 1 found · 1 credit · 1 row/min · 6 min 0 s left',
+    )
+  })
+
+  it.each([
+    [0, 200, '░░░░░░░░░░░░░░░░░░░░ 0 % · '],
+    [90, 200, '█████████░░░░░░░░░░░ 45 % · '],
+    [200, 200, '████████████████████ 100 % · '],
+    [5, undefined, ''],
+    [0, 0, ''],
+  ])('shows %d of %j rows as a bar', (rows, total, bar) => {
+    expect(barOf({ rows, total })).toBe(bar)
   })
 
   it.each([

@@ -2,7 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { answering, type Listener, received } from './listeners.js'
 
 /** What a faulty way to a server does to a request. */
-export const faults = ['reset before', 'reset after', 'truncate', 'stall', '502', '503', 'none'] as const
+export const faults = [
+  ...(['reset before', 'reset after', 'truncate', 'stall', 'delay', 'garbage', 'list'] as const),
+  ...(['asked twice', 'answered twice', '500', '502', '503', '504', 'none'] as const),
+] as const
 export type Fault = (typeof faults)[number]
 
 /** A faulty way to a server: it passes requests on, and does to each what it is told. */
@@ -24,15 +27,21 @@ export async function chaosTo(origin: string, next: () => Fault, tellsHealth = t
     const { body } = await received(request)
     const fault = next()
     if (fault === 'reset before') return void request.socket.destroy()
-    if (fault === '502' || fault === '503') return void response.writeHead(Number(fault)).end('<html>')
+    if (/^5/.test(fault)) return void response.writeHead(Number(fault)).end('<html>')
     passed++
     const { method = 'GET', url = '/', headers } = request
     const { host: _, connection: __, ...rest } = headers as Record<string, string>
-    const reply = await fetch(origin + url, { method, headers: rest, ...(method === 'POST' ? { body } : {}) })
+    const ask = () => fetch(origin + url, { method, headers: rest, ...(method === 'POST' ? { body } : {}) })
+    if (fault === 'asked twice') await (await ask()).text()
+    const reply = await ask()
     const text = await reply.text()
     if (fault === 'reset after') return void request.socket.destroy()
     if (fault === 'stall') return
+    if (fault === 'delay') await new Promise((resolve) => setTimeout(resolve, 50))
+    if (fault === 'garbage') return void response.writeHead(reply.status).end('<html>{"domain":')
+    if (fault === 'list') return void response.writeHead(reply.status).end('[]')
     const { 'content-length': length = '0', ...passing } = Object.fromEntries(reply.headers)
+    if (fault === 'answered twice') return void request.socket.write(raw(reply, text).repeat(2))
     response.writeHead(reply.status, { ...passing, 'content-length': length })
     if (fault === 'truncate') response.write(text.slice(0, 5), () => response.destroy())
     else response.end(text)
@@ -41,3 +50,7 @@ export async function chaosTo(origin: string, next: () => Fault, tellsHealth = t
   const listener = await answering((request, response) => void answer(request, response).catch(() => {}))
   return { ...listener, attempts, passed: () => passed }
 }
+
+/** A whole answer as it goes over a connection. */
+const raw = ({ status }: Response, text: string): string =>
+  `HTTP/1.1 ${status} X\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`

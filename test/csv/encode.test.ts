@@ -43,11 +43,12 @@ describe('text in the encoding of a file', () => {
   })
 
   test('whatever a file of single bytes holds is written as it was', async () => {
+    const { encode } = encoderFor('windows-1252', false)
     const bytes = fc.uint8Array({ min: 1, minLength: 1, maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(bytes, async (all) => {
         const file = Buffer.concat([Buffer.from('x'), all])
-        expect(written('windows-1252', false, await readBack(file, 'windows-1252'))).toEqual(file)
+        expect(encode(await readBack(file, 'windows-1252'))).toEqual(file)
       }),
       { numRuns: 500 },
     )

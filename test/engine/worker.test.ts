@@ -180,6 +180,24 @@ describe('a worker that is stopped', () => {
     expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished', done: 450 })
   })
 
+  it('leaves what takes too long, and tells of nothing that fails behind it', async () => {
+    const bench = await openBench()
+    await queue(bench, 1)
+    const [release, released] = gate()
+    const troubles: unknown[] = []
+    let isClosed = false
+    const store = failing(bench, () => isClosed)
+    const { sender, worker } = started(bench, { store, onTrouble: (error) => troubles.push(error) })
+    sender.answer = () => released.then(() => undefined)
+    await until(() => sender.attempts.length === 1)
+    await worker.stop(0)
+    isClosed = true
+    release()
+    await pause(50)
+    expect(troubles).toEqual([])
+    expect(await pendingOf(bench)).toBe(1)
+  })
+
   it('can be stopped as often as one likes and gets on no more', async () => {
     const bench = await openBench()
     for (let round = 0; round < 8; round++) {

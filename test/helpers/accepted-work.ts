@@ -14,7 +14,7 @@ import { receiveWebhooks, type WebhookReceiver } from './webhook-receiver.js'
 const noon = Date.parse('2026-03-10T12:00:00Z')
 const pageSize = 500
 
-/** Accepted work in a store in a file that other processes do, and the receiver of what they deliver. */
+/** Accepted work in a store that other processes do, and the receiver of what they deliver. */
 export interface AcceptedWork {
   readonly file: string
   readonly store: Store
@@ -31,10 +31,13 @@ export interface AcceptedWork {
   close(): Promise<void>
 }
 
-/** Opens a store with one workspace that may do whatever it wants, in the middle of a day of the engine. */
-export async function openAcceptedWork(): Promise<AcceptedWork> {
+/**
+ * Opens a store with one workspace that may do whatever it wants, in the middle of a day of the engine; in a file of its
+ * own unless a database is given.
+ */
+export async function openAcceptedWork(location?: string): Promise<AcceptedWork> {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-work-'))
-  const file = join(folder, 'engine.db')
+  const file = location ?? join(folder, 'engine.db')
   const store = await openStore(file)
   const clock = { now: Date.now }
   const admin = createAdmin({ store, clock, ids: randomIds })

@@ -51,6 +51,13 @@ describe('render', () => {
     }
   })
 
+  it('prints the body of every event', () => {
+    const bodies = [...render('event-bodies').matchAll(/```json\n([\s\S]*?)\n```/g)].map(
+      ([, text = '']) => JSON.parse(text) as { event: string },
+    )
+    expect(bodies.map(({ event }) => event)).toEqual(eventNames())
+  })
+
   it('prints every event with what it carries, and where it comes from', () => {
     const events = render('events')
     for (const name of eventNames()) expect(events).toContain(`| \`${name}\` |`)

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Driver } from '../../src/storage/driver.js'
+import type { Connection, Driver } from '../../src/storage/driver.js'
 import { openStore } from '../../src/storage/open.js'
 import { openPostgres } from '../../src/storage/postgres.js'
 import { member, workspace } from '../conformance/rows.js'
+import { job } from '../conformance/store-work.js'
 import { type CutConnection, cutConnection } from '../support/cut-connection.js'
 import { freshDatabase, freshSchema, type TestDatabase } from '../support/postgres.js'
 
@@ -77,12 +78,12 @@ describe('values and places', () => {
 
 describe('works that share a commit', () => {
   it('share no fate: one that fails after it wrote undoes itself alone', async () => {
-    const failing = driver.transaction(async (connection) => {
+    const failing = async (connection: Connection) => {
       await connection.run('INSERT INTO t (id) VALUES (100)')
       throw new Error('no')
-    }, 'w')
-    const clashing = driver.transaction((connection) => connection.run('INSERT INTO t (id) VALUES (1)'), 'w')
-    const all = await Promise.allSettled([add(1, 'w'), failing, add(2, 'w'), clashing, add(3, 'w')])
+    }
+    const works = [add(1, 'w'), driver.transaction(failing, 'w'), add(2, 'w'), add(1, 'w'), add(3, 'w')]
+    const all = await Promise.allSettled(works)
     expect(all.map(({ status }) => status)).toEqual([
       'fulfilled',
       'rejected',
@@ -114,11 +115,13 @@ describe('works that share a commit', () => {
     await begun
     const count = (name: string, scope?: string) =>
       other.transaction(async (connection) => {
+        const found = await connection.get<{ n: number }>('SELECT count(*) AS n FROM t')
         order.push(name)
-        return (await connection.get<{ n: number }>('SELECT count(*) AS n FROM t'))?.n
+        return found?.n
       }, scope)
-    const [same, whole] = [count('same', 'a'), count('whole')]
+    const same = count('same', 'a')
     expect(await Promise.race([count('other', 'b'), same])).toBe(0)
+    const whole = count('whole')
     goOn()
     await slow
     expect([await same, await whole]).toEqual([1, 1])
@@ -211,10 +214,10 @@ describe('a server', () => {
     patience,
   )
 
-  it('keeps locks of a node that stands still for half a minute at most', async () => {
+  it('keeps locks of a node that stands still for 15 seconds at most', async () => {
     const set = (name: string) => driver.read((connection) => connection.get(`SHOW ${name}`))
     expect(await set('idle_in_transaction_session_timeout')).toEqual({
-      idle_in_transaction_session_timeout: '30s',
+      idle_in_transaction_session_timeout: '15s',
     })
     expect(await set('statement_timeout')).toEqual({ statement_timeout: '30s' })
   })
@@ -258,5 +261,36 @@ describe('the ledger on PostgreSQL', () => {
     await schema.sql('UPDATE schema_version SET version = 99')
     await expect(openStore(schema.url)).rejects.toThrow('newer than this program')
     expect(await schema.sql('SELECT version FROM schema_version')).toEqual([{ version: '99' }])
+  })
+})
+
+describe('work that another node accepted', () => {
+  it('is heard of when it is committed, also on a connection that was cut meanwhile', {
+    timeout: patience,
+  }, async () => {
+    const [one, other] = [await openStore(throughWay()), await openStore(schema.url)]
+    await other.transaction(async (tx) => {
+      await tx.addWorkspace(workspace, true)
+      await tx.addMember(member)
+    })
+    const heard = () =>
+      new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    let wake = () => {}
+    const first = heard()
+    const stop = one.onWork(() => wake())
+    // Whoever begins to listen is called at once.
+    await first
+    const second = heard()
+    await other.transaction((tx) => tx.addJob(job))
+    await second
+    const third = heard()
+    way.cutAll()
+    way.mend()
+    await third
+    stop()
+    await one.close()
+    await other.close()
   })
 })

@@ -1,6 +1,6 @@
 /**
  * Runs a PostgreSQL server until SIGTERM, or until the process it serves has ended, however that ends; then nothing is
- * left of it. Arguments: folder for data and socket, id of the process.
+ * left of it. SIGUSR2 lets it crash and start again. Arguments: folder for data and socket, id of the process.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, cpSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -64,14 +64,27 @@ try {
   if (isRoot) chownSync(folder, nobody.uid, nobody.gid)
   const bin = join(installation(), 'bin')
   initialise(bin)
-  const server = run(bin)
+  let server
+  let isCrashing = false
   const stop = () => server.kill('SIGQUIT')
+  const begin = () => {
+    server = run(bin)
+    server.on('exit', () => {
+      if (isCrashing) begin()
+      else {
+        rmSync(folder, { recursive: true, force: true })
+        process.exit()
+      }
+      isCrashing = false
+    })
+  }
+  begin()
   process.on('SIGTERM', stop)
-  setInterval(() => isAlive(Number(served)) || stop(), 1_000)
-  server.on('exit', () => {
-    rmSync(folder, { recursive: true, force: true })
-    process.exit()
+  process.on('SIGUSR2', () => {
+    isCrashing = true
+    stop()
   })
+  setInterval(() => isAlive(Number(served)) || stop(), 1_000)
 } catch (error) {
   writeFileSync(join(folder, 'failed'), String(error))
 }

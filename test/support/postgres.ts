@@ -51,16 +51,24 @@ async function socket(): Promise<string> {
   const above = process.env[variable]
   if (!above) throw new Error(`${variable} is not set: see globalSetup in vitest.config.ts`)
   const folder = join(above, 'server')
-  if (isFirst(join(above, 'taken'))) {
-    const program = fileURLToPath(new URL('postgres-server.js', import.meta.url))
-    const served = String(process.ppid)
-    const child = spawn(process.execPath, [program, folder, served], { detached: true, stdio: 'ignore' })
-    writeFileSync(join(above, 'pid'), String(child.pid))
-    child.unref()
-  }
+  if (isFirst(join(above, 'taken'))) writeFileSync(join(above, 'pid'), String(start(folder, process.ppid)))
+  await running(folder)
+  return folder
+}
+
+/** Starts a server that ends with a process; answers the id of who looks after it. */
+function start(folder: string, served: number): number {
+  const program = fileURLToPath(new URL('postgres-server.js', import.meta.url))
+  const args = [program, folder, String(served)]
+  const child = spawn(process.execPath, args, { detached: true, stdio: 'ignore' })
+  child.unref()
+  return child.pid ?? 0
+}
+
+async function running(folder: string): Promise<void> {
   for (let left = 1_200; left > 0; left--) {
     if (existsSync(join(folder, 'failed'))) throw new Error(readFileSync(join(folder, 'failed'), 'utf8'))
-    if (existsSync(join(folder, `.s.PGSQL.${port}`)) && (await answers(folder))) return folder
+    if (existsSync(join(folder, `.s.PGSQL.${port}`)) && (await answers(folder))) return
     await pause(50)
   }
   throw new Error('PostgreSQL did not start within a minute')
@@ -84,6 +92,40 @@ async function answers(folder: string): Promise<boolean> {
     return true
   } catch {
     return false
+  }
+}
+
+/** A server of one test's own, which can crash. */
+export interface OwnServer {
+  readonly url: string
+  sql(text: string): Promise<readonly Record<string, unknown>[]>
+  /** Ends it as a crash would, and resolves when it answers again. */
+  crash(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Starts a server of one's own. */
+export async function ownServer(): Promise<OwnServer> {
+  const above = mkdtempSync(join(roomy(), 'prospect-pg-'))
+  chmodSync(above, 0o711)
+  const folder = join(above, 'server')
+  const pid = start(folder, process.pid)
+  await running(folder)
+  const sql = (text: string) => asOwner(folder, 'postgres', text)
+  const began = async () => String((await sql('SELECT CAST(pg_postmaster_start_time() AS TEXT) AS at'))[0]?.at)
+  return {
+    url: addressOf(folder, 'postgres'),
+    sql,
+    crash: async () => {
+      const before = await began()
+      process.kill(pid, 'SIGUSR2')
+      while ((await began().catch(() => before)) === before) await pause(50)
+    },
+    stop: async () => {
+      process.kill(pid, 'SIGTERM')
+      for (let left = 300; left > 0 && existsSync(folder); left--) await pause(50)
+      rmSync(above, { recursive: true, force: true })
+    },
   }
 }
 

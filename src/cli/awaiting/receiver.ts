@@ -28,7 +28,7 @@ export interface Receiving {
 }
 
 /** Where `prospect listen` is by itself, so that a tunnel to it leads here as well. */
-const usualPort = 4011
+export const usualPort = 4011
 
 /** Listens for the deliveries of one command; each is kept before it is answered. */
 export async function openReceiving(

@@ -1,9 +1,11 @@
 import { STATUS_CODES } from 'node:http'
 import type { Command } from 'commander'
+import { isOk, type Reply } from '../../api/caller.js'
 import { parseExact, toJson } from '../../api/exact-json.js'
 import { secondsToWait } from '../call.js'
 import { complain, isJson } from '../complain.js'
 import type { Context, GlobalOptions } from '../context.js'
+import { everyPage } from '../every-page.js'
 import { exits, reportOfAnswer, UsageError } from '../exit.js'
 import { repeated } from '../flags.js'
 import { readInput, readText, write } from '../io.js'
@@ -28,6 +30,7 @@ export function apiCommand(shell: Shell): Command {
     )
     .option('--input <file>', 'the body as it is, from a file or - for stdin')
     .option('--include', 'print status and headers before the body')
+    .option('--paginate', 'ask for every page of a GET, and print them as one')
     .option('--idempotency-key <key>', 'the same key again answers the same and costs nothing')
   guide(
     command,
@@ -35,6 +38,7 @@ export function apiCommand(shell: Shell): Command {
       'api GET /credits',
       'api POST /accounts/single_enrich -f domain=example.com --include',
       'api GET /accounts/technologies -f query=react -f limit=5',
+      'api GET /personas --paginate --format csv',
       'api POST /lists --input list.json',
     ],
     'Numbers, true, false, null, [lists] and {objects} are read as JSON; a key given twice, or written key[], is a list.\n' +
@@ -46,17 +50,24 @@ export function apiCommand(shell: Shell): Command {
 async function callRaw(shell: Shell, invocation: Invocation): Promise<number> {
   const { context } = shell
   const { globals, options } = invocation
-  const make = await requestOf(context, invocation)
+  const { fields, make } = await requestOf(context, invocation)
   const caller = recorded(context, await context.caller(globals), globals)
   const serve = await served(context, caller, globals)
-  const response = await answered(context, serve, make, globals)
-  const text = await response.text()
-  const body = parsed(text)
-  if (options.include === true) await write(context.streams.stdout, head(response))
-  const isOk = response.status >= 200 && response.status < 300
-  if (isOk) await shell.print(body, globals)
+  const ask = (query: Fields) => answered(context, serve, () => make(query), globals)
+  const reply = options.paginate === true ? await everyPage(ask, fields, '--paginate') : await ask(fields)
+  const { status, body } = reply
+  if (options.include === true) await write(context.streams.stdout, head(reply))
+  if (isOk(reply)) await shell.print(body, globals)
   else if (isJson(context, globals)) await printRefusal(shell, body, globals)
-  return isOk ? exits.ok : complain(context, reportOfAnswer(response.status, body), globals)
+  return isOk(reply) ? exits.ok : complain(context, reportOfAnswer(status, body), globals)
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A request that can be made more than once; its query, where it has one, is given each time. */
+interface Repeatable {
+  readonly fields: Fields
+  make(query: Fields): Request
 }
 
 const usualWait = 10
@@ -67,25 +78,34 @@ async function answered(
   serve: (request: Request) => Promise<Response>,
   make: () => Request,
   globals: GlobalOptions,
-): Promise<Response> {
+): Promise<Reply> {
   for (let waited = 0; ; ) {
     const response = await serve(make())
+    const { status } = response
     const headers = Object.fromEntries(response.headers)
-    const seconds = response.status === 429 ? secondsToWait({ headers }, context.clock.now()) : undefined
-    if (seconds === undefined || waited + seconds > (globals.maxWait ?? usualWait)) return response
+    const seconds = status === 429 ? secondsToWait({ headers }, context.clock.now()) : undefined
+    if (seconds === undefined || waited + seconds > (globals.maxWait ?? usualWait))
+      return { status, headers, body: parsed(await response.text()), credits: 0 }
     context.notify(`Rate limited: waiting ${seconds} s.`, globals)
     await context.sleep(seconds * 1_000)
     waited += seconds
   }
 }
 
-async function requestOf(context: Context, { args, options, globals }: Invocation): Promise<() => Request> {
+async function requestOf(context: Context, { args, options, globals }: Invocation): Promise<Repeatable> {
   const method = methodOf(args[0] ?? '')
   const fields = parseFields((options.field as string[] | undefined) ?? [])
   const input = typeof options.input === 'string' ? options.input : undefined
   if (method === 'GET' && input !== undefined)
     throw new UsageError('A GET request has no body.', 'Give its query with -f key=value.')
-  const url = urlOf(args[1] ?? '', method === 'POST' ? {} : fields)
+  if (options.paginate === true && method !== 'GET')
+    throw new UsageError('--paginate is about the pages of a GET.', 'Leave it out.')
+  const whole = args[1] ?? ''
+  const { searchParams } = urlOf(whole, {})
+  // Page after page replaces what the path itself says of pages.
+  const isPaged = options.paginate === true
+  const path = isPaged ? whole.replace(/\?.*$/s, '') : whole
+  const asked = isPaged ? { ...Object.fromEntries(searchParams), ...fields } : fields
   const body = method === 'POST' ? await bodyOf(context, input, fields) : undefined
   const key = await context.apiKey(globals)
   const headers = {
@@ -93,7 +113,12 @@ async function requestOf(context: Context, { args, options, globals }: Invocatio
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     ...(typeof options.idempotencyKey === 'string' ? { 'idempotency-key': options.idempotencyKey } : {}),
   }
-  return () => new Request(url, { method, headers, ...(body === undefined ? {} : { body }) })
+  const make = (query: Fields) =>
+    new Request(urlOf(path, method === 'POST' ? {} : query), {
+      ...{ method, headers },
+      ...(body === undefined ? {} : { body }),
+    })
+  return { fields: asked, make }
 }
 
 function methodOf(text: string): string {
@@ -135,9 +160,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function head(response: Response): string {
-  const lines = [...response.headers].map(([name, value]) => `${name}: ${value}`)
-  return neutral(
-    `${[`HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`,
-  )
+function head({ status, headers }: Reply): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return neutral(`${[`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`)
 }

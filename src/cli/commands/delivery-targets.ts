@@ -5,9 +5,10 @@ import { UsageError } from '../exit.js'
 
 /** The options of a program that delivers for others: which database, and where besides public addresses. */
 export const deliveringOptions = (): Option[] => [
-  new Option('--database <path>', "the engine's database (default: the one of this machine)").argParser(
-    withoutPassword,
-  ),
+  new Option(
+    '--database <place>',
+    "the engine's database: a file, or postgres://… (default: the one of this machine)",
+  ).argParser(withoutPassword),
   new Option(
     '--allow-target <network>',
     'deliver to this private network too, such as 10.1.0.0/16; repeat it for more',

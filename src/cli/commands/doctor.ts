@@ -17,7 +17,7 @@ export function doctorCommand(shell: Shell): Command {
   guide(
     command,
     ['doctor', 'doctor --json', 'doctor --profile team'],
-    'Nothing is changed and nothing is spent. A server is asked two free questions, for 5 seconds at most each.',
+    'Nothing is changed and nothing is spent. A server is asked two free questions, and public_url one, for 5 seconds at\nmost each.',
   )
   return shell.action(command, (invocation) => run(shell, invocation))
 }

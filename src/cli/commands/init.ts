@@ -64,6 +64,9 @@ async function init(shell: Shell, { options, globals }: Invocation): Promise<num
   return 0
 }
 
+/** Whether there is an engine, or a database server was named for one. */
+const isPlaced = (engine: string): boolean => /^postgres(ql)?:/.test(engine) || existsSync(engine)
+
 /** The server a person wants, asked where nothing is set up yet and the options do not say. */
 async function askedServer(
   context: Context,
@@ -72,7 +75,7 @@ async function askedServer(
 ): Promise<string | undefined> {
   const isSaid = [workspace, email, sample, globals.yes, globals.local].some((value) => value !== undefined)
   const isSetUp =
-    existsSync(context.home.engine) || currentProfile(context, globals).profile.base_url !== undefined
+    isPlaced(context.home.engine) || currentProfile(context, globals).profile.base_url !== undefined
   return isSaid || isSetUp ? undefined : wantedServer(context, globals)
 }
 

@@ -4,6 +4,7 @@ import type { QuotaName } from '../../engine/quotas.js'
 import { callOnce } from '../call.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { valueAt } from '../records.js'
+import { targetOf } from '../target.js'
 import type { Limits, ShownQuota } from './limits-result.js'
 
 /** A server that did not answer what it was asked. */
@@ -17,25 +18,34 @@ export const isRefused = (found: Limits | Refused): found is Refused => 'reply' 
 
 /**
  * What a server says of limits, in its two free answers: balance, quotas and plan. It tells nothing of holds, of weekly
- * limits and of when things reset; `windows` are those that this machine knows of.
+ * limits and of when quotas reset; windows are as this machine knows them.
  */
-export async function serverLimits(
-  context: Context,
-  globals: GlobalOptions,
-  windows: Limits['windows'] = [],
-): Promise<Limits | Refused> {
+export async function serverLimits(context: Context, globals: GlobalOptions): Promise<Limits | Refused> {
   const credits = await ask(context, 'credits.show', globals)
   if (!isOk(credits.reply)) return credits
   const account = await ask(context, 'account.show', globals)
   // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
-  const plan = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
+  const told = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
+  const plan = typeof told === 'string' ? told : undefined
   return {
-    plan: typeof plan === 'string' ? plan : null,
+    plan: plan ?? null,
     credits: { enrichment: countAt(credits.reply, 'credits.enrichment'), held: null, next_allocation: null },
     weekly: null,
     quotas: quotasOf(credits.reply),
-    windows,
+    windows: await windowsKnown(context, plan, globals),
   }
+}
+
+/** The windows that this machine keeps to; none with `--direct`, where it keeps to none. */
+async function windowsKnown(
+  context: Context,
+  plan: string | undefined,
+  globals: GlobalOptions,
+): Promise<Limits['windows']> {
+  const target = targetOf(globals, context.streams.env, context.settings())
+  if (target.kind === 'local' || target.direct) return []
+  const { windowsOfServer } = await import('./limits-windows.js')
+  return windowsOfServer(context, target, await context.apiKey(globals), target.plan ?? plan)
 }
 
 async function ask(context: Context, id: OperationId, globals: GlobalOptions): Promise<Refused> {

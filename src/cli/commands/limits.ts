@@ -28,14 +28,16 @@ async function show(shell: Shell, invocation: Invocation): Promise<number> {
   const { globals } = invocation
   const found = await limitsOf(context, globals)
   if (isRefused(found)) return refuse(shell, found.operation, found.reply, invocation)
-  if (found.windows.length === 0)
-    context.notify(
-      'What is left of the windows of requests is known to the server only; its weekly limit and resets too.',
-      globals,
-    )
+  if (!context.isLocal(globals)) context.notify(untold(found), globals)
   await shell.print(found, globals, { layout: limitsView, columns })
   return exits.ok
 }
+
+/** What a server does not say of limits. */
+const untold = ({ windows }: Limits): string =>
+  windows.length === 0
+    ? 'What is left of the windows of requests is known to the server only; its weekly limit and resets too.'
+    : 'Requests are those that this machine knows of. A weekly limit, and when quotas reset, is known to the server only.'
 
 /** What is left of everything that can run out at a target. */
 export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limits | Refused> =>

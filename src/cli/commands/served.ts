@@ -6,7 +6,7 @@ import { version } from '../version.js'
 import { document } from './document.js'
 
 /** How a target is served. */
-export interface Serving extends Pick<HandlerOptions, 'names' | 'behind'> {
+export interface Serving extends Pick<HandlerOptions, 'names' | 'behind' | 'ready'> {
   /** Where it is served, once that is known. */
   readonly baseUrl?: () => string
 }
@@ -16,11 +16,11 @@ export async function served(
   context: Context,
   caller: Caller,
   globals: GlobalOptions,
-  { baseUrl, names, behind }: Serving = {},
+  { baseUrl, names, behind, ready }: Serving = {},
 ): Promise<(request: Request) => Promise<Response>> {
   const { handler } = await import('../../http/handler.js')
   return handler({
-    ...{ caller, names, behind },
+    ...{ caller, names, behind, ready },
     version: await version(),
     document: () => describedIn(names, baseUrl?.()),
     report: (error) => {

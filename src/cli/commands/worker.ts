@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
+import { UsageError } from '../exit.js'
 import { aborted, interruptible } from '../interrupts.js'
 import type { Invocation, Shell } from '../shell.js'
 import { namesOf } from '../target.js'
@@ -35,6 +37,11 @@ async function work(shell: Shell, { options, globals }: Invocation): Promise<num
   const isShared = /^\w+:\/\//.test(database ?? outer.home.engine)
   const names = namesOf(globals, {})
   const context = otherWorld(outer, database, targetsOf(allowTarget, !isShared), { names })
+  if (database !== undefined && !isShared && !existsSync(context.home.engine))
+    throw new UsageError(
+      `There is no database ${context.home.engine}.`,
+      'Give the one that prospect serve works on, or leave --database out for that of this machine.',
+    )
   const worker = await context.worker()
   await interruptible(outer.streams, async (signal) => {
     worker.start()

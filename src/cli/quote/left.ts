@@ -57,19 +57,21 @@ function openWindows(
   known: Limits['windows'],
   now: number,
 ): Left['windows'] {
-  const windows = windowsOf(operation, plan ?? '', live)
-  if (plan === undefined && windows.some(({ name }) => name.startsWith('plan:'))) return null
-  return windows.map(({ name, limit, windowMs }) => {
-    const seconds = windowMs / 1_000
+  const windows: RateWindow[] = []
+  for (const { name, limit: usual, windowMs } of windowsOf(operation, plan ?? '', live)) {
     const isOfPlan = name.startsWith('plan:')
     const state = known.find(
       (one) =>
         (isOfPlan ? one.group === operation.group : one.operation === operation.id) &&
         (one.live === null || one.live === (live !== false)),
     )
+    const limit = state?.limit ?? (isOfPlan && plan === undefined ? undefined : usual)
+    if (limit === undefined) return null
+    const seconds = windowMs / 1_000
     const until = state?.resets_at == null ? seconds : (Date.parse(state.resets_at) - now) / 1_000
     // The clock of an engine can be set; no window lasts longer than its length.
     const resetsIn = Math.min(seconds, Math.max(0, until))
-    return { limit, seconds, left: state?.remaining ?? limit, resetsIn }
-  })
+    windows.push({ limit, seconds, left: state?.remaining ?? limit, resetsIn })
+  }
+  return windows
 }

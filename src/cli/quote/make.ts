@@ -1,25 +1,32 @@
 import { type Counting, countRows } from '../../batch/count.js'
 import { type Counted, fundsOf, type Means, type Quote, quoteOf } from '../../batch/quote.js'
 import type { Refused } from '../commands/limits-remote.js'
-import type { Asked } from './kept.js'
-import { askedJournal, budgetOf } from './kept.js'
+import { startProgress } from '../progress.js'
+import { grouped } from '../terminal.js'
+import { type Asked, askedJournal, budgetOf } from './kept.js'
 import { leftOf } from './left.js'
 import { defaultShareOf, ownResults } from './results.js'
 
 /** The rows of a batch that has not begun. */
-export type Rows = Omit<Counting, 'journal' | 'isNew' | 'funds'>
+export type Rows = Omit<Counting, 'journal' | 'isNew' | 'funds' | 'onCounted'>
 
 /** Makes the quote of a batch; only free questions are sent. A target that does not accept the key refuses. */
 export async function makeQuote(asked: Asked, rows: Rows): Promise<Quote | Refused> {
   const { job, records, identity } = asked
-  const left = await leftOf(job.shell.context, job.operation, job.constants, job.globals)
+  const { globals } = job
+  const { context } = job.shell
+  const left = await leftOf(context, job.operation, job.constants, globals)
   if ('reply' in left) return left
   const means: Means = { ...left.means, budget: await budgetOf(asked) }
   const journal = await askedJournal(asked)
-  const counted = await counting(rows, journal, fundsOf(means))
+  const progress = await startProgress(context, globals, ({ rows }) => `${grouped(rows)} rows counted`)
+  const onCounted = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
+  const found = await counted({ ...rows, journal, funds: fundsOf(means), onCounted }).finally(() =>
+    progress.stop(),
+  )
   const results = await ownResults(records.database, job, identity.target)
   return quoteOf({
-    counted,
+    counted: found,
     results,
     means,
     windows: left.windows,
@@ -27,11 +34,11 @@ export async function makeQuote(asked: Asked, rows: Rows): Promise<Quote | Refus
   })
 }
 
-async function counting(rows: Rows, journal: Counting['journal'], funds: number): Promise<Counted> {
+async function counted(counting: Omit<Counting, 'isNew'>): Promise<Counted> {
   const { openFirstSeen } = await import('../../storage/first-seen.js')
   const seen = openFirstSeen()
   try {
-    return await countRows({ ...rows, journal, funds, isNew: seen.isNew })
+    return await countRows({ ...counting, isNew: seen.isNew })
   } finally {
     seen.close()
   }

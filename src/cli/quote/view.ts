@@ -35,7 +35,8 @@ const quotaNames: Readonly<Record<string, string>> = {
   monthly_company_import: 'companies/month',
 }
 
-function quotasText(quotas: Quote['quotas']): string {
+/** What is left of each quota, in a line. */
+export function quotasText(quotas: Quote['quotas']): string {
   const left = Object.entries(quotas).map(
     ([name, state]) => `${grouped(Number(valueAt(state, 'remaining')))} ${quotaNames[name] ?? name}`,
   )

@@ -2,3 +2,9 @@
 export class AdminError extends Error {
   override readonly name = 'AdminError'
 }
+
+/** Refusal of a name that nothing has. */
+export class UnknownNameError extends AdminError {
+  /** The exit code of what is not found. */
+  readonly exit = 9
+}

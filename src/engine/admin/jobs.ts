@@ -11,13 +11,12 @@ import type {
   Reads,
   Transaction,
 } from '../ports.js'
-import { rotateSecret, secretsOf, validSecrets } from '../secrets.js'
-import { AdminError } from './error.js'
+import { AdminError, UnknownNameError } from './error.js'
 import { type AdminPorts, current } from './ports.js'
 
 /** What the engine's owner can see and do about accepted work and its deliveries. */
 export function jobAdmin(ports: AdminPorts) {
-  const { store, clock, ids } = ports
+  const { store, clock } = ports
   const reading = <T>(work: (reads: Reads, workspaceId: string) => T | Promise<T>) =>
     store.read(async (reads) => work(reads, (await current(reads, clock)).workspace.id))
   const writing = <T>(work: (tx: Transaction, workspaceId: string, now: number) => T | Promise<T>) =>
@@ -58,31 +57,19 @@ export function jobAdmin(ports: AdminPorts) {
     delivery: (id: string): Promise<Delivery & { readonly body: unknown }> =>
       reading(async (reads, workspaceId) => {
         const delivery = await reads.delivery(workspaceId, id)
-        if (!delivery) throw new AdminError(`There is no delivery ${id}; see prospect engine deliveries list`)
+        if (!delivery)
+          throw new UnknownNameError(`There is no delivery ${id}; see prospect engine deliveries list`)
         return { ...delivery, body: parseExact(await bodyOf(reads, delivery)) }
       }),
     /** Makes deliveries that ended due again, from their first attempt on; answers how many. */
     retryDeliveries: (deliveryIds: readonly string[]): Promise<number> =>
       writing((tx, workspaceId, now) => tx.replayDeliveries(workspaceId, deliveryIds, now)),
-    /** What signs the deliveries of the workspace; after a rotation the one before stays valid for a day. */
-    webhookSecret: (rotate: boolean): Promise<string> =>
-      writing(async (tx, workspaceId, now) => {
-        if (rotate) return rotateSecret(tx, ids, workspaceId, now)
-        const [secret = ''] = await secretsOf(tx, ids, workspaceId, now)
-        return secret
-      }),
-    /** All that sign now, newest first; none before the first use. */
-    webhookSecrets: (): Promise<readonly string[]> =>
-      store.read(async (reads) => {
-        const { workspace, now } = await current(reads, clock)
-        return validSecrets(reads, workspace.id, now)
-      }),
   }
 }
 
 async function jobOf(reads: Reads, workspaceId: string, id: string): Promise<AsyncJob> {
   const job = await reads.job(workspaceId, id)
-  if (!job) throw new AdminError(`There is no job ${id}; see prospect engine jobs list`)
+  if (!job) throw new UnknownNameError(`There is no job ${id}; see prospect engine jobs list`)
   return job
 }
 

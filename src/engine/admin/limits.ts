@@ -1,6 +1,5 @@
 import { planOf } from '../../api/plans.js'
-import { type OperationId, operations } from '../../api/table.js'
-import { type Window, windowsOf } from '../../api/windows.js'
+import { type Counting, windowsOn } from '../../api/windows.js'
 import { createAccess } from '../access.js'
 import { spentThisWeek } from '../allowance.js'
 import { grantDue } from '../ledger.js'
@@ -21,13 +20,7 @@ export interface WeeklyState {
 }
 
 /** A window of requests of a member; one that no request has opened is full. */
-export interface WindowState {
-  /** The operation whose own window it is; null for the plan's. */
-  readonly operation: OperationId | null
-  /** The group that a window of the plan counts; null for an operation's own. */
-  readonly group: OperationId | null
-  /** Where only live results are counted, or only those of `live: false`; null where both are. */
-  readonly live: boolean | null
+export interface WindowState extends Omit<Counting, 'window'> {
   readonly per: 'second' | 'minute'
   readonly limit: number
   readonly used: number
@@ -102,26 +95,4 @@ async function windowStates(
     states.push({ operation, group, live, per, limit: window.limit, used: count, remaining, resetsAt })
   }
   return states
-}
-
-/** A window with what it counts. */
-interface Counting extends Pick<WindowState, 'operation' | 'group' | 'live'> {
-  readonly window: Window
-}
-
-/** Every window there is on a plan: those of the plan first, in the order of the table. */
-function windowsOn(plan: string): readonly Counting[] {
-  const all = new Map<string, Counting>()
-  for (const operation of operations())
-    for (const live of [true, false])
-      for (const window of windowsOf(operation, plan, live)) {
-        const known = all.get(window.name)
-        const isOwn = window.name.startsWith('own:')
-        const of = {
-          operation: isOwn ? operation.id : null,
-          group: isOwn ? null : (operation.group as OperationId),
-        }
-        all.set(window.name, { ...of, window, live: known && known.live !== live ? null : live })
-      }
-  return [...all.values()].sort((one, other) => Number(one.group === null) - Number(other.group === null))
 }

@@ -122,4 +122,30 @@ describe('api', () => {
   ])('refuses %j before anything is sent', async (words) => {
     expect((await api(...words)).code).toBe(2)
   })
+
+  it.each([
+    ['GET', '/personas', '--paginate', '-f', 'per_page=2'],
+    ['GET', '/personas?per_page=2', '--paginate'],
+    ['get', 'personas', '--paginate'],
+  ])('asks for every page: %j %j', async (...words) => {
+    for (const name of ['A', 'B', 'C', 'D', 'E']) await here.json('personas', 'create', '--name', name)
+    const { code, json } = await api(...words)
+    const { personas, pagination } = json as { personas: { name: string }[]; pagination: object }
+    expect([code, personas.map(({ name }) => name)]).toEqual([0, ['E', 'D', 'C', 'B', 'A']])
+    expect(pagination).toMatchObject({ total_count: 5, has_more: false })
+    expect(pagination).not.toHaveProperty('page')
+  })
+
+  it('prints what has no pages as it is', async () => {
+    expect((await api('GET', '/credits', '--paginate')).json).toEqual((await api('GET', '/credits')).json)
+    expect((await api('GET', '/lists/none', '--paginate')).code).toBe(9)
+  })
+
+  it.each([
+    ['POST', '/personas', '--paginate'],
+    ['GET', '/personas', '--paginate', '-f', 'page=2'],
+    ['GET', '/personas?page=2', '--paginate'],
+  ])('cannot page: %j %j', async (...words) => {
+    expect((await api(...words)).code).toBe(2)
+  })
 })

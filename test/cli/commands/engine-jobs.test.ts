@@ -58,7 +58,13 @@ describe('engine jobs', () => {
     const id = await queued()
     const { code, stderr } = await here.run(['engine', 'jobs', 'retry', id])
     expect([code, stderr]).toEqual([2, expect.stringContaining('only a failed one can be retried')])
-    expect((await here.run(['engine', 'jobs', 'show', 'nothing'])).code).toBe(2)
+    for (const words of [
+      ['jobs', 'show'],
+      ['jobs', 'retry'],
+      ['deliveries', 'show'],
+      ['deliveries', 'retry'],
+    ])
+      expect((await here.run(['engine', ...words, 'nothing'])).code).toBe(9)
   })
 
   it('are part of the status', async () => {

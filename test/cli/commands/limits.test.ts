@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { served } from '../../client/serving.js'
 import { answering, command, errorOf, keyed } from '../command.js'
 import { type Machine, machine } from './run.js'
 
@@ -101,24 +102,54 @@ const credits = {
 describe('limits of a server', () => {
   it('is what the server says, and says what it does not', async () => {
     const caller = answering({ body: credits }, { body: { workspace: { plan: 'Basic' } } })
-    const ended = await command(['limits'], { env: keyed(here.home), caller })
+    const ended = await command(['limits'], {
+      env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
+      caller,
+    })
     expect(caller.asked.map(({ id }) => id)).toEqual(['credits.show', 'account.show'])
     expect(JSON.parse(ended.stdout)).toMatchObject({
       plan: 'Basic',
       credits: { enrichment: 70, held: null, next_allocation: null },
       weekly: null,
       quotas: { daily_profile_scraping: { limit: 50, used: 10, remaining: 40, resets_at: null } },
-      windows: [],
+    })
+    expect(JSON.parse(ended.stdout).windows).toContainEqual({
+      ...{ operation: null, group: 'accounts.technologies', live: null },
+      ...{ per: 'minute', limit: 2, used: 0, remaining: 2, resets_at: null },
     })
     expect(ended.stderr).toContain('known to the server only')
   })
 
+  it('counts the requests that this machine sent, and what the server said of them', async () => {
+    const { bench, server, close } = await served()
+    await bench.admin.setPlan('Basic')
+    const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: bench.key }
+    const windowOf = async (...more: string[]) => {
+      const { json } = await here.run(['limits', '--json', ...more], { env })
+      const { windows } = json as {
+        windows: { group: string | null; used: number; resets_at: string | null }[]
+      }
+      return windows.find(({ group }) => group === 'accounts.technologies')
+    }
+    await here.run(['accounts', 'technologies', '--query', 'r'], { env })
+    expect(await windowOf()).toMatchObject({ limit: 2, used: 1, remaining: 1 })
+    const { resets_at } = (await windowOf()) ?? {}
+    expect(Date.parse(resets_at ?? '')).toBeGreaterThan(Date.now())
+    expect(await windowOf('--direct')).toBeUndefined()
+    await close()
+  })
+
   it('is readable for a person', async () => {
     const caller = answering({ body: credits }, { status: 403, body: { error: 'no' } })
-    const { stdout } = await command(['limits'], { env: keyed(here.home), caller, terminal: true })
+    const { stdout } = await command(['limits'], {
+      env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
+      caller,
+      terminal: true,
+    })
     expect(stdout).toMatch(/^Credits +70\n/)
     expect(stdout).toMatch(/Profiles per day +10 +40 +50/)
     expect(stdout).not.toContain('requests per minute')
+    expect(stdout).toMatch(/leads extract +second +0 +1 +1/)
   })
 
   it('leaves out a quota of which the server tells one side only', async () => {

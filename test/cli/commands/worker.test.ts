@@ -36,6 +36,7 @@ describe('worker', () => {
     [['--allow-target', 'everything'], 'network'],
     [['--allow-target', '10.0.0.0/99'], 'network'],
     [['--database', 'postgres://ann:secret@host/db'], 'PGPASSFILE'],
+    [['--database', 'nowhere/engine.db'], 'There is no database'],
   ])('refuses %j', async (options, word) => {
     const { code, stderr } = await here.run(['worker', ...options])
     expect([code, stderr]).toEqual([2, expect.stringContaining(word)])

@@ -134,6 +134,17 @@ describe('a server', () => {
     await there.close()
   })
 
+  it('gets no import of everything without a yes', async () => {
+    const url = 'https://www.network.example/search/results/people/?keywords=sales'
+    const leads = ['leads', 'extract', url, '--webhook-url', 'https://hooks.example/leads']
+    const { code, stdout, stderr } = await here.run(leads, {
+      env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key, NO_COLOR: '1' },
+      typed: [['Start?', 'n\r']],
+    })
+    expect([code, stdout]).toEqual([0, ''])
+    expect(stderr).toMatch(/^At most +\d.* records, then the quota is used up$/m)
+  })
+
   it.each([['governed'], ['direct']])('is asked for what is left, %s', async (how) => {
     writeFileSync(join(here.home, 'in.csv'), domains(6))
     const far = { env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key } }

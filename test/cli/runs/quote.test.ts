@@ -44,7 +44,7 @@ describe('the quote of a batch', () => {
     here.write('in.csv', csvOf(5))
     here.write('out.csv', 'mine\n')
     const before = readdirSync(here.home).sort()
-    await here.enrich('--dry-run', '--lock', 'nightly')
+    await here.enrich('--dry-run', '--lock', 'nightly', '--summary-json', 'summary.json')
     expect([await charged(), await here.runs(), here.read('out.csv')]).toEqual([0, [], 'mine\n'])
     expect(
       readdirSync(here.home).filter((name) => !before.includes(name) && !name.startsWith('state.db')),
@@ -148,6 +148,15 @@ describe('what is paid already', () => {
     })
     await here.enrich()
     expect(await charged()).toBe(20)
+  })
+
+  it('is asked of a run by its id, too', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich('--max-credits', '8')
+    const [run] = await here.runs()
+    const { code, json } = await here.run('runs', 'resume', run?.id ?? '', '--max-credits', '11', '--dry-run')
+    expect([code, json]).toMatchObject([0, { answered: 8, lookups: 12, credits: { max: 3 } }])
+    expect([await charged(), (await here.runs())[0]?.status]).toEqual([8, 'stopped'])
   })
 
   it('leaves the rest of a budget', async () => {

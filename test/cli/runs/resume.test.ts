@@ -1,4 +1,6 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -122,6 +124,57 @@ describe('a run that the credits do not reach', () => {
     expect(rows.map(({ Website }) => Website)).toEqual(Array.from({ length: rowCount }, (_, at) => known(at)))
     expect([paid(rows), (await here.charges()).length]).toEqual([rowCount, rowCount])
   })
+})
+
+/** A server that holds back whatever it is asked to do, and says when it is asked. */
+async function silent() {
+  let asked: () => void = () => {}
+  const isAsked = new Promise<void>((resolve) => {
+    asked = resolve
+  })
+  const server = createServer((request, response) => {
+    if (request.url === '/health') response.end('{"idempotency":"Idempotency-Key"}')
+    else asked()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { baseUrl: `http://127.0.0.1:${port}/api/v2`, isAsked, close }
+}
+
+describe('two processes at one run', () => {
+  it('the second ends with exit 15 and touches nothing, until the first is killed', async () => {
+    const server = await silent()
+    const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'k' }
+    const start = (output: string) =>
+      execa(process.execPath, [program, 'accounts', 'enrich', '--csv', 'in.csv', '-o', output], {
+        ...{ cwd: here.home, env, reject: false, stdin: 'ignore' },
+      })
+    try {
+      here.write('in.csv', csvOf(3))
+      const first = start('out.csv')
+      await Promise.race([server.isAsked, first])
+      expect(first.exitCode).toBeNull()
+      const second = await start('other.csv')
+      expect([second.exitCode, second.stderr]).toEqual([15, expect.stringContaining(`process ${first.pid}`)])
+      expect(existsSync(join(here.home, 'other.csv.partial'))).toBe(false)
+      first.kill('SIGKILL')
+      await first
+      const third = start('out.csv')
+      await new Promise<void>((resolve) => {
+        third.stderr.on('data', (text: Buffer) => String(text).includes('Going on with run') && resolve())
+        void third.then(() => resolve())
+      })
+      expect(third.exitCode).toBeNull()
+      third.kill('SIGKILL')
+      await third
+    } finally {
+      server.close()
+    }
+  }, 60_000)
 })
 
 describe('a run that is interrupted', () => {

@@ -4,7 +4,7 @@ import { canAsk } from '../../ask.js'
 import type { Context } from '../../context.js'
 import { exits } from '../../exit.js'
 import { removeLeftovers } from '../../run-folder.js'
-import { isHeld, runLock } from '../../run-lock.js'
+import { tryRunLock } from '../../run-lock.js'
 import type { Invocation, Shell } from '../../shell.js'
 import { grouped } from '../../terminal.js'
 import { confirmLoss } from '../engine/confirm-loss.js'
@@ -50,7 +50,7 @@ async function purgeAll(context: Context, { store, state }: RecordsOnDisk, older
   const { purgeRuns } = await import('../../../storage/purge-state.js')
   const before = clock.now() - olderThanMs
   const { runs, answers } = state
-    ? await purgeRuns(state, before, ({ knownBy }) => isHeld(runLock(context, knownBy)))
+    ? await purgeRuns(state, { before, now: clock.now(), hold: ({ knownBy }) => tryRunLock(context, knownBy) })
     : { runs: [], answers: 0 }
   if (state) await removeLeftovers(context, await idsOfRuns(state))
   const events = state ? await eventsOver(state).purge(before, clock.now()) : 0

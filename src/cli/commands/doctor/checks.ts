@@ -10,6 +10,7 @@ import type { Check } from './scene.js'
 import { server } from './server.js'
 import { settingsFile, target } from './settings-file.js'
 import { fileSystem, freeSpace } from './space.js'
+import { webhooks } from './webhooks.js'
 import { deliveries, jobs, signingSecret } from './work.js'
 import { localKey, sessions, workspace } from './workspace.js'
 
@@ -38,4 +39,5 @@ export const checks: readonly Check[] = [
   { name: 'runs', look: leftovers },
   { name: 'catalogue', look: localData },
   { name: 'server', look: server },
+  { name: 'webhooks', look: webhooks },
 ]

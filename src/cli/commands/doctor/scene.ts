@@ -34,7 +34,12 @@ export interface Scene {
   /** Whether a living process is at a run. */
   isUnderWay(run: Run): Promise<boolean>
   server(target: RemoteTarget): Server
+  /** Asks the address at which servers reach this machine; throws an error that says why it is not reached. */
+  wayHome(url: string): Promise<WayHome>
 }
+
+/** Where a public address leads: to the port for deliveries, to whoever answered with a status; or its port is in use. */
+export type WayHome = 'home' | 'busy' | number
 
 /** A server that is asked nothing that costs, and no longer than a few seconds. */
 export interface Server {

@@ -17,7 +17,8 @@ export async function server(scene: Scene): Promise<readonly Verdict[]> {
   return isReached ? [...reached, ...(await key(scene, target))] : reached
 }
 
-function remoteTarget(scene: Scene): RemoteTarget | undefined {
+/** The server that requests go to, where that is clear and there is one. */
+export function remoteTarget(scene: Scene): RemoteTarget | undefined {
   try {
     const target = scene.settings() === undefined ? undefined : scene.target()
     return target?.kind === 'remote' ? target : undefined

@@ -1,11 +1,12 @@
 import type { Reply } from '../../../api/caller.js'
 import type { OperationId } from '../../../api/table.js'
+import { usualPort } from '../../awaiting/receiver.js'
 import type { Context, GlobalOptions, Settings } from '../../context.js'
 import { givenKey } from '../../credentials.js'
 import { type RemoteTarget, targetOf } from '../../target.js'
 import { databasesOf } from './databases.js'
 import { type Files, realFiles } from './files.js'
-import type { Answer, Scene, Server } from './scene.js'
+import type { Answer, Scene, Server, WayHome } from './scene.js'
 
 /** What a command finds around it; nothing is made or changed by looking. */
 export function surroundings(context: Context, options: GlobalOptions, thorough: boolean): Scene {
@@ -29,6 +30,7 @@ export function surroundings(context: Context, options: GlobalOptions, thorough:
     },
     isUnderWay: async (run) => (await import('../../open-runs.js')).isRunning(context, run),
     server: (target) => serverOf(context, target, options),
+    wayHome: (url) => wayHome(context, url),
   }
 }
 
@@ -59,13 +61,16 @@ function serverOf(context: Context, target: RemoteTarget, options: GlobalOptions
   }
 }
 
-async function healthOf({ streams, onClose }: Context, { baseUrl, origin }: RemoteTarget): Promise<Answer> {
+const healthOf = (context: Context, { baseUrl }: RemoteTarget): Promise<Answer> =>
+  answerOf(context, new URL(`${baseUrl.replace(/\/api\/v2\/?$/, '')}/health`))
+
+/** Asks an address once, without a key. */
+async function answerOf({ streams, onClose }: Context, url: URL): Promise<Answer> {
   const { createConnection } = await import('../../../client/connection.js')
   const { proxyOf } = await import('../../../client/proxy.js')
-  const base = new URL(baseUrl)
   const connection = createConnection({
-    base,
-    proxy: proxyOf(base, streams.env),
+    base: url,
+    proxy: proxyOf(url, streams.env),
     ca: undefined,
     connectMs: patienceMs,
     answerMs: patienceMs,
@@ -73,8 +78,36 @@ async function healthOf({ streams, onClose }: Context, { baseUrl, origin }: Remo
     connections: 1,
   })
   onClose(() => connection.close())
-  const path = new URL(`${baseUrl.replace(/\/api\/v2\/?$/, '')}/health`, origin).pathname
-  const headers = { accept: 'application/json' }
-  const answer = await connection.exchange({ method: 'GET', path }, headers, AbortSignal.timeout(patienceMs))
+  const request = { method: 'GET', path: url.pathname } as const
+  const answer = await connection.exchange(
+    request,
+    { accept: 'application/json' },
+    AbortSignal.timeout(patienceMs),
+  )
   return { status: answer.status, headers: answer.headers, text: answer.body.toString('utf8') }
+}
+
+/** Asks a public address while somebody listens where it should lead: whether the question came home. */
+async function wayHome(context: Context, url: string): Promise<WayHome> {
+  const { listen, ListenError } = await import('../../../http/listen.js')
+  const { origin, host, pathname } = new URL(url)
+  const path = `${pathname.replace(/\/+$/, '')}/${context.ids.uuid()}`
+  let came = false
+  const handler = async (request: Request) => {
+    came ||= path.endsWith(new URL(request.url).pathname)
+    return new Response('{}', { headers: { 'content-type': 'application/json' } })
+  }
+  try {
+    const place = { host: '127.0.0.1', port: usualPort, allowHosts: [host] }
+    const listening = await listen({ handler, ...place })
+    try {
+      const { status } = await answerOf(context, new URL(path, origin))
+      return came ? 'home' : status
+    } finally {
+      await listening.close()
+    }
+  } catch (error) {
+    if (error instanceof ListenError) return 'busy'
+    throw error
+  }
 }

@@ -14,6 +14,7 @@ export function resumeRun(shell: Shell): Command {
     .command('resume', 'Go on with a run: it remembers its file, columns, options and output')
     .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
   for (const option of spending()) command.addOption(option.helpGroup(groups.batch))
+  command.option('--dry-run', 'show what the rest can cost, send nothing')
   guide(
     command,
     ['runs resume 7f6f2d0e', 'runs resume 7f6f2d0e --max-credits 1000 -o rest.csv'],

@@ -17,12 +17,12 @@ export async function engineBehind(
   // The words of a server in the profile are that server's.
   const names = namesOf(globals, {})
   const context = otherWorld(outer, database, targetsOf(allowTarget, isLoopback(host)), { names })
-  await context.admin(globals)
+  const admin = await context.admin(globals)
   // A server that the profile names is not what is served.
   const caller = await context.caller({ ...globals, local: true })
   const worker = works ? await context.worker() : undefined
   return {
-    handler: await served(context, caller, globals, { baseUrl, names }),
+    handler: await served(context, caller, globals, { baseUrl, names, ready: () => admin.clock() }),
     hosts: [],
     text: 'Serving the local engine. Ctrl-C ends it.',
     start: () => worker?.start(),

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, received } from '../../../client/listeners.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../helpers/webhook-receiver.js'
 import { foreign, post } from '../../awaiting/foreign.js'
 import { filled, type ServingMachine, servingMachine, servingWith } from '../../awaiting/serving.js'
@@ -92,6 +93,31 @@ describe('deliveries of a server behind a proxy', () => {
     await until(() => theirs.arrivals.length === 1)
     expect(await one.machine.json('events', 'list')).toMatchObject([{ verified: true }])
   })
+})
+
+describe('a receiver that fails one of many records', () => {
+  it('gets the others meanwhile, in their order, and that one again later', async () => {
+    const server = opened(await servingMachine((one) => filled(one, 12, 0)))
+    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
+    const got: (number | 'end')[] = []
+    let failures = 1
+    const fickle = opened(
+      await answering(async (request, response) => {
+        const { body } = await received(request)
+        const { event, ordinal } = JSON.parse(body) as { event: string; ordinal: number }
+        if (ordinal === 2 && failures-- > 0) return void response.writeHead(500).end()
+        got.push(event === 'lead_search.completed' ? 'end' : ordinal)
+        response.end()
+      }),
+    )
+    const webhook_url = `http://127.0.0.1:${fickle.port}/in`
+    expect((await extract(baseUrl, key, { streaming: true, webhook_url })).status).toBe(202)
+    await until(() => got.length === 13)
+    const records = [1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+    expect(got.filter((one) => one !== 2)).toEqual([...records, 'end'])
+    expect(got.indexOf(2)).toBeGreaterThan(0)
+    expect(await machine.json('events', 'list')).toHaveLength(13)
+  }, 30_000)
 })
 
 describe('the setting public_url', () => {

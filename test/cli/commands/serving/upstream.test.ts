@@ -190,6 +190,21 @@ describe('a direct proxy', () => {
     expect([status, JSON.parse(text)]).toEqual([502, { error: expect.stringMatching(/^Upstream answered /) }])
   })
 
+  it.each([
+    [20, 200],
+    [33, 502],
+  ])(
+    'passes a reply of %i MiB with %i',
+    async (mebibytes, status) => {
+      const text = `{"name":"${'x'.repeat(mebibytes * 1_048_576)}","domain":"x.example"}`
+      const upstream = opened(await answering((_request, response) => response.end(text)))
+      const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
+      const answer = await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
+      expect([answer.status, answer.text === text]).toEqual([status, status === 200])
+    },
+    30_000,
+  )
+
   it('of a proxy of an engine answers as the engine does', async () => {
     const { bench, server } = await engine()
     const inner = await proxy(server.baseUrl, bench.key)

@@ -1,0 +1,52 @@
+import type { Input } from '../../api/caller.js'
+import { isOk } from '../../api/caller.js'
+import { isPriced } from '../../api/operation.js'
+import { type Operation, operation as rowOf } from '../../api/table.js'
+import { callOnce } from '../call.js'
+import type { Context, GlobalOptions } from '../context.js'
+import { credited, priceText } from '../facts.js'
+import { valueAt } from '../records.js'
+import { grouped } from '../terminal.js'
+import { leftOf } from './left.js'
+import { quotasText } from './view.js'
+
+/** What an import of everything that matches can take, for a person; only free questions are sent. */
+export async function importQuote(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  globals: GlobalOptions,
+): Promise<Readonly<Record<string, string>>> {
+  const left = await leftOf(context, operation, input, globals)
+  // Whoever is refused learns it from the import, which is not done.
+  if ('reply' in left) return {}
+  const { balance, allowance, quotas, quotaLeft } = left.means
+  const matches = await matchesOf(context, operation, input, globals)
+  const price = operation.price.company ?? 0
+  const paid = isPriced(operation)
+  const credits = (of: number | null | undefined, text = '') =>
+    paid && of !== undefined ? (of === null ? 'not known' : `${credited(of)}${text}`) : ''
+  return {
+    Matches: matches === undefined ? '' : grouped(matches),
+    Price: paid ? priceText(operation) : `No credits; each record takes one of the ${operation.quota} quota.`,
+    Credits: matches === undefined ? '' : `at most ${grouped(matches * price)}`,
+    Balance: credits(balance),
+    'This week': credits(allowance, ' left'),
+    'Quotas left': paid ? '' : quotasText(quotas),
+    'At most': quotaLeft == null ? '' : `${grouped(quotaLeft)} records, then the quota is used up`,
+  }
+}
+
+/** How many companies match, where a count is free and takes nothing from the import's own window of requests. */
+async function matchesOf(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  globals: GlobalOptions,
+): Promise<number | undefined> {
+  if (operation.id !== 'intents.stack') return undefined
+  const caller = await context.caller(globals)
+  const reply = await callOnce(context, caller, rowOf('intents.stack_preview'), input, globals)
+  const total = isOk(reply) ? valueAt(reply.body, 'total_count') : undefined
+  return typeof total === 'number' ? total : undefined
+}

@@ -1,0 +1,363 @@
+import { existsSync } from 'node:fs'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Caller, Input } from '../../src/api/caller.js'
+import type { OperationId } from '../../src/api/table.js'
+import { command, type Ended, errorOf, folder, type Given, keyed, removed } from './command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+type Answer = (id: OperationId, input: Input) => { status: number; body: unknown; credits?: number }
+
+/** A target that remembers what it was asked. */
+function target(answer: Answer): Caller & { readonly asked: Input[] } {
+  const asked: Input[] = []
+  return {
+    asked,
+    call: async (id, given) => {
+      const input = typeof given === 'function' ? await given() : given
+      asked.push(input)
+      return { headers: {}, credits: 0, ...answer(id, input) }
+    },
+    close: async () => {},
+  }
+}
+
+const company: Answer = (_, { domain }) =>
+  domain === 'nobody.example'
+    ? { status: 404, body: { error: 'No company found' } }
+    : { status: 200, body: { name: `Name of ${domain}`, headcount: 7, phone: '+15550100' }, credits: 1 }
+
+const batch = async (words: string, csv: string, argv: readonly string[], given: Given): Promise<Ended> => {
+  await writeFile(join(home, 'in.csv'), csv)
+  const all = [...words.split(' '), '--csv', 'in.csv', ...argv]
+  return command(all, { env: keyed(home), cwd: home, ...given })
+}
+
+const read = (name: string) => readFile(join(home, name), 'utf8')
+
+describe('--only-missing', () => {
+  const csv = 'domain,Phone\na.example,+33612345678\nb.example,\nnobody.example, \n'
+
+  it('skips rows that have it, and completes the others in the same column', async () => {
+    const caller = target(company)
+    const argv = ['--only-missing', 'phone', '--fields', 'name,phone', '-o', 'out.csv']
+    const ended = await batch('accounts enrich', csv, argv, { caller })
+    expect(caller.asked).toEqual([{ domain: 'b.example' }, { domain: 'nobody.example' }])
+    expect(await read('out.csv')).toBe(
+      [
+        'domain,Phone,name,_status,_error,_credits,_source',
+        'a.example,+33612345678,,skipped,,0,',
+        'b.example,+15550100,Name of b.example,found,,1,live',
+        'nobody.example,,,not_found,No company found,0,live',
+        '',
+      ].join('\n'),
+    )
+    expect([ended.code, ended.stderr.includes('1 skipped')]).toEqual([0, true])
+  })
+
+  it('is a run of its own: without it the skipped rows are looked up', async () => {
+    const caller = target(company)
+    await batch('accounts enrich', csv, ['--only-missing', 'phone', '-o', 'out.csv'], { caller })
+    await batch('accounts enrich', csv, ['-o', 'all.csv'], { caller })
+    expect(caller.asked.filter(({ domain }) => domain === 'a.example')).toHaveLength(1)
+    expect(await read('all.csv')).not.toContain('skipped')
+  })
+
+  it.each([
+    ['phnoe', 'Did you mean phone?'],
+    ['headcount', 'the file has no column "headcount"'],
+  ])('refuses %s before anything is asked', async (field, words) => {
+    const caller = target(company)
+    const ended = await batch('accounts enrich', csv, ['--only-missing', field, '-o', 'out.csv'], { caller })
+    expect([ended.code, caller.asked, existsSync(join(home, 'out.csv.partial'))]).toEqual([2, [], false])
+    expect(ended.stderr).toContain(words)
+  })
+})
+
+const hiring: Answer = (_, { company_domain, limit }) => {
+  const jobs = ['A', 'B', 'C'].slice(0, Number(limit ?? 100)).map((job_title) => ({ job_title }))
+  return {
+    status: 200,
+    body: { total_jobs: 3, truncated: false, jobs, company_domain },
+    credits: jobs.length,
+  }
+}
+
+describe('--explode', () => {
+  const csv = 'domain\na.example\nb.example\n'
+  const fields = ['--fields', 'total_jobs,job_title']
+
+  it('goes on by input row where a budget stopped it, and rows sum up to what was paid', async () => {
+    const caller = target(hiring)
+    const argv = ['--explode', ...fields, '-o', 'out.csv']
+    const stopped = await batch('accounts hiring', csv, [...argv, '--max-credits', '3'], { caller })
+    expect(stopped.code).toBe(12)
+    expect((await read('out.csv.partial')).split('\n')).toHaveLength(5)
+    const ended = await batch('accounts hiring', csv, argv, { caller })
+    expect([ended.code, caller.asked.length]).toEqual([0, 2])
+    expect(await read('out.csv')).toBe(
+      [
+        'domain,total_jobs,job_title,_status,_error,_credits,_source',
+        'a.example,3,A,found,,3,live',
+        'a.example,3,B,found,,0,live',
+        'a.example,3,C,found,,0,live',
+        'b.example,3,A,found,,3,live',
+        'b.example,3,B,found,,0,live',
+        'b.example,3,C,found,,0,live',
+        '',
+      ].join('\n'),
+    )
+    expect(ended.stderr).toContain('2 rows in')
+  })
+
+  it('writes the answers of a finished run anew, and spends nothing', async () => {
+    const caller = target(hiring)
+    await batch('accounts hiring', csv, ['-o', 'one.csv', '--fields', 'jobs_count'], { caller })
+    await batch('accounts hiring', csv, ['-o', 'many.csv', '--explode', '--fields', 'job_title'], { caller })
+    expect(caller.asked).toHaveLength(2)
+    expect((await read('one.csv')).split('\n')[1]).toBe('a.example,3,found,,3,live')
+    expect((await read('many.csv')).split('\n')[3]).toBe('a.example,C,found,,0,live')
+  })
+
+  it('is no option where a row has one result', async () => {
+    const ended = await batch('accounts enrich', csv, ['--explode'], { caller: target(company) })
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('--explode')])
+  })
+})
+
+describe('columns', () => {
+  it('of a waterfall are those of the types that are asked for', async () => {
+    const body = { email: 'x@a.example', email_status: 'valid', status: 'finished', credits_used: 3 }
+    const caller = target(() => ({ status: 200, body, credits: 3 }))
+    const csv = 'First name,Last name,Company\nJo,Doe,A\n'
+    const { stdout } = await batch('contacts waterfall', csv, ['--enrichment-type', 'email'], {
+      caller,
+    })
+    expect(stdout.split('\n')[0]).toBe(
+      'First name,Last name,Company,enrichment_id,first_name,last_name,network_profile_url,status,email,email_status,' +
+        'credits_used,_status,_error,_credits,_source',
+    )
+  })
+
+  it('of a phone check are one for each fact', async () => {
+    const results = [{ phone_number: '+15550100', reachable: true, checked_at: '2026-01-01T00:00:00.000Z' }]
+    const caller = target(() => ({ status: 200, body: { results }, credits: 1 }))
+    const { stdout } = await batch('messenger validate', 'phone\n+15550100\n', [], { caller })
+    expect(stdout).toBe(
+      'phone,phone_number,reachable,checked_at,_status,_error,_credits,_source\n' +
+        '+15550100,+15550100,true,2026-01-01T00:00:00.000Z,found,,1,live\n',
+    )
+  })
+
+  it('of a headcount are those of the company and of the departments asked for', async () => {
+    const body = { All: { current_headcount: 9 }, Sales: { current_headcount: 2 } }
+    const caller = target(() => ({ status: 200, body }))
+    const argv = ['--no-live', '--departments', 'Sales']
+    const { stdout } = await batch('accounts headcount', 'domain\na.example\n', argv, { caller })
+    expect(stdout.split('\n')[0]).toBe(
+      'domain,All.current_headcount,Sales.current_headcount,departments,_status,_error,_credits,_source',
+    )
+    expect(stdout.split('\n')[1]).toMatch(/^a\.example,9,2,"\{""All""/)
+  })
+
+  it('sends one identifier where a request takes one only', async () => {
+    const caller = target(() => ({ status: 200, body: { total: 1 } }))
+    const csv = 'network_id,network_url\n7,https://www.linkedin.com/company/acme\n8,\n'
+    await batch('accounts count-profiles', csv, [], { caller })
+    expect(caller.asked.map((input) => Object.keys(input))).toEqual([
+      ['company_network_url'],
+      ['company_network_id'],
+    ])
+  })
+})
+
+describe('profile urls of the wrong kind', () => {
+  const profile = (path: string) => `https://www.linkedin.com/${path}`
+
+  it('are not sent where something else says whom a row means', async () => {
+    const caller = target(company)
+    await batch(
+      'accounts enrich',
+      `Company,LinkedIn\nA,${profile('in/jo')}\nB,${profile('company/b')}\n`,
+      [],
+      {
+        caller,
+      },
+    )
+    expect(caller.asked).toEqual([{ name: 'A' }, { name: 'B', company_network_url: profile('company/b') }])
+  })
+
+  it('of companies are not sent for people', async () => {
+    const caller = target(() => ({ status: 200, body: { id: 'p' }, credits: 1 }))
+    const csv = `First name,Last name,Company,network_url\nJo,Doe,A,${profile('company/a')}\n`
+    await batch('leads enrich', csv, [], { caller })
+    expect(caller.asked).toEqual([{ first_name: 'Jo', last_name: 'Doe', company_name: 'A' }])
+  })
+})
+
+describe('rejects', () => {
+  const csv = 'domain;country;note\na.example;DE;x\n;;"two\nlines"\nb.example;Narnia;=1\nshort\n'
+
+  it('are put beside the output as they came, and can be run again once they are mended', async () => {
+    const caller = target(company)
+    const ended = await batch('accounts enrich', csv, ['-o', 'out.csv', '--fields', 'name'], { caller })
+    expect(await read('out.rejects.csv')).toBe(
+      'domain;country;note\n;;"two\nlines"\nb.example;Narnia;\'=1\nshort\n',
+    )
+    expect((await stat(join(home, 'out.rejects.csv'))).mode & 0o777).toBe(0o600)
+    expect(ended.stderr).toContain(`3 rows to mend and run again: ${join(home, 'out.rejects.csv')}`)
+    expect((await read('out.csv')).match(/,invalid,/g)).toHaveLength(3)
+    const mended = 'domain;country;note\nc.example;;x\nb.example;FR;=1\nd.example;;\n'
+    const again = await batch('accounts enrich', mended, ['-o', 'more.csv'], { caller })
+    expect([again.code, existsSync(join(home, 'more.rejects.csv'))]).toEqual([0, false])
+  })
+
+  it('take the name of --rejects; on stdout there is no file without it', async () => {
+    const caller = target(company)
+    const plain = await batch('accounts enrich', csv, [], { caller })
+    expect(existsSync(join(home, 'in.rejects.csv'))).toBe(false)
+    await batch('accounts enrich', csv, ['--rejects', 'bad.csv'], { caller })
+    expect([plain.code, (await read('bad.csv')).split('\n')[0]]).toEqual([11, 'domain;country;note'])
+  })
+
+  it('go away with the reason for them', async () => {
+    await writeFile(join(home, 'out.rejects.csv'), 'of an earlier run')
+    await batch('accounts enrich', 'domain\na.example\n', ['-o', 'out.csv'], { caller: target(company) })
+    expect(existsSync(join(home, 'out.rejects.csv'))).toBe(false)
+  })
+
+  it.each([['in.csv'], ['out.csv'], ['-']])('are refused as %s, before anything is asked', async (name) => {
+    const caller = target(company)
+    const ended = await batch('accounts enrich', csv, ['-o', 'out.csv', '--rejects', name], { caller })
+    expect([ended.code, caller.asked, await read('in.csv')]).toEqual([2, [], csv])
+    expect(existsSync(join(home, 'out.csv.partial'))).toBe(false)
+  })
+})
+
+describe('files that cannot be written', () => {
+  it.each([
+    ['-o', 'nowhere/out.csv', '--rejects', 'bad.csv'],
+    ['-o', 'out.csv', '--rejects', 'nowhere/bad.csv'],
+  ])('leave nothing behind: %s %s %s %s', async (...argv) => {
+    const caller = target(company)
+    const ended = await batch('accounts enrich', 'domain\na.example\n', argv, { caller })
+    expect([ended.code, caller.asked]).toEqual([2, []])
+    expect((await readdir(home)).filter((name) => /out|bad/.test(name))).toEqual([])
+  })
+})
+
+describe('--delimiter', () => {
+  it.each([
+    ['semicolon', 'domain;x\na.example;1\n'],
+    ['tab', 'domain\tx\na.example\t1\n'],
+    ['bar', 'domain|x\na.example|1\n'],
+    [':', 'domain:x\na.example:1\n'],
+  ])('takes %s', async (delimiter, csv) => {
+    const caller = target(company)
+    await batch('accounts enrich', csv, ['--delimiter', delimiter], { caller })
+    expect(caller.asked).toEqual([{ domain: 'a.example' }])
+  })
+
+  it.each(['', ';;', '"', '\n'])('refuses %j', async (delimiter) => {
+    const caller = target(company)
+    const argv = ['--delimiter', delimiter]
+    const ended = await batch('accounts enrich', 'domain\na.example\n', argv, { caller })
+    expect([ended.code, caller.asked]).toEqual([2, []])
+    expect(errorOf(ended).error).toContain('Give one character')
+  })
+})
+
+describe('--summary-json', () => {
+  const summary = async () => JSON.parse(await read('sum.json')) as Record<string, unknown>
+  const csv = 'domain\na.example\nnobody.example\na.example\n""\n'
+  const argv = ['-o', 'out.csv', '--summary-json', 'sum.json']
+
+  it('says how a run ended', async () => {
+    const ended = await batch('accounts enrich', csv, argv, { caller: target(company) })
+    expect(await summary()).toEqual({
+      run: expect.stringMatching(/^[\w-]{36}$/),
+      operation: 'accounts.enrich',
+      ...{ status: 'finished', exit_code: 11, stopped: null },
+      ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0 },
+      sources: { live: 2, store: 0, duplicate: 1 },
+      ...{ credits: 1, credits_before: 0 },
+      files: {
+        input: join(home, 'in.csv'),
+        output: join(home, 'out.csv'),
+        partial: null,
+        rejects: join(home, 'out.rejects.csv'),
+      },
+      ...{ started_at: expect.any(String), finished_at: expect.any(String), seconds: expect.any(Number) },
+    })
+    expect([ended.code, (await stat(join(home, 'sum.json'))).mode & 0o777]).toEqual([11, 0o600])
+  })
+
+  it('says why a run stopped', async () => {
+    const body = { error: 'Insufficient credits', code: 'insufficient_credits' }
+    const caller = target(() => ({ status: 402, body }))
+    const ended = await batch('accounts enrich', csv, argv, { caller })
+    expect(await summary()).toMatchObject({
+      ...{ status: 'stopped', exit_code: 4 },
+      stopped: { reason: 'Insufficient credits', exit_code: 4, at_row: 1 },
+      files: { output: null, partial: join(home, 'out.csv.partial'), rejects: null },
+    })
+    expect(ended.code).toBe(4)
+  })
+
+  it('says what was refused before a run began', async () => {
+    const ended = await batch('accounts enrich', 'a,b\n1,2\n', argv, { caller: target(company) })
+    expect(await summary()).toMatchObject({ run: null, status: 'refused', exit_code: 2, rows: 0, credits: 0 })
+    expect((await summary()).stopped).toMatchObject({ reason: expect.stringContaining('No column') })
+    expect(ended.code).toBe(2)
+  })
+
+  it.each([['in.csv'], ['out.csv'], ['nowhere/sum.json'], ['-']])('is refused as %s', async (name) => {
+    const caller = target(company)
+    const more = ['-o', 'out.csv', '--summary-json', name]
+    const ended = await batch('accounts enrich', csv, more, { caller })
+    expect([ended.code, caller.asked, await read('in.csv')]).toEqual([2, [], csv])
+  })
+})
+
+describe('saved maps', () => {
+  const csv = 'Firma,Heim\nA,a.example\n'
+
+  it('fill fields as they were kept, and no others', async () => {
+    const caller = target(company)
+    const pins = ['--map', 'domain=Heim', '--map', 'name=Firma']
+    await batch('accounts enrich', csv, [...pins, '--map-only', '--save-map', 'crm'], { caller })
+    expect((await stat(join(home, 'maps.json'))).mode & 0o777).toBe(0o600)
+    const wider = 'Heim,Firma,Country\na.example,A,DE\n'
+    await batch('accounts enrich', wider, ['--use-map', 'crm'], { caller })
+    expect(caller.asked).toEqual([{ name: 'A', domain: 'a.example' }])
+  })
+
+  it('that do not fit the file are refused with the missing column', async () => {
+    const caller = target(company)
+    await batch('accounts enrich', csv, ['--map', 'domain=Heim', '--map-only', '--save-map', 'crm'], {
+      caller,
+    })
+    const ended = await batch('accounts enrich', 'Firma,Heimat\nA,a.example\n', ['--use-map', 'crm'], {
+      caller,
+    })
+    expect([ended.code, caller.asked]).toEqual([2, []])
+    expect(errorOf(ended).error).toContain(
+      'The saved map crm names the column "Heim", which does not exist. Did you mean "Heimat"?',
+    )
+  })
+
+  it('of no such name are refused with what was meant', async () => {
+    const caller = target(company)
+    await batch('accounts enrich', csv, ['--map', 'domain=Heim', '--map-only', '--save-map', 'crm'], {
+      caller,
+    })
+    const ended = await batch('accounts enrich', csv, ['--use-map', 'cmr', '--json'], { caller })
+    expect([ended.code, errorOf(ended).hint]).toEqual([2, 'Did you mean crm?'])
+  })
+})

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering } from '../../../client/listeners.js'
+import { freePort } from '../serving/free-port.js'
+import { type Given, type Place, place } from './place.js'
+
+let here: Place
+beforeEach(() => {
+  here = place()
+})
+afterEach(() => here.remove())
+
+const far = { baseUrl: 'https://api.example.com/api/v2' }
+const tunnel = async (url = 'https://tunnel.example') => here.run(['config', 'set', 'public_url', url])
+const lines = (given: Given = {}) => here.lines('webhooks', { options: far, ...given })
+
+describe('the check of webhooks', () => {
+  it('is not made for the local engine', async () => {
+    expect(await here.look('webhooks')).toEqual([])
+  })
+
+  it('says what cannot be waited for without a public address, and is content with a server of this machine', async () => {
+    expect(await lines()).toEqual([expect.stringMatching(/^ok .*public_url.*4011/)])
+    const near = { baseUrl: 'http://127.0.0.1:4010/api/v2' }
+    expect(await lines({ options: near })).toEqual([expect.stringMatching(/^ok .*on this machine/)])
+  })
+
+  it.each([
+    ['home', /^ok \| https:\/\/tunnel\.example leads to this machine/],
+    ['busy', /^ok .*4011 is in use/],
+    [404, /^warning .*answers 404.*Point the tunnel/],
+  ] as const)('tells where the address leads: %s', async (found, told) => {
+    await tunnel()
+    expect(await lines({ wayHome: async () => found })).toEqual([expect.stringMatching(told)])
+  })
+
+  it('says why the address is not reached', async () => {
+    await tunnel()
+    const wayHome = async () => {
+      throw new Error('connection refused')
+    }
+    expect(await lines({ wayHome })).toEqual([
+      expect.stringMatching(/^warning .*not reached: connection refused/),
+    ])
+  })
+
+  it('really asks: a tunnel that is down, one that leads elsewhere, and one that leads home', async () => {
+    await tunnel(`http://127.0.0.1:${await freePort()}`)
+    expect(await lines()).toEqual([expect.stringMatching(/not reached|in use/)])
+    const elsewhere = await answering((_, response) => response.writeHead(418).end())
+    await tunnel(`http://127.0.0.1:${elsewhere.port}/in`)
+    expect(await lines()).toEqual([expect.stringMatching(/answers 418|in use/)])
+    await elsewhere.close()
+    const home = await answering(async (request, response) => {
+      const headers = { host: request.headers.host ?? '' }
+      const { status } = await fetch(`http://127.0.0.1:4011${request.url}`, { headers })
+      response.writeHead(status).end()
+    })
+    await tunnel(`http://127.0.0.1:${home.port}`)
+    expect(await lines()).toEqual([expect.stringMatching(/leads to this machine|in use/)])
+    await home.close()
+  })
+})

@@ -1,0 +1,87 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { type Machine, machine } from './run.js'
+
+const patience = 60_000
+
+let here: Machine
+let schema: TestDatabase
+let heard: (stdout: string) => void
+
+beforeEach(async () => {
+  heard = () => {}
+  here = machine((stdout) => heard(stdout))
+  schema = await freshSchema()
+}, patience)
+
+afterEach(async () => {
+  here.remove()
+  await schema.drop()
+}, patience)
+
+const on = (url: string) => ({ env: { PROSPECT_DATABASE_URL: url } })
+
+describe('commands on PostgreSQL', () => {
+  it('keep their state there, and the ledger with it', { timeout: patience }, async () => {
+    const companies = 'name,domain\nAcme,acme.example\n'
+    await here.run(['data', 'import', 'companies', '-'], { stdin: companies, ...on(schema.url) })
+    const found = await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--json'], on(schema.url))
+    expect([found.code, JSON.parse(found.stdout)]).toMatchObject([0, { domain: 'acme.example' }])
+    const credits = await here.run(['credits', '--json'], on(schema.url))
+    expect(JSON.parse(credits.stdout)).toMatchObject({ credits: { enrichment: 999 } })
+    expect((await here.run(['engine', 'ledger', 'verify'], on(schema.url))).code).toBe(0)
+    expect(await schema.sql('SELECT credits, spent FROM movements ORDER BY seq DESC LIMIT 1')).toEqual([
+      { credits: '999', spent: '1' },
+    ])
+    expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
+  })
+
+  it('are answered by what serves the same database, which is ready', { timeout: patience }, async () => {
+    const made = await here.run(['init', '--yes', '--json'], on(schema.url))
+    expect(made.code).toBe(0)
+    const keys = ['engine', 'keys', 'create', '--member', 'me@localhost', '--json']
+    const { key } = JSON.parse((await here.run(keys, on(schema.url))).stdout) as { key: string }
+    const firstLine = new Promise<string>((resolve) => {
+      heard = (stdout) => stdout.includes('\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
+    })
+    const ended = here.run(['serve', '--port', '0', '--database', schema.url])
+    const baseUrl = await firstLine
+    const answer = await fetch(`${baseUrl}/credits`, { headers: { 'x-api-key': key } })
+    expect(await answer.json()).toMatchObject({ credits: { enrichment: 1_000 } })
+    const ready = await fetch(new URL('/ready', baseUrl))
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }])
+    here.signals.emit('SIGTERM')
+    expect((await ended).code).toBe(0)
+  })
+
+  it.each([
+    ['postgres://ann:hunter2@127.0.0.1:1/db', 'nothing listens'],
+    ['postgres://ann:hunter2@nowhere.invalid/db', 'host name'],
+    ['postgres://ann:hunter2@[/db', 'address'],
+  ])(
+    'end with 10 and a sentence where there is no server: %s',
+    async (url, words) => {
+      for (const command of [['credits'], ['serve', '--port', '0'], ['worker'], ['engine', 'status']]) {
+        const { code, stdout, stderr } = await here.run([...command, '--json'], on(url))
+        expect([code, stdout]).toEqual([10, ''])
+        expect(JSON.parse(stderr)).toMatchObject({ code: 'database_unreachable', exit_code: 10 })
+        expect(stderr).toContain(words)
+        expect(stderr).not.toContain('hunter2')
+      }
+    },
+    patience,
+  )
+
+  it('that are about a file say what to use instead', { timeout: patience }, async () => {
+    for (const command of [
+      ['backup', 'copy.db'],
+      ['restore', 'copy.db'],
+      ['reset', '--yes'],
+    ]) {
+      const { code, stderr } = await here.run(['engine', ...command], on(schema.url))
+      expect([code, stderr.includes('pg_dump')]).toEqual([2, true])
+    }
+  })
+})

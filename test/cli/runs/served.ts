@@ -1,0 +1,131 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { execa } from 'execa'
+import { type Machine, machine } from '../commands/run.js'
+
+/** How a batch reaches the engine: in its own process, or in that of a server. */
+export type Reach = 'local' | 'governed' | 'direct'
+
+export const reaches: readonly Reach[] = ['local', 'governed', 'direct']
+
+type OutputRow = Readonly<Record<string, string>>
+
+/** What a command of a test left behind. */
+export interface Ended {
+  readonly exitCode: number | undefined
+  readonly signal: string | undefined
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Someone who runs batches, and the engine that answers them, each in processes of their own. */
+export interface Reached {
+  readonly home: string
+  run(...argv: string[]): Promise<Ended>
+  /** Runs a command and kills it once the engine has written so often since. */
+  killed(writes: number, ...argv: string[]): Promise<Ended>
+  json<T>(...argv: string[]): Promise<T>
+  /** Does something to the engine, as its owner. */
+  engine<T>(...argv: string[]): Promise<T>
+  /** What the engine was paid: each charge of its ledger. */
+  charges(): Promise<number[]>
+  write(name: string, text: string): void
+  rows(name: string): OutputRow[]
+  close(): Promise<void>
+}
+
+/** An engine whose catalogue is filled once, and copied for each test. */
+export async function engineWith(fill: (owner: Machine) => Promise<void>) {
+  const owner = machine()
+  await owner.json('init')
+  await fill(owner)
+  const { key } = await owner.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+  return {
+    reach: (program: string, how: Reach) => reached(program, how, owner.home, key),
+    remove: owner.remove,
+  }
+}
+
+async function reached(program: string, how: Reach, filled: string, key: string): Promise<Reached> {
+  const owner = machine()
+  cpSync(filled, owner.home, { recursive: true })
+  const home = how === 'local' ? owner.home : mkdtempSync(join(tmpdir(), 'prospect-client-'))
+  const server = how === 'local' ? undefined : await serving(program, owner.home)
+  const env = {
+    PROSPECT_HOME: home,
+    ...(server ? { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: key } : {}),
+  }
+  const more = how === 'direct' ? ['--direct'] : []
+  const start = (argv: readonly string[]) =>
+    execa(process.execPath, [program, ...argv, ...more], { cwd: home, env, reject: false, stdin: 'ignore' })
+  const run = async (...argv: string[]): Promise<Ended> => endOf(await start(argv))
+  return {
+    home,
+    run,
+    killed: async (writes, ...argv) => {
+      const running = start(argv)
+      await written(join(owner.home, 'engine.db-wal'), writes, () => running.exitCode === null)
+      running.kill('SIGKILL')
+      return endOf(await running)
+    },
+    json: async <T>(...argv: string[]) => JSON.parse((await run(...argv, '--json')).stdout) as T,
+    engine: (...argv) => owner.json('engine', ...argv),
+    charges: async () => {
+      const movements = await owner.json<{ kind: string; amount: number }[]>('engine', 'ledger')
+      return movements
+        .filter(({ kind }) => kind === 'charge' || kind === 'settle')
+        .map(({ amount }) => amount)
+    },
+    write: (name, text) => writeFileSync(join(home, name), text),
+    rows: (name) => parse(readFileSync(join(home, name), 'utf8'), { columns: true }) as OutputRow[],
+    close: async () => {
+      await server?.stop()
+      owner.remove()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
+
+const endOf = ({ exitCode, signal, stdout, stderr }: Partial<Ended>): Ended => ({
+  ...{ exitCode, signal, stdout: String(stdout), stderr: String(stderr) },
+})
+
+/** Starts `prospect serve` over a home; resolves when it listens. */
+export async function serving(program: string, home: string, ...more: string[]) {
+  const argv = [program, 'serve', '--port', '0', '--json', ...more]
+  const server = execa(process.execPath, argv, {
+    ...{ cwd: home, env: { PROSPECT_HOME: home }, reject: false, stdin: 'ignore', buffer: false },
+  })
+  const { base_url: baseUrl } = JSON.parse(await firstLine(server.stdout)) as { base_url: string }
+  return {
+    baseUrl,
+    stop: async () => {
+      server.kill('SIGTERM')
+      await server
+    },
+  }
+}
+
+async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
+  let text = ''
+  return new Promise((resolve, reject) => {
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')))
+    })
+    stream.on('end', () => reject(new Error(`the server ended: ${text}`)))
+  })
+}
+
+/** Resolves when a file has changed so often, or what changes it has ended. */
+async function written(path: string, times: number, isRunning: () => boolean): Promise<void> {
+  const last = () => statSync(path, { throwIfNoEntry: false })?.mtimeMs
+  for (let left = times, before = last(); left > 0 && isRunning(); ) {
+    await new Promise((resolve) => setImmediate(resolve))
+    const now = last()
+    if (now !== before) left--
+    before = now
+  }
+}

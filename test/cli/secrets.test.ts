@@ -1,0 +1,220 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { EventEmitter } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, type Listener } from '../client/listeners.js'
+import { canary, command, folder, removed } from './command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+/** Watches a folder from another process, as closely as it can; answers the widest mode each entry ever had. */
+async function watching(path: string): Promise<() => Promise<Readonly<Record<string, string>>>> {
+  const program = `
+    const { lstatSync, readdirSync } = require('node:fs')
+    const seen = {}
+    let over = false
+    process.stdin.on('end', () => { over = true }).resume()
+    const look = () => {
+      let names = []
+      try { names = ['', ...readdirSync(process.argv[1], { recursive: true })] } catch {}
+      for (const name of names)
+        try {
+          const { mode } = lstatSync(process.argv[1] + '/' + name)
+          seen[name] = (seen[name] ?? 0) | (mode & 0o777)
+        } catch {}
+      if (!over) setImmediate(look)
+      else process.stdout.write(JSON.stringify(seen))
+    }
+    process.stdout.write('watching\\n')
+    look()`
+  const child: ChildProcess = spawn(process.execPath, ['-e', program, path], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let text = ''
+  const begun = new Promise<void>((resolve) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk
+      resolve()
+    })
+  })
+  await begun
+  return async () => {
+    const ended = new Promise((resolve) => child.once('close', resolve))
+    child.stdin?.end()
+    await ended
+    const seen = JSON.parse(text.slice(text.indexOf('\n') + 1)) as Record<string, number>
+    return Object.fromEntries(Object.entries(seen).map(([name, mode]) => [name, mode.toString(8)]))
+  }
+}
+
+/** Ends what runs until a signal as soon as it has begun. */
+function signalling() {
+  const signals = new EventEmitter()
+  signals.on('newListener', (name) => {
+    if (name === 'SIGTERM') setTimeout(() => signals.emit('SIGTERM'), 300)
+  })
+  return signals as unknown as NodeJS.Process
+}
+
+const run = (line: readonly string[], env: Record<string, string> = {}, stdin = '') =>
+  command(line, {
+    env: { PROSPECT_HOME: home, ...env },
+    ...{ stdin, cwd: home, signals: signalling(), sleep: async () => {} },
+  })
+
+describe('every file', () => {
+  it('is private from birth, and never wider, whatever the umask', async () => {
+    writeFileSync(join(home, 'in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', { mode: 0o600 })
+    const umask = process.umask(0)
+    const seen = await watching(home)
+    const lines = [
+      'init --yes',
+      'data sample --companies 20 --people 20',
+      'config set timeout 60',
+      'profiles add team --base-url https://api.example/api/v2',
+      'accounts enrich --csv in.csv -o out.csv --summary-json summary.json',
+      'accounts enrich --domain acme-robotics.example -o one.json',
+      'leads search --company-domain acme-robotics.example --job-titles * --wait -o people.json',
+      'engine webhooks secret',
+      'engine backup backup.db',
+      'data export companies -o companies.ndjson',
+      'listen --port 0',
+      'serve --port 0',
+      'worker',
+      'runs export --help',
+      'ledger',
+    ]
+    const codes = []
+    try {
+      for (const line of lines) codes.push([line, (await run(line.split(' '))).code])
+    } finally {
+      process.umask(umask)
+    }
+    const { '': own, ...entries } = await seen()
+    expect(codes.filter(([, code]) => code !== 0 && code !== 143)).toEqual([])
+    expect(own).toBe('700')
+    const wide = Object.entries(entries).filter(([, mode]) => (Number.parseInt(mode, 8) & 0o077) !== 0)
+    expect(wide).toEqual([])
+    for (const name of [
+      'engine.db',
+      'catalogue.db',
+      'state.db',
+      'credentials.json',
+      'config.json',
+      'backup.db',
+    ])
+      expect(entries, name).toHaveProperty([name])
+  }, 60_000)
+})
+
+interface Described {
+  readonly command: string
+  readonly arguments: readonly { readonly name: string; readonly required: boolean }[]
+}
+
+/** Every command there is, with words for what it must be given. */
+async function everyCommand(): Promise<readonly (readonly string[])[]> {
+  const { stdout } = await run(['commands', '--json'])
+  expect((JSON.parse(stdout) as unknown[]).length).toBeGreaterThan(80)
+  return (JSON.parse(stdout) as Described[]).map(({ command: words, arguments: given }) => [
+    ...words.split(' '),
+    ...given.filter(({ required }) => required).map(({ name }) => usual[name] ?? name),
+  ])
+}
+
+const usual: Readonly<Record<string, string>> = {
+  method: 'GET',
+  path: '/credits',
+  kind: 'companies',
+  shell: 'bash',
+}
+
+const secret = `whsec_${Buffer.from('canary-canary-canary-canary').toString('base64')}`
+const password = 'canary-password-of-a-proxy'
+
+/** What a server does with the key that it gets. */
+const servers: Readonly<Record<string, Parameters<typeof answering>[0]>> = {
+  'echoes it': (request, response) => {
+    const key = String(request.headers['x-api-key'])
+    response.writeHead(200, { 'x-echo': key }).end(JSON.stringify({ id: key, error: key, [key]: [key] }))
+  },
+  'refuses it by name': (request, response) =>
+    response.writeHead(401).end(`{"error":"no key ${request.headers['x-api-key']}"}`),
+  'fails with it': (request, response) => response.writeHead(500).end(`<h1>${request.headers['x-api-key']}`),
+}
+
+describe('a secret', () => {
+  const texts = (): readonly (readonly [string, string])[] =>
+    readdirSync(home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name), 'latin1')])
+
+  const env: Record<string, string> = { PROSPECT_API_KEY: canary, PROSPECT_WEBHOOK_SECRET: secret }
+  const hidden = [canary, secret, password]
+  const found = (text: string) => hidden.filter((one) => text.includes(one))
+
+  it('is told by no command against the engine, whether it is asked well, badly, for help or for more words', async () => {
+    const leaks: unknown[] = []
+    for (const words of await everyCommand())
+      for (const more of [[], ['--help'], ['--json', '--verbose'], ['--no-such-option'], [canary]]) {
+        const line = [...words, ...more]
+        const { stdout, stderr } = await run(line, env)
+        if (found(stdout + stderr).length > 0) leaks.push(line)
+      }
+    expect(leaks).toEqual([])
+    expect(texts().filter(([, text]) => found(text).length > 0)).toEqual([])
+  }, 120_000)
+
+  it.each(Object.entries(servers))(
+    'is told by no command when the server %s',
+    async (_, answer) => {
+      const server: Listener = await answering(answer)
+      const far = {
+        ...env,
+        PROSPECT_BASE_URL: `http://127.0.0.1:${server.port}/api/v2`,
+        HTTPS_PROXY: `http://user:${password}@127.0.0.1:1`,
+      }
+      const leaks: unknown[] = []
+      for (const words of await everyCommand())
+        for (const more of [['--verbose'], ['--json', '--direct']]) {
+          const line = [...words, ...more]
+          const { stdout, stderr } = await run(line, far)
+          if (found(stdout + stderr).length > 0) leaks.push(line)
+        }
+      await server.close()
+      expect(leaks).toEqual([])
+      expect(texts().filter(([name, text]) => name !== 'credentials.json' && found(text).length > 0)).toEqual(
+        [],
+      )
+    },
+    120_000,
+  )
+
+  it('is not in the arguments of any process: it cannot be given as one', async () => {
+    for (const line of [
+      `credits --api-key ${canary}`,
+      `login --api-key=${canary}`,
+      `listen --secret ${secret}`,
+    ]) {
+      const { code, stdout, stderr } = await run(line.split(' '))
+      expect([line, code]).toEqual([line, 2])
+      expect(found(stdout + stderr)).toEqual([])
+    }
+  })
+
+  it('is not told by a crash either', async () => {
+    const caller = {
+      call: async () => {
+        throw new Error(`it broke with ${canary}`)
+      },
+      close: async () => {},
+    }
+    const ended = await command(['credits', '--verbose'], { env: { PROSPECT_HOME: home, ...env }, caller })
+    expect([ended.code, found(ended.stdout + ended.stderr)]).toEqual([1, []])
+  })
+})

@@ -1,0 +1,65 @@
+import { rmSync } from 'node:fs'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
+import { killOverProgress, startCrew } from '../helpers/killed-workers.js'
+import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-work.js'
+import { bundled, start } from '../helpers/processes.js'
+import { freshSchema, type TestDatabase } from '../support/postgres.js'
+
+const patience = 180_000
+const leaseMs = '1500'
+
+let program: string
+let schema: TestDatabase
+let work: AcceptedWork
+
+beforeAll(async () => {
+  program = await bundled('programs/worker.ts')
+})
+
+afterAll(() => rmSync(program))
+
+beforeEach(async () => {
+  schema = await freshSchema()
+  work = await openAcceptedWork(schema.url)
+}, patience)
+
+afterEach(async () => {
+  await work.close()
+  await schema.drop()
+}, patience)
+
+describe('workers on three nodes and one PostgreSQL', () => {
+  it('P13, P44: lose no job and double no record, though they are killed', {
+    timeout: patience,
+  }, async () => {
+    await acceptMixed(work, 40)
+    const crew = startCrew(3, program, work.file, leaseMs, '20', '1000000')
+    expect(await killOverProgress(crew, 6, () => progressOf(work))).toBe(6)
+    expect(await crew.end()).toEqual([0, 0, 0])
+    expect(await expectNothingLost(work)).toMatchObject({ jobs: 40 })
+  })
+
+  it('P44: have nothing taken from whoever stood still and lost a job', { timeout: patience }, async () => {
+    const input = { webhook_url: work.receiver.url, keyword: 'known', limit: 1_000 }
+    const id = await work.accept('accounts.search', input)
+    const first = start(program, work.file, leaseMs, '40', '1000000')
+    while ((await work.admin.job(id)).done === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    first.child.kill('SIGSTOP')
+    const { done: before, token } = await work.admin.job(id)
+    const second = start(program, work.file, leaseMs, '40', '1000000')
+    while ((await work.admin.job(id)).token === token) await new Promise((resolve) => setTimeout(resolve, 20))
+    first.child.kill('SIGCONT')
+    while ((await work.admin.job(id)).state === 'running')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    const job = await work.admin.job(id)
+    expect(job).toMatchObject({ state: 'finished', done: 1_000 })
+    expect(before).toBeLessThan(1_000)
+    expect(await work.store.read((reads) => reads.countRecords(id))).toBe(1_000)
+    for (const { child, ended } of [first, second]) {
+      child.kill('SIGTERM')
+      expect(await ended).toBe(0)
+    }
+    await expectNothingLost(work)
+  })
+})

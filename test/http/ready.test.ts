@@ -1,0 +1,36 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Caller } from '../../src/api/caller.js'
+import { handler } from '../../src/http/handler.js'
+
+const caller: Caller = {
+  call: async () => ({ status: 200, body: {}, headers: {}, credits: 0 }),
+  close: async () => {},
+}
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const ask = async (ready?: () => Promise<unknown>) => {
+  const serve = handler({ caller, version: 'test', document: async () => ({}), ready })
+  const response = await serve(new Request('http://127.0.0.1:4010/ready'))
+  return [response.status, await response.json()]
+}
+
+describe('GET /ready', () => {
+  it('says whether requests can be answered', async () => {
+    expect(await ask(async () => 'whatever')).toEqual([200, { status: 'ready' }])
+    expect(await ask(() => Promise.reject(new Error('no database')))).toEqual([503, { status: 'not_ready' }])
+  })
+
+  it('needs nothing where nothing can be missing', async () => {
+    expect(await ask()).toEqual([200, { status: 'ready' }])
+  })
+
+  it('says no in time where nobody knows', async () => {
+    vi.useFakeTimers()
+    const asked = ask(() => new Promise(() => {}))
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(await asked).toEqual([503, { status: 'not_ready' }])
+  })
+})
