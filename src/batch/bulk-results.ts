@@ -22,9 +22,9 @@ export async function resultsOf(
   { reader, work }: Together,
   ending: Ending,
 ): Promise<Reply | undefined> {
-  await work?.(id, ending.signal)
   let failures = 0
   for (let ms: number = pause.first; ; ms = Math.min(pause.longest, ms * pause.factor)) {
+    await work?.(id, ending.signal)
     const reply = await caller.call(reader, { id }, callOptions).catch(lostCall)
     const isAnswer = !(reply instanceof ConnectionLost)
     if (isAnswer && isOk(reply)) {

@@ -16,7 +16,10 @@ export interface Together {
   /** Fewest and most rows of a request. */
   readonly least: number
   readonly most: number
-  /** Sees accepted work through where that is done in this process; it is then asked for all the same. */
+  /**
+   * Takes accepted work to its end where that is done in this process, unless another one is at it; called before each
+   * time that its results are asked for.
+   */
   readonly work?: (id: string, signal: AbortSignal) => Promise<void>
 }
 

@@ -70,19 +70,22 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<Caller> {
 
 /** What this machine remembers of a server, opened with the first question. */
 function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): ServerMemory {
-  const memory = once(async () => {
+  const open = async (options: { readonly durable?: boolean }) => {
     prepareHome(home())
     const { openState } = await import('../storage/state.js')
     const { serverMemory } = await import('../storage/servers.js')
-    const database = await openState(home().state)
+    const database = await openState(home().state, options)
     onClose(() => database.close())
     return serverMemory(database, origin)
-  })
+  }
+  const memory = once(() => open({}))
+  // After a power cut the windows have ended; meanwhile, none should wait for a disk.
+  const windows = once(() => open({ durable: false }))
   return {
     honours: async () => (await memory()).honours(),
     remember: async (honours) => (await memory()).remember(honours),
-    windows: async (owner, names) => (await memory()).windows(owner, names),
-    change: async (owner, names, decide) => (await memory()).change(owner, names, decide),
+    windows: async (owner, names) => (await windows()).windows(owner, names),
+    change: async (owner, names, decide) => (await windows()).change(owner, names, decide),
     take: async (call) => (await memory()).take(call),
     drop: async (fingerprint) => (await memory()).drop(fingerprint),
   }

@@ -38,8 +38,8 @@ export async function destinationOf(
   return { url, addresses: found.map(String) }
 }
 
-/** The host of a url, without the brackets around an address of IPv6. */
-export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
+/** The host of a url, without the brackets around an address of IPv6 and without the dot that may end a name. */
+export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$|\.$/g, '')
 
 /** What is wrong with a url itself, wherever it leads. */
 function whyUnfit(url: URL, text: string): string | undefined {

@@ -2,7 +2,6 @@ import { isUnknown } from '../batch/answer.js'
 import type { Accepted, Answered, Bulk } from '../batch/journal.js'
 import type { KeptAnswer } from './answers.js'
 import type { Connection, Driver } from './driver.js'
-import type { Run } from './runs.js'
 
 /** Ordinals from here on are no rows of a file, but requests for several of them. */
 const firstOrdinal = 2 ** 31
@@ -16,6 +15,12 @@ interface BulkRow {
 const columns = 'number, ordinals, accepted'
 const addSql = `INSERT INTO bulks (run, first, ordinals, reserved) VALUES (?, ?, ?, ?) RETURNING ${columns}`
 const rangeSql = `SELECT ${columns} FROM bulks WHERE run = ? AND first >= ? AND first < ? ORDER BY first, number`
+
+/** What a run is known by. */
+interface RunName {
+  readonly number: number
+  readonly id: string
+}
 
 /** A row that went out with others and has no known answer. */
 interface OpenRow {
@@ -35,13 +40,13 @@ export interface BulkChange {
 
 /** The requests of a run that took several rows at once, as far as they are at hand. */
 export class Bulks {
-  readonly #run: Run
+  readonly #run: RunName
   readonly #rows = new Map<number, OpenRow>()
   readonly #left = new Map<number, number>()
   #range: readonly Bulk[] = []
   #to: number | undefined
 
-  constructor(run: Run) {
+  constructor(run: RunName) {
     this.#run = run
   }
 

@@ -54,7 +54,7 @@ const isSaid = (error: unknown): boolean => typeof (error as Coded | null)?.seve
 /** Whether the connection is gone, or never came about: nobody has answered for a statement. */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error)
-  if (isSaid(error)) return /^(?:08|57P)/.test(code)
+  if (isSaid(error)) return /^(?:08|57P|53300)/.test(code)
   if (code === '') return error instanceof Error && lost.test(error.message)
   return code in unreachable && code !== 'ERR_INVALID_URL'
 }

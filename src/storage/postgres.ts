@@ -20,8 +20,8 @@ export interface PostgresOptions {
 }
 
 /** Connections of one process: transactions of so many workspaces at once, and so many reads. */
-const mostWriters = 8
-const mostReaders = 4
+const mostWriters = 5
+const mostReaders = 3
 /** Works that share a commit at most, and lanes that are kept while they have nothing to do. */
 const groupSize = 64
 const keptLanes = 256

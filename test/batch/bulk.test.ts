@@ -172,6 +172,18 @@ describe('rows that go out together', () => {
     expect(await now()).toMatchObject({ reserved: 0, credits: 12 })
   })
 
+  test('are worked at as long as they are not done: whoever was at them may have died', async () => {
+    const target = bulkTarget(1_000, { patience: 2 })
+    const worked: string[] = []
+    const { part } = await machine(names(4))
+    const { ended } = await part(target, {}, (one) => ({
+      ...one,
+      together: { ...together, work: async (id) => void worked.push(id) },
+    }))
+    expect(await ended).toMatchObject({ found: 4 })
+    expect(worked).toEqual(['work-0', 'work-0', 'work-0'])
+  })
+
   test('wait for a rate limit with the same request', async () => {
     const busy = reply(429, { error: 'slow down' }, 0, { 'retry-after': '1' })
     const target = bulkTarget(1_000, { bulk: (_, nth) => (nth < 3 ? busy : undefined) })

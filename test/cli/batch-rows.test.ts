@@ -264,7 +264,7 @@ describe('--delimiter', () => {
     expect(caller.asked).toEqual([{ domain: 'a.example' }])
   })
 
-  it.each(['', ';;', '"', '\n'])('refuses %j', async (delimiter) => {
+  it.each(['', ';;', '"', 'colon'])('refuses %j', async (delimiter) => {
     const caller = target(company)
     const argv = ['--delimiter', delimiter]
     const ended = await batch('accounts enrich', 'domain\na.example\n', argv, { caller })

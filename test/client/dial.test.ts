@@ -123,6 +123,7 @@ describe('loopback', () => {
     'http://localhost:3000/',
     'http://[::1]:3000/',
     'https://localhost:3000/',
+    'https://localhost.:3000/',
   ])('permits %s', async (url) => {
     expect(await refusal(url, { loopback })).toBeUndefined()
   })

@@ -1,6 +1,7 @@
 /**
  * Runs a PostgreSQL server until SIGTERM, or until the process it serves has ended, however that ends; then nothing is
- * left of it. SIGUSR2 lets it crash and start again. Arguments: folder for data and socket, id of the process.
+ * left of it. SIGUSR2 lets it crash and start again. Arguments: folder for data and socket,
+ * which goes with the one above it; id of the process.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, cpSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -39,7 +40,14 @@ function initialise(bin) {
 function run(bin) {
   const settings = [
     ...['listen_addresses=', `unix_socket_directories=${folder}`, 'max_connections=200'],
-    ...['shared_buffers=32MB', 'min_wal_size=32MB', 'max_wal_size=128MB', 'autovacuum_naptime=10s'],
+    // Segments of its own in the shared folder would outlive a crash.
+    ...[
+      'dynamic_shared_memory_type=mmap',
+      'shared_buffers=32MB',
+      'min_wal_size=32MB',
+      'max_wal_size=128MB',
+      'autovacuum_naptime=10s',
+    ],
   ]
   const log = openSync(join(folder, 'log'), 'a')
   return spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {
@@ -72,7 +80,7 @@ try {
     server.on('exit', () => {
       if (isCrashing) begin()
       else {
-        rmSync(folder, { recursive: true, force: true })
+        rmSync(dirname(folder), { recursive: true, force: true })
         process.exit()
       }
       isCrashing = false

@@ -1,15 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -21,15 +12,15 @@ const port = 5432
 
 /** Before the run: names the folder of the server that its tests share. The first test that needs it starts it. */
 export default function setup(): () => Promise<void> {
-  const above = mkdtempSync(join(roomy(), 'prospect-pg-'))
-  // The server runs as somebody else where the tests run as root; its own folder in this one is private.
-  chmodSync(above, 0o711)
+  const above = newFolder()
   process.env[variable] = above
   return async () => {
-    if (existsSync(join(above, 'pid'))) await ended(above)
-    rmSync(above, { recursive: true, force: true })
+    if (existsSync(join(above, 'pid'))) await stop(above)
   }
 }
+
+/** A folder that is not there yet. */
+const newFolder = () => join(roomy(), `prospect-pg-${randomBytes(6).toString('hex')}`)
 
 /** Memory where there is enough of it: every commit is flushed, as it is for users. */
 function roomy(): string {
@@ -41,9 +32,14 @@ function roomy(): string {
   }
 }
 
-async function ended(above: string): Promise<void> {
-  process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGTERM')
-  for (let left = 300; left > 0 && existsSync(join(above, 'server')); left--) await pause(50)
+async function stop(above: string): Promise<void> {
+  try {
+    process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGTERM')
+    for (let left = 300; left > 0 && existsSync(above); left--) await pause(50)
+  } catch {
+    // It has ended by itself.
+  }
+  rmSync(above, { recursive: true, force: true })
 }
 
 /** The folder of the running server's socket. */
@@ -51,18 +47,20 @@ async function socket(): Promise<string> {
   const above = process.env[variable]
   if (!above) throw new Error(`${variable} is not set: see globalSetup in vitest.config.ts`)
   const folder = join(above, 'server')
-  if (isFirst(join(above, 'taken'))) writeFileSync(join(above, 'pid'), String(start(folder, process.ppid)))
+  if (isFirst(above)) start(above, process.ppid)
   await running(folder)
   return folder
 }
 
-/** Starts a server that ends with a process; answers the id of who looks after it. */
-function start(folder: string, served: number): number {
+/** Starts a server that ends with a process, and notes who looks after it. */
+function start(above: string, served: number): void {
+  // It runs as somebody else where the tests run as root; its own folder in this one is private.
+  chmodSync(above, 0o711)
   const program = fileURLToPath(new URL('postgres-server.js', import.meta.url))
-  const args = [program, folder, String(served)]
+  const args = [program, join(above, 'server'), String(served)]
   const child = spawn(process.execPath, args, { detached: true, stdio: 'ignore' })
+  writeFileSync(join(above, 'pid'), String(child.pid))
   child.unref()
-  return child.pid ?? 0
 }
 
 async function running(folder: string): Promise<void> {
@@ -106,26 +104,23 @@ export interface OwnServer {
 
 /** Starts a server of one's own. */
 export async function ownServer(): Promise<OwnServer> {
-  const above = mkdtempSync(join(roomy(), 'prospect-pg-'))
-  chmodSync(above, 0o711)
+  const above = newFolder()
+  mkdirSync(above)
+  start(above, process.pid)
   const folder = join(above, 'server')
-  const pid = start(folder, process.pid)
   await running(folder)
   const sql = (text: string) => asOwner(folder, 'postgres', text)
-  const began = async () => String((await sql('SELECT CAST(pg_postmaster_start_time() AS TEXT) AS at'))[0]?.at)
+  const began = async () =>
+    String((await sql('SELECT CAST(pg_postmaster_start_time() AS TEXT) AS at'))[0]?.at)
   return {
     url: addressOf(folder, 'postgres'),
     sql,
     crash: async () => {
       const before = await began()
-      process.kill(pid, 'SIGUSR2')
+      process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGUSR2')
       while ((await began().catch(() => before)) === before) await pause(50)
     },
-    stop: async () => {
-      process.kill(pid, 'SIGTERM')
-      for (let left = 300; left > 0 && existsSync(folder); left--) await pause(50)
-      rmSync(above, { recursive: true, force: true })
-    },
+    stop: () => stop(above),
   }
 }
 
