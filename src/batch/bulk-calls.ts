@@ -1,5 +1,6 @@
 import { ConnectionLost, isOk, type Reply } from '../api/caller.js'
 import type { Failure } from '../api/errors.js'
+import { resolvesNothing } from '../api/found.js'
 import { type Operation, operation } from '../api/table.js'
 import { creditsCharged } from '../api/units.js'
 import { type Answer, isUnknown, judge, unknownAnswer } from './answer.js'
@@ -131,7 +132,7 @@ export class BulkCalls {
   async #finish(slots: readonly Slot[], bulk: Bulk, accepted: Accepted): Promise<void> {
     const { together, ending, traffic, batch } = this.#ports
     try {
-      const reply = await resultsOf(accepted.id, batch, together, ending)
+      const reply = await resultsOf(accepted, batch, together, ending)
       if (reply) {
         const results = resultsIn(reply.body, bulk.ordinals, accepted, together.into)
         const { done } = standingIn(reply.body, slots.length)
@@ -145,10 +146,10 @@ export class BulkCalls {
   }
 
   #answerOf(result: object | undefined, isDone: boolean): Answer {
-    if (!isDone)
-      return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
     // It may have been found, and charged.
     if (!result) return unknownAnswer
+    if (!isDone && resolvesNothing(this.#single, result))
+      return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
     const credits = creditsCharged(this.#single, result)
     const reply = { status: this.#single.ok, body: result, headers: {}, credits }
     const verdict = judge(reply, this.#single, this.#ports.batch.time.now())

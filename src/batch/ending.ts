@@ -39,7 +39,8 @@ export class Ending {
   /** Ends the run because results of rows that were accepted cannot be read. */
   refuseAll({ text, hint, exit }: Failure): void {
     const reason = `What became of accepted rows cannot be read: ${text}`
-    this.#end({ reason, hint, exit_code: exit, at_row: null })
+    // Where nothing is wrong with the key, it is the server that does not know what it accepted.
+    this.#end({ reason, hint, exit_code: exit === 3 ? exit : 10, at_row: null })
   }
 
   /** Ends the run because a budget leaves too little for a row. */

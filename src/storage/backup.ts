@@ -60,8 +60,9 @@ export function restore(file: string, location: string, expected: Expected): num
   }
 }
 
-const taken = (file: string) =>
-  new DatabaseFileError(`${file} exists already.`, 'Choose another name for the backup.')
+/** The refusal of a name that another file has. */
+export const taken = (file: string) =>
+  new DatabaseFileError(`${file} exists already.`, 'Choose another name.')
 
 function copy(from: string, to: string): void {
   rmSync(to, { force: true })
@@ -80,8 +81,10 @@ function copy(from: string, to: string): void {
   }
 }
 
-// A link, unlike a rename, never replaces what has appeared under the name meanwhile.
-function publish(partial: string, file: string): void {
+/**
+ * Gives a durable file its name. A link, unlike a rename, never replaces what has appeared under the name meanwhile.
+ */
+export function publish(partial: string, file: string): void {
   try {
     linkSync(partial, file)
   } catch (error) {

@@ -22,14 +22,19 @@ export const isPostgres = (location: string): boolean => /^postgres(ql)?:/.test(
  * machine's clock, which a server's is compared with.
  */
 export async function openStore(location: string, now?: () => number): Promise<Store> {
+  return storeOver(await openEngineDatabase(location, now))
+}
+
+/** Opens the database itself, as `openStore` does. */
+export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
   const driver = await openDriver(location, now)
   try {
     await migrate(driver, migrations)
+    return driver
   } catch (error) {
     await driver.close()
     throw error
   }
-  return storeOver(driver)
 }
 
 async function openDriver(location: string, now: (() => number) | undefined): Promise<Driver> {

@@ -34,6 +34,10 @@ export interface Habits {
   readonly patience?: number
   /** What is answered in place of a bulk request, where that is another reply. */
   readonly bulk?: (contacts: readonly Input[], nth: number) => Reply | 'lost' | undefined
+  /** Whether it tells of a whole request by its id, or of each contact alone. */
+  readonly tellsWhole?: boolean
+  /** Contacts after which work fails. */
+  readonly fails?: number
   /** The results as they are told. */
   readonly told?: (contacts: readonly Input[]) => readonly Input[]
 }
@@ -53,7 +57,8 @@ const isFound = ({ domain }: Input): boolean => !String(domain).startsWith('no')
 export function bulkTarget(credits: number, habits: Habits = {}): BulkTarget {
   const works = new Map<string, Work>()
   const replies = new Map<string, { readonly input: string; readonly reply: Reply }>()
-  const { honoursKeys = true, patience = 0, bulk, told = (contacts) => contacts } = habits
+  const { honoursKeys = true, patience = 0, bulk, told = (contacts) => contacts, tellsWhole = true } = habits
+  const { fails = Number.POSITIVE_INFINITY } = habits
   let requests = 0
   const target: BulkTarget = {
     caller: {
@@ -125,24 +130,29 @@ export function bulkTarget(credits: number, habits: Habits = {}): BulkTarget {
     const items = contacts.map(({ custom }, at) => ({ enrichment_id: `${id}-${at}`, custom }))
     return reply(202, { enrichment_id: id, contacts: items })
   }
-  function standing(id: string): Reply {
+  function standing(asked: string): Reply {
+    const [, id = '', part] = /^(work-\d+)(?:-(\d+))?$/.exec(asked) ?? []
     const work = works.get(id)
-    if (!work) return reply(404, { error: 'Not found' })
-    if (!work.done && ++work.asked > patience) {
-      work.done = true
-      const rest = work.most - work.contacts.reduce((sum, contact) => sum + charge(contact), 0)
-      target.credits += rest
-      target.allowance += rest
+    if (work && part !== undefined) {
+      finish(work)
+      return reply(200, resultOf(work.contacts[Number(part)] ?? {}, asked))
     }
-    const contacts = told(work.contacts.map((contact, at) => resultOf(contact, `${id}-${at}`)))
+    if (!work || !tellsWhole) return reply(404, { error: 'Not found' })
+    if (!work.done && ++work.asked > patience) finish(work)
+    const results = work.contacts.map((contact, at) =>
+      resultOf(at < fails ? contact : { ...contact, domain: 'not done' }, `${id}-${at}`),
+    )
     const status = work.done ? 'finished' : 'pending'
-    return reply(200, {
-      enrichment_id: id,
-      status,
-      total: contacts.length,
-      finished: contacts.length,
-      contacts,
-    })
+    const finished = Math.min(fails, results.length)
+    return reply(200, { enrichment_id: id, status, finished, contacts: told(results) })
+  }
+  function finish(work: Work): void {
+    if (work.done) return
+    work.done = true
+    const done = work.contacts.slice(0, fails)
+    const rest = work.most - done.reduce((sum, contact) => sum + charge(contact), 0)
+    target.credits += rest
+    target.allowance += rest
   }
   return target
 }

@@ -184,6 +184,24 @@ describe('rows that go out together', () => {
     expect(worked).toEqual(['work-0', 'work-0', 'work-0'])
   })
 
+  test('are asked for one by one where the target tells of nothing else', async () => {
+    const target = bulkTarget(1_000, { tellsWhole: false })
+    const { part, run: now } = await machine(names(14))
+    const { ended, rows } = await part(target)
+    expect(await ended).toMatchObject({ found: 14, credits: 42 })
+    expect(rows().every(({ domain, email }) => email === `someone@${domain}`)).toBe(true)
+    expect(await now()).toMatchObject({ status: 'finished', reserved: 0 })
+  })
+
+  test('that the work did not get to have failed, and are looked up when the run goes on', async () => {
+    const target = bulkTarget(1_000, { fails: 3 })
+    const { part, run: now } = await machine(names(5))
+    expect(await (await part(target)).ended).toMatchObject({ found: 3, failed: 2, credits: 9 })
+    expect(await (await part(target)).ended).toMatchObject({ found: 5, credits: 15, credits_before: 9 })
+    expect([target.sizes, target.spent()]).toEqual([[5, 2], 15])
+    expect(await now()).toMatchObject({ credits: 15, reserved: 0 })
+  })
+
   test('wait for a rate limit with the same request', async () => {
     const busy = reply(429, { error: 'slow down' }, 0, { 'retry-after': '1' })
     const target = bulkTarget(1_000, { bulk: (_, nth) => (nth < 3 ? busy : undefined) })

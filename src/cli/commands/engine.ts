@@ -14,6 +14,7 @@ import { resetCommand } from './engine/reset.js'
 import { restoreCommand } from './engine/restore.js'
 import { sessionCommand } from './engine/session.js'
 import { statusCommand } from './engine/status.js'
+import { exportCommand, importCommand } from './engine/transfer.js'
 import { webhooksCommand } from './engine/webhooks.js'
 import { workspacesCommand } from './engine/workspaces.js'
 import { guide } from './guide.js'
@@ -34,6 +35,8 @@ const parts = [
   workspacesCommand,
   backupCommand,
   restoreCommand,
+  exportCommand,
+  importCommand,
   resetCommand,
 ] as const
 

@@ -1,0 +1,65 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Driver } from '../../../storage/driver.js'
+import type { Context } from '../../context.js'
+import { prepareHome } from '../../home.js'
+import type { Invocation, Shell } from '../../shell.js'
+import { guide } from '../guide.js'
+
+/** `prospect engine export`: all of the engine's state in a file that any database takes. */
+export function exportCommand(shell: Shell): Command {
+  const command = shell
+    .command('export', 'Write all of the engine to a file that another database takes')
+    .argument('<file>', 'where to; an existing file is never replaced')
+  guide(
+    command,
+    ['engine export engine.ndjson'],
+    'For moving between a file and PostgreSQL; a copy of a file is quicker made by: prospect engine backup\n' +
+      'It holds workspaces, members, ledger, jobs, secrets that sign, and hashes of keys; it is readable by you only.',
+  )
+  return shell.action(command, (invocation) =>
+    moved(shell, invocation, async (driver, file) => {
+      const { exportEngine } = await import('../../../storage/transfer.js')
+      return exportEngine(driver, file)
+    }),
+  )
+}
+
+/** `prospect engine import`: brings an exported engine into an empty database. */
+export function importCommand(shell: Shell): Command {
+  const command = shell
+    .command('import', 'Bring an exported engine into a database that has no workspace yet')
+    .argument('<file>', 'a file that engine export wrote')
+  guide(
+    command,
+    ['engine import engine.ndjson'],
+    'All of it is brought in, or nothing. Stop whatever uses the old database before you export it.\n' +
+      'Then check it: prospect engine ledger verify',
+  )
+  return shell.action(command, (invocation) =>
+    moved(shell, invocation, async (driver, file) => {
+      const { importEngine } = await import('../../../storage/transfer.js')
+      return importEngine(driver, file)
+    }),
+  )
+}
+
+async function moved(
+  shell: Shell,
+  { args: [name = ''], globals }: Invocation,
+  work: (driver: Driver, file: string) => Promise<number>,
+): Promise<number> {
+  const { context } = shell
+  const file = resolve(context.streams.cwd, name)
+  const driver = await database(context)
+  await shell.print({ file, rows: await work(driver, file) }, globals)
+  return 0
+}
+
+async function database({ home, clock, onClose }: Context): Promise<Driver> {
+  prepareHome(home)
+  const { openEngineDatabase } = await import('../../../storage/open.js')
+  const driver = await openEngineDatabase(home.engine, () => clock.now())
+  onClose(() => driver.close())
+  return driver
+}

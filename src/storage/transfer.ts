@@ -1,0 +1,166 @@
+import { closeSync, createReadStream, existsSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { publish, taken } from './backup.js'
+import type { Connection, Driver, Value } from './driver.js'
+import { DatabaseFileError } from './exclusive.js'
+import { migrations } from './migrations.js'
+
+/** The tables of the engine, each behind those it refers to, with the columns its rows are known by. */
+const tables: Readonly<Record<string, readonly string[]>> = {
+  clock: ['id'],
+  workspaces: ['id'],
+  members: ['id'],
+  keys: ['id'],
+  movements: ['workspace_id', 'seq'],
+  counters: ['owner', 'name'],
+  replies: ['workspace_id', 'key'],
+  reply_runs: ['number'],
+  run_replies: ['place'],
+  personas: ['id'],
+  cursor_secrets: ['workspace_id'],
+  jobs: ['id'],
+  records: ['job_id', 'ordinal'],
+  enrichments: ['id'],
+  lists: ['id'],
+  list_companies: ['list_id', 'ordinal'],
+  deliveries: ['id'],
+  signing_secrets: ['workspace_id', 'secret'],
+}
+
+const format = 'prospect engine'
+const rowsAtOnce = 500
+
+type Row = Readonly<Record<string, Value>>
+/** A line of an export: what it is, a row of a table, or its end. */
+type Line =
+  | { readonly format: string; readonly schema: number }
+  | { readonly table: string; readonly row: Row }
+  | { readonly rows: number }
+
+/**
+ * Writes all of an engine's state to a file, all of one moment, as lines of JSON that any database takes. The file is 0600
+ * from birth, takes its name only when it is complete and durable, and never the place of another. Answers its rows.
+ */
+export async function exportEngine(driver: Driver, file: string): Promise<number> {
+  if (existsSync(file)) throw taken(file)
+  const partial = `${file}.partial`
+  try {
+    // Run again where the database was lost meanwhile, so it begins its file anew.
+    const rows = await driver.read((connection) => writeAll(connection, partial))
+    publish(partial, file)
+    return rows
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (typeof syscall !== 'string') throw error
+    throw new DatabaseFileError(`${file} cannot be written (${code}).`, 'Choose a place you may write to.')
+  } finally {
+    rmSync(partial, { force: true })
+  }
+}
+
+async function writeAll(connection: Connection, partial: string): Promise<number> {
+  rmSync(partial, { force: true })
+  const to = openSync(partial, 'wx', 0o600)
+  const write = (...lines: readonly Line[]) =>
+    writeSync(to, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  try {
+    let written = 0
+    write({ format, schema: migrations.length })
+    for (const [table, key] of Object.entries(tables))
+      for (let last: Row | undefined, more = true; more; ) {
+        const rows: Row[] = await rowsBehind(connection, table, key, last)
+        write(...rows.map((row) => ({ table, row })))
+        written += rows.length
+        last = rows.at(-1)
+        more = rows.length === rowsAtOnce
+      }
+    write({ rows: written })
+    fsyncSync(to)
+    return written
+  } finally {
+    closeSync(to)
+  }
+}
+
+function rowsBehind(
+  connection: Connection,
+  table: string,
+  key: readonly string[],
+  last: Row | undefined,
+): Row[] | Promise<Row[]> {
+  const columns = key.join(', ')
+  const behind = last ? ` WHERE (${columns}) > (${key.map(() => '?').join(', ')})` : ''
+  const sql = `SELECT * FROM ${table}${behind} ORDER BY ${columns} LIMIT ${rowsAtOnce}`
+  return connection.all<Row>(sql, ...key.flatMap((name) => (last ? [last[name] ?? null] : [])))
+}
+
+/**
+ * Brings an exported state into a database that has no workspace yet; all of it or nothing. Every movement is checked
+ * against the one before by the database. Answers its rows.
+ */
+export async function importEngine(driver: Driver, file: string): Promise<number> {
+  if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')
+  return await driver.transaction(async (connection) => {
+    if (await connection.get('SELECT 1 AS one FROM workspaces LIMIT 1'))
+      throw new DatabaseFileError(
+        'This engine has workspaces already; an export goes into an empty one.',
+        'Name another database in PROSPECT_DATABASE_URL, or empty this one first.',
+      )
+    await connection.run('DELETE FROM clock')
+    let read = 0
+    let isWhole = false
+    for await (const text of createInterface({
+      input: createReadStream(file, 'utf8'),
+      crlfDelay: Infinity,
+    })) {
+      const line = lineOf(text, file)
+      if (isWhole || 'format' in line !== (read === 0)) throw foreign(file)
+      if ('table' in line) await addRow(connection, line.table, line.row, file)
+      else if ('rows' in line) isWhole = line.rows === read - 1
+      read += 1
+    }
+    if (!isWhole) throw foreign(file)
+    if (driver.dialect === 'postgres') await connection.get(nextRunSql)
+    return read - 2
+  })
+}
+
+const nextRunSql = `
+SELECT setval(pg_get_serial_sequence('reply_runs', 'number'), coalesce(max(number), 1), count(*) > 0) FROM reply_runs`
+
+function lineOf(text: string, file: string): Line {
+  let line: unknown
+  try {
+    line = JSON.parse(text)
+  } catch {
+    throw foreign(file)
+  }
+  if (typeof line !== 'object' || line === null) throw foreign(file)
+  const { format: found, schema } = line as { format?: unknown; schema?: unknown }
+  if (found !== undefined && found !== format) throw foreign(file)
+  if (schema !== undefined && schema !== migrations.length)
+    throw new DatabaseFileError(
+      `${file} has schema ${schema}, this program ${migrations.length}.`,
+      'Export it again with the version of prospect that is to read it.',
+    )
+  return line as Line
+}
+
+async function addRow(connection: Connection, table: string, row: Row, file: string): Promise<void> {
+  const columns = Object.keys(row ?? {})
+  if (
+    !Object.hasOwn(tables, table) ||
+    columns.length === 0 ||
+    !columns.every((name) => /^[a-z_]+$/.test(name))
+  )
+    throw foreign(file)
+  const places = columns.map(() => '?').join(', ')
+  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`
+  await connection.run(sql, ...columns.map((name) => row[name] ?? null))
+}
+
+const foreign = (file: string) =>
+  new DatabaseFileError(
+    `${file} is not a whole export of an engine; nothing was changed.`,
+    'Give a file that engine export wrote.',
+  )
