@@ -7,8 +7,8 @@ import { lostCall } from './calls.js'
 import type { Ending } from './ending.js'
 import type { Accepted } from './journal.js'
 
-/** The pauses between two questions, in milliseconds: each is half as long again as the one before. */
-const pause = { first: 250, factor: 1.5, longest: 15_000 } as const
+/** The pauses between two questions, in milliseconds: each is half as long again as the one before. Who works here is near. */
+const pause = { first: 250, factor: 1.5, longest: 15_000, longestHere: 1_000 } as const
 
 /** A server that is being restarted answers again after that many questions, or is given up. */
 const mostFailures = 20
@@ -29,8 +29,9 @@ export async function resultsOf(
   const { caller, callOptions = {}, time } = batch
   const ask = (id: string) => caller.call(together.reader, { id }, callOptions).catch(lostCall)
   const mayAskApart = accepted.parts.every((part) => part !== null)
+  const longest = together.work ? pause.longestHere : pause.longest
   let [failures, unknown] = [0, 0]
-  for (let ms: number = pause.first; ; ms = Math.min(pause.longest, ms * pause.factor)) {
+  for (let ms: number = pause.first; ; ms = Math.min(longest, ms * pause.factor)) {
     await together.work?.(accepted.id, ending.signal)
     const isApart = mayAskApart && unknown >= mostUnknown
     const reply = isApart ? await askedApart(accepted, together, ask) : await ask(accepted.id)

@@ -2,6 +2,7 @@ import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } fr
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { systemCode, systemReason } from '../batch/errors.js'
+import { isPostgres } from '../storage/location.js'
 import type { Home, Streams } from './context.js'
 import { exits, Stop } from './exit.js'
 
@@ -31,7 +32,7 @@ interface Folders {
 const oneFolder = (folder: string): Folders => ({ config: folder, data: folder, state: folder })
 
 const locate = (database: string, cwd: string): string =>
-  /^postgres(ql)?:/.test(database) || database === ':memory:' ? database : resolve(cwd, database)
+  isPostgres(database) || database === ':memory:' ? database : resolve(cwd, database)
 
 function platformFolders(env: Streams['env'], platform: NodeJS.Platform): Folders {
   const home = env.HOME || homedir()

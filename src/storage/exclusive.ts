@@ -1,5 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { isPostgres } from './location.js'
 
 /** A file of a database that cannot be copied, replaced or removed: what is wrong and what to do about it. */
 export class DatabaseFileError extends Error {
@@ -16,7 +17,7 @@ export class DatabaseFileError extends Error {
 
 /** The path of a database that is a file; a server's or a memory's is refused. */
 export function databaseFile(location: string): string {
-  if (location !== ':memory:' && !/^postgres(ql)?:/.test(location)) return location
+  if (location !== ':memory:' && !isPostgres(location)) return location
   if (location === ':memory:')
     throw new DatabaseFileError('A database in memory is not a file.', 'It ends with its process.')
   throw new DatabaseFileError(

@@ -6,6 +6,7 @@ import { forgetReads, forgetWrites } from './forget.js'
 import { jobReads, jobWrites } from './jobs.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
 import { listReads, listWrites } from './lists.js'
+import { isPostgres } from './location.js'
 import { memberReads, memberWrites } from './members.js'
 import { migrate, versionOf } from './migrate.js'
 import { migrations } from './migrations.js'
@@ -13,9 +14,6 @@ import { replyReads, replyWrites } from './replies.js'
 import { runReplyReads, runReplyWrites } from './run-replies.js'
 import { savedReads, savedWrites } from './saved.js'
 import { openSqlite } from './sqlite.js'
-
-/** Whether a database is a server's, by its address. */
-export const isPostgres = (location: string): boolean => /^postgres(ql)?:/.test(location)
 
 /**
  * Opens the engine's store at a path, `:memory:` or a `postgres://` address, bringing its schema up to date. `now` is this

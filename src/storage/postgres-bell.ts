@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'pg'
-import { connectMs } from './postgres-pool.js'
+import { connectMs, strictly } from './postgres-pool.js'
 
 const shortestPauseMs = 500
 const longestPauseMs = 30_000
@@ -51,7 +51,7 @@ export class Bell {
   async #connect(): Promise<boolean> {
     const { Client: PgClient } = await import('pg')
     const client = new PgClient({
-      connectionString: this.#url,
+      connectionString: strictly(this.#url),
       application_name: 'prospect',
       connectionTimeoutMillis: connectMs,
       keepAlive: true,

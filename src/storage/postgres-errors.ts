@@ -62,9 +62,6 @@ export function isLost(error: unknown): boolean {
 /** Whether transactions got into each other's way, so that one of them was undone. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
 
-/** Whether the server itself refused the statement and goes on: what it refused is surely not done. */
-export const isRefused = (error: unknown): boolean => (error as Coded | null)?.severity === 'ERROR'
-
 /** An error of PostgreSQL, or of the way to it, in our own words; another one as it is. */
 export function understoodPostgres(error: unknown): unknown {
   if (error instanceof CommitUnknown) return new ApiError('outcome_unknown')
@@ -73,6 +70,10 @@ export function understoodPostgres(error: unknown): unknown {
   const away = unreachable[code] ?? wordsOf(error, code)
   if (away) return new ApiError('database_unreachable', { reason: away })
   if (unwritable[code]) return new ApiError('storage_failed', { reason: unwritable[code] })
+  if (/^(?:FATAL|PANIC)$/.test(String((error as Coded | null)?.severity)))
+    return new ApiError('database_unreachable', { reason: `it ends the connection (${code})` })
+  if (/^5[38]/.test(code))
+    return new ApiError('storage_failed', { reason: `its system refuses it (${code})` })
   if (code.startsWith('XX'))
     return new ApiError('storage_failed', { reason: 'it is damaged; restore a backup' })
   if (code === '22021' || code === '22P05')

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient, QueryResult } from 'pg'
 import type { Connection, Value } from './driver.js'
 import { CommitUnknown, type Track } from './lane.js'
-import { isConflict, isLost, isRefused } from './postgres-errors.js'
+import { isConflict, isLost } from './postgres-errors.js'
 import type { Prepared } from './postgres-text.js'
 
 /** What begins a transaction, and who is told what it answers. */
@@ -81,7 +81,7 @@ export class PostgresTrack implements Track {
       // A transaction that has failed is ended by COMMIT too, but undone.
       if (command !== 'COMMIT') throw new Error('a transaction was undone')
     } catch (error) {
-      throw this.#written && isLost(error) && !isRefused(error) ? new CommitUnknown() : error
+      throw this.#written && isLost(error) ? new CommitUnknown() : error
     }
     this.#release()
   }

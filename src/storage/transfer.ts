@@ -46,15 +46,23 @@ export async function exportEngine(driver: Driver, file: string): Promise<number
   const partial = `${file}.partial`
   try {
     // Run again where the database was lost meanwhile, so it begins its file anew.
-    const rows = await driver.read((connection) => writeAll(connection, partial))
+    const rows = await driver.read((connection) => onDisk(file, () => writeAll(connection, partial)))
     publish(partial, file)
     return rows
-  } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (typeof syscall !== 'string') throw error
-    throw new DatabaseFileError(`${file} cannot be written (${code}).`, 'Choose a place you may write to.')
   } finally {
     rmSync(partial, { force: true })
+  }
+}
+
+/** Does what reads or writes a file; the system's refusals come in our own words. */
+async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (typeof syscall !== 'string' || !['open', 'read', 'write', 'fsync', 'unlink'].includes(syscall))
+      throw error
+    throw new DatabaseFileError(`${file} cannot be used (${code}).`, 'Check the path and its permissions.')
   }
 }
 
@@ -107,22 +115,31 @@ export async function importEngine(driver: Driver, file: string): Promise<number
         'Name another database in PROSPECT_DATABASE_URL, or empty this one first.',
       )
     await connection.run('DELETE FROM clock')
-    let read = 0
-    let isWhole = false
-    for await (const text of createInterface({
-      input: createReadStream(file, 'utf8'),
-      crlfDelay: Infinity,
-    })) {
-      const line = lineOf(text, file)
-      if (isWhole || 'format' in line !== (read === 0)) throw foreign(file)
-      if ('table' in line) await addRow(connection, line.table, line.row, file)
-      else if ('rows' in line) isWhole = line.rows === read - 1
-      read += 1
-    }
-    if (!isWhole) throw foreign(file)
+    const rows = await onDisk(file, () => readAll(connection, file))
     if (driver.dialect === 'postgres') await connection.get(nextRunSql)
-    return read - 2
+    return rows
   })
+}
+
+async function readAll(connection: Connection, file: string): Promise<number> {
+  let read = 0
+  let isWhole = false
+  let added: Promise<void>[] = []
+  for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
+    const line = lineOf(text, file)
+    if (isWhole || 'format' in line !== (read === 0)) throw foreign(file)
+    if ('table' in line) added.push(addRow(connection, line.table, line.row, file))
+    else if ('rows' in line) isWhole = line.rows === read - 1
+    read += 1
+    // So many are under way together.
+    if (added.length >= rowsAtOnce) {
+      await Promise.all(added)
+      added = []
+    }
+  }
+  await Promise.all(added)
+  if (!isWhole) throw foreign(file)
+  return read - 2
 }
 
 const nextRunSql = `
@@ -146,7 +163,7 @@ function lineOf(text: string, file: string): Line {
   return line as Line
 }
 
-async function addRow(connection: Connection, table: string, row: Row, file: string): Promise<void> {
+function addRow(connection: Connection, table: string, row: Row, file: string): Promise<void> {
   const columns = Object.keys(row ?? {})
   if (
     !Object.hasOwn(tables, table) ||
@@ -156,8 +173,28 @@ async function addRow(connection: Connection, table: string, row: Row, file: str
     throw foreign(file)
   const places = columns.map(() => '?').join(', ')
   const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`
-  await connection.run(sql, ...columns.map((name) => row[name] ?? null))
+  const values = columns.map((name) => row[name] ?? null)
+  const adding = (async () => {
+    try {
+      await connection.run(sql, ...values)
+    } catch (error) {
+      throw isRule(error) ? contradictory(file, table) : error
+    }
+  })()
+  // One that fails after another has ended the import has nobody to tell.
+  adding.catch(() => {})
+  return adding
 }
+
+/** Whether a rule of the database refused a row, and not its server or its disk. */
+const isRule = (error: unknown): boolean =>
+  /^(?:SQLITE_CONSTRAINT|SQLITE_ERROR|22(?!021)|23|42|P0001)/.test(String((error as { code?: unknown }).code))
+
+const contradictory = (file: string, table: string) =>
+  new DatabaseFileError(
+    `${file} contradicts itself: a row of ${table} is refused. Nothing was changed.`,
+    'Export it again.',
+  )
 
 const foreign = (file: string) =>
   new DatabaseFileError(

@@ -163,6 +163,26 @@ describe('deliveries with words of a server', () => {
     30_000,
   )
 
+  it.each([['engine', 'jobs', 'run'], ['worker']])(
+    'have those words whoever makes them: %s',
+    async (...command) => {
+      const own = await servingWith({}, (here) => filled(here, 0, 1), '--no-worker', ...words)
+      const before = theirs.arrivals.length
+      const remote = remoteTo(own.baseUrl, { names })
+      const asked = { keyword: 'robots', webhook_url: theirs.url }
+      expect((await remote.call('accounts.search', asked, { apiKey: own.key })).status).toBe(202)
+      await remote.close()
+      const ended = own.machine.run([...command, ...words])
+      await until(() => theirs.arrivals.length > before)
+      await own.close()
+      await ended
+      const bodies = theirs.arrivals.slice(before).map(({ body }) => body)
+      expect(bodies.flatMap(neutralIn)).toEqual([])
+      expect(bodies.join()).toContain('linkedin_url')
+    },
+    30_000,
+  )
+
   it('come to a command that waits, in our words', async () => {
     const { code, json } = await server.machine.run(
       [

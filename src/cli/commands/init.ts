@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Admin } from '../../engine/admin.js'
+import { isPostgres } from '../../storage/location.js'
 import { askText } from '../ask.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { localOrigin, storeKey } from '../credentials.js'
@@ -65,7 +66,7 @@ async function init(shell: Shell, { options, globals }: Invocation): Promise<num
 }
 
 /** Whether there is an engine, or a database server was named for one. */
-const isPlaced = (engine: string): boolean => /^postgres(ql)?:/.test(engine) || existsSync(engine)
+const isPlaced = (engine: string): boolean => isPostgres(engine) || existsSync(engine)
 
 /** The server a person wants, asked where nothing is set up yet and the options do not say. */
 async function askedServer(

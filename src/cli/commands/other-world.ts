@@ -2,16 +2,19 @@ import type { Targets } from '../../engine/ports.js'
 import type { Context } from '../context.js'
 import { createContext, type World } from '../create-context.js'
 
-/** The same world around a database, and with other targets for deliveries; closed with the command. */
+/** The same world around a database, and with other targets for deliveries where they are given; closed with the command. */
 export function otherWorld(
   context: Context,
   database: string | undefined,
-  targets: (members: number) => Targets,
+  targets: ((members: number) => Targets) | undefined,
   more: Pick<World, 'around' | 'names'> = {},
 ): Context {
   const { streams, clock, ids, sleep } = context
   const env = database === undefined ? streams.env : { ...streams.env, PROSPECT_DATABASE_URL: database }
-  const other = createContext({ ...streams, env }, { clock, ids, sleep, targets, ...more })
+  const other = createContext(
+    { ...streams, env },
+    { clock, ids, sleep, ...(targets ? { targets } : {}), ...more },
+  )
   context.onClose(() => other.close())
   return other
 }

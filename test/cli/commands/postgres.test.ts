@@ -56,6 +56,20 @@ describe('commands on PostgreSQL', () => {
     expect((await ended).code).toBe(0)
   })
 
+  it('take over an engine that was a file, with its keys', { timeout: patience }, async () => {
+    await here.json('init')
+    await here.json('engine', 'credits', 'set', '77')
+    const { rows } = await here.json<{ rows: number }>('engine', 'export', 'moved')
+    const brought = await here.run(['engine', 'import', 'moved', '--json'], on(schema.url))
+    expect([brought.code, JSON.parse(brought.stdout)]).toMatchObject([0, { rows }])
+    const credits = await here.run(['credits', '--json'], on(schema.url))
+    expect(JSON.parse(credits.stdout)).toMatchObject({ credits: { enrichment: 77 } })
+    expect(credits.stderr).toBe('')
+    const again = await here.run(['engine', 'import', 'moved'], on(schema.url))
+    expect([again.code, again.stderr.includes('has workspaces already')]).toEqual([2, true])
+    expect((await here.run(['engine', 'import', 'nowhere'], on(schema.url))).code).toBe(2)
+  })
+
   it.each([
     ['postgres://ann:hunter2@127.0.0.1:1/db', 'nothing listens'],
     ['postgres://ann:hunter2@nowhere.invalid/db', 'host name'],

@@ -135,7 +135,8 @@ describe.each(reaches)('on the target %s', (how) => {
       expect(await jobs()).toHaveLength(3)
       expect(await here.json('runs', 'list')).toMatchObject([{ status: 'finished', credits: 780 }])
       expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
-    }, 60_000)
+      // Work that a killed process had taken up is free again after 30 s.
+    }, 120_000)
 
     it.each([
       [12, [], ['--max-credits', '95'], []],

@@ -119,11 +119,12 @@ async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
   })
 }
 
-/** Resolves when a file has changed so often, or what changes it has ended. */
+/** Resolves when a file has changed so often, or what changes it has ended, or does nothing for long. */
 async function written(path: string, times: number, isRunning: () => boolean): Promise<void> {
   const last = () => statSync(path, { throwIfNoEntry: false })?.mtimeMs
-  for (let left = times, before = last(); left > 0 && isRunning(); ) {
-    await new Promise((resolve) => setImmediate(resolve))
+  const giveUp = performance.now() + 4_000
+  for (let left = times, before = last(); left > 0 && isRunning() && performance.now() < giveUp; ) {
+    await new Promise((resolve) => setTimeout(resolve, 1))
     const now = last()
     if (now !== before) left--
     before = now

@@ -50,7 +50,11 @@ async function purgeAll(context: Context, { store, state }: RecordsOnDisk, older
   const { purgeRuns } = await import('../../../storage/purge-state.js')
   const before = clock.now() - olderThanMs
   const { runs, answers } = state
-    ? await purgeRuns(state, { before, now: clock.now(), hold: ({ knownBy }) => tryRunLock(context, knownBy) })
+    ? await purgeRuns(state, {
+        before,
+        now: clock.now(),
+        hold: ({ knownBy }) => tryRunLock(context, knownBy),
+      })
     : { runs: [], answers: 0 }
   if (state) await removeLeftovers(context, await idsOfRuns(state))
   const events = state ? await eventsOver(state).purge(before, clock.now()) : 0

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import type { Store } from '../../../engine/ports.js'
 import type { Driver } from '../../../storage/driver.js'
+import { isPostgres } from '../../../storage/location.js'
 import { openStore } from '../../../storage/open.js'
 import { openSqlite } from '../../../storage/sqlite.js'
 import { openState } from '../../../storage/state.js'
@@ -32,9 +33,7 @@ export async function openRecords({ home, clock, ids }: Context): Promise<Record
   }
 }
 
-const isThere = (location: string): boolean => isServer(location) || existsSync(location)
-
-const isServer = (location: string): boolean => /^postgres(ql)?:/.test(location)
+const isThere = (location: string): boolean => isPostgres(location) || existsSync(location)
 
 /** Writes the databases of this machine anew; answers those that could not be, because another process uses them. */
 export async function rewriteAll({ home }: Context): Promise<{ rewritten: string[]; remaining: string[] }> {

@@ -1,4 +1,4 @@
-import type { Name, Readable } from './databases.js'
+import type { Name, Readable, Served } from './databases.js'
 import { sizeText } from './files.js'
 import { reasonOf } from './reason.js'
 import type { Scene } from './scene.js'
@@ -23,11 +23,23 @@ export async function database(scene: Scene, name: Name): Promise<readonly Verdi
       return [ok(`${path} is not there yet; the first command that needs it makes it.`)]
     case 'elsewhere':
       return [warning(`The database of the ${name} is not a file of this machine, and is not looked at.`)]
+    case 'unreachable':
+      return [problem(`${found.reason}.`, 'Check that it runs, and its address in PROSPECT_DATABASE_URL.')]
+    case 'served':
+      return serverTroubles(found)
     case 'unreadable':
       return [problem(`${path} cannot be read: ${found.reason}.`, mending[name])]
     default:
       return [...schemaTroubles(path, found), ...soundness(scene, name, found)]
   }
+}
+
+function serverTroubles({ schema, newest }: Extract<Served, { is: 'served' }>): readonly Verdict[] {
+  const about = `The database of the engine is on a server, with schema ${schema}`
+  if (schema === newest) return [ok(`${about}.`)]
+  if (schema > newest)
+    return [problem(`${about}, newer than this program's ${newest}.`, 'Upgrade prospect on this machine.')]
+  return [warning(`${about}; it becomes ${newest} when it is used next.`)]
 }
 
 function schemaTroubles(path: string, { is, schema, newest }: Readable): readonly Verdict[] {

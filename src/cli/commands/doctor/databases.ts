@@ -1,4 +1,5 @@
 import type { Driver } from '../../../storage/driver.js'
+import { isPostgres } from '../../../storage/location.js'
 import type { Look } from '../../../storage/look.js'
 import type { Home } from '../../context.js'
 import type { Files } from './files.js'
@@ -11,7 +12,13 @@ export type Name = 'engine' | 'catalogue' | 'state'
 export type Database =
   | { readonly is: 'missing' | 'elsewhere' }
   | { readonly is: 'unreadable'; readonly reason: string }
+  | Served
   | Readable
+
+/** A database on a server, as far as it can be asked. */
+export type Served =
+  | { readonly is: 'unreachable'; readonly reason: string }
+  | { readonly is: 'served'; readonly driver: Driver; readonly schema: number; readonly newest: number }
 
 /** A database that can be read; only a current one can be asked more than its schema. */
 export interface Readable {
@@ -44,20 +51,22 @@ export function databasesOf(home: Home, files: Files): Databases {
     find,
     current: async (name) => {
       const database = await find(name)
+      if (database.is === 'served') return database.schema === database.newest ? database.driver : undefined
       return database.is === 'current' ? database.look.driver : undefined
     },
     close: async () => {
       for (const database of await Promise.all(found.values()))
         if ('look' in database) await database.look.driver.close()
+        else if ('driver' in database) await database.driver.close()
     },
   }
 }
 
 /** Whether a location is a file, and not a server or memory. */
-export const isFile = (location: string): boolean =>
-  location !== ':memory:' && !/^postgres(?:ql)?:/.test(location)
+export const isFile = (location: string): boolean => location !== ':memory:' && !isPostgres(location)
 
 async function open(name: Name, location: string, files: Files): Promise<Database> {
+  if (isPostgres(location)) return served(location)
   if (!isFile(location)) return { is: 'elsewhere' }
   const entry = files.entry(location)
   if (!entry) return { is: 'missing' }
@@ -72,6 +81,19 @@ async function open(name: Name, location: string, files: Files): Promise<Databas
   } catch (error) {
     await look?.driver.close()
     return { is: 'unreadable', reason: reasonOf(error) }
+  }
+}
+
+/** A server's database, which is asked and not changed. */
+async function served(location: string): Promise<Served> {
+  const { openPostgres } = await import('../../../storage/postgres.js')
+  const { versionOf } = await import('../../../storage/migrate.js')
+  try {
+    const driver = await openPostgres(location)
+    const schema = await driver.read((connection) => versionOf(connection, 'postgres'))
+    return { is: 'served', driver, schema, newest: await newestOf.engine() }
+  } catch (error) {
+    return { is: 'unreachable', reason: error instanceof Error ? error.message : String(error) }
   }
 }
 

@@ -4,7 +4,9 @@ import { whole } from '../../flags.js'
 import { exitOfSignal, interruptible } from '../../interrupts.js'
 import { columnsOfKind, recordsOf } from '../../job-records.js'
 import { asGroup, type Shell } from '../../shell.js'
+import { namesOf } from '../../target.js'
 import { guide } from '../guide.js'
+import { otherWorld } from '../other-world.js'
 import { printRecords } from '../print-records.js'
 import { isoTime } from '../time-values.js'
 import { adminAction, ownersAdmin } from './admin-action.js'
@@ -68,7 +70,9 @@ function runJobs(shell: Shell): Command {
   const command = shell.command('run', 'Do all work and make all deliveries that are due, once')
   guide(command, ['engine jobs run', 'engine jobs run --json'])
   return shell.action(command, async ({ globals }) => {
-    const worker = await shell.context.worker()
+    const names = namesOf(globals, {})
+    const context = names ? otherWorld(shell.context, undefined, undefined, { names }) : shell.context
+    const worker = await context.worker()
     return interruptible(shell.context.streams, async (signal) => {
       signal.addEventListener('abort', () => void worker.stop(), { once: true })
       await shell.print(await worker.drain(), globals)

@@ -3,6 +3,9 @@ import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import { open, writeFile } from 'node:fs/promises'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { migrations } from '../../../../src/storage/migrations.js'
+import { openStore } from '../../../../src/storage/open.js'
+import { freshSchema } from '../../../support/postgres.js'
 import { type Place, place } from './place.js'
 
 let here: Place
@@ -112,12 +115,31 @@ describe('the check of a database', () => {
     ])
   })
 
-  it('says that it cannot look at one on a server', async () => {
-    const env = { PROSPECT_HOME: here.home, PROSPECT_DATABASE_URL: 'postgres://ada:hunter2@db.example/x' }
+  it('tells of a server that is not there', async () => {
+    const env = { PROSPECT_HOME: here.home, PROSPECT_DATABASE_URL: 'postgres://ada:hunter2@127.0.0.1:1/x' }
     const [line] = await here.lines('engine database', { env })
-    expect(line).toMatch(/^warning .* is not a file of this machine/)
+    expect(line).toMatch(/^problem .*cannot be reached: nothing listens at its address\./)
     expect(line).not.toContain('hunter2')
   })
+
+  it('asks one on a server, and does not change it', async () => {
+    const schema = await freshSchema()
+    const env = { PROSPECT_HOME: here.home, PROSPECT_DATABASE_URL: schema.url }
+    const newest = migrations.length
+    expect(await here.lines('engine database', { env })).toEqual([
+      expect.stringMatching(new RegExp(`^warning .*on a server, with schema 0; it becomes ${newest}`)),
+    ])
+    expect(await schema.sql('SELECT 1 FROM pg_tables WHERE schemaname = current_schema()')).toEqual([])
+    await (await openStore(schema.url)).close()
+    expect(await here.lines('engine database', { env })).toEqual([
+      expect.stringMatching(new RegExp(`^ok .*on a server, with schema ${newest}\\.`)),
+    ])
+    await schema.sql('UPDATE schema_version SET version = 99')
+    expect(await here.lines('engine database', { env })).toEqual([
+      expect.stringMatching(/^problem .*newer than this program/),
+    ])
+    await schema.drop()
+  }, 60_000)
 })
 
 describe('the check of the catalogue', () => {
