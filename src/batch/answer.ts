@@ -22,6 +22,8 @@ export interface Answer {
   readonly text?: string
   /** What it cost. */
   readonly credits: number
+  /** Whether there may be more records than a budget let it ask for. */
+  readonly isCut?: boolean
 }
 
 /** What is told of a call that may have done its work, and charged for it, without an answer that says so. */
@@ -30,6 +32,12 @@ export const unknownAnswer: Answer = {
   error: 'outcome_unknown',
   body: undefined,
   credits: 0,
+}
+
+/** The answer to a row that asked for so many records because of a budget: one that has them all may lack others. */
+export function cutAt(limit: number, answer: Answer, { batch }: Operation): Answer {
+  const records = (answer.body as Readonly<Record<string, unknown>> | undefined)?.[batch?.found ?? '']
+  return { ...answer, isCut: Array.isArray(records) && records.length >= limit }
 }
 
 /** Whether an answer is none. */

@@ -2,7 +2,7 @@ import { ConnectionLost, type Reply } from '../api/caller.js'
 import { isPriced } from '../api/operation.js'
 import { type Operation, operation } from '../api/table.js'
 import type { Answer } from './answer.js'
-import { judge, unknownAnswer } from './answer.js'
+import { cutAt, judge, unknownAnswer } from './answer.js'
 import type { Batch } from './batch.js'
 import type { Ending } from './ending.js'
 import type { Gate } from './gate.js'
@@ -98,7 +98,7 @@ export class Calls {
   }
 
   /** The answer to a row, or nothing when the run ends before there is one. */
-  async #ask(slot: Slot, { key, row }: Planned): Promise<Answer | undefined> {
+  async #ask(slot: Slot, { key, row, limit }: Planned): Promise<Answer | undefined> {
     const { caller, callOptions, time } = this.#batch
     for (let again = false; ; again = true) {
       await this.#turn()
@@ -107,7 +107,8 @@ export class Calls {
       const reply = await this.#counted(() => caller.call(this.#operation.id, slot.input, options))
       if (reply instanceof ConnectionLost) return lostAnswer(reply, this.#operation)
       const verdict = judge(reply, this.#operation, time.now())
-      if (verdict.kind === 'answer') return verdict.answer
+      if (verdict.kind === 'answer')
+        return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)
       if (verdict.kind === 'stop') {
         this.#ending.refuse(verdict.failure, slot.ordinal)
         return undefined

@@ -42,10 +42,9 @@ export class Slot {
     return this.#settled
   }
 
-  /** Asks for fewer records than the row does: its answer then serves no equal row. */
+  /** Asks for fewer records than the row does. */
   lower(limit: number): void {
     this.input = { ...this.input, limit }
-    this.hash = undefined
   }
 
   /** The row as a journal is asked to plan it, where a lower `limit` would make it cheaper. */

@@ -14,6 +14,8 @@ export interface Rejects {
   readonly count: number
   /** The complete file; null when it has none, or is not complete. */
   readonly file: string | null
+  /** What is there of it where it was not completed. */
+  readonly partial: string | null
   add(rows: readonly (readonly string[])[]): Promise<void>
   /** Completes the file; where nothing was rejected there is none, not even that of an earlier time. */
   finish(): Promise<void>
@@ -26,7 +28,7 @@ export function rejectsTo(sink: Sink, original: Original, raw: boolean): Rejects
   const line = lineWriter(original.delimiter, raw)
   const { mark, encode } = encoderFor(original.encoding, original.hasMark)
   let count = 0
-  let isComplete = false
+  let end: 'complete' | 'partial' | undefined
   const discard = async () => {
     await sink.abandon()
     if (sink.partial !== undefined) await rm(sink.partial, { force: true })
@@ -36,7 +38,10 @@ export function rejectsTo(sink: Sink, original: Original, raw: boolean): Rejects
       return count
     },
     get file() {
-      return isComplete && count > 0 ? (sink.output ?? null) : null
+      return end === 'complete' && count > 0 ? (sink.output ?? null) : null
+    },
+    get partial() {
+      return end === 'partial' && count > 0 ? (sink.partial ?? null) : null
     },
     async add(rows) {
       if (rows.length === 0) return
@@ -45,12 +50,16 @@ export function rejectsTo(sink: Sink, original: Original, raw: boolean): Rejects
       await sink.write(Buffer.concat([...head, encode(rows.map(line).join(''))]))
     },
     async finish() {
-      isComplete = true
+      end = 'complete'
       if (count > 0) return sink.finish()
       await discard()
       if (sink.output !== undefined && sink.partial !== undefined) await rm(sink.output, { force: true })
     },
-    abandon: () => (count > 0 ? sink.abandon() : discard()),
+    async abandon() {
+      // What has its name already keeps it.
+      end ??= 'partial'
+      await (count > 0 ? sink.abandon() : discard())
+    },
   }
 }
 

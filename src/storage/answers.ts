@@ -32,7 +32,7 @@ interface AnswerRow {
 const columns = `a.place, a.status, a.error, coalesce(a.body, o.body) AS body, a.credits, a.source, a.answered_at
 FROM answers a LEFT JOIN answers o ON o.place = a.origin`
 const rangeSql = `SELECT ${columns} WHERE a.place >= ? AND a.place < ? ORDER BY a.place`
-// Of somebody who was forgotten only the hash is left.
+// Without an identity an answer serves its own run only: one that a budget cut short, or of somebody who was forgotten.
 const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
 WHERE p.hash = ? AND (a.identity = ? OR a.identity IS NULL AND a.hash = p.hash) AND a.place >= ? AND a.place < ?
 ORDER BY a.place LIMIT 1`
@@ -126,7 +126,7 @@ export function keepAnswer(
     insertSql,
     placeOf(run, ordinal),
     reusable ? (hash ?? null) : null,
-    reusable ? (identity ?? null) : null,
+    reusable && !answer.isCut ? (identity ?? null) : null,
     status,
     error,
     // What is in the store already is only pointed at.
@@ -172,10 +172,10 @@ export async function indexNext(
   return rows.at(-1)?.place
 }
 
-/** Deletes what is of no use without its run: answers taken from the store, and those of rows that failed. */
+/** Deletes what is of no use without its run: answers taken from the store, and those that serve no other. */
 export async function forgetAnswers(connection: Connection, run: number): Promise<void> {
   await connection.run(
-    'DELETE FROM answers WHERE place >= ? AND place < ? AND (origin IS NOT NULL OR hash IS NULL)',
+    'DELETE FROM answers WHERE place >= ? AND place < ? AND (origin IS NOT NULL OR identity IS NULL)',
     ...[placeOf(run, 0), placeOf(run + 1, 0)],
   )
 }

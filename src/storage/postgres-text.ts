@@ -19,11 +19,7 @@ export function statements(): (sql: string) => Prepared {
     const found = known.get(sql)
     if (found) return found
     const name = known.size < mostNames ? `prospect_${known.size}` : undefined
-    const made = {
-      name,
-      text: numbered(sql),
-      writes: !/^\s*SELECT\b/i.test(sql) || /\bFOR UPDATE\b/.test(sql),
-    }
+    const made = { name, text: numbered(sql), writes: !/^\s*SELECT\b/i.test(sql) }
     if (name) known.set(sql, made)
     return made
   }

@@ -51,7 +51,8 @@ export class PostgresTrack implements Track {
       all: <T>(sql: string, ...values: Value[]) => rows<T>(sql, values),
       run: async (sql, ...values) => (await this.#query(sql, values)).rowCount ?? 0,
       exec: async (sql) => {
-        this.#write()
+        this.#dirty = true
+        this.#written = true
         await this.#told(this.#open().query(sql))
       },
     }
@@ -118,16 +119,14 @@ export class PostgresTrack implements Track {
     return true
   }
 
-  #query(sql: string, values: readonly Value[]): Promise<QueryResult> {
+  async #query(sql: string, values: readonly Value[]): Promise<QueryResult> {
     const { name, text, writes } = this.#options.prepare(sql)
-    if (writes) this.#write()
+    if (writes) this.#written = true
     const query = { text, values: values as Value[], ...(name ? { name } : {}) }
-    return this.#told(this.#open().query(query))
-  }
-
-  #write(): void {
-    this.#dirty = true
-    this.#written = true
+    const result = await this.#told(this.#open().query(query))
+    // What found no row to change has changed nothing that would have to be undone.
+    if (writes && result.rowCount) this.#dirty = true
+    return result
   }
 
   #open(): PoolClient {

@@ -209,3 +209,63 @@ describe('an operation that is priced per record', () => {
     expect([new Set(limits), spent, report.stopped]).toEqual([new Set([100]), 80, undefined])
   })
 })
+
+describe('a row whose limit a budget lowered', () => {
+  /** A target where the first company has `there` jobs and the others 100; it notes the keys of its calls. */
+  function hiring(there: number) {
+    const keys: unknown[] = []
+    const caller: Caller = {
+      async call(_, input, { idempotencyKey } = {}) {
+        const { limit, domain } = input as { readonly limit: number; readonly domain: string }
+        keys.push(idempotencyKey)
+        const count = Math.min(limit, domain === 'd0.example' ? there : 100)
+        return reply(200, { jobs: Array.from({ length: count }, () => ({})) }, count)
+      },
+      async close() {},
+    }
+    return { caller, keys }
+  }
+
+  async function part(rows: readonly string[], caller: Caller, journal: Journal) {
+    const sink = memorySink()
+    const batch = await companyBatch(await csvOf(rows), caller, sink, { journal })
+    const { input } = batch
+    const priced = { operation: 'accounts.hiring', most: () => 100, perRecord: 1 } as const
+    const report = await run({ ...batch, ...priced, input: (cells) => ({ ...input(cells), limit: 100 }) })
+    return { report, sources: sink.text().match(/(?:live|store|duplicate)$/gm) }
+  }
+
+  test.each([
+    ['fewer records than the budget left', 40],
+    ['more', 500],
+  ])('serves equal rows when the run goes on, where there are %s', async (_, there) => {
+    const { caller, keys } = hiring(there)
+    const driver = await openState(':memory:')
+    await runsOver(driver).add(newRun())
+    const rows = [...names(4), ...names(4)]
+    const open = async (perRun?: number) => journalFor(driver, await record(driver), { budget: { perRun } })
+    expect((await part(rows, caller, await open(50))).report.stopped?.exit_code).toBe(12)
+    const { report, sources } = await part(rows, caller, await open())
+    expect([report.stopped, sources]).toEqual([
+      undefined,
+      [...Array(4).fill('live'), ...Array(4).fill('duplicate')],
+    ])
+    expect(keys).toEqual(rows.slice(0, 4).map((_, at) => `run-1-${at}`))
+    const again = await part(rows, caller, await open())
+    expect([again.sources, keys.length]).toEqual([sources, 4])
+  })
+
+  test.each([
+    ['serves a later run where there were fewer records than the budget left', 40, 'store'],
+    ['does not serve a later run where there may have been more', 50, 'live'],
+  ])('%s', async (_, there, source) => {
+    const { caller } = hiring(there)
+    const driver = await openState(':memory:')
+    const runs = runsOver(driver)
+    const first = await runs.add(newRun())
+    await part(names(1), caller, await journalFor(driver, first, { budget: { perRun: 50 } }))
+    const second = await runs.add(newRun({ id: 'run-2' }))
+    const store = { runs: await runs.indexOthers(second), maxAgeMs: 1_000_000 }
+    expect((await part(names(1), caller, await journalFor(driver, second, { store }))).sources).toEqual([source])
+  })
+})

@@ -6,6 +6,8 @@ import { type Exchange, type Fields, openSampleEngine, type SampleEngine } from 
 export interface SampleRun {
   readonly exchanges: readonly Exchange[]
   readonly events: readonly (readonly [name: EventName, body: unknown])[]
+  /** All bodies that were delivered; those of jobs that are done side by side come in any order. */
+  readonly delivered: readonly unknown[]
 }
 
 const webhook_url = 'https://hooks.example/prospect'
@@ -148,7 +150,8 @@ export async function sampleRun(location?: string): Promise<SampleRun> {
     await engine.work()
     const order = operations().map(({ id }) => id)
     exchanges.sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))
-    return numbered({ exchanges, events: await eventsOf(engine) })
+    const events = await eventsOf(engine)
+    return numbered({ exchanges, events, delivered: engine.delivered })
   } finally {
     await engine.close()
   }

@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Quote } from '../../../src/batch/quote.js'
@@ -106,6 +107,13 @@ async function agreed(...batch: string[]): Promise<{ readonly code: number; read
   return { code, quote }
 }
 
+/** What rows of the output asked for that an equal row before them was looked up for. */
+function paidTwice(column: string): (string | undefined)[] {
+  const rows = parse(readFileSync(join(here.home, 'out.csv')), { columns: true }) as Record<string, string>[]
+  const live = rows.filter(({ _source }) => _source === 'live').map((row) => row[column])
+  return live.filter((cell, at) => live.indexOf(cell) < at)
+}
+
 describe('the quote of any batch', () => {
   it.each(commands)('agrees with what %s then costs', { timeout: 240_000 }, async (command, column, cell) => {
     let file = 0
@@ -124,6 +132,7 @@ describe('the quote of any batch', () => {
       // One that was cut short goes on, with what it has.
       const { code } = [0, 11].includes(first.code) ? first : await agreed(...batch)
       expect([0, 11]).toContain(code)
+      expect(paidTwice(column)).toEqual([])
       const before = await spent()
       const { quote } = await agreed(...batch, '--fresh', '--max-age', '90d')
       // A row that a budget had asked for fewer records is not in the store.
