@@ -116,7 +116,7 @@ const habits: readonly (readonly [statuses: readonly number[], says: RegExp, mea
   [[429], /\ba few hours\b|\bby the network\b/i, 'network_rate_limited'],
 ]
 
-/** The row that a refusal without a code means by its words. */
+/** The row that a refusal means by its words, where its code says nothing. */
 function meantBy(status: number, text: string): ErrorRow | undefined {
   const habit = habits.find(([statuses, says]) => statuses.includes(status) && says.test(text))
   return habit && errors[habit[2]]
@@ -127,7 +127,8 @@ export function failureOf(status: number, body: unknown): Failure {
   const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   const text = [fields.message, fields.error].find((value) => typeof value === 'string') as string | undefined
   const said = typeof fields.code === 'string' ? fields.code : undefined
-  const meant = said === undefined ? meantBy(status, text ?? '') : undefined
+  const isKnown = Object.values(errors).some((row: ErrorRow) => row.status === status && row.code === said)
+  const meant = said !== undefined && isKnown ? undefined : meantBy(status, text ?? '')
   const row = meant ?? findRow(status, said, text ?? '')
   const code = said ?? meant?.code
   return {

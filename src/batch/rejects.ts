@@ -38,7 +38,7 @@ export function rejectsTo(sink: Sink, original: Original, raw: boolean): Rejects
       return count
     },
     get file() {
-      return end === 'complete' && count > 0 ? (sink.output ?? null) : null
+      return end === 'complete' ? (sink.output ?? null) : null
     },
     get partial() {
       return end === 'partial' && count > 0 ? (sink.partial ?? null) : null
@@ -50,8 +50,11 @@ export function rejectsTo(sink: Sink, original: Original, raw: boolean): Rejects
       await sink.write(Buffer.concat([...head, encode(rows.map(line).join(''))]))
     },
     async finish() {
-      end = 'complete'
-      if (count > 0) return sink.finish()
+      if (count > 0) {
+        await sink.finish()
+        end = 'complete'
+        return
+      }
       await discard()
       if (sink.output !== undefined && sink.partial !== undefined) await rm(sink.output, { force: true })
     },

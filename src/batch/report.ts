@@ -1,4 +1,4 @@
-import type { Status } from './answer.js'
+import type { Answer, Status } from './answer.js'
 import type { OutputRow } from './layout.js'
 
 /** Why a run ended before its last row. */
@@ -53,6 +53,7 @@ const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as co
 /** Counts rows as they are written. */
 export class Tally {
   readonly #total: number | undefined
+  readonly #ahead = new Map<object, Answer>()
   readonly #counts = {
     rows: 0,
     found: 0,
@@ -83,8 +84,30 @@ export class Tally {
     if (before) this.#counts.credits_before += credits
   }
 
+  /** Notes a row that has its answer, and is not in the output yet. */
+  answered(row: object, answer: Answer): void {
+    this.#ahead.set(row, answer)
+  }
+
+  /** A row that had its answer is counted as written, or never will be. */
+  passed(row: object): void {
+    this.#ahead.delete(row)
+  }
+
+  /** What is in the output. */
   get progress(): Progress {
     return { ...this.#counts, total: this.#total }
+  }
+
+  /** The same with what will come into it: under a rate limit the first rows of a group wait long for its last one. */
+  get ahead(): Progress {
+    const told = { ...this.#counts }
+    for (const { status, credits } of this.#ahead.values()) {
+      told.rows++
+      told[status]++
+      told.credits += credits
+    }
+    return { ...told, total: this.#total }
   }
 }
 

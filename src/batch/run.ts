@@ -15,6 +15,8 @@ import { Traffic } from './traffic.js'
 
 const defaultConcurrency = 256
 const largestGroup = 256
+/** How often progress is told while no group is complete. */
+const tellEveryMs = 200
 /**
  * Requests for several rows that fit into a group. They never reach beyond it, so that all their rows are at hand when
  * the run goes on; for that, groups always begin at the same rows.
@@ -44,6 +46,7 @@ class Runner {
   #cleared = 0
   #allRead = false
   #unwritten = 0
+  #toldAt = 0
 
   constructor(batch: Batch) {
     const concurrency = batch.concurrency ?? defaultConcurrency
@@ -61,7 +64,7 @@ class Runner {
       ending,
       gate: new Gate(batch.time, ending.signal),
       traffic: new Traffic(ending.signal),
-      answered: (slot: Slot, answer: Answer) => this.#keeper.add(slot, { answer, source: 'live' }),
+      answered: (slot: Slot, answer: Answer) => this.#answered(slot, answer),
     }
     this.#calls = new Calls(ports, concurrency)
     this.#launcher = new Launcher(ports, this.#keeper, this.#calls)
@@ -70,6 +73,7 @@ class Runner {
   async run(): Promise<Report> {
     const { signal, time } = this.#batch
     const begun = time.now()
+    this.#toldAt = begun
     const interrupted = () => signal && this.#ending.interrupt(signal)
     if (signal?.aborted) interrupted()
     signal?.addEventListener('abort', interrupted)
@@ -80,6 +84,18 @@ class Runner {
     await this.#end(complete)
     this.#ending.raise()
     return this.#report(complete, (time.now() - begun) / 1_000)
+  }
+
+  #answered(slot: Slot, answer: Answer): void {
+    this.#keeper.add(slot, { answer, source: 'live' })
+    this.#tally.answered(slot, answer)
+    if (this.#batch.time.now() - this.#toldAt >= tellEveryMs) this.#tell()
+  }
+
+  #tell(): void {
+    const { time, onProgress } = this.#batch
+    this.#toldAt = time.now()
+    onProgress?.(this.#tally.ahead)
   }
 
   async #send(): Promise<void> {
@@ -100,14 +116,12 @@ class Runner {
   }
 
   async #write(): Promise<void> {
-    const { writer, onProgress } = this.#batch
+    const { writer } = this.#batch
     let writable = true
     for (let group = await this.#groups.first(); group; group = await this.#groups.first()) {
       await group.settled
       await this.#keeper.kept().catch((error: unknown) => this.#ending.fail(error))
       const rows = group.slots.flatMap(outputRow)
-      for (const { outcome } of group.slots)
-        if (outcome) this.#tally.spend(outcome.credits, outcome.kept === true)
       try {
         if (writable && rows.length > 0) {
           await writer.write(rows)
@@ -117,12 +131,16 @@ class Runner {
         writable = false
         this.#ending.fail(error)
       }
+      for (const slot of group.slots) {
+        this.#tally.passed(slot)
+        if (slot.outcome) this.#tally.spend(slot.outcome.credits, slot.outcome.kept === true)
+      }
       this.#unwritten += writable ? group.slots.length - rows.length : group.slots.length
       await this.#noteWritten(group).catch((error: unknown) => this.#ending.fail(error))
       // Only now: until an answer is kept, equal rows find it here.
       this.#launcher.retire(group)
       this.#groups.drop()
-      onProgress?.(this.#tally.progress)
+      this.#tell()
     }
   }
 

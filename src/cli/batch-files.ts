@@ -4,11 +4,11 @@ import { createLayout, type Layout } from '../batch/layout.js'
 import { spreading } from '../batch/many.js'
 import { openTable, spool, type Table } from '../batch/read.js'
 import { type Rejects, rejecting, rejectsTo } from '../batch/rejects.js'
-import { fileSink, type Sink, streamSink } from '../batch/sink.js'
+import { fileSink, nodeFiles, type Sink, streamSink } from '../batch/sink.js'
 import { createWriter, type Writer } from '../batch/write.js'
 import type { Choices, InputChoices } from './batch-choices.js'
 import { type Job, missingOf } from './batch-job.js'
-import type { Context } from './context.js'
+import type { Context, GlobalOptions } from './context.js'
 import { UsageError } from './exit.js'
 import { keepPartial } from './keep-partial.js'
 import { fileOf } from './output.js'
@@ -110,14 +110,28 @@ function checkRejects(path: string | undefined, table: Table, output: string | n
   )
 }
 
+/** Opens the file for invalid rows of a command whose output is no rows: nothing where neither option names a file. */
+export async function openRejectsOf(
+  context: Context,
+  table: Table,
+  choices: Pick<InputChoices, 'raw' | 'rejects'>,
+  globals: GlobalOptions,
+): Promise<Rejects | undefined> {
+  const file = fileOf(globals)
+  const output = file === undefined ? null : resolve(context.streams.cwd, file)
+  const isDevice = output !== null && (await nodeFiles.kind(output).catch(() => undefined)) === 'device'
+  const aside = choices.rejects ?? besideOf(isDevice ? null : output)
+  checkRejects(aside, table, output)
+  return openRejects(aside, table, choices)
+}
+
 /** Opens the file for invalid rows. */
-export async function openRejects(
+async function openRejects(
   path: string | undefined,
   table: Table,
   { raw }: Pick<InputChoices, 'raw'>,
 ): Promise<Rejects | undefined> {
   if (path === undefined) return undefined
-  checkRejects(path, table, null)
   return rejectsTo(await fileSink(path), table, raw)
 }
 

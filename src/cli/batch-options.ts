@@ -14,8 +14,8 @@ export function addBatchOptions(
 ): Command {
   const options =
     into === undefined
-      ? [csv(rowByRow), ...reading(rejectedRows), ...writing(isMany), ...running()]
-      : [csv(together), ...reading(rejected)]
+      ? [csv(rowByRow), ...reading(), ...writing(isMany), ...running()]
+      : [csv(together), ...reading(), summary()]
   for (const option of [...options, failOn()]) command.addOption(option.helpGroup(groups.batch))
   return command
 }
@@ -23,12 +23,9 @@ export function addBatchOptions(
 const rowByRow = 'one lookup for each row of this CSV file; - for stdin'
 const together = 'the companies of this CSV file, a row each; - for stdin'
 
-const rejected = 'where invalid rows go as they came'
-const rejectedRows = `${rejected}; by default OUT.rejects.csv beside the file of -o`
-
 const csv = (description: string): Option => new Option('--csv <file>', description)
 
-const reading = (rejected: string): Option[] => [
+const reading = (): Option[] => [
   new Option('--map <field=Column>', 'which column fills a field (repeatable)').argParser(repeated),
   new Option('--map-only', 'show which column fills which field, and stop'),
   new Option('--save-map <name>', 'keep under a name which column fills which field'),
@@ -38,7 +35,10 @@ const reading = (rejected: string): Option[] => [
     delimiter,
   ),
   new Option('--raw-csv', 'leave cells alone, also those that a spreadsheet would take for a formula'),
-  new Option('--rejects <file>', rejected),
+  new Option(
+    '--rejects <file>',
+    'where invalid rows go as they came; by default OUT.rejects.csv beside the file of -o',
+  ),
 ]
 
 const writing = (isMany: boolean): Option[] => [
@@ -46,6 +46,9 @@ const writing = (isMany: boolean): Option[] => [
   ...(isMany ? [new Option('--explode', 'a row for each result, instead of all results in one cell')] : []),
   new Option('--excel', 'write for a spreadsheet: with a byte order mark and the delimiter of your locale'),
 ]
+
+const summary = (): Option =>
+  new Option('--summary-json <file>', 'write how the run ended to this file, as JSON')
 
 /** The options of a run that may change when it goes on. */
 export const spending = (): Option[] => [
@@ -57,7 +60,7 @@ export const spending = (): Option[] => [
     '--max-credits-per-day <n>',
     'stop before the runs of this profile have cost more than this today (UTC)',
   ).argParser(whole),
-  new Option('--summary-json <file>', 'write how the run ended to this file, as JSON'),
+  summary(),
   new Option('--retry-unknown', 'send rows again whose call may have been charged without an answer'),
   new Option('--lock <name>', 'refuse to run while another command holds the lock of this name (exit 15)'),
 ]

@@ -1,3 +1,4 @@
+import type { Rejects } from '../batch/rejects.js'
 import type { Report } from '../batch/report.js'
 import { complain } from './complain.js'
 import type { Context, GlobalOptions } from './context.js'
@@ -11,11 +12,12 @@ export async function tellReport(
   report: Report,
   options: GlobalOptions,
   run: string,
-  rejects: string | null = null,
+  rejects?: Pick<Rejects, 'file' | 'partial'>,
 ): Promise<void> {
   context.notify(counts(report), options)
   const { stopped, output, partial } = report
-  if (rejects !== null) context.notify(`${rowed(report.invalid)} to mend and run again: ${rejects}`, options)
+  const [toMend, when] = rejects?.file ? [rejects.file, 'and run again'] : [rejects?.partial, 'so far']
+  if (toMend) context.notify(`${rowed(report.invalid)} to mend ${when}: ${toMend}`, options)
   if (!stopped) {
     if (output !== null) context.notify(`Written to ${output}`, options)
     return

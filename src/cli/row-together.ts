@@ -5,8 +5,11 @@ import { readBy } from './awaiting/polled.js'
 import type { Job } from './batch-job.js'
 import type { Context } from './context.js'
 
-/** How several rows of a batch go out as one request; nothing where each goes by itself. */
-export async function togetherOf({ shell, operation, globals }: Job): Promise<Pick<Batch, 'together'>> {
+/** How several rows of a run, whose lock is held, go out as one request; nothing where each goes by itself. */
+export async function togetherOf(
+  { shell, operation, globals }: Job,
+  run: string,
+): Promise<Pick<Batch, 'together'>> {
   const { together } = operation.batch ?? {}
   const row = operations().find(
     ({ command, flag }) => command === operation.command && flag === together?.flag,
@@ -16,20 +19,23 @@ export async function togetherOf({ shell, operation, globals }: Job): Promise<Pi
   const fields = Object.keys((await shapeOf(row.id)).input.shape)
   const { context } = shell
   const shared = fields.filter((name) => name !== into)
-  const work = context.isLocal(globals) ? { work: worksOf(context) } : {}
+  const work = context.isLocal(globals) ? { work: worksOf(context, run) } : {}
   return {
     together: { operation: row.id, reader: readBy.contact_enrichment, into, shared, least, most, ...work },
   }
 }
 
-/** What this machine's engine accepts is done by this process, unless another one is at it. */
-function worksOf(context: Context): (id: string, signal: AbortSignal) => Promise<void> {
+/**
+ * What this machine's engine accepts is done by this process, unless another one is at it: a server or worker, for an
+ * earlier part of the run does not live any more.
+ */
+function worksOf(context: Context, run: string): (id: string, signal: AbortSignal) => Promise<void> {
   return async (id, signal) => {
     const worker = await context.worker()
     const stop = () => void worker.stop()
     signal.addEventListener('abort', stop)
     try {
-      if (!signal.aborted) await worker.finish(id)
+      if (!signal.aborted) await worker.finish(id, undefined, run)
     } finally {
       signal.removeEventListener('abort', stop)
     }

@@ -108,7 +108,7 @@ async function runAll(
   progress.update({ rows: 0, found: 0, credits: 0, total: check.rows })
   const report = await runRows({
     ...rows,
-    ...(await togetherOf(job)),
+    ...(await togetherOf(job, run.id)),
     ...target,
     operation: operation.id,
     journal,
@@ -123,7 +123,7 @@ async function runAll(
   }).finally(() => progress.stop())
   // A reader that left early (`| head`) has what it wanted.
   if (output.isAbandoned()) return exits.ok
-  const rejects = output.rejects?.file ?? null
+  const { rejects } = output
   ended({ run, report, rejects })
   await tellReport(context, report, globals, run.id, rejects)
   if (known?.status === 'finished' && !report.stopped) return exits.ok

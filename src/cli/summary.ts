@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import type { Rejects } from '../batch/rejects.js'
 import type { Report, Stop } from '../batch/report.js'
 import { fileSink } from '../batch/sink.js'
 import type { Run } from '../storage/runs.js'
@@ -8,14 +9,15 @@ import { exits, reportOf, UsageError } from './exit.js'
 
 /** What is known of a run when it has ended. */
 export interface Ended {
-  readonly run: Run
+  /** null where none is put on record. */
+  readonly run: Run | null
   readonly report: Report
-  readonly rejects: string | null
+  readonly rejects: Pick<Rejects, 'file' | 'partial'> | undefined
 }
 
 /** How a run ended, as `--summary-json` tells it. */
 interface Summary {
-  /** null when no run was begun. */
+  /** null when no run was begun, or none is put on record. */
   readonly run: string | null
   readonly operation: string
   /** `refused`: nothing was begun. */
@@ -37,15 +39,22 @@ interface Summary {
     readonly output: string | null
     readonly partial: string | null
     readonly rejects: string | null
+    /** Rows put aside before the run stopped. */
+    readonly rejects_partial: string | null
   }
   readonly started_at: string
   readonly finished_at: string
   readonly seconds: number
 }
 
+/** What a summary tells of a batch itself. */
+export interface Summarised extends Pick<Job, 'shell' | 'operation' | 'globals'> {
+  readonly choices: Pick<Job['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
+}
+
 /** Does a batch and writes how it ended to the file of `--summary-json`, whatever the end is. */
 export async function summarised(
-  job: Job,
+  job: Summarised,
   work: (ended: (what: Ended) => void) => Promise<number>,
 ): Promise<number> {
   const { summaryJson: file } = job.choices
@@ -78,7 +87,7 @@ const bugOf = (error: unknown) => ({
   exit_code: exits.bug,
 })
 
-async function checkFile(file: string, { shell, choices, globals }: Job): Promise<void> {
+async function checkFile(file: string, { shell, choices, globals }: Summarised): Promise<void> {
   const others = [choices.file, globals.output].map(
     (path) => path && resolve(shell.context.streams.cwd, path),
   )
@@ -104,23 +113,26 @@ const nothing = {
 }
 
 function summaryOf(
-  { shell, operation, choices }: Job,
+  { shell, operation, choices }: Summarised,
   startedAt: number,
   ended: Ended | undefined,
   exit_code: number,
   stopped: Stop | null,
 ): Summary {
-  const { report = nothing, run, rejects = null } = ended ?? {}
+  const { report = nothing, run, rejects } = ended ?? {}
   const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report
   const { output, partial } = report
   return {
     run: run?.id ?? null,
     operation: operation.id,
-    status: run === undefined ? 'refused' : stopped ? 'stopped' : 'finished',
+    status: ended === undefined ? 'refused' : stopped ? 'stopped' : 'finished',
     ...{ exit_code, stopped, rows, found, not_found, invalid, failed, skipped },
     sources: { live: report.live, store: report.stored, duplicate: report.duplicates },
     ...{ credits, credits_before },
-    files: { input: run?.file ?? inputOf(choices.file, shell), output, partial, rejects },
+    files: {
+      ...{ input: run?.file ?? inputOf(choices.file, shell), output, partial },
+      ...{ rejects: rejects?.file ?? null, rejects_partial: rejects?.partial ?? null },
+    },
     started_at: new Date(startedAt).toISOString(),
     finished_at: new Date(shell.context.clock.now()).toISOString(),
     seconds: report.seconds,

@@ -32,10 +32,23 @@ const roundingMs = 1_000
 const limitOf = ({ limit }: WindowKept, { most }: PacedWindow): number =>
   most ?? limit ?? Number.POSITIVE_INFINITY
 
-/** Whether a request may be sent: what is then counted, or which window is full and for how long. */
-export type Admission =
-  | { readonly admitted: readonly PacedWindow[] }
-  | { readonly waitMs: number; readonly limit: number }
+/** In place of a limit where a server has answered and told none. */
+const untold = Number.MAX_SAFE_INTEGER
+
+/** Whether nobody knows the limit of a window before the server is asked. */
+const isUnknown = ({ limit }: WindowKept, known: Known): boolean =>
+  limit === undefined && (known?.most ?? null) === null
+
+/** How long a request waits for the reply to the one that asks for the limit, before it looks again. */
+const askingMs = 50
+
+/** Whether a request may be sent: what is then counted, or for how long not, and the limit if that is known. */
+export type Admission = { readonly admitted: readonly PacedWindow[] } | Wait
+
+interface Wait {
+  readonly waitMs: number
+  readonly limit: number | undefined
+}
 
 /**
  * Whether the server's window may end before a request is there. It would open the next one unseen, in which others are
@@ -44,17 +57,19 @@ export type Admission =
 const isEnding = ({ windowMs }: WindowKept, { endsAt, confirmed, most }: PacedWindow, now: number): boolean =>
   confirmed && most !== null && endsAt - now < Math.min(windowMs / 10, roundingMs)
 
-/** Lets a request through where it fits in all its windows. */
+/** Lets a request through where it fits in all its windows; where a limit is not known, one that asks for it. */
 export function admit(windows: readonly WindowKept[], known: readonly Known[], now: number): Admission {
   const found = windows.map((window, at) => current(window, known[at], now))
-  const full = found.filter((one, at) => {
+  const waits = found.flatMap((one, at): Wait[] => {
     const window = windows[at] as WindowKept
-    return one.count >= limitOf(window, one) || isEnding(window, one, now)
+    const left = one.endsAt - now
+    if (isUnknown(window, one))
+      return one.count === 0 ? [] : [{ waitMs: Math.min(askingMs, left), limit: undefined }]
+    const isFull = one.count >= limitOf(window, one) || isEnding(window, one, now)
+    return isFull ? [{ waitMs: left, limit: limitOf(window, one) }] : []
   })
-  if (full.length === 0) return { admitted: found.map((one) => ({ ...one, count: one.count + 1 })) }
-  const last = full.reduce((one, other) => (other.endsAt > one.endsAt ? other : one))
-  const limit = limitOf(windows[found.indexOf(last)] as WindowKept, last)
-  return { waitMs: last.endsAt - now, limit }
+  const [longest] = waits.sort((one, other) => other.waitMs - one.waitMs)
+  return longest ?? { admitted: found.map((one) => ({ ...one, count: one.count + 1 })) }
 }
 
 /** What a server says of the window with the least remaining. */
@@ -78,7 +93,10 @@ function wholeIn(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined
 }
 
-/** The windows after a reply: what the server says of one of them wins over what was counted here. */
+/**
+ * The windows after a reply: what the server says of one of them wins over what was counted here, and what it says
+ * nothing of is not waited for.
+ */
 export function corrected(
   windows: readonly WindowKept[],
   known: readonly Known[],
@@ -88,10 +106,16 @@ export function corrected(
 ): readonly Known[] {
   const said = saidBy(reply, waitMs, now)
   const meant = said && meantBy(windows, known, said, now)
-  if (!said || meant === undefined) return known
-  const found = current(windows[meant] as WindowKept, known[meant], now)
-  return known.map((one, at) => (at === meant ? correct(found, said) : one))
+  return known.map((one, at) => {
+    const window = windows[at] as WindowKept
+    if (said && at === meant) return correct(current(window, one, now), said)
+    return one && isUnknown(window, one) ? { ...one, most: untold } : one
+  })
 }
+
+/** The windows after a request without a reply: the next one may ask for their limits. */
+export const unanswered = (windows: readonly WindowKept[], known: readonly Known[]): readonly Known[] =>
+  known.map((one, at) => (one && isUnknown(windows[at] as WindowKept, one) ? { ...one, count: 0 } : one))
 
 function correct(found: PacedWindow, { limit, remaining, endsAt }: Said): PacedWindow {
   const used = Math.max(0, limit - remaining)

@@ -5,7 +5,7 @@ import { retryAfterMs } from '../api/retry-after.js'
 import { type Operation, operation } from '../api/table.js'
 import { windowsOf } from '../api/windows.js'
 import type { Clock } from '../engine/ports.js'
-import { admit, corrected, type PacedWindow, type WindowKept } from './pace.js'
+import { admit, corrected, type PacedWindow, unanswered, type WindowKept } from './pace.js'
 
 /** What is remembered of windows, shared by all processes of this machine. */
 export interface Windows {
@@ -46,7 +46,10 @@ export function paced(caller: Caller, options: PacedOptions): Caller {
       const owner = ownerOf(options.origin, call?.apiKey)
       const refused = await refusal(row, owner, windows, options)
       if (refused) return refused
-      const reply = await caller.call(id, fields, call)
+      const reply = await caller.call(id, fields, call).catch(async (error: unknown) => {
+        await learn(owner, windows, undefined, options)
+        throw error
+      })
       await learn(owner, windows, reply, options)
       return reply
     },
@@ -78,32 +81,32 @@ async function refusal(
     return { keep: 'admitted' in answer ? answer.admitted : known, answer }
   })
   if ('admitted' in admission) return undefined
-  const seconds = String(Math.max(1, Math.ceil(admission.waitMs / 1_000)))
+  const { waitMs, limit } = admission
+  const seconds = String(Math.max(1, Math.ceil(waitMs / 1_000)))
+  const told = { 'ratelimit-limit': String(limit), 'ratelimit-remaining': '0', 'ratelimit-reset': seconds }
   return {
     status: 429,
     body: errorBody(new ApiError('rate_limited'), row),
-    headers: {
-      'ratelimit-limit': String(admission.limit),
-      'ratelimit-remaining': '0',
-      'ratelimit-reset': seconds,
-      'retry-after': seconds,
-    },
+    headers: { ...(limit === undefined ? {} : told), 'retry-after': seconds },
     credits: 0,
-    waitMs: admission.waitMs,
+    waitMs,
   }
 }
 
+/** Keeps what a reply says of the windows; or that there was none. */
 async function learn(
   owner: string,
   windows: readonly WindowKept[],
-  reply: Reply,
+  reply: Reply | undefined,
   { windows: store, clock }: PacedOptions,
 ): Promise<void> {
-  if (reply.headers['ratelimit-limit'] === undefined) return
+  const isTold = reply?.headers['ratelimit-limit'] !== undefined
+  if (!isTold && windows.every(({ limit }) => limit !== undefined)) return
   // What it says is of this moment, and not of when it can be written down.
   const now = clock.now()
-  const waitMs = retryAfterMs(reply.headers['retry-after'], now)
-  await store.change(owner, namesOf(windows), (known) => {
-    return { keep: corrected(windows, known, reply, waitMs, now), answer: undefined }
-  })
+  const waitMs = retryAfterMs(reply?.headers['retry-after'], now)
+  await store.change(owner, namesOf(windows), (known) => ({
+    keep: reply ? corrected(windows, known, reply, waitMs, now) : unanswered(windows, known),
+    answer: undefined,
+  }))
 }

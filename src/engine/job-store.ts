@@ -104,9 +104,12 @@ export interface JobWrites {
   addJob(job: AsyncJob): Awaitable<void>
   /**
    * Takes up the oldest job that is queued or whose lease has run out, or the one named; nothing when there is none.
-   * Nobody else gets it while the lease lasts; one that lasts longer than any is from before the clock went back.
+   * Nobody else gets it while the lease lasts; one that lasts longer than any is from before the clock went back. Nor
+   * does a lease keep out its own `owner`, whose tokens begin with that word.
    */
-  claimJob(claim: Lease & { readonly token: string; readonly id?: string }): Awaitable<AsyncJob | undefined>
+  claimJob(
+    claim: Lease & { readonly token: string; readonly id?: string; readonly owner?: string },
+  ): Awaitable<AsyncJob | undefined>
   /** The job as it is now, if this token still has it. */
   lockJob(id: string, token: string): Awaitable<AsyncJob | undefined>
   renewJob(id: string, token: string, leaseUntil: number): Awaitable<boolean>

@@ -12,8 +12,9 @@ export interface Worker {
   /**
    * Takes one job to its end unless somebody else is at it, and makes the first attempt of its deliveries: as they
    * come where it streams, else afterwards. Answers the job at its end, or as it stood when the worker was stopped.
+   * An `owner` (a word) need not wait for its own earlier lease; who gives one knows that no other of the name lives.
    */
-  finish(jobId: string, onStep?: (job: AsyncJob) => void): Promise<AsyncJob | undefined>
+  finish(jobId: string, onStep?: (job: AsyncJob) => void, owner?: string): Promise<AsyncJob | undefined>
   /** Does whatever is due now; answers how much that was. */
   drain(): Promise<{ readonly jobs: number; readonly deliveries: number }>
   /** Looks for work until it is stopped. */
@@ -57,8 +58,8 @@ class Working implements Worker {
     this.#ports = ports
   }
 
-  finish(jobId: string, onStep?: (job: AsyncJob) => void): Promise<AsyncJob | undefined> {
-    return this.#noted(this.#finish(jobId, onStep))
+  finish(jobId: string, onStep?: (job: AsyncJob) => void, owner?: string): Promise<AsyncJob | undefined> {
+    return this.#noted(this.#finish(jobId, onStep, owner))
   }
 
   drain(): Promise<{ jobs: number; deliveries: number }> {
@@ -96,8 +97,12 @@ class Working implements Worker {
     this.#isGone = true
   }
 
-  async #finish(jobId: string, onStep?: (job: AsyncJob) => void): Promise<AsyncJob | undefined> {
-    const job = await this.#takeJob(jobId)
+  async #finish(
+    jobId: string,
+    onStep?: (job: AsyncJob) => void,
+    owner?: string,
+  ): Promise<AsyncJob | undefined> {
+    const job = await this.#takeJob(jobId, owner)
     if (!job) return undefined
     let isOver = false
     const crew = this.#deliveries(jobId)
@@ -171,10 +176,15 @@ class Working implements Worker {
     if (!this.#isGone) this.#ports.onTrouble?.(error)
   }
 
-  async #takeJob(id?: string): Promise<AsyncJob | undefined> {
+  async #takeJob(id?: string, owner?: string): Promise<AsyncJob | undefined> {
     const { store, ids } = this.#ports
-    if (!(await store.read((reads) => reads.isJobDue(leaseFrom(this.#ports))))) return undefined
-    const claim = { token: ids.uuid(), ...(id === undefined ? {} : { id }) }
+    if (owner === undefined && !(await store.read((reads) => reads.isJobDue(leaseFrom(this.#ports)))))
+      return undefined
+    const fresh = ids.uuid()
+    const claim = {
+      ...(owner === undefined ? { token: fresh } : { token: `${owner} ${fresh}`, owner }),
+      ...(id === undefined ? {} : { id }),
+    }
     return await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }), dueWork)
   }
 

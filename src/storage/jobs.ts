@@ -27,13 +27,14 @@ const enrichmentList = selectList(enrichmentColumns)
 const enrichmentInsert = insertOf('enrichments', enrichmentColumns)
 const enrichmentOf = (row: Row): Enrichment => fromRow<Enrichment>(enrichmentColumns, row)
 
-const dueSql = `
+const due = (isFree: string): string => `
   SELECT id FROM jobs
-  WHERE state IN ('queued', 'running') AND ${freeSql} AND (CAST(? AS TEXT) IS NULL OR id = ?)
+  WHERE state IN ('queued', 'running') AND ${isFree} AND (CAST(? AS TEXT) IS NULL OR id = ?)
   ORDER BY created_at, id LIMIT 1`
+const dueSql = due(freeSql)
 const claimSql = `
   UPDATE jobs SET state = 'running', token = ?, lease_until = ?, attempts = attempts + 1
-  WHERE id = (${dueSql} FOR UPDATE SKIP LOCKED) RETURNING ${jobList}`
+  WHERE id = (${due(`(${freeSql} OR token LIKE ?)`)} FOR UPDATE SKIP LOCKED) RETURNING ${jobList}`
 const unfinishedSql = `
   SELECT state, count(*) AS jobs FROM jobs
   WHERE workspace_id = ? AND state IN ('queued', 'running') GROUP BY state`
@@ -114,8 +115,9 @@ export function jobWrites(connection: Connection) {
     addJob: async (job) => {
       await connection.run(jobInsert.sql, ...jobInsert.values(job))
     },
-    claimJob: async ({ token, id = null, ...lease }) => {
-      const values = [token, lease.leaseUntil, ...freeAt(lease), id, id]
+    claimJob: async ({ token, id = null, owner, ...lease }) => {
+      const theirs = owner === undefined ? '' : `${owner} %`
+      const values = [token, lease.leaseUntil, ...freeAt(lease), theirs, id, id]
       const row = await connection.get<Row>(claimSql, ...values)
       return row && jobOf(row)
     },

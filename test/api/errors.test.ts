@@ -28,6 +28,7 @@ describe('the failure in a reply', () => {
     ['422 in words of its own', 422, { error: 'name is too long' }, 7],
     ['422 of the plan, coded', 422, { error: 422, message: errors.plan_limit_reached.text }, 6],
     ['429 in words of its own', 429, { error: 'Slow down' }, 8],
+    ['422 of the plan, with a code of its own', 422, { error: 'Plan limit reached', code: 'limit' }, 6],
     ['409 without a code', 409, { error: 'Conflict' }, 7],
     ['404 without a body', 404, undefined, 9],
     ['an unknown refusal', 418, 'teapot', 7],

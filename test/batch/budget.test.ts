@@ -266,6 +266,8 @@ describe('a row whose limit a budget lowered', () => {
     await part(names(1), caller, await journalFor(driver, first, { budget: { perRun: 50 } }))
     const second = await runs.add(newRun({ id: 'run-2' }))
     const store = { runs: await runs.indexOthers(second), maxAgeMs: 1_000_000 }
-    expect((await part(names(1), caller, await journalFor(driver, second, { store }))).sources).toEqual([source])
+    expect((await part(names(1), caller, await journalFor(driver, second, { store }))).sources).toEqual([
+      source,
+    ])
   })
 })

@@ -164,6 +164,23 @@ describe('rows', () => {
     expect(seen.at(-1)).toMatchObject({ rows: 30, found: 30, credits: 30, total: 30 })
   })
 
+  test('progress is told of rows that wait for others of their group', async () => {
+    const seen: Progress[] = []
+    let now = 0
+    const slow = async (input: Input, nth: number) => {
+      for (let turns = nth; turns > 0; turns--) await later()
+      now += 600
+      return found(input)
+    }
+    const time = { ...fakeTime(), now: () => now }
+    const onProgress = (progress: Progress) => void seen.push(progress)
+    await runDomains(domains(64), slow, { concurrency: 64, time, onProgress })
+    const rows = seen.map((progress) => progress.rows)
+    expect([rows.some((count) => count > 0 && count < 32), rows.at(-1)]).toEqual([true, 64])
+    expect(rows).toEqual(rows.toSorted((a, b) => a - b))
+    for (const { found, credits, rows } of seen) expect([found, credits]).toEqual([rows, rows])
+  })
+
   test('a file without rows gives an output with a header', async () => {
     const { sink, report } = await runDomains([], found)
     expect(sink.text()).toBe('domain,result.domain,industry,_status,_error,_credits,_source\n')

@@ -292,6 +292,7 @@ describe('--summary-json', () => {
         output: join(home, 'out.csv'),
         partial: null,
         rejects: join(home, 'out.rejects.csv'),
+        rejects_partial: null,
       },
       ...{ started_at: expect.any(String), finished_at: expect.any(String), seconds: expect.any(Number) },
     })
@@ -305,9 +306,23 @@ describe('--summary-json', () => {
     expect(await summary()).toMatchObject({
       ...{ status: 'stopped', exit_code: 4 },
       stopped: { reason: 'Insufficient credits', exit_code: 4, at_row: 1 },
-      files: { output: null, partial: join(home, 'out.csv.partial'), rejects: null },
+      files: {
+        ...{ output: null, partial: join(home, 'out.csv.partial') },
+        ...{ rejects: null, rejects_partial: join(home, 'out.rejects.csv.partial') },
+      },
     })
     expect(ended.code).toBe(4)
+    expect(ended.stderr).toContain(`1 row to mend so far: ${join(home, 'out.rejects.csv.partial')}`)
+    expect(await read('out.rejects.csv.partial')).toBe('domain\n""\n')
+    await batch('accounts enrich', csv, argv, { caller: target(company) })
+    expect((await readdir(home)).filter((name) => name.endsWith('.partial'))).toEqual([])
+  })
+
+  it('names no rejects of a run that stopped before there were any', async () => {
+    const caller = target(() => ({ status: 402, body: { error: 'no', code: 'insufficient_credits' } }))
+    await batch('accounts enrich', 'domain\na.example\n', argv, { caller })
+    expect(await summary()).toMatchObject({ files: { rejects: null, rejects_partial: null } })
+    expect(existsSync(join(home, 'out.rejects.csv.partial'))).toBe(false)
   })
 
   it('says what was refused before a run began', async () => {

@@ -116,6 +116,46 @@ describe('a paced caller', () => {
     }
   })
 
+  it('lets one request through that asks for the limit, where no plan is given', async () => {
+    const clock = hand()
+    const { caller, seen } = server(clock, 'basic')
+    const replies: (() => void)[] = []
+    const late: Caller = {
+      ...caller,
+      call: (...asked) => new Promise((resolve) => replies.push(() => resolve(caller.call(...asked)))),
+    }
+    const slow = paced(late, { windows: memory(), origin: 'o', clock })
+    const first = slow.call('personas.list', {})
+    await new Promise(setImmediate)
+    const second = await slow.call('personas.list', {})
+    expect(second).toMatchObject({ status: 429, waitMs: 50, headers: { 'retry-after': '1' } })
+    expect(second.headers['ratelimit-limit']).toBeUndefined()
+    replies[0]?.()
+    expect((await first).status).toBe(200)
+    const third = slow.call('personas.list', {})
+    await new Promise(setImmediate)
+    expect((await slow.call('personas.list', {})).headers['ratelimit-limit']).toBe('2')
+    replies[1]?.()
+    expect((await third).status).toBe(200)
+    expect(seen).toEqual({ refused: 0, admitted: 2 })
+  })
+
+  it('waits for no limit that a server does not tell, nor for a reply that never comes', async () => {
+    const silent = async () => ({ status: 200, body: {}, headers: {}, credits: 0 })
+    let isLost = true
+    const windows = memory()
+    const caller: Caller = {
+      call: () => (isLost ? Promise.reject(new Error('lost')) : silent()),
+      close: async () => {},
+    }
+    const slow = paced(caller, { windows, origin: 'o', clock: hand() })
+    await expect(slow.call('personas.list', {})).rejects.toThrow('lost')
+    isLost = false
+    const statuses = []
+    for (let count = 0; count < 5; count++) statuses.push((await slow.call('personas.list', {})).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200])
+  })
+
   it('never paces what has no limit', async () => {
     const untouched: Windows = { change: () => Promise.reject(new Error('asked')) }
     const { caller } = server(hand(), 'free')

@@ -93,6 +93,20 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect(await claim('b', 100 + leaseMs + 50)).toMatchObject({ token: 'b', attempts: 2 })
     })
 
+    it('gives a job to its own owner at once, which fences off the one before, and to nobody else', async () => {
+      await add({})
+      const take = (owner: string, token: string) =>
+        store.transaction((tx) => tx.claimJob({ token, owner, id: 'j1', ...lease(100) }))
+      expect(await take('run-1', 'run-1 a')).toMatchObject({ token: 'run-1 a' })
+      expect([await take('run', 'run b'), await take('run-2', 'run-2 b'), await claim('c', 100)]).toEqual([
+        ...[undefined, undefined, undefined],
+      ])
+      expect(await take('run-1', 'run-1 b')).toMatchObject({ token: 'run-1 b', attempts: 2 })
+      expect(await store.transaction((tx) => tx.lockJob('j1', 'run-1 a'))).toBeUndefined()
+      await store.transaction((tx) => tx.changeJob('j1', { state: 'finished' }))
+      expect(await take('run-1', 'run-1 c')).toBeUndefined()
+    })
+
     it('gives a job to somebody else when its lease is from before the clock went back', async () => {
       await add({})
       await claim('a', 10_000_000)

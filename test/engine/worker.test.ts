@@ -304,6 +304,19 @@ describe('workers on one store', () => {
     expect(troubles).toEqual([])
   })
 
+  it('take over what their own owner has left, without waiting for its lease', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 150)
+    const waiting = bench.source.hold()
+    const lost = workerOf(bench).worker.finish(id, undefined, 'run-1')
+    const release = await waiting
+    expect(await workerOf(bench).worker.finish(id, undefined, 'run-2')).toBeUndefined()
+    const next = workerOf(bench).worker.finish(id, undefined, 'run-1')
+    expect(await next).toMatchObject({ state: 'finished', done: 150 })
+    release()
+    expect(await lost).toBeUndefined()
+  })
+
   it('give up a job quietly that another has taken over, also when their own source fails then', async () => {
     const bench = await openBench()
     const id = await queue(bench, 150)

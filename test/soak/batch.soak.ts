@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { engineWith } from '../cli/runs/served.js'
 import { batchOnBadDisks } from '../helpers/bad-disks.js'
-import { killedBatch } from '../helpers/killed-batch.js'
+import { killedBatch, random } from '../helpers/killed-batch.js'
 import { expectNothingLost } from '../helpers/nothing-lost.js'
 import { bundled } from '../helpers/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
@@ -32,14 +33,61 @@ it('P19: 200 kills of a run of 10,000 rows', async () => {
   })
 })
 
+/** A file of people: one in five is unknown, one in ten is there twice. */
+const people = Array.from({ length: 1_000 }, (_, at) => {
+  const of = at % 10 === 9 ? at - 9 : at
+  return `${of % 5 === 4 ? 'Nobody' : 'Ada'},Number ${of},c${of}.example`
+})
+const isFound = (person: string) => person.startsWith('Ada')
+
+it('P19: 60 kills of waterfalls that go out together', async () => {
+  const began = performance.now()
+  const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+  const pick = random(seed)
+  const filled = await engineWith(async (owner) => {
+    const known = [...new Set(people)]
+      .filter(isFound)
+      .map((person) => `${person},ada@${person.split(',')[2]}`)
+    const stdin = `first_name,last_name,company_domain,email\n${known.join('\n')}\n`
+    await owner.run(['data', 'import', 'people', '-'], { stdin })
+    await owner.json('engine', 'credits', 'set', '1000000')
+  })
+  const find = ['contacts', 'waterfall', '--csv', 'in.csv', '--enrichment-type', 'email', '-o', 'out.csv']
+  let [kills, files] = [0, 0]
+  for (; kills < 60; files++) {
+    const here = await filled.reach(prospect, 'local')
+    here.write('in.csv', `First name,Last name,Website\n${people.join('\n')}\n`)
+    while ((await here.killed(1 + pick(12), ...find)).signal === 'SIGKILL') kills++
+    expect((await here.run(...find)).exitCode).toBe(0)
+    const rows = here.rows('out.csv')
+    expect(rows.map((row) => `${row['First name']},${row['Last name']},${row.Website}`)).toEqual(people)
+    for (const { Website, email, _status, ...row } of rows)
+      expect([email, _status]).toEqual(
+        row['First name'] === 'Ada' ? [`ada@${Website}`, 'found'] : ['', 'not_found'],
+      )
+    const price = 3 * new Set(people.filter(isFound)).size
+    const told = rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
+    const charged = (await here.charges()).reduce((sum, amount) => sum + amount, 0)
+    expect([told, charged, await here.engine('ledger', 'verify')]).toMatchObject([price, price, { ok: true }])
+    await here.close()
+  }
+  filled.remove()
+  found({
+    promise: 'P19',
+    tried: `${files} files of ${grouped(people.length)} waterfalls, ${kills} kills (seed ${seed})`,
+    lost: '0 rows lost, 0 doubled; the ledger is the price of each person found, once',
+    measured: secondsSince(began),
+  })
+})
+
 it('P20: a disk that is full, or broken, at any point of a run', async () => {
   const began = performance.now()
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const { survived, tried, notRun } = await batchOnBadDisks(prospect, { rows: 3_000, rounds: 20, seed })
-  expectNothingLost(survived)
+  for (const one of survived) expectNothingLost(one)
   found({
     promise: 'P20',
-    tried: `${tried} (seed ${seed})${notRun === '' ? '' : `; not run: ${notRun}`}`,
+    tried: `${tried}; ${survived.length} files (seed ${seed})${notRun === '' ? '' : `; not run: ${notRun}`}`,
     lost: 'no output under its name before it was complete; 0 rows lost, 0 paid twice',
     measured: secondsSince(began),
   })

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { z } from 'zod'
 import type { Input } from '../../api/caller.js'
 import { ApiError } from '../../api/errors.js'
@@ -8,18 +9,21 @@ import type { Operation } from '../../api/table.js'
 import { describeMapping, type Mapping, rowInput } from '../../batch/mapping.js'
 import type { Table } from '../../batch/read.js'
 import type { Rejects } from '../../batch/rejects.js'
+import type { Report } from '../../batch/report.js'
 import { askMissing } from '../ask-fields.js'
-import { inputChoicesOf } from '../batch-choices.js'
-import { openInput, openRejects } from '../batch-files.js'
+import { type InputChoices, inputChoicesOf, runChoicesOf } from '../batch-choices.js'
+import { openInput, openRejectsOf } from '../batch-files.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { exits, UsageError } from '../exit.js'
 import { fieldsOfSchema } from '../fields.js'
 import { mapFile } from '../map-columns.js'
+import { fileOf } from '../output.js'
 import { valueReader } from '../row-values.js'
 import { runStarting } from '../run-starting.js'
 import { withSavedMap } from '../saved-maps.js'
 import type { Invocation, Shell } from '../shell.js'
 import { showMapping } from '../show-mapping.js'
+import { type Ended, summarised } from '../summary.js'
 import { grouped } from '../terminal.js'
 
 /** Sends all rows of a file together, in one request: as the items of its field `into`. Answers the exit code. */
@@ -32,21 +36,41 @@ export async function gathered(
   invocation: Invocation,
 ): Promise<number> {
   const { context } = shell
-  const { globals } = invocation
+  const { globals, options } = invocation
   if (given[into] !== undefined)
     throw new UsageError(`--csv and --${into} exclude each other.`, `Put all ${into} into the file.`)
-  const asked = inputChoicesOf(invocation, context.streams)
-  const choices = withSavedMap(context, asked, invocation.options.useMap)
+  const { summaryJson } = runChoicesOf(options, context.streams)
+  const asked = { ...inputChoicesOf(invocation, context.streams), summaryJson }
+  const choices = withSavedMap(context, asked, options.useMap)
+  const request = { shell, operation, shape, into, given, invocation, choices }
+  return summarised({ shell, operation, globals, choices }, (ended) => gather(request, ended))
+}
+
+/** A list that is to be made of a file. */
+interface Request {
+  readonly shell: Shell
+  readonly operation: Operation
+  readonly shape: Shape
+  readonly into: string
+  readonly given: Input
+  readonly invocation: Invocation
+  readonly choices: InputChoices
+}
+
+async function gather(request: Request, ended: (what: Ended) => void): Promise<number> {
+  const { shell, operation, shape, into, given, invocation, choices } = request
+  const { context } = shell
+  const { globals } = invocation
+  const begun = context.clock.now()
   const { table } = await openInput(context, choices)
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
-  const request = { header: table.header, fields: Object.keys(item.shape), subject }
-  const { mapping } = await mapFile(context, globals, choices, request, item)
+  const columns = { header: table.header, fields: Object.keys(item.shape), subject }
+  const { mapping } = await mapFile(context, globals, choices, columns, item)
   if (choices.mapOnly) return showMapping(shell, mapping, globals)
   for (const line of describeMapping(mapping)) context.notify(line, globals)
-  const rejects = await openRejects(choices.rejects, table, choices)
+  const rejects = choices.dryRun ? undefined : await openRejectsOf(context, table, choices, globals)
   const rows = await readItems(operation, item, table, mapping, rejects)
-  await rejects?.finish()
   tellProblems(context, rows.problems, globals, rejects?.file ?? null)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no row that could be sent.`)
   if (choices.dryRun) {
@@ -59,8 +83,31 @@ export async function gathered(
   checkSize(operation, input, choices.file)
   const lineOf = (ordinal: number) => rows.lines[ordinal - 1]
   const code = await runStarting(shell, operation, shape, input, invocation, lineOf)
+  ended({ run: null, report: reportOf(request, rows, code, context.clock.now() - begun), rejects })
   const isFailure = choices.failOn === 'any' && rows.problems.length > 0
   return code === exits.ok && isFailure ? exits.someFailed : code
+}
+
+/** What a request for all rows did, as a run tells of it: its companies are in the list, or none of them. */
+function reportOf(
+  { shell: { context }, invocation: { globals } }: Request,
+  { items, problems }: Items,
+  code: number,
+  ms: number,
+): Report {
+  const isDone = code === exits.ok
+  const file = fileOf(globals)
+  const stopped = {
+    ...{ reason: 'The list was not completed; stderr says why', hint: '', exit_code: code },
+    ...{ at_row: null, rows_left: items.length },
+  }
+  return {
+    ...{ rows: items.length + problems.length, found: isDone ? items.length : 0, not_found: 0 },
+    ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0 },
+    ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },
+    ...(isDone ? {} : { stopped }),
+    ...{ output: isDone && file !== undefined ? resolve(context.streams.cwd, file) : null, partial: null },
+  }
 }
 
 /** The schema of the items of an array field. */
@@ -92,23 +139,29 @@ async function readItems(
   const toInput = rowInput(mapping, {}, valueReader(item))
   const shape: Shape = { input: item, output: item }
   const found = { items: [] as Input[], lines: [] as number[], problems: [] as Problem[] }
-  for await (const rows of table.rows())
-    for (const { cells, line } of rows) {
-      const input = toInput(cells)
-      const text = raggedText(cells, table.header) ?? refusalOf(() => validate(operation.id, shape, input))
-      if (text !== undefined) {
-        found.problems.push({ line, text })
-        await rejects?.add([cells])
-      } else {
-        found.items.push(input)
-        found.lines.push(line)
+  try {
+    for await (const rows of table.rows())
+      for (const { cells, line } of rows) {
+        const input = toInput(cells)
+        const text = raggedText(cells, table.header) ?? refusalOf(() => validate(operation.id, shape, input))
+        if (text !== undefined) {
+          found.problems.push({ line, text })
+          await rejects?.add([cells])
+        } else {
+          found.items.push(input)
+          found.lines.push(line)
+        }
+        if (found.items.length > mostItems)
+          throw new UsageError(
+            `${table.path} has more than ${grouped(mostItems)} companies, which is the most a list takes.`,
+            'Split the file.',
+          )
       }
-      if (found.items.length > mostItems)
-        throw new UsageError(
-          `${table.path} has more than ${grouped(mostItems)} companies, which is the most a list takes.`,
-          'Split the file.',
-        )
-    }
+  } catch (error) {
+    await rejects?.abandon()
+    throw error
+  }
+  await rejects?.finish()
   return found
 }
 

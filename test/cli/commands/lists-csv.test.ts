@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from './run.js'
@@ -41,6 +41,58 @@ describe('a list from a file', () => {
     ])
       expect(stderr).toContain(line)
     expect(stderr).toContain('1 of 3 companies could not be resolved: Who (line 7).')
+  })
+
+  it('puts the rows that make no sense beside its output, and says how it ended', async () => {
+    const { code, stderr } = await create('-o', 'list.json', '--summary-json', 'sum.json')
+    const aside = join(here.home, 'list.rejects.csv')
+    expect([code, stderr]).toEqual([11, expect.stringContaining(`to mend and run again in ${aside}`)])
+    expect(readFileSync(aside, 'utf8').split('\n')).toEqual([
+      ...[
+        'Société;Site web;Pays;Notes',
+        ';;;nobody',
+        'Far Away;far.example;Atlantis;',
+        'Short;short.example',
+        '',
+      ],
+    ])
+    expect(JSON.parse(readFileSync(join(here.home, 'sum.json'), 'utf8'))).toMatchObject({
+      ...{ run: null, operation: 'lists.create', status: 'finished', exit_code: 11, stopped: null },
+      ...{ rows: 6, found: 3, invalid: 3, failed: 0, credits: 0 },
+      files: {
+        ...{ input: join(here.home, 'companies.csv'), output: join(here.home, 'list.json'), partial: null },
+        ...{ rejects: aside, rejects_partial: null },
+      },
+    })
+  })
+
+  it('writes no file for its quote', async () => {
+    await create('-o', 'list.json', '--rejects', 'bad.csv', '--summary-json', 'sum.json', '--dry-run')
+    expect(
+      ['bad.csv', 'sum.json', 'list.rejects.csv'].filter((name) => existsSync(join(here.home, name))),
+    ).toEqual([])
+  })
+
+  it('says in its summary why it was refused, and where it did not come to its end', async () => {
+    const summary = () => JSON.parse(readFileSync(join(here.home, 'sum.json'), 'utf8'))
+    writeFileSync(join(here.home, 'companies.csv'), 'name\n" "\n')
+    expect((await create('--summary-json', 'sum.json')).code).toBe(2)
+    expect(summary()).toMatchObject({
+      ...{ run: null, status: 'refused', exit_code: 2 },
+      stopped: { reason: expect.stringContaining('no row that could be sent') },
+    })
+    writeFileSync(join(here.home, 'companies.csv'), messy)
+    const { code } = await here.run([
+      'lists',
+      'create',
+      '--name',
+      '',
+      '--csv',
+      'companies.csv',
+      '--summary-json',
+      'sum.json',
+    ])
+    expect([code, summary()]).toMatchObject([7, { exit_code: 7, found: 0, stopped: { exit_code: 7 } }])
   })
 
   it('prints the reply when it is not waited for, and is complete all the same', async () => {

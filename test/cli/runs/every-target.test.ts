@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { bundled } from '../../helpers/processes.js'
 import { engineWith, type Reached, reaches } from './served.js'
 
@@ -33,132 +33,123 @@ const credits = (rows: readonly Readonly<Record<string, string>>[]) =>
   rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0)
 
-describe.each(reaches)('on the target %s', (how) => {
+// Each test has a file of its own, and counts what it adds to what those before it were charged.
+describe.each(reaches)('on the target %s', { timeout: 120_000 }, (how) => {
   let here: Reached
-  beforeEach(async () => {
+  let before = 0
+  beforeAll(async () => {
     here = await filled.reach(program, how)
-  }, 60_000)
-  afterEach(() => here.close(), 60_000)
+  }, 120_000)
+  beforeEach(async () => {
+    before = (await here.charges()).length
+  })
+  afterAll(() => here.close(), 120_000)
+
+  const charges = async () => (await here.charges()).slice(before)
+  const weekly = (credits: number) =>
+    here.engine('members', 'set', 'me@localhost', '--weekly-limit', String(credits))
+
+  /** Does what is right with a run once; otherwise tells what it said. */
+  const completed = async (...argv: string[]) => {
+    const { exitCode, stderr } = await here.run(...argv)
+    expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, ''])
+  }
+
+  /** Runs into a budget, then the end of the credits, then that of the week; each leaves so much, of which `used` is used. */
+  const stopped = async (left: number, used: number, ...argv: string[]) => {
+    const partsSpent = async () => [sum(await charges()), credits(here.rows('out.csv.partial'))]
+    expect((await here.run(...argv, '--max-credits', String(left))).exitCode).toBe(12)
+    expect(await partsSpent()).toEqual([used, used])
+    await here.engine('credits', 'set', String(left))
+    expect((await here.run(...argv)).exitCode).toBe(4)
+    expect(await partsSpent()).toEqual([2 * used, 2 * used])
+    await here.engine('credits', 'set', '5000')
+    await weekly(sum(await here.charges()) + left)
+    expect((await here.run(...argv)).exitCode).toBe(5)
+    expect(await partsSpent()).toEqual([3 * used, 3 * used])
+    await weekly(100_000)
+    await completed(...argv)
+  }
 
   const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--fail-on', 'none']
 
   it('rows are found, not found, equal or invalid, and each is paid once', async () => {
     here.write('in.csv', companies([...domains(30), 'nobody.example', '""', ...domains(5)]))
-    const { exitCode, stderr } = await here.run(...enrich)
-    expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, ''])
+    await completed(...enrich)
     const rows = here.rows('out.csv')
     expect(rows.map(({ _status }) => _status)).toEqual([
       ...Array(30).fill('found'),
       ...['not_found', 'invalid'],
       ...Array(5).fill('found'),
     ])
-    expect([credits(rows), sum(await here.charges())]).toEqual([30, 30])
+    expect([credits(rows), sum(await charges())]).toEqual([30, 30])
     expect(rows.at(-1)).toMatchObject({ name: 'Company 4', _source: 'duplicate' })
-  }, 60_000)
+  })
 
   it('a run that is killed again and again loses nothing and pays nothing twice', async () => {
     here.write('in.csv', companies(domains(companyCount)))
-    for (const writes of [3, 1, 8]) await here.killed(writes, ...enrich)
-    expect((await here.run(...enrich)).exitCode).toBe(0)
+    for (const writes of [3, 8]) await here.killed(writes, ...enrich)
+    await completed(...enrich)
     const rows = here.rows('out.csv')
     expect(rows.map(({ domain }) => domain)).toEqual(domains(companyCount))
-    expect([credits(rows), (await here.charges()).length]).toEqual([companyCount, companyCount])
+    expect([credits(rows), (await charges()).length]).toEqual([companyCount, companyCount])
     expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
-  }, 60_000)
+  })
 
-  it('a budget stops it, and a higher one completes it', async () => {
+  it('what cannot be paid stops it with 12, 4 or 5, and it goes on when it can', async () => {
     here.write('in.csv', companies(domains(80)))
-    expect((await here.run(...enrich, '--max-credits', '33')).exitCode).toBe(12)
-    expect([sum(await here.charges()), credits(here.rows('out.csv.partial'))]).toEqual([33, 33])
-    expect((await here.run(...enrich, '--max-credits', '80')).exitCode).toBe(0)
-    expect(sum(await here.charges())).toBe(80)
-  }, 60_000)
-
-  it.each([
-    [4, ['credits', 'set', '25'], ['credits', 'add', '500']],
-    [
-      5,
-      ['members', 'set', 'me@localhost', '--weekly-limit', '25'],
-      ['members', 'set', 'me@localhost', '--weekly-limit', '500'],
-    ],
-  ])(
-    'what cannot be paid stops it with %i, and it goes on when it can',
-    async (code, less, more) => {
-      here.write('in.csv', companies(domains(60)))
-      await here.engine(...less)
-      expect((await here.run(...enrich)).exitCode).toBe(code)
-      expect([sum(await here.charges()), credits(here.rows('out.csv.partial'))]).toEqual([25, 25])
-      await here.engine(...more)
-      expect((await here.run(...enrich)).exitCode).toBe(0)
-      expect(sum(await here.charges())).toBe(60)
-    },
-    60_000,
-  )
+    await stopped(25, 25, ...enrich)
+    expect([sum(await charges()), here.rows('out.csv').length]).toEqual([80, 80])
+  })
 
   it('a rate limit is waited for', async () => {
-    here.write('in.csv', companies(domains(50)))
-    const { exitCode, stderr } = await here.run('accounts', 'headcount', '--csv', 'in.csv', '-o', 'out.csv')
-    expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, ''])
-    expect(here.rows('out.csv').map(({ _status }) => _status)).toEqual(Array(50).fill('found'))
-  }, 60_000)
+    here.write('in.csv', companies(domains(30)))
+    await completed('accounts', 'headcount', '--csv', 'in.csv', '-o', 'out.csv')
+    expect(here.rows('out.csv').map(({ _status }) => _status)).toEqual(Array(30).fill('found'))
+  })
 
   describe('waterfalls', () => {
     const find = ['contacts', 'waterfall', '--csv', 'in.csv', '--enrichment-type', 'email', '-o', 'out.csv']
     const person = (at: number, name = 'Ada') => `${name},Number ${at},c${at}.example`
     const people = (rows: readonly string[]) => `First name,Last name,Website\n${rows.join('\n')}\n`
     const jobs = () => here.engine<{ operation: string; total: number; state: string }[]>('jobs', 'list')
+    let jobsBefore = 0
+    beforeEach(async () => {
+      jobsBefore = (await jobs()).length
+    })
 
     it('go out together and come back to their rows', async () => {
       const rows = Array.from({ length: 205 }, (_, at) => person(at, at % 5 === 4 ? 'Nobody' : 'Ada'))
       here.write('in.csv', people([...rows, ...rows.slice(0, 3)]))
-      const { exitCode, stderr } = await here.run(...find, '--fail-on', 'none')
-      expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, ''])
+      await completed(...find, '--fail-on', 'none')
       const written = here.rows('out.csv')
       expect(written.slice(0, 205).map(({ email }) => email)).toEqual(
         rows.map((_, at) => (at % 5 === 4 ? '' : `ada@c${at}.example`)),
       )
       expect(written.slice(205).map(({ _source }) => _source)).toEqual(Array(3).fill('duplicate'))
-      expect([credits(written), sum(await here.charges())]).toEqual([164 * 3, 164 * 3])
+      expect([credits(written), sum(await charges())]).toEqual([164 * 3, 164 * 3])
       expect(written[0]).not.toHaveProperty('custom.prospect_row')
       const sent = (await jobs()).map(({ operation }) => operation)
-      expect(sent).toEqual(['contacts.bulk_enrich', 'contacts.bulk_enrich', 'contacts.bulk_enrich'])
-    }, 60_000)
+      expect([sent.length - jobsBefore, new Set(sent)]).toEqual([3, new Set(['contacts.bulk_enrich'])])
+    })
 
     it('that are killed pay once, and are joined to their rows', async () => {
       here.write('in.csv', people(Array.from({ length: peopleCount }, (_, at) => person(at))))
-      for (const writes of [2, 1, 4, 9]) await here.killed(writes, ...find)
-      const { exitCode, stderr } = await here.run(...find)
-      expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, ''])
+      for (const writes of [2, 4, 9]) await here.killed(writes, ...find)
+      await completed(...find)
       const rows = here.rows('out.csv')
       expect(rows.map(({ email }) => email)).toEqual(rows.map((_, at) => `ada@c${at}.example`))
-      expect([rows.length, credits(rows), sum(await here.charges())]).toEqual([260, 780, 780])
-      expect(await jobs()).toHaveLength(3)
-      expect(await here.json('runs', 'list')).toMatchObject([{ status: 'finished', credits: 780 }])
+      expect([rows.length, credits(rows), sum(await charges())]).toEqual([260, 780, 780])
+      expect((await jobs()).length - jobsBefore).toBe(3)
+      const [run] = await here.json<unknown[]>('runs', 'list')
+      expect(run).toMatchObject({ status: 'finished', credits: 780 })
       expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
-      // Work that a killed process had taken up is free again after 30 s.
-    }, 120_000)
+    })
 
-    it.each([
-      [12, [], ['--max-credits', '95'], []],
-      [4, ['credits', 'set', '95'], [], ['credits', 'add', '900']],
-      [
-        5,
-        ['members', 'set', 'me@localhost', '--weekly-limit', '95'],
-        [],
-        ['members', 'set', 'me@localhost', '--weekly-limit', '900'],
-      ],
-    ])(
-      'use up what may be spent, stop with %i, and go on',
-      async (code, less, options, more) => {
-        here.write('in.csv', people(Array.from({ length: 60 }, (_, at) => person(at))))
-        if (less.length > 0) await here.engine(...less)
-        expect((await here.run(...find, ...options)).exitCode).toBe(code)
-        expect([sum(await here.charges()), credits(here.rows('out.csv.partial'))]).toEqual([93, 93])
-        if (more.length > 0) await here.engine(...more)
-        expect((await here.run(...find)).exitCode).toBe(0)
-        expect([sum(await here.charges()), here.rows('out.csv').length]).toEqual([180, 60])
-      },
-      60_000,
-    )
+    it('use up what may be spent, stop with 12, 4 or 5, and go on', async () => {
+      here.write('in.csv', people(Array.from({ length: 100 }, (_, at) => person(at))))
+      await stopped(95, 93, ...find)
+      expect([sum(await charges()), here.rows('out.csv').length]).toEqual([300, 100])
+    })
   })
 })

@@ -135,7 +135,7 @@ describe('the quote of any batch', () => {
       expect(paidTwice(column)).toEqual([])
       const before = await spent()
       const { quote } = await agreed(...batch, '--fresh', '--max-age', '90d')
-      // A row that a budget had asked for fewer records is not in the store.
+      // A row that a budget cut short is not in the store.
       if (budget !== undefined && command.includes('--limit')) return
       expect([quote.credits, await spent()]).toEqual([{ min: 0, expected: 0, max: 0 }, before])
     })
