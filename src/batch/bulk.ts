@@ -61,8 +61,10 @@ export function acceptedIn(body: unknown, ordinals: readonly number[], into: str
   if (typeof id !== 'string') return undefined
   const items = itemsIn(body, into)
   const isMarked = items.some((item) => markOf(item) !== undefined)
+  // Of fewer items nobody knows which rows they are of: none gets what is another's.
+  const isWhole = items.length === ordinals.length
   const parts = ordinals.map((ordinal, at) => {
-    const item = isMarked ? items.find((one) => markOf(one) === ordinal) : items[at]
+    const item = isMarked ? items.find((one) => markOf(one) === ordinal) : isWhole ? items[at] : undefined
     return typeof item?.enrichment_id === 'string' ? item.enrichment_id : null
   })
   return { id, parts }

@@ -49,11 +49,10 @@ export const spreading = (format: Format, many: Many): Format => ({
 function spread(row: OutputRow, { field, keyedBy }: Many): OutputRow[] {
   if (typeof row.body !== 'object' || row.body === null) return [row]
   const body = row.body as Readonly<Record<string, unknown>>
-  if (field === undefined)
-    return rowsOf(
-      row,
-      Object.entries(body).map(([key, value]) => ({ [keyedBy]: key, ...(value as object) })),
-    )
+  if (field === undefined) {
+    const keyed = Object.entries(body).map(([key, value]) => ({ [keyedBy]: key, ...(value as object) }))
+    return rowsOf(row, keyed.length > 0 ? keyed : [{}])
+  }
   const { [field]: list, ...shared } = body
   const results = Array.isArray(list) && list.length > 0 ? (list as unknown[]) : [{}]
   return rowsOf(

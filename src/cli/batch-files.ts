@@ -1,4 +1,5 @@
-import { join, resolve } from 'node:path'
+import { realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { type CsvChoices, csvFormat, excel, type Format, jsonFormat, ndjsonFormat } from '../batch/format.js'
 import { createLayout, type Layout } from '../batch/layout.js'
 import { spreading } from '../batch/many.js'
@@ -14,6 +15,7 @@ import { keepPartial } from './keep-partial.js'
 import { fileOf } from './output.js'
 import { chosenColumns, manyOf, rowColumnsOf } from './row-columns.js'
 import { openRunFolder } from './run-folder.js'
+import { fileLock, hold } from './run-lock.js'
 
 /** The input of a command. */
 export interface InputFile {
@@ -69,7 +71,9 @@ export async function openOutput(
   const { stdout, cwd } = context.streams
   const path = file === undefined ? null : resolve(cwd, file)
   const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
+  checkOutput(path, table)
   checkRejects(aside, table, path)
+  for (const one of [path, aside]) await holdFile(context, one)
   if (path !== null && !(await isOnRecord(path))) await keepPartial(context, path, globals)
   // Of what cannot be opened nothing is left behind.
   const named = choices.rejects === undefined ? undefined : await openRejects(aside, table, choices)
@@ -100,6 +104,32 @@ const refusedBy =
 /** The file for invalid rows that belongs to an output: beside it. */
 const besideOf = (output: string | null): string | undefined =>
   output === null ? undefined : `${output.replace(/\.(?:csv|tsv|txt|json|ndjson|jsonl)$/i, '')}.rejects.csv`
+
+/** Refuses an output that is the input: the same command would then read, and pay for, another file. */
+function checkOutput(path: string | null, table: Table): void {
+  if (path === null || trueName(path) !== trueName(table.path)) return
+  throw new UsageError(
+    `The output would replace the file that is read: ${path}.`,
+    'Name another file with -o; move it there when you have looked at it.',
+  )
+}
+
+/** Two commands that write one file would each lose rows: the second is refused. */
+async function holdFile(context: Context, path: string | null | undefined): Promise<void> {
+  if (path === null || path === undefined) return
+  const kind = await nodeFiles.kind(path).catch(() => undefined)
+  if (kind === 'file' || kind === 'nothing')
+    hold(context, fileLock(context, trueName(path)), `The file ${path}`)
+}
+
+/** A path without links; of a file that is not there, its folder's. */
+function trueName(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return dirname(path) === path ? path : join(trueName(dirname(path)), basename(path))
+  }
+}
 
 /** Refuses a file for invalid rows that is one of the others. */
 function checkRejects(path: string | undefined, table: Table, output: string | null): void {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isLocked, type Lock, takeLock } from '../storage/lock.js'
@@ -19,6 +20,10 @@ export function namedLock(context: Context, name: string): string {
     )
   return join(folderOf(context), `name-${name}`)
 }
+
+/** Where the lock of a file is that a command writes. */
+export const fileLock = (context: Context, path: string): string =>
+  join(folderOf(context), `file-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`)
 
 /** Whether a living process holds a lock. */
 export const isHeld = (path: string): boolean => isLocked(path)

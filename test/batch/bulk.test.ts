@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/api/caller.js'
 import { ApiError } from '../../src/api/errors.js'
 import type { Batch } from '../../src/batch/batch.js'
-import type { Together } from '../../src/batch/bulk.js'
+import { acceptedIn, type Together } from '../../src/batch/bulk.js'
 import { csvFormat } from '../../src/batch/format.js'
 import type { Journal } from '../../src/batch/journal.js'
 import { createLayout } from '../../src/batch/layout.js'
@@ -361,3 +361,20 @@ test('a run that is killed anywhere pays once for each contact, loses none, and 
   )
   expect(outcomes.killed).toBeGreaterThan(100)
 }, 120_000)
+
+describe('the ids that work is accepted under', () => {
+  const accepted = (contacts: readonly object[]) =>
+    acceptedIn({ enrichment_id: 'whole', contacts }, [4, 5, 6], 'contacts')?.parts
+
+  test('are those of the rows in their order, where each row has one', () => {
+    expect(accepted([{ enrichment_id: 'a' }, { enrichment_id: 'b' }, { enrichment_id: 'c' }])).toEqual([
+      'a',
+      'b',
+      'c',
+    ])
+  })
+
+  test("are nobody's where there are fewer of them than rows", () => {
+    expect(accepted([{ enrichment_id: 'a' }, { enrichment_id: 'c' }])).toEqual([null, null, null])
+  })
+})

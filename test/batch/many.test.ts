@@ -29,6 +29,21 @@ const two = row({
 })
 
 describe('several results of a row', () => {
+  test('each in a row of its own: a reply without any keeps its row', () => {
+    for (const [many, body] of [
+      [departments, {}],
+      [jobs, { total: 0, tags: [], jobs: [] }],
+    ] as const) {
+      const format = spreading(ndjsonFormat(createLayout(['in'], [])), many)
+      expect(
+        format
+          .rows([row(body)])
+          .split('\n')
+          .filter(Boolean),
+      ).toHaveLength(1)
+    }
+  })
+
   test('in one row: as JSON, with their number before it', () => {
     const columns = listColumns(output, jobs)
     expect(columns.map(({ name }) => name)).toEqual(['total', 'tags', 'jobs_count', 'jobs'])

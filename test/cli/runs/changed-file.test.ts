@@ -1,3 +1,5 @@
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { csvOf, machines, type Paying } from './paying.js'
 
@@ -105,5 +107,17 @@ describe('a file that changed', () => {
     expect((await here.run('accounts', 'enrich', ...other)).code).toBe(0)
     const headcount = ['accounts', 'headcount', '--csv', 'in.csv', '-o', 'headcount.csv']
     expect((await here.run(...headcount)).code).not.toBe(2)
+  })
+})
+
+describe('an output that is the input', () => {
+  it('is refused with exit 2, by whatever name, and nothing is spent', async () => {
+    here.write('in.csv', csvOf(3))
+    symlinkSync(join(here.home, 'in.csv'), join(here.home, 'link.csv'))
+    for (const name of ['in.csv', './in.csv', 'link.csv']) {
+      const { code, stderr } = await here.enrich('-o', name)
+      expect([code, stderr.includes('would replace the file that is read')]).toEqual([2, true])
+    }
+    expect([await charged(), here.read('in.csv')]).toEqual([0, csvOf(3)])
   })
 })

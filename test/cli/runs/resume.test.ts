@@ -149,8 +149,8 @@ describe('two processes at one run', () => {
   it('the second ends with exit 15 and touches nothing, until the first is killed', async () => {
     const server = await silent()
     const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'k' }
-    const start = (output: string) =>
-      execa(process.execPath, [program, 'accounts', 'enrich', '--csv', 'in.csv', '-o', output], {
+    const start = (output: string, input = 'in.csv') =>
+      execa(process.execPath, [program, 'accounts', 'enrich', '--csv', input, '-o', output], {
         ...{ cwd: here.home, env, reject: false, stdin: 'ignore' },
       })
     try {
@@ -161,6 +161,9 @@ describe('two processes at one run', () => {
       const second = await start('other.csv')
       expect([second.exitCode, second.stderr]).toEqual([15, expect.stringContaining(`process ${first.pid}`)])
       expect(existsSync(join(here.home, 'other.csv.partial'))).toBe(false)
+      here.write('else.csv', csvOf(4))
+      const sameOutput = await start('out.csv', 'else.csv')
+      expect([sameOutput.exitCode, sameOutput.stderr]).toEqual([15, expect.stringContaining('out.csv')])
       first.kill('SIGKILL')
       await first
       const third = start('out.csv')
