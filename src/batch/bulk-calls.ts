@@ -5,7 +5,7 @@ import { type Operation, operation } from '../api/table.js'
 import { creditsCharged } from '../api/units.js'
 import { type Answer, isUnknown, judge, unknownAnswer } from './answer.js'
 import type { Batch } from './batch.js'
-import { acceptedIn, requestFor, resultsIn, standingIn, type Together } from './bulk.js'
+import { acceptedIn, type Fields, requestFor, resultsIn, standingIn, type Together } from './bulk.js'
 import { resultsOf } from './bulk-results.js'
 import { lostAnswer, lostCall } from './calls.js'
 import type { Ending } from './ending.js'
@@ -19,6 +19,9 @@ import type { Traffic } from './traffic.js'
  * with them all others.
  */
 export type Sent = 'taken' | 'smaller' | 'singly' | 'allSingly' | 'ended'
+
+/** The same of one try; `open` where the run ends, and whether the request had an effect is not known. */
+type Came = Accepted | Sent | 'open'
 
 /** What requests for several rows are sent with. */
 export interface BulkPorts {
@@ -58,8 +61,8 @@ export class BulkCalls {
         return sent
       }
       // An earlier part may have been heard, which a refusal of whoever asks does not tell.
-      if (came !== 'taken' && (came !== 'ended' || bulk.row.fresh)) await journal.withdraw(bulk)
-      sent = came
+      if (came !== 'taken' && came !== 'open') await journal.withdraw(bulk)
+      sent = came === 'open' ? 'ended' : came
       traffic.end()
       return sent
     } catch (error) {
@@ -78,23 +81,29 @@ export class BulkCalls {
   }
 
   /** What the target knows the work by, or what else became of the request. */
-  async #ask(slots: readonly Slot[], bulk: Bulk): Promise<Accepted | Sent> {
+  async #ask(slots: readonly Slot[], bulk: Bulk): Promise<Came> {
     const { batch, together, ending, gate } = this.#ports
     const [first] = slots
     const isAlone = slots.length === 1 && first !== undefined
     const row = isAlone ? this.#single : this.#operation
     const input = isAlone ? first.input : requestFor(slots, together)
+    // Whether it may have been heard before.
+    let isOpen = !bulk.row.fresh
     for (let again = false; ; again = true) {
       if (gate.opens) await gate.opens
-      if (ending.signal.aborted) return 'ended'
+      if (ending.signal.aborted) return isOpen ? 'open' : 'ended'
       const claim = again ? { ...bulk.row, fresh: false } : bulk.row
       const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim }
       const reply = await batch.caller.call(row.id, input, options).catch(lostCall)
-      if (reply instanceof ConnectionLost) return this.#settle(slots, lostAnswer(reply, row))
+      if (reply instanceof ConnectionLost)
+        return this.#settle(slots, isOpen ? unknownAnswer : lostAnswer(reply, row))
       if (isOk(reply) && !isAlone) return this.#accept(slots, bulk, reply)
       const verdict = judge(reply, row, batch.time.now())
-      if (verdict.kind === 'wait') gate.close(verdict.ms)
-      else if (verdict.kind === 'stop') return this.#refused(slots, verdict.failure)
+      if (verdict.kind === 'wait') {
+        isOpen ||= isConflict(reply)
+        gate.close(verdict.ms)
+      } else if (verdict.kind === 'stop') return this.#refused(slots, verdict.failure, isOpen)
+      else if (leavesOpen(reply)) return this.#settle(slots, unknownAnswer)
       else if (isAlone) return this.#settle(slots, verdict.answer)
       else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(slots, unknownAnswer)
       else return unknownHere.includes(reply.status) ? 'allSingly' : 'singly'
@@ -111,10 +120,10 @@ export class BulkCalls {
   }
 
   /** Smaller requests may fit into what is left of the credits; for anything else there is no remedy. */
-  #refused(slots: readonly Slot[], failure: Failure): Sent {
+  #refused(slots: readonly Slot[], failure: Failure, isOpen: boolean): Sent | 'open' {
     if (slots.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
     this.#ports.ending.refuse(failure, slots[0]?.ordinal ?? 0)
-    return 'ended'
+    return isOpen || failure.exit === 10 ? 'open' : 'ended'
   }
 
   #settle(slots: readonly Slot[], answer: Answer): Sent {
@@ -145,10 +154,10 @@ export class BulkCalls {
     traffic.end()
   }
 
-  #answerOf(result: object | undefined, isDone: boolean): Answer {
+  #answerOf(result: Fields | undefined, isDone: boolean): Answer {
     // It may have been found, and charged.
     if (!result) return unknownAnswer
-    if (!isDone && resolvesNothing(this.#single, result))
+    if ((!isDone || standingIn(result, 0).hasFailed) && resolvesNothing(this.#single, result))
       return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
     const credits = creditsCharged(this.#single, result)
     const reply = { status: this.#single.ok, body: result, headers: {}, credits }
@@ -156,6 +165,9 @@ export class BulkCalls {
     return verdict.kind === 'answer' ? verdict.answer : unknownAnswer
   }
 }
+
+/** Whether a refusal is no proof that nothing was done: it must go out again under the same key, or not at all. */
+const leavesOpen = ({ status }: Reply): boolean => status >= 500 && !unknownHere.includes(status)
 
 /** Statuses of a server that takes no rows together. */
 const unknownHere: readonly number[] = [404, 405, 501]

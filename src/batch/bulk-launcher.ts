@@ -52,13 +52,34 @@ export class BulkLauncher {
     for (const [slots, bulk] of requests) {
       await this.#room()
       if (ending.signal.aborted) return anew
-      journal.reopen(slots.filter(({ isSettled }) => !isSettled))
+      const open = slots.filter(({ isSettled }) => !isSettled)
+      if (bulk.isGivenUp) {
+        await journal.withdraw(bulk)
+        anew.push(...open)
+        continue
+      }
+      if (!(await this.#reopen(bulk, open))) return anew
       const [first] = slots
       if (slots.length === 1 && first) this.#calls.startAlone(first, bulk)
       else if (isRefused(await this.#calls.start(slots, bulk)))
         anew.push(...slots.filter(({ isSettled }) => !isSettled))
     }
     return anew
+  }
+
+  /** Whether the budget permits to go on with a request. */
+  async #reopen(bulk: Bulk, open: readonly Slot[]): Promise<boolean> {
+    const { ending, journal, traffic } = this.#ports
+    for (let isLast = false; !ending.signal.aborted; ) {
+      const shortage = await journal.reopen(bulk, open)
+      if (!shortage) return true
+      if (isLast) ending.exhaust(shortage, open[0]?.ordinal ?? 0)
+      // What is under way may cost less than was set aside for it.
+      isLast = traffic.isIdle
+      if (!isLast) await traffic.progress()
+      await this.#kept()
+    }
+    return false
   }
 
   /** Sends rows that are not on their way, in their order. */

@@ -16,9 +16,12 @@ const mostFailures = 20
 /** A server that knows nothing of the whole so many times is asked for its parts. */
 const mostUnknown = 3
 
+/** What it does not know so many times in a row it has forgotten. */
+const mostForgotten = 10
+
 /**
  * Asks for the results of accepted work until they are there; nothing where the run ends first. Asking is free, so that
- * whoever goes on with the run may ask again.
+ * whoever goes on with the run may ask again. What the target has forgotten is not among the results.
  */
 export async function resultsOf(
   accepted: Accepted,
@@ -30,17 +33,21 @@ export async function resultsOf(
   const ask = (id: string) => caller.call(together.reader, { id }, callOptions).catch(lostCall)
   const mayAskApart = accepted.parts.every((part) => part !== null)
   const longest = together.work ? pause.longestHere : pause.longest
-  let [failures, unknown] = [0, 0]
+  let [failures, unknown, forgotten] = [0, 0, 0]
   for (let ms: number = pause.first; ; ms = Math.min(longest, ms * pause.factor)) {
     await together.work?.(accepted.id, ending.signal)
     const isApart = mayAskApart && unknown >= mostUnknown
-    const reply = isApart ? await askedApart(accepted, together, ask) : await ask(accepted.id)
+    const { reply, lacks } = isApart
+      ? await askedApart(accepted, together, ask)
+      : await askedWhole(accepted, ask)
     const isAnswer = !(reply instanceof ConnectionLost)
+    if (lacks) forgotten++
     if (isAnswer && isOk(reply)) {
       failures = 0
-      if (standingIn(reply.body, 0).isOver) return reply
+      if (!lacks) forgotten = 0
+      else if (!isApart) unknown++
+      if ((!lacks || forgotten >= mostForgotten) && standingIn(reply.body, 0).isOver) return reply
     } else {
-      if (isAnswer && reply.status === 404) unknown++
       if ((isAnswer && !passes(reply)) || ++failures > mostFailures) ending.refuseAll(failureIn(reply))
     }
     if (ending.signal.aborted) return undefined
@@ -49,22 +56,41 @@ export async function resultsOf(
   }
 }
 
-/** The results of the parts in place of those of the whole; the first answer that is no success where there is one. */
-async function askedApart(
-  { parts }: Accepted,
-  { into }: Together,
-  ask: (id: string) => Promise<Reply | ConnectionLost>,
-): Promise<Reply | ConnectionLost> {
+/** What was answered, and whether the target knows nothing of some of it. */
+interface Asked {
+  readonly reply: Reply | ConnectionLost
+  readonly lacks: boolean
+}
+
+type Ask = (id: string) => Promise<Reply | ConnectionLost>
+
+const isMissing = (reply: Reply | ConnectionLost): boolean =>
+  !(reply instanceof ConnectionLost) && reply.status === 404
+
+/** Work that is not known has no results. */
+async function askedWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
+  const reply = await ask(id)
+  if (!isMissing(reply)) return { reply, lacks: false }
+  return { reply: { status: 200, body: { status: 'finished' }, headers: {}, credits: 0 }, lacks: true }
+}
+
+/**
+ * The results of those parts that are known in place of those of the whole; the first answer that is neither a success
+ * nor a 404 where there is one.
+ */
+async function askedApart({ parts }: Accepted, { into }: Together, ask: Ask): Promise<Asked> {
   const items: unknown[] = []
   let isOver = true
   for (const part of parts) {
     const reply = await ask(part ?? '')
-    if (reply instanceof ConnectionLost || !isOk(reply)) return reply
+    if (isMissing(reply)) continue
+    if (reply instanceof ConnectionLost || !isOk(reply)) return { reply, lacks: false }
     items.push(reply.body)
     isOver &&= standingIn(reply.body, 0).isOver
   }
   const body = { status: isOver ? 'finished' : 'pending', [into]: items }
-  return { status: 200, body, headers: {}, credits: 0 }
+  const lacks = items.length < parts.length
+  return { reply: { status: 200, body, headers: {}, credits: 0 }, lacks }
 }
 
 const failureIn = (reply: Reply | ConnectionLost): Failure =>
@@ -73,4 +99,4 @@ const failureIn = (reply: Reply | ConnectionLost): Failure =>
     : failureOf(reply.status, reply.body)
 
 /** Whether it can be answered later: it is too early, too often, or the server is not well. */
-const passes = ({ status }: Reply): boolean => status === 404 || status === 429 || status >= 500
+const passes = ({ status }: Reply): boolean => status === 429 || status >= 500

@@ -23,7 +23,7 @@ export interface Together {
   readonly work?: (id: string, signal: AbortSignal) => Promise<void>
 }
 
-type Fields = Readonly<Record<string, unknown>>
+export type Fields = Readonly<Record<string, unknown>>
 
 /** What the row of a result is known by, in the values that a server gives back with it. */
 const mark = 'prospect_row'
@@ -90,14 +90,21 @@ export function resultsIn(
 /** How far work is whose status is told with its results. */
 export interface Standing {
   readonly isOver: boolean
+  readonly hasFailed: boolean
   /** Rows that were done, in their order; the others were not got to. */
   readonly done: number
 }
 
+/** Statuses of work that will not change any more, as servers call them. */
+const successes = /^(finished|completed?|done|success|succeeded)$/i
+const failures = /^(failed|failure|error|errored|cancell?ed|aborted|expired|stopped|rejected|timed?_?out)$/i
+
 /** How work stands by what its reader answers. */
 export function standingIn(body: unknown, rows: number): Standing {
   const { status, finished } = isFields(body) ? body : {}
-  return { isOver: status === 'finished', done: typeof finished === 'number' ? finished : rows }
+  const hasFailed = typeof status === 'string' && failures.test(status)
+  const isOver = hasFailed || (typeof status === 'string' && successes.test(status))
+  return { isOver, hasFailed, done: typeof finished === 'number' ? finished : hasFailed ? 0 : rows }
 }
 
 function itemsIn(body: unknown, into: string): readonly Fields[] {

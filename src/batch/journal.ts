@@ -66,6 +66,8 @@ export interface Bulk {
   readonly row: RunRow
   /** What the target knows its work by; absent while no answer to the request is on record. */
   readonly accepted?: Accepted | undefined
+  /** What is left of its rows has no known outcome, and is to be sent anew: the request itself is of no more use. */
+  readonly isGivenUp?: true
 }
 
 /** Work that a target has accepted for several rows. */
@@ -81,8 +83,8 @@ export interface BulkJournal {
   open(): readonly Bulk[]
   /** Puts rows on record as one request before it is sent, as many as the budget permits; none below `least`. */
   plan(rows: readonly Wanted[], least: number): Promise<{ bulk?: Bulk | undefined; shortage: Shortage }>
-  /** Goes on with a request of an earlier part. */
-  reopen(rows: readonly Wanted[]): void
+  /** Goes on with a request of an earlier part, unless a budget that is lower now leaves too little for its open rows. */
+  reopen(bulk: Bulk, rows: readonly Wanted[]): Promise<Shortage | undefined>
   /** The target has accepted the request: from now on it is only asked for the results. */
   accept(bulk: Bulk, accepted: Accepted): Promise<void>
   /** The request surely had no effect: its rows are as they were before. */

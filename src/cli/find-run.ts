@@ -31,6 +31,19 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
+/** A run that a batch goes on with. */
+export interface Known extends Run {
+  /** It is finished, and only its rows whose outcome is unknown are sent again. */
+  readonly onlyUnknown?: boolean
+}
+
+/** The run that a batch goes on with, as `findRun`; a finished one, too, where `--retry-unknown` finds something to do. */
+export async function findKnown(job: Job, identity: RunIdentity, runs: Runs): Promise<Known | undefined> {
+  const known = await findRun(job, identity, runs)
+  if (known?.status !== 'finished' || !job.choices.retryUnknown) return known
+  return (await runs.hasUnknown(known)) ? { ...known, status: 'stopped', onlyUnknown: true } : known
+}
+
 /** The run that a batch goes on with, nothing where it is a new one; throws UsageError where another stands in its way. */
 export async function findRun(job: Job, identity: RunIdentity, runs: Runs): Promise<Run | undefined> {
   const { choices, run } = job

@@ -6,6 +6,7 @@ import type { NewRun, Run, RunIdentity } from '../storage/runs.js'
 import type { InputFile } from './batch-files.js'
 import type { Job } from './batch-job.js'
 import type { Context } from './context.js'
+import type { Known } from './find-run.js'
 import type { RunRecords } from './open-runs.js'
 import { requestOf } from './run-request.js'
 import { profileName } from './target-name.js'
@@ -14,7 +15,7 @@ import { profileName } from './target-name.js'
 export interface Beginning {
   readonly records: RunRecords
   readonly identity: RunIdentity
-  readonly known: Run | undefined
+  readonly known: Known | undefined
   readonly input: InputFile
 }
 
@@ -24,6 +25,11 @@ export interface Begun {
   readonly journal: Journal
   readonly target: Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>
 }
+
+const goneAnswer = { status: 'failed', error: 'Its answer is no longer kept' } as const
+
+/** What rows of a run get that must not be sent, and have no answer; undefined where all may be sent. */
+export const othersOf = (known: Known | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
 
 /** Puts a run on record, or goes on with one; one that is finished is only read. */
 export async function openJournal(
@@ -36,15 +42,20 @@ export async function openJournal(
   const { choices, shell } = job
   const run = await begin(job, beginning, rows, output)
   if (run.status === 'finished') {
-    const missing = { status: 'failed', error: 'Its answer is no longer kept' } as const
-    const journal = await readingJournal(shell.context, records, run, missing)
+    const journal = await readingJournal(shell.context, records, run, goneAnswer)
     return { run, journal, target: { caller: nobody } }
   }
   const target = await targetOf(job, run)
   const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = choices
   const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
   const mayRepeat = await isRepeatable(job, target.caller)
-  const options = { budget: { perRun, perDay }, mayRepeat, retryUnknown, store }
+  const options = {
+    budget: { perRun, perDay },
+    mayRepeat,
+    retryUnknown,
+    store,
+    others: othersOf(beginning.known),
+  }
   return { run, journal: await openOver(shell.context, records, run, options), target }
 }
 
@@ -82,7 +93,8 @@ async function begin(
   const file = known && input.isPiped ? known.file : identity.file
   const request = requestOf(job, file)
   if (known) {
-    if (known.status !== 'finished') await records.runs.begin(known, { file, output, request })
+    if (known.status !== 'finished')
+      await records.runs.begin(known, { file, output, request }, context.clock.now())
     return known
   }
   const run: NewRun = {

@@ -5,12 +5,11 @@ import { describeMapping } from '../batch/mapping.js'
 import type { Table } from '../batch/read.js'
 import { exitCodeOf } from '../batch/report.js'
 import { run as runRows } from '../batch/run.js'
-import type { Run } from '../storage/runs.js'
 import { openInput, openOutput } from './batch-files.js'
 import { type Job, type Lookup, lookupOf } from './batch-job.js'
 import { exits } from './exit.js'
 import { credited } from './facts.js'
-import { findRun, runIdentityOf } from './find-run.js'
+import { findKnown, type Known, runIdentityOf } from './find-run.js'
 import { exitOfSignal, interruptible } from './interrupts.js'
 import { mapRows } from './map-columns.js'
 import { type Beginning, openJournal } from './open-journal.js'
@@ -21,7 +20,7 @@ import { rowed, tellReport } from './report.js'
 import { rowPriceOf } from './row-price.js'
 import { togetherOf } from './row-together.js'
 import { removeLeftovers } from './run-folder.js'
-import { hold, namedLock, runLock } from './run-lock.js'
+import { hold, lockOfDead, namedLock, runLock } from './run-lock.js'
 import { showMapping } from './show-mapping.js'
 import { type Ended, summarised } from './summary.js'
 import { grouped } from './terminal.js'
@@ -42,7 +41,12 @@ async function runMapped(unmapped: Job, ended: (what: Ended) => void): Promise<n
   const identity = await runIdentityOf(job, input.table, mapping)
   const records = await openRuns(context)
   if (!choices.dryRun) hold(context, runLock(context, identity.knownBy), 'This run')
-  const known = await findRun(job, identity, records.runs)
+  const { stopKilled } = await import('../storage/killed-runs.js')
+  await stopKilled(records.database, ({ knownBy }) =>
+    // This command has that lock itself.
+    knownBy === identity.knownBy && !choices.dryRun ? { release: () => {} } : lockOfDead(context, knownBy),
+  )
+  const known = await findKnown(job, identity, records.runs)
   const check = await checked(job, input.table, lookup)
   tellKnown(job, known)
   const rows = rowsOf(job, input.table, lookup, check)
@@ -55,13 +59,16 @@ async function runMapped(unmapped: Job, ended: (what: Ended) => void): Promise<n
 }
 
 /** Says what is there already. */
-function tellKnown({ shell, globals }: Job, known: Run | undefined): void {
+function tellKnown({ shell, globals }: Job, known: Known | undefined): void {
   if (!known) return
-  const { id, done, total, status, credits } = known
-  const text =
+  const { id, done, total, status, credits, onlyUnknown } = known
+  const ended =
     status === 'finished'
       ? `Run ${id} is finished: its output is written again, and nothing is spent. --fresh starts a new run.`
       : `Going on with run ${id}: ${grouped(done)} of ${rowed(total)} are answered, ${credited(credits)} paid.`
+  const text = onlyUnknown
+    ? `Run ${id} is finished: only its rows with an unknown outcome are sent again.`
+    : ended
   shell.context.notify(text, globals)
 }
 

@@ -35,6 +35,10 @@ export function tryRunLock(context: Context, knownBy: string): Lock | undefined 
   return takeLock(path)
 }
 
+/** Takes the lock of a run for a moment; nothing where somebody has it, for whom nobody waits. */
+export const lockOfDead = (context: Context, knownBy: string): Lock | undefined =>
+  isHeld(runLock(context, knownBy)) ? undefined : tryRunLock(context, knownBy)
+
 /**
  * Holds a lock until the command ends, and for others on record who holds it; ends the command with exit 15 when another
  * process has it. `what` is what it locks, as the beginning of a sentence.

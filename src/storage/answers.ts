@@ -1,5 +1,5 @@
 import { parseExact, toJson } from '../api/exact-json.js'
-import type { Answer, Source, Status } from '../batch/answer.js'
+import { type Answer, isUnknown, type Source, type Status } from '../batch/answer.js'
 import type { Answered } from '../batch/journal.js'
 import type { Connection } from './driver.js'
 
@@ -32,10 +32,11 @@ interface AnswerRow {
 const columns = `a.place, a.status, a.error, coalesce(a.body, o.body) AS body, a.credits, a.source, a.answered_at
 FROM answers a LEFT JOIN answers o ON o.place = a.origin`
 const rangeSql = `SELECT ${columns} WHERE a.place >= ? AND a.place < ? ORDER BY a.place`
-// Without an identity an answer serves its own run only: one that a budget cut short, or of somebody who was forgotten.
+// Without an identity an answer serves its own run only: one that a budget cut short, one that nobody knows, or of
+// somebody who was forgotten. Of those with a hash only the unknown ones failed: they serve where there is no other.
 const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
 WHERE p.hash = ? AND (a.identity = ? OR a.identity IS NULL AND a.hash = p.hash) AND a.place >= ? AND a.place < ?
-ORDER BY a.place LIMIT 1`
+AND a.place <> ? ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
 const storeSql = `SELECT ${columns} JOIN places p ON p.place = a.place
 WHERE p.hash = ? AND a.identity = ? AND a.answered_at >= ? ORDER BY a.answered_at DESC`
 const insertSql = `
@@ -79,14 +80,15 @@ export async function answeredUpTo(connection: Connection, run: number): Promise
   return last?.place == null ? 0 : last.place - placeOf(run, 0) + 1
 }
 
-/** The answer of a row of the same run that is the same lookup, where it has been put into the index. */
+/** The answer of another row of the same run that is the same lookup, where it has been put into the index. */
 export async function equalIn(
   connection: Connection,
   run: number,
+  ordinal: number,
   hash: number,
   identity: string,
 ): Promise<Answer | undefined> {
-  const range = [placeOf(run, 0), placeOf(run + 1, 0)]
+  const range = [placeOf(run, 0), placeOf(run + 1, 0), placeOf(run, ordinal)]
   const row = await connection.get<AnswerRow>(findSql, hash, identity, ...range)
   return row && answerOf(row)
 }
@@ -111,7 +113,10 @@ export async function storedAnswer(
 }
 
 /** Whether an answer serves equal rows; one that failed is asked for again. */
-export const isReusable = ({ status }: Answer): boolean => status === 'found' || status === 'not_found'
+const isReusable = ({ status }: Answer): boolean => status === 'found' || status === 'not_found'
+
+/** Whether equal rows of the same run are to find an answer: what nobody knows may have been paid, too. */
+export const servesEqual = (answer: Answer): boolean => isReusable(answer) || isUnknown(answer)
 
 /** Keeps the answer to a row of a run. */
 export function keepAnswer(
@@ -125,7 +130,7 @@ export function keepAnswer(
   return connection.run(
     insertSql,
     placeOf(run, ordinal),
-    reusable ? (hash ?? null) : null,
+    servesEqual(answer) ? (hash ?? null) : null,
     reusable && !answer.isCut ? (identity ?? null) : null,
     status,
     error,

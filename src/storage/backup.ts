@@ -28,7 +28,8 @@ export interface Expected {
  */
 export function backup(location: string, file: string): number {
   if (existsSync(file)) throw taken(file)
-  const partial = `${file}.partial`
+  const partial = partialOf(file)
+  begin(partial)
   try {
     copy(location, partial)
     publish(partial, file)
@@ -44,8 +45,9 @@ export function backup(location: string, file: string): number {
  */
 export function restore(file: string, location: string, expected: Expected): number {
   if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')
-  const partial = `${location}.${process.pid}.partial`
+  const partial = partialOf(location)
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
+  begin(partial)
   try {
     copy(file, partial)
     const version = checked(partial, file, expected)
@@ -64,10 +66,33 @@ export function restore(file: string, location: string, expected: Expected): num
 export const taken = (file: string) =>
   new DatabaseFileError(`${file} exists already.`, 'Choose another name.')
 
-function copy(from: string, to: string): void {
-  rmSync(to, { force: true })
+/** Where a file is written until it is complete: a name that only this process uses. */
+export const partialOf = (file: string): string => `${file}.${process.pid}.partial`
+
+/** Opens a new file for writing, for its owner only. One that is there may be another's, and stays. */
+export function create(partial: string): number {
   try {
-    closeSync(openSync(to, 'wx', 0o600))
+    return openSync(partial, 'wx', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new DatabaseFileError(
+      `${partial} exists already.`,
+      'Remove it, unless another prospect is writing it.',
+    )
+  }
+}
+
+function begin(partial: string): void {
+  try {
+    closeSync(create(partial))
+  } catch (error) {
+    throw understood(error, partial, partial)
+  }
+}
+
+/** Copies a database into an empty file. */
+function copy(from: string, to: string): void {
+  try {
     const source = new Database(from, { readonly: true, fileMustExist: true, timeout: 10_000 })
     try {
       checkVersion(source.prepare('SELECT sqlite_version()').pluck().get() as string)

@@ -12,9 +12,12 @@ export interface Budget {
 
 /** What a budget leaves. */
 export interface Left {
+  /** Beside what is set aside; below 0 where that, with what is paid, is more than a budget. */
   readonly credits: number
   /** Set aside for rows of this run that are under way. */
   readonly reserved: number
+  /** The part of it that is for rows whose outcome is on record as unknown. */
+  readonly unknown: number
   readonly shortage: Shortage
 }
 
@@ -33,14 +36,14 @@ export async function budgetLeft(
   { perRun, perDay }: Budget,
   now: number,
 ): Promise<Left> {
-  const run = await connection.get<Pick<Run, 'credits' | 'reserved'>>(
-    'SELECT credits, reserved FROM runs WHERE number = ?',
+  const run = await connection.get<Pick<Run, 'credits' | 'reserved'> & Pick<Left, 'unknown'>>(
+    'SELECT credits, reserved, unknown FROM runs WHERE number = ?',
     number,
   )
-  const { credits = 0, reserved = 0 } = run ?? {}
+  const { credits = 0, reserved = 0, unknown = 0 } = run ?? {}
   const ofRun = perRun === undefined ? Number.POSITIVE_INFINITY : perRun - credits - reserved
-  const spent = perDay === undefined ? 0 : await spentToday(connection, profile, now)
-  const ofDay = perDay === undefined ? Number.POSITIVE_INFINITY : perDay - spent
+  const spent = perDay === undefined ? 0 : await spentToday(connection, { number, profile }, now)
+  const ofDay = perDay === undefined ? Number.POSITIVE_INFINITY : perDay - spent - reserved
   const shortage =
     ofRun <= ofDay
       ? {
@@ -51,19 +54,23 @@ export async function budgetLeft(
           reason: `The budget of ${grouped(perDay ?? 0)} credits a day is reached`,
           hint: 'Go on tomorrow (UTC), or raise --max-credits-per-day.',
         }
-  return { credits: Math.max(0, Math.min(ofRun, ofDay)), reserved, shortage }
+  return { credits: Math.min(ofRun, ofDay), reserved, unknown, shortage }
 }
 
-/** Credits that a profile has spent in a day, and what is set aside for its rows whose outcome is open. */
-async function spentToday(connection: Connection, profile: string, now: number): Promise<number> {
+/** Credits that a profile has spent in a day, and what its other runs have set aside for rows whose outcome is open. */
+async function spentToday(
+  connection: Connection,
+  { number, profile }: Pick<Run, 'number' | 'profile'>,
+  now: number,
+): Promise<number> {
   const spent = await connection.get<{ credits: number }>(
     'SELECT coalesce(sum(credits), 0) AS credits FROM spending WHERE profile = ? AND day = ?',
     ...[profile, dayOf(now)],
   )
   const underWay = await connection.get<{ credits: number }>(
     `SELECT coalesce(sum(reserved), 0) AS credits FROM runs
-     WHERE profile = ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)`,
-    ...[profile, startOfDay(now)],
+     WHERE profile = ? AND number <> ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)`,
+    ...[profile, number, startOfDay(now)],
   )
   return (spent?.credits ?? 0) + (underWay?.credits ?? 0)
 }
@@ -75,21 +82,39 @@ export interface Grant {
   readonly limit?: number
 }
 
-/** What is set aside for the first of the wanted rows, as far as it reaches; nothing for those that `isCovered` already. */
+/** What an earlier part of a run has set aside already. */
+export interface Claims {
+  /** What the rows that this part has sent can still cost, without those whose outcome is on record as unknown. */
+  readonly underWay: number
+  /** What sending a row adds to that; undefined where nothing is set aside for it. */
+  readonly of: (row: Wanted) => number | undefined
+}
+
+/**
+ * What is set aside for the first of the wanted rows, as far as it reaches. For those of an earlier part nothing more is;
+ * they are sent as long as that, with what is paid and under way, stays within the budget, which may be lower now.
+ */
 export function grantsOf(
   wanted: readonly Wanted[],
-  { credits, reserved }: Left,
-  isCovered: (ordinal: number) => boolean,
+  { credits, reserved, unknown }: Left,
+  { underWay, of }: Claims,
 ): Grant[] {
   const grants: Grant[] = []
-  let left = credits
-  for (const { ordinal, most, perRecord } of wanted) {
-    const needed = isCovered(ordinal) ? 0 : most
-    if (needed <= left) {
+  let left = Math.max(0, credits)
+  let room = credits + reserved - unknown - underWay
+  for (const row of wanted) {
+    const { most, perRecord } = row
+    const claimed = of(row)
+    const needed = claimed === undefined ? most : 0
+    const within = claimed === undefined ? most <= left : most === 0 || claimed <= room
+    if (within) {
       grants.push({ credits: needed })
       left -= needed
+      room -= claimed ?? most
       continue
     }
+    // The same key with another limit would be another request.
+    if (claimed !== undefined) break
     // A lower limit loses records, so it waits until nothing under way could leave something of what it has set aside.
     const isLast = grants.length === 0 && reserved === 0 && perRecord !== undefined && left >= perRecord
     if (!isLast) break

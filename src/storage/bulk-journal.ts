@@ -1,5 +1,5 @@
-import type { BulkJournal } from '../batch/journal.js'
-import { type Budget, budgetLeft, grantsOf } from './budget.js'
+import type { Bulk, BulkJournal } from '../batch/journal.js'
+import { type Budget, budgetLeft, type Claims, grantsOf } from './budget.js'
 import { acceptBulk, type Bulks, dropBulk } from './bulks.js'
 import type { Driver } from './driver.js'
 import type { Reserve } from './reserve.js'
@@ -11,6 +11,7 @@ export interface Books {
   readonly bulks: Bulks
   /** Whether an earlier part set credits aside for a row that has no answer. */
   readonly isCovered: (ordinal: number) => boolean
+  readonly claims: () => Claims
 }
 
 /** Of how a run is kept, what its requests for several rows need. */
@@ -24,24 +25,33 @@ interface Options {
 
 /** What a run in a state database remembers of rows that go out as one request. */
 export function bulkJournalOf(driver: Driver, run: Run, options: Options, books: Books): BulkJournal {
-  const { reserve, bulks, isCovered } = books
+  const { reserve, bulks, isCovered, claims } = books
   const { mayRepeat, retryUnknown, missing, budget, now } = options
   // Where a request could be paid twice, nothing may forget that it was sent.
   const kept = () => (mayRepeat ? undefined : driver.flush())
+  /** The target took it, and has told nothing of the rows that are left. */
+  const isGivenUp = ({ accepted, ordinals }: Bulk): boolean => {
+    const left = ordinals.filter((ordinal) => bulks.has(ordinal))
+    return accepted !== undefined && retryUnknown && left.every((ordinal) => reserve.isRetried(ordinal))
+  }
   return {
-    open: () => (missing ? [] : bulks.range.filter(({ accepted }) => accepted || mayRepeat || retryUnknown)),
+    open: () => {
+      if (missing) return []
+      const sent = bulks.range.filter(({ accepted }) => accepted || mayRepeat || retryUnknown)
+      return sent.map((bulk) => (isGivenUp(bulk) ? { ...bulk, isGivenUp: true } : bulk))
+    },
     plan: async (rows, least) => {
       const planned = await driver.transaction(async (connection) => {
         const left = await budgetLeft(connection, run, budget, now())
         const { shortage } = left
-        const grants = grantsOf(rows, left, isCovered)
+        const grants = grantsOf(rows, left, claims())
         if (grants.length < least) return { wanted: [], shortage }
         const wanted = rows.slice(0, grants.length)
         const ordinals = wanted.map(({ ordinal }) => ordinal)
         const counted = wanted.filter(({ ordinal }) => !reserve.isRetried(ordinal))
         const bulk = await bulks.add(connection, ordinals, sumOf(counted.map(({ most }) => most)))
-        const sql = 'UPDATE runs SET reserved = reserved + ? WHERE number = ?'
-        await connection.run(sql, sumOf(grants.map(({ credits }) => credits)), run.number)
+        const sql = 'UPDATE runs SET reserved = reserved + ?, ended_at = ? WHERE number = ?'
+        await connection.run(sql, sumOf(grants.map(({ credits }) => credits)), now(), run.number)
         return { bulk, wanted, shortage }
       })
       await kept()
@@ -52,9 +62,14 @@ export function bulkJournalOf(driver: Driver, run: Run, options: Options, books:
       }
       return { bulk, shortage }
     },
-    reopen: (rows) => {
+    reopen: async ({ accepted }, rows) => {
+      const covered = rows.filter(({ ordinal }) => isCovered(ordinal))
+      // What a target has accepted costs what it costs; only its results are asked for.
+      const left = accepted ? undefined : await driver.read((reads) => budgetLeft(reads, run, budget, now()))
+      if (left && grantsOf(covered, left, claims()).length < covered.length) return left.shortage
       // For one that failed nothing is set aside any more; it comes along with the others.
       for (const { ordinal, most } of rows) reserve.hold(ordinal, isCovered(ordinal) ? most : 0, true)
+      return undefined
     },
     accept: async (bulk, accepted) => {
       await driver.transaction((connection) => acceptBulk(connection, bulk, accepted))

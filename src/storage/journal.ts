@@ -10,7 +10,7 @@ import type {
   Wanted,
 } from '../batch/journal.js'
 import { answeredAt, answersOf, keepAnswer, storedAnswer } from './answers.js'
-import { type Budget, budgetLeft, countSpent, grantsOf } from './budget.js'
+import { type Budget, budgetLeft, type Claims, countSpent, grantsOf } from './budget.js'
 import { bulkJournalOf } from './bulk-journal.js'
 import { Bulks, changeBulk } from './bulks.js'
 import type { Connection, Driver } from './driver.js'
@@ -31,6 +31,8 @@ export interface JournalOptions {
   readonly retryUnknown: boolean
   /** Nothing is sent or put on record: what rows are told that have no answer. */
   readonly missing?: Pick<Answer, 'status' | 'error'> | undefined
+  /** Only rows whose outcome is unknown are sent: the run was finished, and stays so. What others get that have no answer. */
+  readonly others?: Pick<Answer, 'status' | 'error'> | undefined
   /** Runs whose answers may be taken, and how old those may be, in milliseconds. */
   readonly store?: { readonly runs: ReadonlySet<number>; readonly maxAgeMs: number } | undefined
   /** Answers of repeated lookups that wait in memory for their place in the index. */
@@ -67,12 +69,13 @@ class RunJournal implements Journal {
     this.#run = run
     this.#options = options
     this.#sent = { from: run.sentFrom, to: run.sentTo }
-    this.#repeated = new Repeated(run.number, options.window)
+    this.#repeated = new Repeated(run.number, options.window, options.retryUnknown)
     this.#bulks = new Bulks(run)
     this.bulks = bulkJournalOf(driver, run, options, {
       reserve: this.#reserve,
       bulks: this.#bulks,
       isCovered: (ordinal) => this.#covered.has(ordinal),
+      claims: () => this.#claims(),
     })
   }
 
@@ -108,15 +111,16 @@ class RunJournal implements Journal {
 
   /** Whether a row keeps its answer when its run goes on. */
   #isFinal({ status, error }: Answer): boolean {
-    if (status !== 'failed' || this.#options.missing) return true
-    return error === unknownAnswer.error && !this.#options.mayRepeat && !this.#options.retryUnknown
+    const { missing, others, mayRepeat, retryUnknown } = this.#options
+    if (status !== 'failed' || missing) return true
+    return error === unknownAnswer.error ? !mayRepeat && !retryUnknown : others !== undefined
   }
 
   async recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]> {
-    const { mayRepeat, retryUnknown, missing, store } = this.#options
+    const { mayRepeat, retryUnknown, missing, others, store } = this.#options
     const isAsked = store !== undefined || rows.some(({ repeats }) => repeats)
     const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
-    if (!missing && (this.#covered.size === 0 || mayRepeat || retryUnknown)) return found
+    if (!missing && !others && (this.#covered.size === 0 || mayRepeat || retryUnknown)) return found
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
   }
 
@@ -128,10 +132,11 @@ class RunJournal implements Journal {
 
   /** What is told of a row that must not be sent, and has no answer. */
   #lost(ordinal: number): Recalled | undefined {
-    const { missing } = this.#options
-    if (!missing && !this.#covered.has(ordinal)) return undefined
-    if (!missing) return { answer: unknownAnswer, source: 'live', credits: 0 }
-    return { answer: { ...missing, body: undefined, credits: 0 }, source: null, credits: 0 }
+    const { missing, others } = this.#options
+    const isCovered = this.#covered.has(ordinal)
+    const told = missing ?? (isCovered ? undefined : others)
+    if (told) return { answer: { ...told, body: undefined, credits: 0 }, source: null, credits: 0 }
+    return isCovered && !others ? { answer: unknownAnswer, source: 'live', credits: 0 } : undefined
   }
 
   async #find(connection: Connection, row: JournalRow): Promise<Recalled | undefined> {
@@ -146,19 +151,19 @@ class RunJournal implements Journal {
 
   async plan(rows: readonly Wanted[]): Promise<Plan> {
     const { budget, now } = this.#options
-    const { id, loweredRow, loweredLimit, number } = this.#run
+    const { id, number } = this.#run
     const again = this.#again
     const { grants, shortage } = await this.#driver.transaction(async (connection) => {
       const left = await budgetLeft(connection, this.#run, budget, now())
-      const granted = grantsOf(rows, left, (ordinal) => this.#covered.has(ordinal))
+      const granted = grantsOf(rows, left, this.#claims())
       const last = rows[granted.length - 1]
       if (last === undefined) return { grants: granted, shortage: left.shortage }
       this.#mark(rows[0]?.ordinal ?? 0, last.ordinal + 1)
       const limit = granted[0]?.limit
       await connection.run(
-        `UPDATE runs SET reserved = reserved + ?, done = ?, sent_from = ?, sent_to = ?,
+        `UPDATE runs SET reserved = reserved + ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?,
            lowered_row = coalesce(?, lowered_row), lowered_limit = coalesce(?, lowered_limit) WHERE number = ?`,
-        ...[granted.reduce((sum, { credits }) => sum + credits, 0), this.#done],
+        ...[granted.reduce((sum, { credits }) => sum + credits, 0), this.#done, now()],
         ...[this.#sent.from, this.#sent.to, limit === undefined ? null : last.ordinal, limit ?? null, number],
       )
       return { grants: granted, shortage: granted.length < rows.length ? left.shortage : undefined }
@@ -166,16 +171,34 @@ class RunJournal implements Journal {
     // Where a row could be paid twice, nothing may forget that it was sent.
     if (!this.#options.mayRepeat) await this.#driver.flush()
     const planned = grants.map(({ credits, limit }, at) => {
-      const { ordinal, most, perRecord = 0 } = rows[at] as Wanted
-      const before = again.has(ordinal) && ordinal === loweredRow ? loweredLimit : null
-      const lowered = before ?? limit
-      const held = before === null ? most : before * perRecord
+      const wanted = rows[at] as Wanted
+      const { ordinal } = wanted
+      const lowered = this.#loweredOf(ordinal) ?? limit
       const isCovered = this.#covered.has(ordinal)
-      this.#reserve.hold(ordinal, isCovered ? held : credits, isCovered)
+      this.#reserve.hold(ordinal, isCovered ? this.#heldFor(wanted) : credits, isCovered)
       const row = { run: id, ordinal, fresh: !again.has(ordinal) }
       return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
     return { planned, shortage }
+  }
+
+  /** The limit that an earlier part sent a row with because of a budget. */
+  #loweredOf(ordinal: number): number | null {
+    const { loweredRow, loweredLimit } = this.#run
+    return this.#again.has(ordinal) && ordinal === loweredRow ? loweredLimit : null
+  }
+
+  #heldFor({ ordinal, most, perRecord = 0 }: Wanted): number {
+    const limit = this.#loweredOf(ordinal)
+    return limit === null ? most : limit * perRecord
+  }
+
+  #claims(): Claims {
+    const of = (row: Wanted) =>
+      this.#covered.has(row.ordinal)
+        ? this.#reserve.addedBy(row.ordinal, this.#heldFor(row), row.most)
+        : undefined
+    return { underWay: this.#reserve.underWay, of }
   }
 
   /** Extends the range of rows that may have been sent. */
@@ -223,7 +246,8 @@ class RunJournal implements Journal {
   }
 
   async end({ complete, certain, cleared }: End): Promise<void> {
-    if (this.#options.missing) return
+    const { missing, others } = this.#options
+    if (missing) return
     const { number, sentTo } = this.#run
     // Rows that an earlier part sent, and that still have no answer, are as open as they were.
     const from = Math.max(cleared, this.#run.sentFrom)
@@ -236,7 +260,7 @@ class RunJournal implements Journal {
            reserved = CASE WHEN ?
              THEN unknown + (SELECT coalesce(sum(b.reserved), 0) FROM bulks AS b WHERE b.run = runs.number)
              ELSE max(0, reserved - ?) END WHERE number = ?`,
-        ...[complete ? 'finished' : 'stopped', this.#done, this.#options.now(), sent.from, sent.to],
+        ...[complete || others ? 'finished' : 'stopped', this.#done, this.#options.now(), sent.from, sent.to],
         ...[isSettled ? 1 : 0, certain ? this.#reserve.leftBut((at) => this.#bulks.has(at)) : 0, number],
       )
     })

@@ -1,6 +1,7 @@
 import { ApiError } from '../api/errors.js'
 import type { Awaitable } from '../engine/ports.js'
 import type { Connection, Driver } from './driver.js'
+import { engineTables, engineViews } from './engine-tables.js'
 
 /** One step of a schema; steps are numbered from 1 by their place and never change once released. */
 export interface Migration {
@@ -45,7 +46,16 @@ const noted = (version: number, dialect: Driver['dialect']): string =>
     : `CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL);
        INSERT INTO schema_version (id, version) VALUES (1, ${version})
          ON CONFLICT (id) DO UPDATE SET version = excluded.version;
-       DO $$ BEGIN EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM PUBLIC', current_schema()); END $$`
+       DO $$ DECLARE own TEXT; BEGIN
+         FOR own IN SELECT format('%I.%I', n.nspname, c.relname)
+           FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+           WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'v') AND c.relname IN (${ours})
+         LOOP EXECUTE 'REVOKE ALL ON ' || own || ' FROM PUBLIC'; END LOOP;
+       END $$`
+
+const ours = ['schema_version', ...Object.keys(engineTables), ...engineViews]
+  .map((name) => `'${name}'`)
+  .join(', ')
 
 /** The schema a database has; 0 for an empty one. */
 export async function versionOf(

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient, PoolConfig } from 'pg'
+import type { ClientBase, Pool, PoolClient, PoolConfig } from 'pg'
 import { ApiError } from '../api/errors.js'
 
 /** How long a connection may take to come about. */
@@ -67,6 +67,16 @@ export async function createPool(url: string, most: number): Promise<Pool> {
     client.query(session).catch(() => {})
   })
   return pool
+}
+
+/** Has a connection find tables in one schema only: the one whose name its locks and calls go by. */
+export async function pin(client: ClientBase, schema: string): Promise<void> {
+  if (schema === '') return
+  try {
+    await client.query("SELECT set_config('search_path', quote_ident($1), false)", [schema])
+  } catch {
+    // Only a lost connection refuses that, and whatever follows on it fails too.
+  }
 }
 
 /** Refuses a server that would forget what it has confirmed. */

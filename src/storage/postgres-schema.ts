@@ -51,6 +51,6 @@ CREATE TRIGGER jobs_forward BEFORE UPDATE OF state ON jobs FOR EACH ROW
     AND NOT (OLD.state = 'running' AND NEW.state IN ('finished', 'failed')))
   EXECUTE FUNCTION jobs_forward();
 CREATE FUNCTION jobs_told() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN PERFORM pg_notify('prospect_work', current_schema()); RETURN NULL; END $$;
+BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA); RETURN NULL; END $$;
 CREATE TRIGGER jobs_told AFTER INSERT ON jobs FOR EACH STATEMENT EXECUTE FUNCTION jobs_told();
 `

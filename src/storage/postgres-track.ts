@@ -1,7 +1,7 @@
 import type { Pool, PoolClient, QueryResult } from 'pg'
 import type { Connection, Value } from './driver.js'
 import { CommitUnknown, type Track } from './lane.js'
-import { isConflict, isLost } from './postgres-errors.js'
+import { isConflict, isLost, isUndone, isUnsent } from './postgres-errors.js'
 import type { Prepared } from './postgres-text.js'
 
 /** What begins a transaction, and who is told what it answers. */
@@ -77,13 +77,15 @@ export class PostgresTrack implements Track {
       client.query('COMMIT').catch(() => {})
       return this.#release()
     }
+    let ended: QueryResult
     try {
-      const { command } = await client.query('COMMIT')
-      // A transaction that has failed is ended by COMMIT too, but undone.
-      if (command !== 'COMMIT') throw new Error('a transaction was undone')
+      ended = await client.query('COMMIT')
     } catch (error) {
-      throw this.#written && isLost(error) ? new CommitUnknown() : error
+      // What nobody certainly undid may have been done.
+      throw !this.#written || isUnsent(error) || isUndone(error) ? error : new CommitUnknown()
     }
+    // A transaction that has failed is ended by COMMIT too, but undone.
+    if (ended.command !== 'COMMIT') throw new Error('a transaction was undone')
     this.#release()
   }
 

@@ -7,7 +7,7 @@ import { Lane, Turn } from './lane.js'
 import { Bell } from './postgres-bell.js'
 import { ServerClock, timeSql } from './postgres-clock.js'
 import { understoodPostgres } from './postgres-errors.js'
-import { checkServer, createPool } from './postgres-pool.js'
+import { checkServer, createPool, pin } from './postgres-pool.js'
 import { statements } from './postgres-text.js'
 import { type Beginning, PostgresTrack, type TrackOptions } from './postgres-track.js'
 
@@ -27,6 +27,8 @@ const groupSize = 64
 const keptLanes = 256
 
 const readBegin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
+/** A server or role may have other defaults, with which a work would not see what the one before it committed. */
+const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
 
 /**
  * Opens a PostgreSQL database for any number of processes on any number of machines. A transaction first takes the lock
@@ -42,6 +44,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     await close()
     throw error
   })
+  for (const pool of pools) pool.on('connect', (client) => void pin(client, schema))
   const clock = new ServerClock(now)
   const common = { prepare: statements(), sleep: async (ms: number) => void (await sleep(ms)), chance }
   const bell = new Bell(url, schema)
@@ -66,13 +69,23 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   }
 }
 
+/** Where the tables are, or will be. Found by the search path, they may lie behind a schema that came later. */
+const schemaSql = `
+SELECT coalesce(
+  (SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+   WHERE c.oid = to_regclass('schema_version')),
+  current_schema()
+) AS name`
+
 /** The first connection: it tells what kind of server there is, and which schema is ours. */
 async function firstLook(pool: Pool): Promise<string> {
   const client: PoolClient = await pool.connect()
   try {
     await checkServer(client)
-    const { rows } = await client.query<{ name: string | null }>('SELECT current_schema() AS name')
-    return rows[0]?.name ?? ''
+    const { rows } = await client.query<{ name: string | null }>(schemaSql)
+    const schema = rows[0]?.name ?? ''
+    await pin(client, schema)
+    return schema
   } finally {
     client.release()
   }
@@ -96,9 +109,9 @@ function writeLane(options: Omit<TrackOptions, 'begin'>, sql: string): Lane {
  */
 function beginOf(schema: string, scope: string): string {
   const all = lockOf(schema, '')
-  if (scope === '') return `BEGIN; SELECT pg_advisory_xact_lock(${all})`
+  if (scope === '') return `${writeBegin}; SELECT pg_advisory_xact_lock(${all})`
   const own = scope === dueWork ? '' : `; SELECT pg_advisory_xact_lock(${lockOf(schema, scope)})`
-  return `BEGIN; SELECT pg_advisory_xact_lock_shared(${all})${own}`
+  return `${writeBegin}; SELECT pg_advisory_xact_lock_shared(${all})${own}`
 }
 
 /** The number of a lock: names that have the same one only wait for each other in vain. */

@@ -1,24 +1,32 @@
-import type { Answer } from '../batch/answer.js'
+import { type Answer, isUnknown } from '../batch/answer.js'
 import type { Answered, JournalRow } from '../batch/journal.js'
-import { answersOf, equalIn, type Indexed, indexAnswers, isReusable, placeOf } from './answers.js'
+import { answersOf, equalIn, type Indexed, indexAnswers, placeOf, servesEqual } from './answers.js'
 import type { Connection } from './driver.js'
 
 /** Where the answers to lookups that repeat are: the newest wait in memory, to go into the index in large portions. */
 export class Repeated {
   readonly #run: number
   readonly #window: number
+  readonly #retryUnknown: boolean
   #recent = new Map<string, Indexed & { readonly ordinal: number }>()
 
-  constructor(run: number, window = 16_384) {
+  /** `retryUnknown` sends equal rows of those whose outcome is unknown. */
+  constructor(run: number, window = 16_384, retryUnknown = false) {
     this.#run = run
     this.#window = window
+    this.#retryUnknown = retryUnknown
   }
 
   /** The answer to an equal row of the run. */
-  async find(connection: Connection, { hash, identity }: JournalRow): Promise<Answer | undefined> {
+  async find(connection: Connection, row: JournalRow): Promise<Answer | undefined> {
+    const answer = await this.#find(connection, row)
+    return answer && this.#retryUnknown && isUnknown(answer) ? undefined : answer
+  }
+
+  async #find(connection: Connection, { ordinal, hash, identity }: JournalRow): Promise<Answer | undefined> {
     if (hash === undefined || identity === undefined) return undefined
     const recent = this.#recent.get(identity)
-    if (!recent) return equalIn(connection, this.#run, hash, identity)
+    if (!recent || recent.ordinal === ordinal) return equalIn(connection, this.#run, ordinal, hash, identity)
     const [kept] = await answersOf(connection, this.#run, recent.ordinal, recent.ordinal + 1)
     return kept?.answer
   }
@@ -37,7 +45,7 @@ export class Repeated {
   add(rows: readonly Answered[], indexed: boolean): void {
     if (indexed) this.#recent = new Map()
     for (const { ordinal, identity, hash, repeats, answer } of rows)
-      if (repeats && isReusable(answer) && identity !== undefined && hash !== undefined)
+      if (repeats && servesEqual(answer) && identity !== undefined && hash !== undefined)
         this.#recent.set(identity, { hash, ordinal, place: placeOf(this.#run, ordinal) })
   }
 }

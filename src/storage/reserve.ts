@@ -28,6 +28,18 @@ export class Reserve {
     this.#retried.add(ordinal)
   }
 
+  /** What the rows under way can cost, without those on record as unknown. */
+  get underWay(): number {
+    let credits = 0
+    for (const [ordinal, held] of this.#held) if (!this.#retried.has(ordinal)) credits += held
+    return credits
+  }
+
+  /** What sending a row adds to what is under way or on record as unknown, when it can cost `cost` this time. */
+  addedBy(ordinal: number, cost: number, most: number): number {
+    return cost - (this.#retried.has(ordinal) ? most : (this.#held.get(ordinal) ?? 0))
+  }
+
   isRetried(ordinal: number): boolean {
     return this.#retried.has(ordinal)
   }

@@ -1,3 +1,4 @@
+import { unknownAnswer } from '../batch/answer.js'
 import { forgetAnswers, indexNext, placeOf } from './answers.js'
 import { forgetBulks } from './bulks.js'
 import type { Connection, Driver, Value } from './driver.js'
@@ -46,7 +47,7 @@ export interface Run extends NewRun {
   readonly loweredLimit: number | null
   /** Whether the index has none for certain of its answers (0), those of lookups that repeat (1), or all (2). */
   readonly indexed: 0 | 1 | 2
-  /** When its last part ended in order. */
+  /** When its last part ended in order; where none has, when it was last known to be under way. */
   readonly endedAt: number | null
 }
 
@@ -54,7 +55,7 @@ export interface Run extends NewRun {
 export interface Runs {
   add(run: NewRun): Promise<Run>
   /** Goes on with a run: it is running again, maybe from a file that was moved, maybe to another output. */
-  begin(run: Run, change: Pick<Run, 'file' | 'output' | 'request'>): Promise<void>
+  begin(run: Run, change: Pick<Run, 'file' | 'output' | 'request'>, now: number): Promise<void>
   /** The newest run of an identity. */
   known(knownBy: string): Promise<Run | undefined>
   /** The newest unfinished run with paid rows that read other content of the same file, and was not given up since. */
@@ -69,6 +70,8 @@ export interface Runs {
   indexOthers(run: Run): Promise<ReadonlySet<number>>
   /** Puts the answers of a run into the index. */
   index(run: Run): Promise<void>
+  /** Whether a run has rows whose outcome is on record as unknown. */
+  hasUnknown(run: Run): Promise<boolean>
   /** Takes a run off the record at a moment. Its answers stay in the store; what is set aside for it counts for that day. */
   forget(run: Run, now: number): Promise<void>
 }
@@ -77,6 +80,7 @@ const columns = `number, id, known_by AS knownBy, operation, target, profile, fi
   status, total, done, credits, reserved, sent_from AS sentFrom, sent_to AS sentTo, lowered_row AS loweredRow,
   lowered_limit AS loweredLimit, indexed, started_at AS startedAt, ended_at AS endedAt`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
+const unknownSql = 'SELECT 1 FROM answers WHERE place >= ? AND place < ? AND error = ? LIMIT 1'
 // One with other content, or the same command again, can only have been started after it by giving it up.
 const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
   AND status <> 'finished' AND credits + reserved > 0 AND NOT EXISTS (
@@ -92,11 +96,13 @@ export function runsOver(driver: Driver): Runs {
     driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
   return {
     add: (run) => driver.transaction((connection) => add(connection, run)),
-    begin: async ({ number }, { file, output, request }) => {
+    begin: async ({ number }, { file, output, request }, now) => {
       await driver.transaction((connection) =>
         connection.run(
-          `UPDATE runs SET status = 'running', file = ?, output = ?, request = ?, indexed = 0 WHERE number = ?`,
-          ...[file, output, request, number],
+          // One that is finished stays so whatever becomes of the rows that it sends again.
+          `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
+             file = ?, output = ?, request = ?, indexed = 0, ended_at = ? WHERE number = ?`,
+          ...[file, output, request, now, number],
         ),
       )
     },
@@ -108,6 +114,10 @@ export function runsOver(driver: Driver): Runs {
     writesTo: async (output) => (await one('output = ? LIMIT 1', output)) !== undefined,
     indexOthers: (run) => indexOthers(driver, run),
     index: (run) => indexRun(driver, run.number),
+    hasUnknown: async ({ number }) =>
+      (await driver.read((connection) =>
+        connection.get(unknownSql, placeOf(number, 0), placeOf(number + 1, 0), unknownAnswer.error),
+      )) !== undefined,
     forget: ({ number }, now) => driver.transaction((connection) => forget(connection, number, now)),
   }
 }

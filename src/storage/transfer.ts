@@ -1,34 +1,17 @@
-import { closeSync, createReadStream, existsSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, createReadStream, existsSync, fsyncSync, rmSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { publish, taken } from './backup.js'
+import { create, partialOf, publish, taken } from './backup.js'
 import type { Connection, Driver, Value } from './driver.js'
+import { engineTables as tables } from './engine-tables.js'
 import { DatabaseFileError } from './exclusive.js'
 import { migrations } from './migrations.js'
-
-/** The tables of the engine, each behind those it refers to, with the columns its rows are known by. */
-const tables: Readonly<Record<string, readonly string[]>> = {
-  clock: ['id'],
-  workspaces: ['id'],
-  members: ['id'],
-  keys: ['id'],
-  movements: ['workspace_id', 'seq'],
-  counters: ['owner', 'name'],
-  replies: ['workspace_id', 'key'],
-  reply_runs: ['number'],
-  run_replies: ['place'],
-  personas: ['id'],
-  cursor_secrets: ['workspace_id'],
-  jobs: ['id'],
-  records: ['job_id', 'ordinal'],
-  enrichments: ['id'],
-  lists: ['id'],
-  list_companies: ['list_id', 'ordinal'],
-  deliveries: ['id'],
-  signing_secrets: ['workspace_id', 'secret'],
-}
+import { isLost } from './postgres-errors.js'
 
 const format = 'prospect engine'
 const rowsAtOnce = 500
+/** Rows with bodies of requests and answers may be large: so many are in memory together. */
+const bodiesAtOnce = 50
+const withBodies = ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries']
 
 type Row = Readonly<Record<string, Value>>
 /** A line of an export: what it is, a row of a table, or its end. */
@@ -43,14 +26,21 @@ type Line =
  */
 export async function exportEngine(driver: Driver, file: string): Promise<number> {
   if (existsSync(file)) throw taken(file)
-  const partial = `${file}.partial`
-  try {
+  const partial = partialOf(file)
+  let isOurs = false
+  const begin = () => {
     // Run again where the database was lost meanwhile, so it begins its file anew.
-    const rows = await driver.read((connection) => onDisk(file, () => writeAll(connection, partial)))
+    if (isOurs) rmSync(partial, { force: true })
+    const to = create(partial)
+    isOurs = true
+    return to
+  }
+  try {
+    const rows = await driver.read((connection) => onDisk(file, () => writeAll(connection, begin())))
     publish(partial, file)
     return rows
   } finally {
-    rmSync(partial, { force: true })
+    if (isOurs) rmSync(partial, { force: true })
   }
 }
 
@@ -59,6 +49,8 @@ async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
+    // The way to a server is read and written too, and is tried again by itself.
+    if (isLost(error)) throw error
     const { code, syscall } = error as NodeJS.ErrnoException
     if (typeof syscall !== 'string' || !['open', 'read', 'write', 'fsync', 'unlink'].includes(syscall))
       throw error
@@ -66,21 +58,19 @@ async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function writeAll(connection: Connection, partial: string): Promise<number> {
-  rmSync(partial, { force: true })
-  const to = openSync(partial, 'wx', 0o600)
-  const write = (...lines: readonly Line[]) =>
-    writeSync(to, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+async function writeAll(connection: Connection, to: number): Promise<number> {
+  const write = (line: Line) => writeFileSync(to, `${JSON.stringify(line)}\n`)
   try {
     let written = 0
     write({ format, schema: migrations.length })
     for (const [table, key] of Object.entries(tables))
       for (let last: Row | undefined, more = true; more; ) {
-        const rows: Row[] = await rowsBehind(connection, table, key, last)
-        write(...rows.map((row) => ({ table, row })))
+        const most = withBodies.includes(table) ? bodiesAtOnce : rowsAtOnce
+        const rows: Row[] = await rowsBehind(connection, table, key, last, most)
+        for (const row of rows) write({ table, row })
         written += rows.length
         last = rows.at(-1)
-        more = rows.length === rowsAtOnce
+        more = rows.length === most
       }
     write({ rows: written })
     fsyncSync(to)
@@ -95,10 +85,11 @@ function rowsBehind(
   table: string,
   key: readonly string[],
   last: Row | undefined,
+  most: number,
 ): Row[] | Promise<Row[]> {
   const columns = key.join(', ')
   const behind = last ? ` WHERE (${columns}) > (${key.map(() => '?').join(', ')})` : ''
-  const sql = `SELECT * FROM ${table}${behind} ORDER BY ${columns} LIMIT ${rowsAtOnce}`
+  const sql = `SELECT * FROM ${table}${behind} ORDER BY ${columns} LIMIT ${most}`
   return connection.all<Row>(sql, ...key.flatMap((name) => (last ? [last[name] ?? null] : [])))
 }
 
@@ -127,7 +118,8 @@ async function readAll(connection: Connection, file: string): Promise<number> {
   let added: Promise<void>[] = []
   for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
     const line = lineOf(text, file)
-    if (isWhole || 'format' in line !== (read === 0)) throw foreign(file)
+    if (read === 0) checkFirst(line, file)
+    else if (isWhole || 'format' in line) throw foreign(file)
     if ('table' in line) added.push(addRow(connection, line.table, line.row, file))
     else if ('rows' in line) isWhole = line.rows === read - 1
     read += 1
@@ -153,14 +145,17 @@ function lineOf(text: string, file: string): Line {
     throw foreign(file)
   }
   if (typeof line !== 'object' || line === null) throw foreign(file)
+  return line as Line
+}
+
+function checkFirst(line: Line, file: string): void {
   const { format: found, schema } = line as { format?: unknown; schema?: unknown }
-  if (found !== undefined && found !== format) throw foreign(file)
-  if (schema !== undefined && schema !== migrations.length)
+  if (found !== format || !Number.isSafeInteger(schema)) throw foreign(file)
+  if (schema !== migrations.length)
     throw new DatabaseFileError(
       `${file} has schema ${schema}, this program ${migrations.length}.`,
       'Export it again with the version of prospect that is to read it.',
     )
-  return line as Line
 }
 
 function addRow(connection: Connection, table: string, row: Row, file: string): Promise<void> {
@@ -168,7 +163,7 @@ function addRow(connection: Connection, table: string, row: Row, file: string): 
   if (
     !Object.hasOwn(tables, table) ||
     columns.length === 0 ||
-    !columns.every((name) => /^[a-z_]+$/.test(name))
+    !columns.every((name) => /^[a-z_]+$/.test(name) && isValue(row[name]))
   )
     throw foreign(file)
   const places = columns.map(() => '?').join(', ')
@@ -178,6 +173,7 @@ function addRow(connection: Connection, table: string, row: Row, file: string): 
     try {
       await connection.run(sql, ...values)
     } catch (error) {
+      if (codeOf(error) === '22021') throw unheld(file, table, row)
       throw isRule(error) ? contradictory(file, table) : error
     }
   })()
@@ -188,7 +184,21 @@ function addRow(connection: Connection, table: string, row: Row, file: string): 
 
 /** Whether a rule of the database refused a row, and not its server or its disk. */
 const isRule = (error: unknown): boolean =>
-  /^(?:SQLITE_CONSTRAINT|SQLITE_ERROR|22(?!021)|23|42|P0001)/.test(String((error as { code?: unknown }).code))
+  /^(?:SQLITE_CONSTRAINT|SQLITE_ERROR|22|23|42|P0001)/.test(codeOf(error))
+
+const codeOf = (error: unknown): string => String((error as { code?: unknown }).code)
+
+const isValue = (value: unknown): boolean =>
+  value === null || typeof value === 'string' || typeof value === 'number'
+
+/** A row is told by its key, as JSON, but for what is secret of it. */
+function unheld(file: string, table: string, row: Row): DatabaseFileError {
+  const key = tables[table]?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
+  return new DatabaseFileError(
+    `${file} has a row of ${table} with the character U+0000, which PostgreSQL cannot hold: ${JSON.stringify(key)}. Nothing was changed.`,
+    'Remove the character where the row came from, then export again.',
+  )
+}
 
 const contradictory = (file: string, table: string) =>
   new DatabaseFileError(

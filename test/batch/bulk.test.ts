@@ -1,8 +1,14 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Caller } from '../../src/api/caller.js'
-import { ApiError } from '../../src/api/errors.js'
+import {
+  type Caller,
+  type CallOptions,
+  ConnectionLost,
+  type Input,
+  type Reply,
+} from '../../src/api/caller.js'
+import { ApiError, errorBody } from '../../src/api/errors.js'
 import type { Batch } from '../../src/batch/batch.js'
 import { acceptedIn, type Together } from '../../src/batch/bulk.js'
 import { csvFormat } from '../../src/batch/format.js'
@@ -43,7 +49,7 @@ async function machine(rows: readonly string[], file?: string) {
       around: (one: { journal: Journal; caller: Caller }) => Partial<Batch> = (one) => one,
     ) => {
       const { begin } = runsOver(driver)
-      await begin(await record(driver), { file: path, output: null, request: '{}' })
+      await begin(await record(driver), { file: path, output: null, request: '{}' }, 1_000_000)
       const journal = await journalFor(driver, await record(driver), {
         mayRepeat: (await target.caller.honoursKeys?.()) ?? true,
         ...options,
@@ -262,6 +268,143 @@ describe('a request without an answer', () => {
     expect(await (await part(target)).ended).toMatchObject({ found: 25, failed: 0, credits: 75 })
     expect([target.spent(), (await now()).reserved]).toEqual([75, 0])
   })
+})
+
+/** A caller that is asked otherwise: what `other` does not answer goes on to the target. */
+const instead =
+  (other: (id: string, input: Input, options: CallOptions) => Reply | undefined) =>
+  ({ journal, caller }: { journal: Journal; caller: Caller }): Partial<Batch> => ({
+    journal,
+    caller: {
+      ...caller,
+      call: async (id, input, options = {}) =>
+        other(id, input as Input, options) ?? caller.call(id, input, options),
+    },
+  })
+
+describe('a request that an engine cannot tell the end of', () => {
+  const lostAtCommit = reply(503, errorBody(new ApiError('outcome_unknown')))
+
+  test.each([
+    ['for several rows', 4, lostAtCommit, 10],
+    ['for one row', 1, lostAtCommit, 10],
+    ['for several rows, with no reason', 4, reply(500, { error: 'Internal server error' }), undefined],
+    ['for one row, with no reason', 1, reply(500, { error: 'Internal server error' }), undefined],
+  ])('%s goes out again under its key', async (_, count, refusal, exit) => {
+    const target = bulkTarget(1_000)
+    const { part, run: now } = await machine(names(count))
+    const keys: unknown[] = []
+    const first = await part(target, {}, ({ journal, caller }) => ({
+      journal,
+      caller: {
+        ...caller,
+        call: async (id, input, options = {}) => {
+          const answer = await caller.call(id, input, options)
+          if (id === 'contacts.get' || id === 'credits.show') return answer
+          keys.push(options.idempotencyKey)
+          return refusal
+        },
+      },
+    }))
+    const { stopped } = await first.ended
+    expect([stopped?.exit_code, (await now()).reserved]).toEqual([exit, count * price])
+    const noteKey = instead((id, _input, { idempotencyKey }) => {
+      if (id.startsWith('contacts.') && id !== 'contacts.get') keys.push(idempotencyKey)
+      return undefined
+    })
+    expect(await (await part(target, {}, noteKey)).ended).toMatchObject({ found: count })
+    expect([keys.length, new Set(keys).size, target.sizes]).toEqual([2, 1, [count]])
+    expect(await now()).toMatchObject({ credits: count * price, reserved: 0 })
+  })
+
+  test('is not forgotten when it goes out again and is not heard', async () => {
+    const target = bulkTarget(1_000)
+    const { part } = await machine(names(4))
+    const { around, isKilled } = killing(3, false)
+    await part(target, {}, around)
+    await isKilled
+    const unheard = instead((id) => {
+      if (id === 'contacts.bulk_enrich') throw new ConnectionLost('refused', false)
+      return undefined
+    })
+    expect(await (await part(target, {}, unheard)).ended).toMatchObject({ failed: 4 })
+    expect(await (await part(target)).ended).toMatchObject({ found: 4, credits: 12 })
+    expect([target.sizes, target.spent()]).toEqual([[4], 12])
+  })
+})
+
+describe('accepted work that the target has forgotten', () => {
+  const gone = reply(404, { error: 'Not found' })
+  const forgets = (ids: RegExp) =>
+    instead((id, input) => (id === 'contacts.get' && ids.test(String(input.id)) ? gone : undefined))
+
+  test.each([true, false])(
+    'leaves its rows unknown, and the run goes on (keys honoured: %s)',
+    async (honoursKeys) => {
+      const target = bulkTarget(1_000, { honoursKeys })
+      const { part, run: now } = await machine(names(14))
+      const first = await part(target, {}, forgets(/^work-0/))
+      expect(await first.ended).toMatchObject({ found: 4, failed: 10, credits: 12 })
+      expect(first.rows().filter(({ _error }) => _error === 'outcome_unknown')).toHaveLength(10)
+      expect(await now()).toMatchObject({ credits: 12, reserved: 30, status: 'finished' })
+      const same = await part(target, {}, forgets(/^work-0/))
+      expect(await same.ended).toMatchObject({ found: 4, failed: 10, credits_before: 12 })
+      expect(target.sizes).toEqual([10, 4])
+      const again = await part(target, { retryUnknown: true }, forgets(/^work-0/))
+      expect(await again.ended).toMatchObject({ found: 14, failed: 0, credits: 42 })
+      expect(target.sizes).toEqual([10, 4, 10])
+      expect(await now()).toMatchObject({ credits: 42, reserved: 0 })
+    },
+  )
+
+  test('does not keep back what it still knows of the others', async () => {
+    const target = bulkTarget(1_000)
+    const { part, run: now } = await machine(names(6))
+    const first = await part(target, {}, forgets(/^work-0(-[14])?$/))
+    expect(await first.ended).toMatchObject({ found: 4, failed: 2, credits: 12 })
+    expect(first.rows().map(({ _error }) => _error !== '')).toEqual([false, true, false, false, true, false])
+    expect(await now()).toMatchObject({ credits: 12, reserved: 6 })
+    const again = await part(target, { retryUnknown: true }, forgets(/^work-0(-[14])?$/))
+    expect(await again.ended).toMatchObject({ found: 6, failed: 0, credits: 18 })
+    expect([target.sizes, (await now()).reserved]).toEqual([[6, 2], 0])
+  })
+})
+
+test.each([
+  ['failed', { found: 0, failed: 3 }],
+  ['canceled', { found: 0, failed: 3 }],
+  ['completed', { found: 3, failed: 0 }],
+])('work that ended as %s is not awaited', async (status, counts) => {
+  const target = bulkTarget(1_000)
+  const { part } = await machine(names(3))
+  let asked = 0
+  const { ended } = await part(target, {}, ({ journal, caller }) => ({
+    journal,
+    caller: {
+      ...caller,
+      call: async (id, input, options) => {
+        const answer = await caller.call(id, input, options)
+        if (id !== 'contacts.get') return answer
+        if (++asked > 20) throw new Error('it is asked for ever')
+        const { contacts } = answer.body as { contacts: readonly Input[] }
+        const blank = contacts.map((contact) => ({ ...contact, email: null, credits_used: 0 }))
+        return reply(200, { status, contacts: counts.found > 0 ? contacts : blank })
+      },
+    },
+  }))
+  expect(await ended).toMatchObject(counts)
+})
+
+test('rows of a file that are equal to one that nobody knows of wait for it', async () => {
+  const target = bulkTarget(1_000, { honoursKeys: false, bulk: (_, nth) => (nth === 1 ? 'lost' : undefined) })
+  const rows = [...names(60), ...names(10)]
+  const { part, run: now } = await machine(rows)
+  const counts = { found: 50, failed: 20, duplicates: 10 }
+  expect(await (await part(target)).ended).toMatchObject(counts)
+  expect(await (await part(target)).ended).toMatchObject(counts)
+  expect([target.sizes, (await now()).reserved]).toEqual([[10, 10, 10, 10, 10, 10], 30])
+  expect(await (await part(target, { retryUnknown: true })).ended).toMatchObject({ found: 70, failed: 0 })
+  expect(target.sizes).toHaveLength(7)
 })
 
 /** The process ends at the nth thing it does: whatever it asked for may be done, and it hears of nothing more. */

@@ -81,6 +81,40 @@ describe('equal rows', () => {
     expect(await journal.recall([row(1, 'same')])).toEqual([undefined])
   })
 
+  it('share what nobody knows, and its price, until one of them is sent again', async () => {
+    const { part } = await newParts({ mayRepeat: false })
+    const first = await part({ window: 1 })
+    await first.plan([row(0, 'same')])
+    await first.keep([answered(row(0, 'same'), unknownAnswer)])
+    const unknown = { answer: unknownAnswer, source: 'duplicate', credits: 0 }
+    expect(await first.recall([row(1, 'same')])).toEqual([unknown])
+    await first.keep([answered(row(2, 'other'))])
+    expect(await first.recall([row(1, 'same')])).toEqual([unknown])
+    await end(first, 3)
+    const second = await part()
+    expect([...(await second.resume(0, 5)).keys()]).toEqual([0, 2])
+    expect(await second.recall([row(1, 'same')])).toEqual([unknown])
+    await end(second, 3)
+    const third = await part({ retryUnknown: true })
+    expect([...(await third.resume(0, 5)).keys()]).toEqual([2])
+    expect(await third.recall([row(0, 'same'), row(1, 'same')])).toEqual([undefined, undefined])
+    await third.plan([row(0, 'same')])
+    await third.keep([answered(row(0, 'same'))])
+    expect((await third.recall([row(1, 'same')]))[0]?.answer).toMatchObject({ body: { name: 0 } })
+  })
+
+  it('wait for the one whose outcome is not known, which is sent again under its key', async () => {
+    const { part } = await newParts({ mayRepeat: true })
+    const first = await part()
+    await first.plan([row(0, 'same')])
+    await first.keep([answered(row(0, 'same'), unknownAnswer)])
+    await end(first, 1)
+    const second = await part()
+    await second.resume(0, 5)
+    const [own, equal] = await second.recall([row(0, 'same'), row(1, 'same')])
+    expect([own, equal?.answer, equal?.source]).toEqual([undefined, unknownAnswer, 'duplicate'])
+  })
+
   it('are told apart where only their hashes are equal', async () => {
     const journal = await newJournal()
     const { hash } = row(0, 'one')

@@ -1,7 +1,12 @@
+import type { Pool } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Connection, Driver } from '../../src/storage/driver.js'
+import { CommitUnknown } from '../../src/storage/lane.js'
 import { openStore } from '../../src/storage/open.js'
 import { openPostgres } from '../../src/storage/postgres.js'
+import { understoodPostgres } from '../../src/storage/postgres-errors.js'
+import { statements } from '../../src/storage/postgres-text.js'
+import { PostgresTrack } from '../../src/storage/postgres-track.js'
 import { member, workspace } from '../conformance/rows.js'
 import { job } from '../conformance/store-work.js'
 import { type CutConnection, cutConnection } from '../support/cut-connection.js'
@@ -30,8 +35,8 @@ afterEach(async () => {
   await schema.drop()
 }, patience)
 
-const throughWay = () => {
-  const options = encodeURIComponent(`-c search_path=${schema.name}`)
+const throughWay = (defaults = '') => {
+  const options = encodeURIComponent(`-c search_path=${schema.name} ${defaults}`)
   return `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${options}`
 }
 
@@ -134,7 +139,7 @@ describe('a connection that is lost', () => {
   it('before the commit has the work run again', async () => {
     way.cutAt('INSERT INTO t', 'before')
     expect(await add(1)).toBe(1)
-    way.cutAt('COMMIT', 'before')
+    way.cutAt('COMMIT\0', 'before')
     // Nobody can know that the server never saw it.
     await expect(add(2)).rejects.toMatchObject({ code: 'outcome_unknown' })
     expect(await add(3)).toBe(1)
@@ -142,7 +147,7 @@ describe('a connection that is lost', () => {
   })
 
   it('while it commits leaves open what came of it, and nothing is done twice', async () => {
-    way.cutAt('COMMIT', 'after')
+    way.cutAt('COMMIT\0', 'after')
     await expect(add(1)).rejects.toMatchObject({ code: 'outcome_unknown', status: 503 })
     expect(await add(2)).toBe(1)
     expect(await ids()).toEqual([1, 2])
@@ -174,6 +179,62 @@ describe('a connection that is lost', () => {
   })
 })
 
+describe('a commit that fails', () => {
+  /** A track whose COMMIT answers this. */
+  async function committing(answer: () => unknown, sql = 'DELETE FROM t') {
+    const query = async (text: unknown) => (text === 'COMMIT' ? answer() : { rows: [], rowCount: 1 })
+    const pool = { connect: async () => ({ query, release: () => {} }) } as unknown as Pool
+    const track = new PostgresTrack({
+      ...{ pool, prepare: statements(), begin: () => ({ sql: 'BEGIN' }) },
+      ...{ sleep: async () => {}, chance: () => 0 },
+    })
+    await track.begin()
+    await track.connection.run(sql)
+    return { track, ended: track.commit() }
+  }
+  const failing = (error: unknown) => () => {
+    throw error
+  }
+  const named = (code: string) => Object.assign(new Error(code), { code })
+  const said = (code: string) => Object.assign(named(code), { severity: 'ERROR' })
+
+  it.each([
+    ...['ECONNRESET', 'ECONNABORTED', 'ENETDOWN', 'EPROTO', 'EPIPE', 'ERR_SSL_BAD_RECORD_TYPE'].map(named),
+    ...['58030', '53100', '57P01', '25P03', '40003', '08006', 'XX000'].map(said),
+    new Error('Query read timeout'),
+  ])('with $message after a write may have been done', async (error) => {
+    await expect((await committing(failing(error))).ended).rejects.toBeInstanceOf(CommitUnknown)
+    await expect((await committing(failing(error), 'SELECT 1')).ended).rejects.toBe(error)
+  })
+
+  it.each(['23505', '23503', '40001', '40P01', '22003', '25006', '55P03', '57014', 'P0001'].map(said))(
+    'with $message was undone by the server',
+    async (error) => {
+      await expect((await committing(failing(error))).ended).rejects.toBe(error)
+    },
+  )
+
+  it('because it was never sent is run again', async () => {
+    const unsent = new Error('Client has encountered a connection error and is not queryable')
+    const { track, ended } = await committing(failing(unsent))
+    await expect(ended).rejects.toBe(unsent)
+    expect(await track.again(unsent, 1)).toBe(true)
+  })
+
+  it('as it came back as ROLLBACK was undone', async () => {
+    const { ended } = await committing(() => ({ command: 'ROLLBACK' }))
+    await expect(ended).rejects.toThrow('was undone')
+  })
+})
+
+describe('a missing file', () => {
+  it('is the socket only where that was connected to', () => {
+    const missing = (syscall: string) => Object.assign(new Error('missing'), { code: 'ENOENT', syscall })
+    expect(understoodPostgres(missing('connect'))).toMatchObject({ code: 'database_unreachable' })
+    expect(understoodPostgres(missing('open'))).toMatchObject({ code: 'ENOENT' })
+  })
+})
+
 describe('transactions in each other’s way', () => {
   it.each(['serialization_failure', 'deadlock_detected'])('run again after %s', async (condition) => {
     let runs = 0
@@ -194,7 +255,44 @@ describe('transactions in each other’s way', () => {
   })
 })
 
+describe('a schema', () => {
+  it('stays ours when another comes before it; tables of others in it stay theirs', {
+    timeout: patience,
+  }, async () => {
+    const database = await freshDatabase()
+    const role = `r_${database.name}`
+    await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role};
+      CREATE TABLE theirs (id BIGINT); GRANT SELECT ON theirs TO PUBLIC`)
+    const url = database.url.replace('postgres@', `${role}@`)
+    const one = await openStore(url)
+    await database.sql(`CREATE SCHEMA AUTHORIZATION ${role}`)
+    const [other, plain] = [await openStore(url), await openPostgres(url)]
+    const name = (connection: Connection) => connection.get('SELECT current_schema() AS name')
+    for (const work of [plain.read(name), plain.transaction(name)])
+      expect(await work).toEqual({ name: 'public' })
+    await one.transaction((tx) => tx.addWorkspace(workspace, true))
+    expect(await other.read((reads) => reads.workspaces())).toHaveLength(1)
+    const granted = `SELECT has_table_privilege('public', 'theirs', 'SELECT') AS theirs,
+      has_table_privilege('public', 'entries', 'SELECT') AS ours`
+    expect(await database.sql(granted)).toEqual([{ theirs: true, ours: false }])
+    for (const each of [one, other, plain]) await each.close()
+    await database.drop()
+    await schema.sql(`DROP ROLE ${role}`)
+  })
+})
+
 describe('a server', () => {
+  it('with defaults of its own has none of them in a transaction that writes', async () => {
+    const defaults = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
+    const strict = await openPostgres(throughWay(defaults))
+    const level = await strict.transaction(async (connection) => {
+      await connection.run('INSERT INTO t (id) VALUES (1)')
+      return await connection.get('SHOW transaction_isolation')
+    })
+    expect(level).toEqual({ transaction_isolation: 'read committed' })
+    await strict.close()
+  })
+
   it('that is not there is told of at once', async () => {
     await expect(openStore('postgres://nobody@127.0.0.1:1/nothing')).rejects.toMatchObject({
       code: 'database_unreachable',

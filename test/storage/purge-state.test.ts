@@ -28,7 +28,7 @@ describe('purging a run that was killed', () => {
   it('leaves what it may have spent in the budget of the day, and not of the next', async () => {
     const driver = await openState(':memory:')
     expect(await plannedBy(driver, 'killed', now, now - day)).toBe(10)
-    const { runs } = await purgeRuns(driver, { before: now - 1, now, hold: free })
+    const { runs } = await purgeRuns(driver, { before: now + 1, now, hold: free })
     expect(runs).toEqual(['killed'])
     expect(await runsOver(driver).list()).toEqual([])
     expect(await plannedBy(driver, 'next', now)).toBe(0)
@@ -42,17 +42,17 @@ describe('purging a run that was killed', () => {
   it('waits for nobody who has it, and takes away nothing of a run that went on meanwhile', async () => {
     const driver = await openState(':memory:')
     await plannedBy(driver, 'killed', now, now - day)
-    const held = await purgeRuns(driver, { before: now - 1, now, hold: () => undefined })
+    const held = await purgeRuns(driver, { before: now + 1, now, hold: () => undefined })
     expect(held).toEqual({ runs: [], answers: 0 })
     // Behind the look at what is old, and before the lock is there.
     let reads = 0
     const read: Driver['read'] = async (work) => {
-      const goesOn = (one: Connection) => one.run('UPDATE runs SET ended_at = ?', now)
+      const goesOn = (one: Connection) => one.run('UPDATE runs SET ended_at = ?', now + 1)
       if (++reads === 3) await driver.transaction(goesOn)
       return driver.read(work)
     }
     const transaction: Driver['transaction'] = (work) => driver.transaction(work)
-    const options = { before: now - 1, now, hold: free }
+    const options = { before: now + 1, now, hold: free }
     const purged = await purgeRuns({ ...driver, read, transaction }, options)
     expect(purged.runs).toEqual([])
     expect(await runsOver(driver).list()).toHaveLength(1)

@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createAdmin } from '../../src/engine/admin.js'
 import type { Driver } from '../../src/storage/driver.js'
+import { engineTables, engineViews } from '../../src/storage/engine-tables.js'
 import { openEngineDatabase, storeOver } from '../../src/storage/open.js'
 import { exportEngine, importEngine } from '../../src/storage/transfer.js'
 import { randomIds } from '../helpers/engine.js'
@@ -63,6 +64,20 @@ describe('an engine that moves', () => {
     }
   })
 
+  it('takes all of its tables along', async () => {
+    const driver = await database(file('one.db'))
+    const named = (type: string) =>
+      driver.read((connection) =>
+        connection.all<{ name: string }>(
+          "SELECT name FROM sqlite_schema WHERE type = ? AND name NOT LIKE 'sqlite_%' ORDER BY name",
+          type,
+        ),
+      )
+    const names = async (type: string) => (await named(type)).map(({ name }) => name)
+    expect(await names('table')).toEqual(Object.keys(engineTables).toSorted())
+    expect(await names('view')).toEqual(engineViews)
+  })
+
   it('goes on where its runs were numbered', { timeout: patience }, async () => {
     const old = storeOver(await begun(file('old.db')))
     const keep = (store: typeof old, run: string) =>
@@ -94,6 +109,9 @@ describe('an engine that moves', () => {
     ['without a line', (text: string) => text.replace(/\{"table":"members".*\n/, '')],
     ['with a changed amount', (text: string) => text.replace('"amount":1000', '"amount":9000')],
     ['of another schema', (text: string) => text.replace(/"schema":\d+/, '"schema":1')],
+    ['of no schema', (text: string) => text.replace(/,"schema":\d+/, '')],
+    ['with a value that is none', (text: string) => text.replace('"revoked_at":null', '"revoked_at":true')],
+    ['with a list as a value', (text: string) => text.replace('"revoked_at":null', '"revoked_at":[]')],
     ['no export', () => 'name,domain\nAcme,acme.example\n'],
     [
       'with a table of its own',
@@ -110,6 +128,54 @@ describe('an engine that moves', () => {
       expect(await store.read((reads) => reads.workspaces())).toEqual([])
       expect(await store.read((reads) => reads.clock())).toEqual({ offsetMs: 0, frozenAt: null })
     }
-    expect(existsSync(file('export.partial'))).toBe(false)
+    expect(readdirSync(folder).filter((name) => name.endsWith('.partial'))).toEqual([])
+  })
+
+  it('leaves a partial file that it did not begin', async () => {
+    const partial = file(`export.${process.pid}.partial`)
+    writeFileSync(partial, 'theirs')
+    const driver = await begun(file('one.db'))
+    await expect(exportEngine(driver, file('export'))).rejects.toThrow('.partial exists already')
+    expect(readFileSync(partial, 'utf8')).toBe('theirs')
+    rmSync(partial)
+    await exportEngine(driver, file('export'))
+    expect(existsSync(partial)).toBe(false)
+  })
+
+  it('takes a lost server for no fault of its file', async () => {
+    const driver = await begun(file('one.db'))
+    const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' })
+    const losing: Driver = {
+      ...driver,
+      read: (work) =>
+        driver.read((connection) => work({ ...connection, all: () => Promise.reject(lost) as never })),
+    }
+    await expect(exportEngine(losing, file('export'))).rejects.toBe(lost)
+    expect(readdirSync(folder).filter((name) => name.startsWith('export'))).toEqual([])
+  })
+
+  it('begins its file anew where it is run again', async () => {
+    const driver = await begun(file('one.db'))
+    const twice: Driver = {
+      ...driver,
+      read: async (work) => {
+        await driver.read(work)
+        return await driver.read(work)
+      },
+    }
+    const rows = await exportEngine(twice, file('export'))
+    expect(readFileSync(file('export'), 'utf8').trimEnd().split('\n')).toHaveLength(rows + 2)
+  })
+
+  it('names the row with a character that PostgreSQL cannot hold', { timeout: patience }, async () => {
+    const old = await begun(file('one.db'))
+    await old.transaction((connection) => connection.run('UPDATE members SET name = ?', 'a\0b'))
+    const member = await old.read((connection) => connection.get<{ id: string }>('SELECT id FROM members'))
+    await exportEngine(old, file('export'))
+    const server = await database(schema.url)
+    await expect(importEngine(server, file('export'))).rejects.toThrow(
+      `a row of members with the character U+0000, which PostgreSQL cannot hold: ["${member?.id}"]`,
+    )
+    expect(await storeOver(server).read((reads) => reads.workspaces())).toEqual([])
   })
 })

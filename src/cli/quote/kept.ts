@@ -1,7 +1,8 @@
 import type { Journal } from '../../batch/journal.js'
 import type { Run, RunIdentity } from '../../storage/runs.js'
 import type { Job } from '../batch-job.js'
-import { isRepeatable, openOver, readingJournal } from '../open-journal.js'
+import type { Known } from '../find-run.js'
+import { isRepeatable, openOver, othersOf, readingJournal } from '../open-journal.js'
 import type { RunRecords } from '../open-runs.js'
 import { profileName } from '../target-name.js'
 
@@ -10,7 +11,7 @@ export interface Asked {
   readonly job: Job
   readonly records: RunRecords
   readonly identity: RunIdentity
-  readonly known: Run | undefined
+  readonly known: Known | undefined
 }
 
 /** What a run that does not exist yet looks like: no answers, nothing spent. */
@@ -33,7 +34,8 @@ export async function askedJournal(asked: Asked): Promise<Pick<Journal, 'resume'
   const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
   const isOpen = run.sentTo > run.sentFrom
   const mayRepeat = !isOpen || (await isRepeatable(job, await context.caller(job.globals)))
-  return openOver(context, records, run, { budget: {}, mayRepeat, retryUnknown, store })
+  const others = othersOf(known)
+  return openOver(context, records, run, { budget: {}, mayRepeat, retryUnknown, store, others })
 }
 
 /** What the budgets leave for the run; undefined where it has none. */
@@ -47,5 +49,5 @@ export async function budgetOf(asked: Asked): Promise<number | undefined> {
     budgetLeft(connection, run, { perRun, perDay }, job.shell.context.clock.now()),
   )
   // What is set aside for rows under way is still theirs to spend.
-  return left.credits + left.reserved
+  return Math.max(0, left.credits + left.reserved)
 }

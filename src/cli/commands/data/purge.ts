@@ -4,7 +4,7 @@ import { canAsk } from '../../ask.js'
 import type { Context } from '../../context.js'
 import { exits } from '../../exit.js'
 import { removeLeftovers } from '../../run-folder.js'
-import { tryRunLock } from '../../run-lock.js'
+import { lockOfDead, tryRunLock } from '../../run-lock.js'
 import type { Invocation, Shell } from '../../shell.js'
 import { grouped } from '../../terminal.js'
 import { confirmLoss } from '../engine/confirm-loss.js'
@@ -48,7 +48,9 @@ async function purgeAll(context: Context, { store, state }: RecordsOnDisk, older
   const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
   const { eventsOver } = await import('../../../storage/inbox.js')
   const { purgeRuns } = await import('../../../storage/purge-state.js')
+  const { stopKilled } = await import('../../../storage/killed-runs.js')
   const before = clock.now() - olderThanMs
+  if (state) await stopKilled(state, ({ knownBy }) => lockOfDead(context, knownBy))
   const { runs, answers } = state
     ? await purgeRuns(state, {
         before,
