@@ -60,7 +60,6 @@ export class BulkCalls {
         void this.#finish(slots, bulk, came)
         return sent
       }
-      // An earlier part may have been heard, which a refusal of whoever asks does not tell.
       if (came !== 'taken' && came !== 'open') await journal.withdraw(bulk)
       sent = came === 'open' ? 'ended' : came
       traffic.end()
@@ -123,6 +122,7 @@ export class BulkCalls {
   #refused(slots: readonly Slot[], failure: Failure, isOpen: boolean): Sent | 'open' {
     if (slots.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
     this.#ports.ending.refuse(failure, slots[0]?.ordinal ?? 0)
+    // It may have been heard before, or now, which a refusal of whoever asks does not tell.
     return isOpen || failure.exit === 10 ? 'open' : 'ended'
   }
 

@@ -23,6 +23,9 @@ interface Options {
   readonly missing?: object | undefined
 }
 
+const reserveSql = 'UPDATE runs SET reserved = reserved + ?, ended_at = ? WHERE number = ?'
+const releaseSql = 'UPDATE runs SET reserved = max(0, reserved - ?) WHERE number = ?'
+
 /** What a run in a state database remembers of rows that go out as one request. */
 export function bulkJournalOf(driver: Driver, run: Run, options: Options, books: Books): BulkJournal {
   const { reserve, bulks, isCovered, claims } = books
@@ -50,8 +53,7 @@ export function bulkJournalOf(driver: Driver, run: Run, options: Options, books:
         const ordinals = wanted.map(({ ordinal }) => ordinal)
         const counted = wanted.filter(({ ordinal }) => !reserve.isRetried(ordinal))
         const bulk = await bulks.add(connection, ordinals, sumOf(counted.map(({ most }) => most)))
-        const sql = 'UPDATE runs SET reserved = reserved + ?, ended_at = ? WHERE number = ?'
-        await connection.run(sql, sumOf(grants.map(({ credits }) => credits)), now(), run.number)
+        await connection.run(reserveSql, sumOf(grants.map(({ credits }) => credits)), now(), run.number)
         return { bulk, wanted, shortage }
       })
       await kept()
@@ -79,8 +81,7 @@ export function bulkJournalOf(driver: Driver, run: Run, options: Options, books:
       const released = reserve.freshOf(bulk.ordinals)
       await driver.transaction(async (connection) => {
         await dropBulk(connection, bulk.number)
-        const sql = 'UPDATE runs SET reserved = max(0, reserved - ?) WHERE number = ?'
-        await connection.run(sql, released, run.number)
+        await connection.run(releaseSql, released, run.number)
       })
       reserve.release(bulk.ordinals)
       bulks.drop(bulk)

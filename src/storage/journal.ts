@@ -10,10 +10,11 @@ import type {
   Wanted,
 } from '../batch/journal.js'
 import { answeredAt, answersOf, keepAnswer, storedAnswer } from './answers.js'
-import { type Budget, budgetLeft, type Claims, countSpent, grantsOf } from './budget.js'
+import { type Budget, budgetLeft, countSpent, grantsOf } from './budget.js'
 import { bulkJournalOf } from './bulk-journal.js'
 import { Bulks, changeBulk } from './bulks.js'
 import type { Connection, Driver } from './driver.js'
+import { Earlier } from './earlier.js'
 import { Repeated } from './repeated.js'
 import { Reserve } from './reserve.js'
 import type { Run } from './runs.js'
@@ -52,11 +53,8 @@ class RunJournal implements Journal {
   readonly #driver: Driver
   readonly #run: Run
   readonly #options: JournalOptions
-  /** Rows of the range at hand that may have been sent in an earlier part. */
-  #again: ReadonlySet<number> = new Set()
-  /** Those of them for which credits are still set aside. */
-  #covered: ReadonlySet<number> = new Set()
   readonly #reserve = new Reserve()
+  readonly #earlier: Earlier
   readonly #bulks: Bulks
   readonly bulks: BulkJournal
   readonly #repeated: Repeated
@@ -69,13 +67,14 @@ class RunJournal implements Journal {
     this.#run = run
     this.#options = options
     this.#sent = { from: run.sentFrom, to: run.sentTo }
-    this.#repeated = new Repeated(run.number, options.window, options.retryUnknown)
+    this.#repeated = new Repeated(run.number, options.window)
+    this.#earlier = new Earlier(run, this.#reserve)
     this.#bulks = new Bulks(run)
     this.bulks = bulkJournalOf(driver, run, options, {
       reserve: this.#reserve,
       bulks: this.#bulks,
-      isCovered: (ordinal) => this.#covered.has(ordinal),
-      claims: () => this.#claims(),
+      isCovered: (ordinal) => this.#earlier.covers(ordinal),
+      claims: () => this.#earlier.claims(),
     })
   }
 
@@ -84,7 +83,7 @@ class RunJournal implements Journal {
     const { sentFrom, sentTo, number } = this.#run
     const bulksTo = await this.#bulks.to(this.#driver)
     if (from >= Math.max(answeredUpTo, sentTo, bulksTo)) {
-      if (this.#again.size > 0) this.#again = this.#covered = new Set()
+      this.#earlier.pass()
       this.#bulks.pass()
       return none
     }
@@ -104,8 +103,7 @@ class RunJournal implements Journal {
       if (this.#isFinal(answer)) answers.set(ordinal, { answer, source, credits: answer.credits, kept: true })
       else (isOpen ? open : failed).add(ordinal)
     }
-    this.#covered = open
-    this.#again = failed.size > 0 ? new Set([...open, ...failed]) : open
+    this.#earlier.note(open, failed)
     return answers
   }
 
@@ -120,7 +118,7 @@ class RunJournal implements Journal {
     const { mayRepeat, retryUnknown, missing, others, store } = this.#options
     const isAsked = store !== undefined || rows.some(({ repeats }) => repeats)
     const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
-    if (!missing && !others && (this.#covered.size === 0 || mayRepeat || retryUnknown)) return found
+    if (!missing && !others && (!this.#earlier.coversSome || mayRepeat || retryUnknown)) return found
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
   }
 
@@ -133,7 +131,7 @@ class RunJournal implements Journal {
   /** What is told of a row that must not be sent, and has no answer. */
   #lost(ordinal: number): Recalled | undefined {
     const { missing, others } = this.#options
-    const isCovered = this.#covered.has(ordinal)
+    const isCovered = this.#earlier.covers(ordinal)
     const told = missing ?? (isCovered ? undefined : others)
     if (told) return { answer: { ...told, body: undefined, credits: 0 }, source: null, credits: 0 }
     return isCovered && !others ? { answer: unknownAnswer, source: 'live', credits: 0 } : undefined
@@ -141,7 +139,9 @@ class RunJournal implements Journal {
 
   async #find(connection: Connection, row: JournalRow): Promise<Recalled | undefined> {
     const { hash, identity, repeats } = row
-    const equal = repeats ? await this.#repeated.find(connection, row) : undefined
+    const { others, retryUnknown } = this.#options
+    const isSent = retryUnknown && (!others || this.#earlier.covers(row.ordinal))
+    const equal = repeats ? await this.#repeated.find(connection, row, isSent) : undefined
     if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
     const { store, now } = this.#options
     if (!store || hash === undefined || identity === undefined) return undefined
@@ -152,10 +152,9 @@ class RunJournal implements Journal {
   async plan(rows: readonly Wanted[]): Promise<Plan> {
     const { budget, now } = this.#options
     const { id, number } = this.#run
-    const again = this.#again
     const { grants, shortage } = await this.#driver.transaction(async (connection) => {
       const left = await budgetLeft(connection, this.#run, budget, now())
-      const granted = grantsOf(rows, left, this.#claims())
+      const granted = grantsOf(rows, left, this.#earlier.claims())
       const last = rows[granted.length - 1]
       if (last === undefined) return { grants: granted, shortage: left.shortage }
       this.#mark(rows[0]?.ordinal ?? 0, last.ordinal + 1)
@@ -173,32 +172,13 @@ class RunJournal implements Journal {
     const planned = grants.map(({ credits, limit }, at) => {
       const wanted = rows[at] as Wanted
       const { ordinal } = wanted
-      const lowered = this.#loweredOf(ordinal) ?? limit
-      const isCovered = this.#covered.has(ordinal)
-      this.#reserve.hold(ordinal, isCovered ? this.#heldFor(wanted) : credits, isCovered)
-      const row = { run: id, ordinal, fresh: !again.has(ordinal) }
+      const lowered = this.#earlier.loweredOf(ordinal) ?? limit
+      const isCovered = this.#earlier.covers(ordinal)
+      this.#reserve.hold(ordinal, isCovered ? this.#earlier.heldFor(wanted) : credits, isCovered)
+      const row = { run: id, ordinal, fresh: !this.#earlier.sent(ordinal) }
       return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
     return { planned, shortage }
-  }
-
-  /** The limit that an earlier part sent a row with because of a budget. */
-  #loweredOf(ordinal: number): number | null {
-    const { loweredRow, loweredLimit } = this.#run
-    return this.#again.has(ordinal) && ordinal === loweredRow ? loweredLimit : null
-  }
-
-  #heldFor({ ordinal, most, perRecord = 0 }: Wanted): number {
-    const limit = this.#loweredOf(ordinal)
-    return limit === null ? most : limit * perRecord
-  }
-
-  #claims(): Claims {
-    const of = (row: Wanted) =>
-      this.#covered.has(row.ordinal)
-        ? this.#reserve.addedBy(row.ordinal, this.#heldFor(row), row.most)
-        : undefined
-    return { underWay: this.#reserve.underWay, of }
   }
 
   /** Extends the range of rows that may have been sent. */

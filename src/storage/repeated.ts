@@ -7,20 +7,17 @@ import type { Connection } from './driver.js'
 export class Repeated {
   readonly #run: number
   readonly #window: number
-  readonly #retryUnknown: boolean
   #recent = new Map<string, Indexed & { readonly ordinal: number }>()
 
-  /** `retryUnknown` sends equal rows of those whose outcome is unknown. */
-  constructor(run: number, window = 16_384, retryUnknown = false) {
+  constructor(run: number, window = 16_384) {
     this.#run = run
     this.#window = window
-    this.#retryUnknown = retryUnknown
   }
 
-  /** The answer to an equal row of the run. */
-  async find(connection: Connection, row: JournalRow): Promise<Answer | undefined> {
+  /** The answer to an equal row of the run; `retryUnknown` takes none whose outcome is unknown. */
+  async find(connection: Connection, row: JournalRow, retryUnknown: boolean): Promise<Answer | undefined> {
     const answer = await this.#find(connection, row)
-    return answer && this.#retryUnknown && isUnknown(answer) ? undefined : answer
+    return answer && retryUnknown && isUnknown(answer) ? undefined : answer
   }
 
   async #find(connection: Connection, { ordinal, hash, identity }: JournalRow): Promise<Answer | undefined> {

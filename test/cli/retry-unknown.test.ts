@@ -1,0 +1,108 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Caller, Input } from '../../src/api/caller.js'
+import { openState } from '../../src/storage/state.js'
+import { command, folder, keyed, removed } from './command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+const nothing = { headers: {}, credits: 0, body: {} }
+
+/** A target that may charge twice; it loses the answers for one domain, and fails for another. */
+function losing() {
+  const asked: unknown[] = []
+  const target = { loses: true }
+  const caller: Caller = {
+    honoursKeys: async () => false,
+    call: async (_, input) => {
+      const { domain } = input as Input
+      asked.push(domain)
+      if (domain === 'failing.example') return { ...nothing, status: 500, body: { error: 'Broken' } }
+      if (domain === 'lost.example' && target.loses)
+        return { ...nothing, status: 500, unknown: true, body: { error: 'Lost' } }
+      return { ...nothing, status: 200, body: { name: `Name of ${domain}` }, credits: 1 }
+    },
+    close: async () => {},
+  }
+  return { caller, asked, target }
+}
+
+const rows = ['a.example', 'lost.example', 'failing.example', 'lost.example', 'b.example']
+
+async function enrich(caller: Caller, ...argv: string[]) {
+  await writeFile(join(home, 'in.csv'), `domain\n${rows.join('\n')}\n`)
+  const words = ['accounts', 'enrich', '--csv', 'in.csv', '--fields', 'name', '--format', 'csv', ...argv]
+  const ended = await command(words, { env: keyed(home), cwd: home, caller })
+  const [, ...lines] = ended.stdout.trimEnd().split('\n')
+  return { ...ended, lines: lines.map((line) => line.split(',').slice(2, 4).join(' ')) }
+}
+
+describe('a finished run with rows whose outcome is unknown', () => {
+  it('sends only those again with --retry-unknown, and stays finished', async () => {
+    const { caller, asked, target } = losing()
+    const first = await enrich(caller)
+    expect([first.code, first.lines[1]]).toEqual([11, 'failed outcome_unknown'])
+    const before = asked.length
+    expect((await enrich(caller)).code).toBe(0)
+    expect(asked).toHaveLength(before)
+
+    await enrich(caller, '--retry-unknown')
+    expect(asked.slice(before)).toEqual(['lost.example'])
+    target.loses = false
+    const third = await enrich(caller, '--retry-unknown')
+    expect(asked.slice(before)).toEqual(['lost.example', 'lost.example'])
+    expect(third.stderr).toContain('is finished: only its rows with an unknown outcome are sent again.')
+    expect(third.lines).toEqual(['found ', 'found ', 'failed Broken', 'found ', 'found '])
+    expect(third.code).toBe(11)
+
+    const last = await enrich(caller, '--retry-unknown')
+    expect([last.code, last.lines, asked.length]).toEqual([0, third.lines, before + 2])
+    expect(last.stderr).toContain('nothing is spent')
+  })
+
+  it('keeps to the budget', async () => {
+    const { caller, asked, target } = losing()
+    await enrich(caller)
+    target.loses = false
+    const before = asked.length
+    expect((await enrich(caller, '--retry-unknown', '--max-credits', '2')).code).toBe(12)
+    expect(asked).toHaveLength(before)
+    expect((await enrich(caller)).stderr).toContain('nothing is spent')
+    expect((await enrich(caller, '--retry-unknown', '--max-credits', '3')).code).toBe(11)
+    expect(asked.slice(before)).toEqual(['lost.example'])
+  })
+})
+
+describe('a run that was killed', () => {
+  it('is put on record as stopped by the next one, whose budget of the day it leaves alone', async () => {
+    const { caller, asked, target } = losing()
+    target.loses = false
+    await enrich(caller)
+    const state = await openState(join(home, 'state.db')).catch(() => undefined)
+    expect(state).toBeDefined()
+    await state?.transaction((connection) =>
+      connection.run(`UPDATE runs SET status = 'running', reserved = 256, started_at = 1, ended_at = NULL`),
+    )
+    await state?.transaction((connection) => connection.run('UPDATE answers SET answered_at = 2'))
+    await state?.close()
+    const before = asked.length
+    const next = await enrich(caller, '--fresh', '--max-credits-per-day', '100')
+    expect([next.code, asked.length > before]).toEqual([11, true])
+    const listed = await command(['runs', 'list', '--json'], { env: keyed(home), cwd: home })
+    expect(JSON.parse(listed.stdout).map(({ status }: { status: string }) => status)).toEqual([
+      'finished',
+      'stopped',
+    ])
+    const after = await openState(join(home, 'state.db'))
+    const record = await after.read((reads) =>
+      reads.get('SELECT status, reserved, ended_at FROM runs ORDER BY number'),
+    )
+    await after.close()
+    expect(record).toEqual({ status: 'stopped', reserved: 256, ended_at: 2 })
+  })
+})
