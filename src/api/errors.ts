@@ -127,9 +127,9 @@ export function failureOf(status: number, body: unknown): Failure {
   const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   const text = [fields.message, fields.error].find((value) => typeof value === 'string') as string | undefined
   const said = typeof fields.code === 'string' ? fields.code : undefined
-  const isKnown = Object.values(errors).some((row: ErrorRow) => row.status === status && row.code === said)
-  const meant = said !== undefined && isKnown ? undefined : meantBy(status, text ?? '')
-  const row = meant ?? findRow(status, said, text ?? '')
+  const coded = said === undefined ? undefined : rowsOf(status).find((row) => row.code === said)
+  const meant = coded ? undefined : meantBy(status, text ?? '')
+  const row = coded ?? meant ?? findRow(status, text ?? '')
   const code = said ?? meant?.code
   return {
     text: text ?? (row && !row.text.includes('{') ? row.text : `The server answered ${status}`),
@@ -140,11 +140,13 @@ export function failureOf(status: number, body: unknown): Failure {
   }
 }
 
-function findRow(status: number, code: string | undefined, text: string): ErrorRow | undefined {
-  const rows = Object.values(errors).filter((row: ErrorRow) => row.status === status) as ErrorRow[]
-  const known = rows.find((row) => code !== undefined && row.code === code)
-  // Other servers may leave the code out; a status of one row alone means that row all the same.
-  if (known || rows.length === 1) return known ?? rows[0]
+const rowsOf = (status: number): ErrorRow[] =>
+  Object.values(errors).filter((row: ErrorRow) => row.status === status)
+
+/** The row of a status without a code. Other servers may leave it out; a status of one row alone means that row all the same. */
+function findRow(status: number, text: string): ErrorRow | undefined {
+  const rows = rowsOf(status)
+  if (rows.length === 1) return rows[0]
   const plain = rows.filter((row) => !row.code)
   return (
     plain.find((row) => says(text, row.text)) ?? plain.find((row) => row.text.startsWith('{')) ?? plain[0]

@@ -15,6 +15,9 @@ export function parseExact(text: string): unknown {
   )
 }
 
+/** Reads the JSON of a body as it arrived, which may begin with a byte order mark. */
+export const parseBody = (body: string): unknown => parseExact(body.replace(/^\ufeff/, ''))
+
 /** Writes JSON, as `JSON.stringify` does; `null` for what has no JSON. */
 export function toJson(value: unknown, indent?: number): string {
   try {

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isObject } from './objects.js'
 import type { Shape } from './shapes.js'
 import type { Operation } from './table.js'
 
@@ -46,9 +47,6 @@ const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
   schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault
     ? bare(schema.def.innerType)
     : schema
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function called(value: unknown): string {
   if (Array.isArray(value)) return 'a list'

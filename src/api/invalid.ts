@@ -2,10 +2,10 @@ import type { z } from 'zod'
 import { unalias } from './aliases.js'
 import { ApiError } from './errors.js'
 import type { Refusal } from './fields.js'
+import { type Fields, isObject } from './objects.js'
 import type { InputOf, Shape } from './shapes.js'
 import type { OperationId } from './table.js'
 
-type Fields = Readonly<Record<string, unknown>>
 type Row = Refusal['error']
 
 /** How many sentences an answer holds at most, and how many issues are read for them. */
@@ -16,15 +16,12 @@ const missingIsInvalid: ReadonlySet<OperationId> = new Set<OperationId>(['credit
 
 /** The input of an operation, checked and complete; an `ApiError` that names every field that is wrong. */
 export function validate<Id extends OperationId>(id: Id, shape: Shape, input: unknown): InputOf<Id> {
-  if (!isFields(input)) throw new ApiError('bad_request', { reason: 'The request must be a JSON object' })
+  if (!isObject(input)) throw new ApiError('bad_request', { reason: 'The request must be a JSON object' })
   const fields = unalias(id, input)
   const parsed = shape.input.safeParse(fields)
   if (parsed.success) return parsed.data as InputOf<Id>
   throw refusal(id, shape, fields, parsed.error.issues)
 }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function refusal(
   id: OperationId,

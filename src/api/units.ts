@@ -1,18 +1,17 @@
 import { resolvesNothing } from './found.js'
+import { type Fields, isObject } from './objects.js'
 import type { Unit } from './operation.js'
 import type { Operation } from './table.js'
 
 /** Units that were found, as a server would charge them. */
 export type Units = Partial<Readonly<Record<Unit, number>>>
 
-type Fields = Readonly<Record<string, unknown>>
-
 /**
  * What a success found of what its operation charges for, read from its body. Work that goes on after the reply
  * (imports, waterfalls) has found nothing yet.
  */
 export function unitsOf(operation: Operation, body: unknown): Units {
-  if (operation.starts || !isFields(body) || resolvesNothing(operation, body)) return {}
+  if (operation.starts || !isObject(body) || resolvesNothing(operation, body)) return {}
   const count = counts[operation.id as keyof typeof counts]
   return count?.(body) ?? {}
 }
@@ -26,7 +25,7 @@ export const contactUnits = (result: Fields): Units => ({
 
 /** Credits that a success cost: what the server says, else the price times the units found. */
 export function creditsCharged(operation: Operation, body: unknown): number {
-  if (Object.keys(operation.price).length === 0 || operation.starts || !isFields(body)) return 0
+  if (Object.keys(operation.price).length === 0 || operation.starts || !isObject(body)) return 0
   if (Number.isSafeInteger(body.credits_used)) return Math.max(0, body.credits_used as number)
   const units = Object.entries(unitsOf(operation, body)) as [Unit, number][]
   return units.reduce((sum, [unit, found]) => sum + (operation.price[unit] ?? 0) * found, 0)
@@ -43,13 +42,10 @@ const counts = {
   'contacts.enrich_sync': contactUnits,
   'messenger.validate': ({ results }: Fields) => ({
     number: Array.isArray(results)
-      ? results.filter((one) => isFields(one) && one.reachable === true).length
+      ? results.filter((one) => isObject(one) && one.reachable === true).length
       : 0,
   }),
 } as const
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
 

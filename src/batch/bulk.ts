@@ -1,4 +1,5 @@
 import type { Input } from '../api/caller.js'
+import { type Fields, isObject } from '../api/objects.js'
 import type { OperationId } from '../api/table.js'
 import type { Slot } from './group.js'
 import type { Accepted } from './journal.js'
@@ -23,8 +24,6 @@ export interface Together {
   readonly work?: (id: string, signal: AbortSignal) => Promise<void>
 }
 
-export type Fields = Readonly<Record<string, unknown>>
-
 /** What the row of a result is known by, in the values that a server gives back with it. */
 const mark = 'prospect_row'
 
@@ -45,7 +44,7 @@ export function alike(slots: readonly Slot[], { shared, most }: Together): reado
 export function requestFor(slots: readonly Slot[], { shared, into }: Together): Input {
   const items = slots.map(({ input, ordinal }) => {
     const item = of(input, shared, false)
-    return { ...item, custom: { ...(isFields(item.custom) ? item.custom : {}), [mark]: String(ordinal + 1) } }
+    return { ...item, custom: { ...(isObject(item.custom) ? item.custom : {}), [mark]: String(ordinal + 1) } }
   })
   return { ...of(slots[0]?.input ?? {}, shared, true), [into]: items }
 }
@@ -57,7 +56,7 @@ function of(input: Input, names: readonly string[], isIn: boolean): Record<strin
 
 /** What the target knows accepted work by; nothing where the reply does not say. */
 export function acceptedIn(body: unknown, ordinals: readonly number[], into: string): Accepted | undefined {
-  const id = isFields(body) ? body.enrichment_id : undefined
+  const id = isObject(body) ? body.enrichment_id : undefined
   if (typeof id !== 'string') return undefined
   const items = itemsIn(body, into)
   const isMarked = items.some((item) => markOf(item) !== undefined)
@@ -101,27 +100,24 @@ const failures = /^(failed|failure|error|errored|cancell?ed|aborted|expired|stop
 
 /** How work stands by what its reader answers. */
 export function standingIn(body: unknown, rows: number): Standing {
-  const { status, finished } = isFields(body) ? body : {}
+  const { status, finished } = isObject(body) ? body : {}
   const hasFailed = typeof status === 'string' && failures.test(status)
   const isOver = hasFailed || (typeof status === 'string' && successes.test(status))
   return { isOver, hasFailed, done: typeof finished === 'number' ? finished : hasFailed ? 0 : rows }
 }
 
 function itemsIn(body: unknown, into: string): readonly Fields[] {
-  const items = isFields(body) ? body[into] : undefined
-  return Array.isArray(items) ? items.filter(isFields) : []
+  const items = isObject(body) ? body[into] : undefined
+  return Array.isArray(items) ? items.filter(isObject) : []
 }
 
 function markOf({ custom }: Fields): number | undefined {
-  const row = isFields(custom) ? Number(custom[mark]) : Number.NaN
+  const row = isObject(custom) ? Number(custom[mark]) : Number.NaN
   return Number.isSafeInteger(row) ? row - 1 : undefined
 }
 
 function unmarked({ custom, ...item }: Fields): Fields {
-  if (!isFields(custom)) return custom === undefined ? item : { ...item, custom }
+  if (!isObject(custom)) return custom === undefined ? item : { ...item, custom }
   const { [mark]: _, ...rest } = custom
   return Object.keys(rest).length === 0 ? item : { ...item, custom: rest }
 }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

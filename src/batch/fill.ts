@@ -1,4 +1,4 @@
-import { normaliseName } from '../csv/column-name.js'
+import { columnNamed } from '../csv/column-name.js'
 import type { ResultColumn } from './columns.js'
 import { MappingError } from './errors.js'
 import { type Fill, isBlank } from './layout.js'
@@ -12,9 +12,7 @@ export function fillOf(text: string, columns: readonly ResultColumn[], header: r
   const column = columns.find(({ name }) => name === field)
   if (!column) throw unknownField(field, columns)
   const wanted = rest.join('=') || field
-  const exact = header.indexOf(wanted)
-  const plain = normaliseName(wanted)
-  const at = exact >= 0 ? exact : header.findIndex((name) => normaliseName(name) === plain)
+  const at = columnNamed(header, wanted)
   if (at < 0) throw unknownColumn(field, wanted, header)
   return { at, column }
 }

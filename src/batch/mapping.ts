@@ -1,6 +1,6 @@
 import type { Input } from '../api/caller.js'
 import type { Identity } from '../api/operation.js'
-import { normaliseName } from '../csv/column-name.js'
+import { columnNamed, normaliseName } from '../csv/column-name.js'
 import { MappingError } from './errors.js'
 import { nearest } from './nearest.js'
 import { identifying, synonyms } from './synonyms.js'
@@ -115,10 +115,7 @@ function pinnedColumns({ header, fields, pins = {}, namedIn }: MappingRequest): 
   return Object.entries(pins).map(([field, name]) => {
     const by = namedIn?.(field) ?? '--map'
     if (!fields.includes(field)) throw unknown(by, 'field', field, fields)
-    const exact = header.indexOf(name)
-    const plain = normaliseName(name)
-    const at =
-      exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
+    const at = columnNamed(header, name)
     if (at < 0) throw unknown(by, 'column', name, header)
     return { field, column: header[at] ?? name, at, by: 'pin' }
   })

@@ -1,11 +1,10 @@
+import { type Fields, isObject } from '../api/objects.js'
 import type { Forgotten } from '../engine/ports.js'
 import { domainOf } from './domain.js'
 import { mentionsOf, struck } from './mentions.js'
 import { foldName, foldText } from './name.js'
 import { profileOf } from './profile.js'
 import type { Named, Traces } from './traces.js'
-
-type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Whoever left these traces. What has their address, number or profile as one of its values is about them; so is what
@@ -59,9 +58,6 @@ export function forgottenBy(traces: Traces): Forgotten {
     unnamed: (text) => mentions.unnamed(mentions.without(text)),
   }
 }
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Where a job posting names those who hire, by `name`. */
 const team = 'hiring_team'

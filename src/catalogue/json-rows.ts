@@ -1,3 +1,4 @@
+import { isObject } from '../api/objects.js'
 import { checkedField, fieldOf } from './columns.js'
 import type { ImportOptions } from './import-options.js'
 import type { Given, Kind } from './kind.js'
@@ -51,7 +52,7 @@ async function* rowsOf(
 function parsed(json: string): Given | undefined {
   try {
     const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Given) : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }

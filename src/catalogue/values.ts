@@ -1,4 +1,5 @@
 import { companySizes } from '../api/ids.js'
+import { isObject } from '../api/objects.js'
 import { countryOf } from './country.js'
 import { domainOf } from './domain.js'
 import { foldText } from './name.js'
@@ -154,9 +155,6 @@ export const labelled =
 
 /** At most the first 60 characters, for a message. */
 export const short = (words: string): string => (words.length > 60 ? `${words.slice(0, 59)}…` : words)
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function parsed(json: string): unknown {
   if (json.trim() === '') return undefined

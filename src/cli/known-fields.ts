@@ -1,34 +1,27 @@
 import type { Shape } from '../api/shapes.js'
+import { type Node, nodeOf } from '../batch/columns.js'
 import { nearest } from '../batch/nearest.js'
 import { UsageError } from './exit.js'
-
-/** As much of a schema as its names depend on. */
-interface Node {
-  readonly shape?: Readonly<Record<string, Node>>
-  readonly def: {
-    readonly type: string
-    readonly innerType?: Node
-    readonly out?: Node
-    readonly element?: Node
-    readonly valueType?: Node
-    readonly options?: readonly Node[]
-  }
-}
 
 /** Refuses names in `--fields` that no result of this kind has, before anything is paid for. */
 export function checkFields(output: Shape['output'], fields: readonly string[] | undefined): void {
   if (!fields) return
   const names = new Set<string>()
   // Where the keys of a reply are not known beforehand, any name may be one.
-  if (collect(output as unknown as Node, names) === 'open') return
+  if (collect(nodeOf(output), names) === 'open') return
   for (const part of fields.flatMap((field) => field.split('.'))) {
     if (names.has(part)) continue
-    const meant = nearest(part, [...names])
-    throw new UsageError(
-      `--fields names "${part}", which the result does not have.`,
-      meant ? `Did you mean ${meant}?` : `It has: ${[...names].join(', ')}.`,
-    )
+    throw unknownField(part, [...names])
   }
+}
+
+/** The refusal of a name in `--fields`, with the one that was probably meant, or all there are. */
+export function unknownField(field: string, names: readonly string[]): UsageError {
+  const meant = nearest(field, names)
+  return new UsageError(
+    `--fields names "${field}", which the result does not have.`,
+    meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,
+  )
 }
 
 /** Gathers all names of a schema, at any depth; `open` when it takes names of its own. */

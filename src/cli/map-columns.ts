@@ -15,6 +15,9 @@ export interface Mapped<T extends InputChoices> {
   readonly choices: T
 }
 
+/** What columns are to be matched with, whatever the options name. */
+type Unpinned = Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>
+
 /**
  * Matches the columns of a file with fields. Where none is known that is needed, a person at a terminal is asked;
  * elsewhere that is refused. `--save-map` keeps what came out.
@@ -23,7 +26,7 @@ export async function mapFile<T extends InputChoices>(
   context: Context,
   globals: GlobalOptions,
   choices: T,
-  request: Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>,
+  request: Unpinned,
   schema: z.ZodObject,
 ): Promise<Mapped<T>> {
   const { saveMap } = choices
@@ -48,7 +51,7 @@ async function mappedOrAsked<T extends InputChoices>(
   context: Context,
   globals: GlobalOptions,
   choices: T,
-  request: Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>,
+  request: Unpinned,
   schema: z.ZodObject,
 ): Promise<Mapped<T>> {
   for (let asked = choices; ; ) {

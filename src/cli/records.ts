@@ -1,8 +1,7 @@
-/** A record of a result: an object of named values. */
-export type Row = Readonly<Record<string, unknown>>
+import { type Fields, isObject } from '../api/objects.js'
 
-const isObject = (value: unknown): value is Row =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** A record of a result: an object of named values. */
+export type Row = Fields
 
 /** The value at a dotted path; nothing where the path ends early. */
 export function valueAt(record: unknown, path: string): unknown {

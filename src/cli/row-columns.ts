@@ -3,8 +3,7 @@ import type { Shape } from '../api/shapes.js'
 import type { Operation } from '../api/table.js'
 import { columnsOf, nodeOf, type ResultColumn, resultColumns } from '../batch/columns.js'
 import { joinedColumns, listColumns, type Many, spreadColumns } from '../batch/many.js'
-import { nearest } from '../batch/nearest.js'
-import { UsageError } from './exit.js'
+import { unknownField } from './known-fields.js'
 
 /** What the columns of a batch depend on. */
 export interface Asked {
@@ -91,11 +90,9 @@ export function chosenColumns(
   return fields.flatMap((field) => {
     const chosen = all.filter(({ name }) => name === field || name.startsWith(`${field}.`))
     if (chosen.length > 0) return chosen
-    const names = all.map(({ name }) => name)
-    const meant = nearest(field, names)
-    throw new UsageError(
-      `--fields names "${field}", which the result does not have.`,
-      meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,
+    throw unknownField(
+      field,
+      all.map(({ name }) => name),
     )
   })
 }

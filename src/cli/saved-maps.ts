@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isObject } from '../api/objects.js'
 import type { Mapping } from '../batch/mapping.js'
 import { nearest } from '../batch/nearest.js'
 import type { InputChoices, SavedMap } from './batch-choices.js'
@@ -66,9 +67,7 @@ function parsed(text: string): unknown {
 }
 
 const isMaps = (value: unknown): value is Maps =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
+  isObject(value) &&
   Object.values(value).every(
     (pairs) => Array.isArray(pairs) && pairs.every((pair) => typeof pair === 'string'),
   )

@@ -1,3 +1,4 @@
+import { isObject } from '../api/objects.js'
 import type { Home, Profile, Settings } from './context.js'
 import { UsageError } from './exit.js'
 import { readPrivate } from './private-file.js'
@@ -31,7 +32,7 @@ export function readSettings(home: Home): Settings {
   if (text === undefined) return {}
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+    if (isObject(value)) return value
   } catch {
     // Told below, together with a file that holds something other than an object.
   }

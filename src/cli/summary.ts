@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import type { Status } from '../batch/answer.js'
 import type { Rejects } from '../batch/rejects.js'
 import type { Report, Stop } from '../batch/report.js'
 import { fileSink } from '../batch/sink.js'
@@ -16,7 +17,7 @@ export interface Ended {
 }
 
 /** How a run ended, as `--summary-json` tells it. */
-interface Summary {
+interface Summary extends Pick<Report, Status | 'rows' | 'credits' | 'credits_before' | 'seconds'> {
   /** null when no run was begun, or none is put on record. */
   readonly run: string | null
   readonly operation: string
@@ -24,16 +25,7 @@ interface Summary {
   readonly status: 'finished' | 'stopped' | 'refused'
   readonly exit_code: number
   readonly stopped: Stop | null
-  readonly rows: number
-  readonly found: number
-  readonly not_found: number
-  readonly invalid: number
-  readonly failed: number
-  readonly skipped: number
   readonly sources: { readonly live: number; readonly store: number; readonly duplicate: number }
-  readonly credits: number
-  /** Those of the credits that an earlier part of the run paid. */
-  readonly credits_before: number
   readonly files: {
     readonly input: string
     readonly output: string | null
@@ -44,7 +36,6 @@ interface Summary {
   }
   readonly started_at: string
   readonly finished_at: string
-  readonly seconds: number
 }
 
 /** What a summary tells of a batch itself. */

@@ -9,3 +9,10 @@ export function normaliseName(name: string): string {
     .replace(/ø/g, 'o')
     .replace(/[^\p{L}\p{N}]/gu, '')
 }
+
+/** Where a column is that somebody named, in whatever spelling; -1 where there is none. */
+export function columnNamed(header: readonly string[], name: string): number {
+  const exact = header.indexOf(name)
+  const plain = normaliseName(name)
+  return exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
+}

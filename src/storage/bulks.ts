@@ -114,6 +114,7 @@ export class Bulks {
 
   /** What these answers change; nothing is changed yet. `isKnown` tells whether an answer ends its row. */
   changesBy(rows: readonly Answered[], isKnown: (row: Answered) => boolean): BulkChange[] {
+    if (this.#rows.size === 0) return []
     const changes = new Map<number, { released: number; known: number }>()
     for (const row of rows) {
       const open = this.#rows.get(row.ordinal)
@@ -130,6 +131,7 @@ export class Bulks {
 
   /** Notes that answers are on record. */
   settle(rows: readonly Answered[], isKnown: (row: Answered) => boolean): void {
+    if (this.#rows.size === 0) return
     for (const row of rows) {
       const open = this.#rows.get(row.ordinal)
       if (!open) continue

@@ -56,6 +56,7 @@ export class Earlier {
     const reserve = this.#reserve
     const of = (row: Wanted) =>
       this.covers(row.ordinal) ? reserve.addedBy(row.ordinal, this.heldFor(row), row.most) : undefined
-    return { underWay: reserve.underWay, of }
+    // Only rows of an earlier part have to fit in beside what is under way.
+    return { underWay: this.coversSome ? reserve.underWay : 0, of }
   }
 }

@@ -1,4 +1,4 @@
-import { parseExact, toJson } from '../api/exact-json.js'
+import { parseBody, parseExact, toJson } from '../api/exact-json.js'
 import type { Forgotten } from '../engine/ports.js'
 import { runAt } from './answers.js'
 import type { Connection, Driver } from './driver.js'
@@ -105,7 +105,7 @@ async function sweep<Row, Found>(
 /** A body as a value; one that is no JSON is looked through as text. */
 function parsed(body: string): unknown {
   try {
-    return JSON.parse(body.replace(/^\ufeff/, ''))
+    return parseBody(body)
   } catch {
     return body
   }

@@ -1,4 +1,8 @@
 import type { EventKind } from '../../api/events.js'
+import { parseBody } from '../../api/exact-json.js'
+import { renameIn, type WireNames } from '../../api/names.js'
+import { isObject } from '../../api/objects.js'
+import type { Arrived } from '../../storage/inbox.js'
 import type { Row } from '../records.js'
 
 /** A record in a delivery, with its place in the order found where the sender gives one. */
@@ -20,12 +24,22 @@ export interface Carried {
   readonly error: string | undefined
 }
 
+/** What a delivery that arrived carries; `names` are its sender's words in the names of fields. */
+export function carriedIn(
+  kind: EventKind,
+  { event, body }: Pick<Arrived, 'event' | 'body'>,
+  names: WireNames | undefined,
+): Carried {
+  const value = parseBody(body)
+  return carriedBy(kind, event, names ? renameIn(value, names) : value)
+}
+
 /**
  * Reads a delivery, whoever sent it: an event of an engine like ours, or a body without a name, which is a record or,
  * where it holds several, the completion.
  */
 export function carriedBy(kind: EventKind, event: string, body: unknown): Carried {
-  const fields = isRow(body) ? body : {}
+  const fields = isObject(body) ? body : {}
   const phase = phaseOf(kind, event, body)
   const isOurs = event.startsWith(`${kind}.`)
   return {
@@ -48,19 +62,20 @@ function phaseOf(kind: EventKind, event: string, body: unknown): Carried['phase'
   return several(body) ? 'completed' : 'record'
 }
 
-const statusOf = (body: unknown): unknown => (isRow(body) && isRow(body.list) ? body.list.status : undefined)
+const statusOf = (body: unknown): unknown =>
+  isObject(body) && isObject(body.list) ? body.list.status : undefined
 
 /** The list in a body; nothing where it has none. */
 function several(body: unknown): readonly unknown[] | undefined {
   if (Array.isArray(body)) return body
-  if (!isRow(body)) return undefined
+  if (!isObject(body)) return undefined
   return [body.leads, body.accounts].find((value): value is unknown[] => Array.isArray(value))
 }
 
 function itemsOf(kind: EventKind, phase: Carried['phase'], body: unknown): readonly Row[] {
-  if (kind === 'list_import') return isRow(body) ? [isRow(body.list) ? body.list : body] : []
-  if (phase === 'record' && isRow(body)) return [withoutEnvelope(body)]
-  return (several(body) ?? []).filter(isRow)
+  if (kind === 'list_import') return isObject(body) ? [isObject(body.list) ? body.list : body] : []
+  if (phase === 'record' && isObject(body)) return [withoutEnvelope(body)]
+  return (several(body) ?? []).filter(isObject)
 }
 
 /** What an event has beside what it tells of; a body that is no event has fields of its own by these names. */
@@ -79,15 +94,12 @@ function foundIn(kind: EventKind, { ordinal, ...item }: Row): Found {
 function recordOf(kind: EventKind, item: Row): Row {
   if (kind === 'contact_enrichment' || kind === 'list_import') return item
   if (kind === 'lead_search')
-    return isRow(item.lead)
+    return isObject(item.lead)
       ? { lead: item.lead, company: item.company ?? null }
       : { lead: item, company: null }
   const { account, ...more } = item
-  return isRow(account) ? { ...account, ...more } : item
+  return isObject(account) ? { ...account, ...more } : item
 }
-
-const isRow = (value: unknown): value is Row =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const wholeIn = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined

@@ -1,8 +1,7 @@
-import { parseExact } from '../../api/exact-json.js'
-import { renameIn, type WireNames } from '../../api/names.js'
+import type { WireNames } from '../../api/names.js'
 import type { Arrived, Events } from '../../storage/inbox.js'
 import type { Row } from '../records.js'
-import { type Carried, carriedBy } from './carried.js'
+import { type Carried, carriedIn } from './carried.js'
 import { createGathering, keyOf } from './gathering.js'
 import type { Receiving } from './receiver.js'
 import type { Started, Watch } from './seen.js'
@@ -21,10 +20,7 @@ export interface Arrivals {
 /** Work that is watched by what the server delivers; duplicates count once, parts and single records together. */
 export function watchReceived(started: Started, { events, receiving, names }: Arrivals): Watch {
   const gathering = createGathering(started)
-  const read = ({ event, body }: Arrived): Carried => {
-    const value = parseExact(body.replace(/^\ufeff/, ''))
-    return carriedBy(started.kind, event, names ? renameIn(value, names) : value)
-  }
+  const read = (one: Arrived): Carried => carriedIn(started.kind, one, names)
   let last = 0
   const catchUp = async () => {
     for (;;) {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
+import { isPostgres } from '../../storage/location.js'
 import { UsageError } from '../exit.js'
 import { aborted, interruptible } from '../interrupts.js'
 import type { Invocation, Shell } from '../shell.js'
@@ -34,7 +35,7 @@ async function work(shell: Shell, { options, globals }: Invocation): Promise<num
   const { context: outer } = shell
   const { allowTarget, database } = options as Choices
   // On a database of several machines, the loopback of this one is nobody's own.
-  const isShared = /^\w+:\/\//.test(database ?? outer.home.engine)
+  const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(globals, {})
   const context = otherWorld(outer, database, targetsOf(allowTarget, !isShared), { names })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))

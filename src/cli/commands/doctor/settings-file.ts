@@ -1,3 +1,4 @@
+import { isObject } from '../../../api/objects.js'
 import { baseUrlOf } from '../../base-url.js'
 import type { Settings } from '../../context.js'
 import { UsageError } from '../../exit.js'
@@ -81,6 +82,3 @@ function plainHttp(baseUrl: string): readonly Verdict[] {
     return error instanceof UsageError ? [warning(error.message, 'Use its https address.')] : []
   }
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,4 +1,5 @@
 import type { Reply } from '../../../api/caller.js'
+import { isObject } from '../../../api/objects.js'
 import type { OperationId } from '../../../api/table.js'
 import { usualPort } from '../../awaiting/receiver.js'
 import type { Context, GlobalOptions, Settings } from '../../context.js'
@@ -39,7 +40,7 @@ export function settingsIn(files: Files, config: string): Settings | undefined {
   if (!files.entry(config)) return {}
   try {
     const value: unknown = JSON.parse(files.text(config))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
+import { parseBody } from '../../../api/exact-json.js'
 import type { KeptEvent } from '../../../storage/inbox.js'
 import { openEvents } from '../../open-events.js'
 import type { Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { isoTime } from '../time-values.js'
-import { bodyOf } from './body.js'
 import { knownEvent } from './known-event.js'
 
 /** `prospect events show ID`: an event whole, and where it was sent on to. */
@@ -35,5 +35,5 @@ const shown = ({ id, receivedAt, event, search, verified, headers, body, forward
     changed_at: isoTime(at),
     next_at: nextAt === null ? null : isoTime(nextAt),
   })),
-  body: bodyOf(body),
+  body: parseBody(body),
 })

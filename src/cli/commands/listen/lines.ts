@@ -1,10 +1,10 @@
+import { parseBody } from '../../../api/exact-json.js'
 import type { Delivery } from '../../../http/inbox.js'
 import type { Context, GlobalOptions } from '../../context.js'
 import { UsageError } from '../../exit.js'
 import { write } from '../../io.js'
 import { fileOf, formatOf } from '../../output.js'
 import { neutral, oneLine } from '../../terminal.js'
-import { bodyOf } from '../events/body.js'
 import { isoTime } from '../time-values.js'
 
 /** What a receiver says first. */
@@ -65,7 +65,7 @@ const eventObject = ({ id, receivedAt, event, search, verified, body }: Delivery
   event,
   search_id: search,
   verified,
-  body: bodyOf(body),
+  body: parseBody(body),
 })
 
 function eventText({ id, receivedAt, event, search, verified }: Delivery): string {

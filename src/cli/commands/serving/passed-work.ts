@@ -1,12 +1,12 @@
 import { type Caller, isOk, type Reply } from '../../../api/caller.js'
 import { eventOf } from '../../../api/events.js'
-import { parseExact } from '../../../api/exact-json.js'
-import { renameIn, type WireNames } from '../../../api/names.js'
+import type { WireNames } from '../../../api/names.js'
+import { isObject } from '../../../api/objects.js'
 import { isPriced } from '../../../api/operation.js'
 import { type Operation, type OperationId, operation, operations } from '../../../api/table.js'
 import type { Delivery } from '../../../http/inbox.js'
 import type { PassedRecord, PassedWork } from '../../../storage/passed-work.js'
-import { carriedBy } from '../../awaiting/carried.js'
+import { carriedIn } from '../../awaiting/carried.js'
 import { keyOf } from '../../awaiting/gathering.js'
 import { creditsOf } from '../../awaiting/seen.js'
 import type { Context, GlobalOptions } from '../../context.js'
@@ -85,7 +85,7 @@ async function openPassedWork(context: Context): Promise<PassedWork> {
 
 /** Ids of the work that a reply tells of; of a bulk enrichment those of its contacts too. */
 function idsIn(body: unknown): readonly string[] {
-  if (!isRow(body)) return []
+  if (!isObject(body)) return []
   const ids = [body.id, body.enrichment_id, ...listIn(body.contacts).map(({ enrichment_id: id }) => id)]
   return ids.filter((id) => typeof id === 'string')
 }
@@ -94,7 +94,7 @@ const tellsResults = ({ id }: Operation): boolean => id === 'contacts.get' || id
 
 /** The finished contacts in a reply: one, or all of a bulk enrichment. */
 const contactsIn = (body: unknown): readonly Row[] =>
-  (isRow(body) && Array.isArray(body.contacts) ? listIn(body.contacts) : listIn([body])).filter(
+  (isObject(body) && Array.isArray(body.contacts) ? listIn(body.contacts) : listIn([body])).filter(
     ({ status, enrichment_id: id }) => status === 'finished' && typeof id === 'string',
   )
 
@@ -111,8 +111,7 @@ function recordsIn(
 ): readonly PassedRecord[] {
   const kind = eventOf(row.id)
   if (kind === undefined) return []
-  const value = parseExact(delivery.body.replace(/^\ufeff/, ''))
-  const { found } = carriedBy(kind, delivery.event, names ? renameIn(value, names) : value)
+  const { found } = carriedIn(kind, delivery, names)
   return found.map((one) => {
     const isContact = kind === 'contact_enrichment' && typeof one.record.enrichment_id === 'string'
     if (isContact) return paidContact(one.record)
@@ -121,7 +120,4 @@ function recordsIn(
   })
 }
 
-const isRow = (value: unknown): value is Row =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const listIn = (value: unknown): readonly Row[] => (Array.isArray(value) ? value.filter(isRow) : [])
+const listIn = (value: unknown): readonly Row[] => (Array.isArray(value) ? value.filter(isObject) : [])
