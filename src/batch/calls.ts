@@ -99,11 +99,12 @@ export class Calls {
 
   /** The answer to a row, or nothing when the run ends before there is one. */
   async #ask(slot: Slot, { key, row, limit }: Planned): Promise<Answer | undefined> {
-    const { caller, callOptions, time } = this.#batch
+    const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.#batch
     for (let again = false; ; again = true) {
       await this.#turn()
       if (this.#ending.signal.aborted) return undefined
-      const options = { ...callOptions, idempotencyKey: key, row: again ? { ...row, fresh: false } : row }
+      const own = again ? { ...row, fresh: false } : row
+      const options = { apiKey, idempotencyKey: key, row: own, signal, origin }
       const reply = await this.#counted(() => caller.call(this.#operation.id, slot.input, options))
       if (reply instanceof ConnectionLost) return lostAnswer(reply, this.#operation)
       const verdict = judge(reply, this.#operation, time.now())

@@ -1,4 +1,3 @@
-import { ApiError } from '../api/errors.js'
 import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
 import { migrate, versionOf } from '../storage/migrate.js'
@@ -42,17 +41,19 @@ export interface Catalogue extends Source {
 }
 
 /**
- * Opens the catalogue in a SQLite database, bringing its schema up to date; `close` closes the database too.
+ * Opens the catalogue in a database, bringing its schema up to date; `close` closes the database too.
  * Refuses a catalogue of a newer program, and leaves it as it is.
  */
 export async function openCatalogue(
   driver: Driver,
   { clock, ids }: { clock: Clock; ids: Ids },
 ): Promise<Catalogue> {
-  if (driver.dialect !== 'sqlite')
-    throw new ApiError('storage_failed', { reason: 'the catalogue is kept in SQLite' })
   // Steps of the schema may need the indexes that an import left to be built when it was killed.
-  if ((await driver.read(versionOf)) <= migrations.length) await endLoad(driver)
+  if (
+    driver.dialect === 'sqlite' &&
+    (await driver.read((connection) => versionOf(connection))) <= migrations.length
+  )
+    await endLoad(driver)
   await migrate(driver, migrations)
   const ports = { driver, clock, ids, importers: { much: 0 } }
   const ofCompany = <T>(

@@ -1,25 +1,28 @@
 import type { CompanyFilters } from '../engine/ports.js'
+import type { Connection } from '../storage/driver.js'
 import { accountOf } from './account.js'
 import { industryIs, revenueIs, sizeIs } from './company-filters.js'
 import { countCompanies, walkCompanies } from './company-walk.js'
 import type { Finder } from './finder.js'
+import { inTexts } from './in-texts.js'
 import { readKeyword } from './keyword.js'
 import { locatedIn } from './located.js'
 import { type Condition, listed, not } from './phrases.js'
-import { inTexts } from './text-query.js'
 
 /** Searches of companies by filters and keyword: the largest first, those of unknown headcount last. Counts are exact. */
 export const companySearch: Finder<'companies'> = {
-  count: async (connection, filters) => await countCompanies(connection, conditionsOf(filters)),
+  count: async (connection, filters) => await countCompanies(connection, conditionsOf(connection, filters)),
 
   find: async (connection, filters, span) => {
-    const { records, ...more } = await walkCompanies(connection, conditionsOf(filters), span)
+    const { records, ...more } = await walkCompanies(connection, conditionsOf(connection, filters), span)
     return { records: records.map(({ record }) => ({ account: accountOf(record) })), ...more }
   },
 }
 
-const conditionsOf = (filters: CompanyFilters): Condition[] => [
-  ...(filters.keyword === undefined ? [] : [inTexts('companies', readKeyword(filters.keyword), 'many')]),
+const conditionsOf = (connection: Connection, filters: CompanyFilters): Condition[] => [
+  ...(filters.keyword === undefined
+    ? []
+    : [inTexts(connection, 'companies', readKeyword(filters.keyword), 'many')]),
   ...listed(filters.included_industries, industryIs),
   ...listed(filters.excluded_industries, (industries) => not(industryIs(industries))),
   ...listed(filters.included_locations, (ids) => locatedIn('included_locations', ids)),

@@ -5,36 +5,37 @@ import { writeHistory } from './headcount.js'
 import { atProfile, type Candidate } from './match.js'
 import type { Profile } from './profile.js'
 import { rowWriter } from './row-writer.js'
+import { answered, type Steps } from './steps.js'
 import { writeUses } from './technologies.js'
 import { Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
 /** Adds a company, or merges what is given over the one there is with its domain, else its profile. */
-export function writeCompany(
+export function* writeCompany(
   writing: Writing,
   prepared: PreparedCompany,
-): { readonly key: number; readonly written: Written } {
-  const existing = existingCompany(writing, prepared)
+): Steps<{ readonly key: number; readonly written: Written }> {
+  const existing = yield* existingCompany(writing, prepared)
   const key = existing?.key ?? writing.nextKey('companies')
-  if (existing) merge(writing, existing, prepared)
-  else add(writing, key, prepared)
-  if (prepared.history) writeHistory(writing.statements, key, prepared.history)
+  if (existing) yield* merge(writing, existing, prepared)
+  else yield* add(writing, key, prepared)
+  if (prepared.history) yield* writeHistory(writing.connection, key, prepared.history)
   noteCompany(writing, prepared)
   return { key, written: existing ? 'updated' : 'added' }
 }
 
 /** The company that a given one is: the one with its domain, else the one with its profile and no other domain. */
-export function existingCompany(
-  { statements, mayHold }: Writing,
+export function* existingCompany(
+  { connection, mayHold }: Writing,
   { row: { domain }, profiles }: PreparedCompany,
-): Candidate | undefined {
+): Steps<Candidate | undefined> {
   if (domain !== null && mayHold('companies', 'domain', domain)) {
-    const company = statements.get<Candidate>('SELECT * FROM companies WHERE domain = ?', domain)
+    const company = yield* answered(connection.get<Candidate>(byDomain, domain))
     if (company) return company
   }
   for (const profile of profiles) {
     if (!mayHold('companies', ...columnOf(profile), domain === null ? undefined : 'without domain')) continue
-    const there = statements.all<Candidate>(...atProfile(profile))
+    const there = yield* answered(connection.all<Candidate>(...atProfile(profile)))
     const candidates = domain === null ? there : there.filter((company) => company.domain === null)
     if (candidates.length > 1)
       throw new Unreadable('several companies have this profile: give the domain of the one meant')
@@ -53,19 +54,18 @@ function noteCompany({ note }: Writing, { row: { domain }, profiles }: PreparedC
     note('companies', ...columnOf(profile), domain === null ? ['without domain'] : [])
 }
 
+const byDomain = 'SELECT * FROM companies WHERE domain = ?'
+
 const found = ['domain', 'network_id', 'slug', 'name'] as const
 // A company keeps its id.
 const rows = rowWriter('companies', companyRowColumns, [...found, 'id'])
-const addWords = 'INSERT INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
-const replaceWords = 'INSERT OR REPLACE INTO companies_text (rowid, name, about) VALUES (?, ?, ?)'
 
-function add(writing: Writing, key: number, { row, uses }: PreparedCompany): void {
-  rows.add(writing.statements, key, valuesOf(row))
-  writing.statements.run(addWords, key, ...row.words)
-  if (uses) writeUses(writing, key, [], uses)
+function* add(writing: Writing, key: number, { row, uses }: PreparedCompany): Steps<void> {
+  rows.add(writing, key, valuesOf(row), row.words)
+  if (uses) yield* writeUses(writing, key, [], uses)
 }
 
-function merge(writing: Writing, existing: Candidate, { row, uses }: PreparedCompany): void {
+function* merge(writing: Writing, existing: Candidate, { row, uses }: PreparedCompany): Steps<void> {
   const before = JSON.parse(existing.record) as StoredAccount
   const after = { ...before, ...(JSON.parse(row.record) as StoredAccount), id: before.id }
   const merged = companyRow(after, {
@@ -75,9 +75,8 @@ function merge(writing: Writing, existing: Candidate, { row, uses }: PreparedCom
     name: row.name ?? existing.name,
   })
   const isFoundAsBefore = found.every((column) => merged[column] === existing[column])
+  const texts = wordsOf(before).some((text, at) => text !== merged.words[at]) ? merged.words : undefined
   if (merged.record !== existing.record)
-    rows.change(writing.statements, existing.key, valuesOf(merged), isFoundAsBefore)
-  if (wordsOf(before).some((text, at) => text !== merged.words[at]))
-    writing.statements.run(replaceWords, existing.key, ...merged.words)
-  if (uses) writeUses(writing, existing.key, before.technologies ?? [], uses)
+    rows.change(writing, existing.key, valuesOf(merged), isFoundAsBefore, texts)
+  if (uses) yield* writeUses(writing, existing.key, before.technologies ?? [], uses)
 }

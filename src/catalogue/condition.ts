@@ -11,8 +11,11 @@ export interface Condition {
 }
 
 /** The condition of a catalogue of this program's schema. */
-export function conditionOf(connection: Connection): Condition {
-  const statements = atOnce(connection)
-  const holds = (table: string) => statements.get(`SELECT 1 FROM ${table} LIMIT 1`) !== undefined
-  return { isEmpty: !holds('companies') && !holds('people'), isUnbuilt: areMissing(statements) }
+export async function conditionOf(connection: Connection): Promise<Condition> {
+  const holds = async (table: string) =>
+    (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) !== undefined
+  return {
+    isEmpty: !(await holds('companies')) && !(await holds('people')),
+    isUnbuilt: connection.dialect === 'sqlite' && areMissing(atOnce(connection)),
+  }
 }

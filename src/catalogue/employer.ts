@@ -2,6 +2,7 @@ import { existingCompany, writeCompany } from './companies.js'
 import { prepareCompany } from './company.js'
 import { atName, type Candidate } from './match.js'
 import { foldName } from './name.js'
+import { answered, type Steps } from './steps.js'
 import type { Writing } from './writing.js'
 
 /** The company that a person or a job names. */
@@ -16,19 +17,20 @@ export interface Employer {
  * The key of the company that a record names. One that is not there is created when its domain or profile says
  * which it is; a name alone never makes a company, and finds one only where there is no doubt.
  */
-export function employerKey(writing: Writing, employer: Employer): number | undefined {
+export function* employerKey(writing: Writing, employer: Employer): Steps<number | undefined> {
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   const spelling = `${company_domain}\n${company_network_url}\n${company_network_id}\n${company_name}`
-  if (!writing.employers.has(spelling)) writing.employers.set(spelling, findEmployer(writing, employer))
+  if (!writing.employers.has(spelling))
+    writing.employers.set(spelling, yield* findEmployer(writing, employer))
   return writing.employers.get(spelling)
 }
 
-function findEmployer(writing: Writing, employer: Employer): number | undefined {
+function* findEmployer(writing: Writing, employer: Employer): Steps<number | undefined> {
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   if (!company_domain && !company_network_url && !company_network_id)
-    return onlyOneNamed(writing, foldName(company_name ?? ''))
+    return yield* onlyOneNamed(writing, foldName(company_name ?? ''))
   // Most are known by their domain. A profile url must be read, to be refused where it is none.
-  const known = company_domain && !company_network_url && keyAt(writing, company_domain)
+  const known = company_domain && !company_network_url && (yield* keyAt(writing, company_domain))
   if (known) return known
   const company = prepareCompany(
     {
@@ -39,17 +41,19 @@ function findEmployer(writing: Writing, employer: Employer): number | undefined 
     },
     writing.ids,
   )
-  const existing = existingCompany(writing, company)
+  const existing = yield* existingCompany(writing, company)
   if (existing) return existing.key
   writing.companies += 1
-  return writeCompany(writing, company).key
+  return (yield* writeCompany(writing, company)).key
 }
 
 /** Reads nothing but an index. */
-const keyAt = ({ statements }: Writing, domain: string): number | undefined =>
-  statements.get<{ key: number }>('SELECT key FROM companies WHERE domain = ?', domain)?.key
+function* keyAt({ connection }: Writing, domain: string): Steps<number | undefined> {
+  const sql = 'SELECT key FROM companies WHERE domain = ?'
+  return (yield* answered(connection.get<{ key: number }>(sql, domain)))?.key
+}
 
-function onlyOneNamed({ statements }: Writing, name: string): number | undefined {
-  const [company, another] = name === '' ? [] : statements.all<Candidate>(...atName(name))
+function* onlyOneNamed({ connection }: Writing, name: string): Steps<number | undefined> {
+  const [company, another] = name === '' ? [] : yield* answered(connection.all<Candidate>(...atName(name)))
   return another ? undefined : company?.key
 }

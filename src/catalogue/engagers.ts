@@ -15,7 +15,7 @@ export const engagers: Finder<'engagers'> = whenBuilt(['people_by_slug'], {
   count: async (connection, filters) => {
     const [where, ...values] = engagedWith(filters)
     const row = await connection.get<{ total: number }>(
-      `SELECT count(*) AS total FROM (${engaged(where)})`,
+      `SELECT count(*) AS total FROM (${engaged(connection, where)}) AS engaged`,
       ...values,
     )
     return row?.total ?? 0
@@ -46,14 +46,17 @@ const engagedWith = ({ post_url, engagement }: EngagerFilters): Condition =>
 
 // A profile says who somebody is by id or by the name in the url, and a post may know one person by both: the lesser
 // one counts. A name that several people have tells none of them.
-const engaged = (where: string): string => `
-  SELECT min(profile) AS profile, url, person FROM (
-    SELECT profile, min(url) AS url, coalesce(
+function engaged({ dialect }: Connection, where: string): string {
+  const each = `SELECT profile, min(url) AS url, coalesce(
       (SELECT key FROM people WHERE network_id = profile),
-      (SELECT CASE WHEN count(*) = 1 THEN key END FROM people WHERE slug = profile)
+      (SELECT CASE WHEN count(*) = 1 THEN min(key) END FROM people WHERE slug = profile)
     ) AS person
-    FROM engagers WHERE ${where} GROUP BY profile
-  ) GROUP BY coalesce(person, profile)`
+    FROM engagers WHERE ${where} GROUP BY profile`
+  if (dialect === 'sqlite')
+    return `SELECT min(profile) AS profile, url, person FROM (${each}) GROUP BY coalesce(person, profile)`
+  const own = 'person, CASE WHEN person IS NULL THEN profile END'
+  return `SELECT DISTINCT ON (${own}) profile, url, person FROM (${each}) AS each ORDER BY ${own}, profile`
+}
 
 async function engagersBehind(
   connection: Connection,
@@ -64,7 +67,7 @@ async function engagersBehind(
   const [where, ...values] = engagedWith(filters)
   return await connection.all<Engager>(
     `SELECT engaged.profile, engaged.url, people.record, companies.record AS company
-      FROM (SELECT * FROM (${engaged(where)}) WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
+      FROM (SELECT * FROM (${engaged(connection, where)}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
       LEFT JOIN people ON people.key = engaged.person
       LEFT JOIN companies ON companies.key = people.company
       ORDER BY engaged.profile`,

@@ -2,7 +2,8 @@ import type { Connection } from '../storage/driver.js'
 import type { StoredAccount } from './account.js'
 import { companyColumns, companyValues } from './company-columns.js'
 import type { StoredPerson } from './person.js'
-import { personColumns, personTexts, personValues, textsOf } from './person-columns.js'
+import { personColumns, personValues, textsOf } from './person-columns.js'
+import { textColumns } from './text-tables.js'
 
 /** Rows read at a time: few enough to be held at once. */
 const portion = 1_000
@@ -14,8 +15,8 @@ interface Row {
 
 const update = (table: string, columns: readonly string[]): string =>
   `UPDATE ${table} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
-const addTexts = `INSERT INTO people_text (${personTexts.join(', ')}, rowid)
-  VALUES (${personTexts.map(() => '?, ').join('')}?)`
+const addTexts = `INSERT INTO people_text (${textColumns.people.join(', ')}, rowid)
+  VALUES (${textColumns.people.map(() => '?, ').join('')}?)`
 
 /** Fills the columns and texts that searches need from the records of a catalogue that was made before they were. */
 export async function fillColumns(connection: Connection): Promise<void> {

@@ -2,7 +2,7 @@ import type { Connection } from '../storage/driver.js'
 import { writeGrowth } from './headcount.js'
 import { jobColumns, jobValues } from './job-columns.js'
 import type { StoredJob } from './jobs.js'
-import { atOnce } from './statements.js'
+import { done } from './steps.js'
 
 /** Rows read at a time: few enough to be held at once. */
 const portion = 1_000
@@ -13,9 +13,7 @@ const updateJob = `UPDATE jobs SET ${jobColumns.map((column) => `${column} = ?`)
 
 /** Fills what signals are found by, in a catalogue that was made before they were. */
 export async function fillSignals(connection: Connection): Promise<void> {
-  await forEach<{ key: number }>(connection, companies, async ({ key }) =>
-    writeGrowth(atOnce(connection), key),
-  )
+  await forEach<{ key: number }>(connection, companies, async ({ key }) => done(writeGrowth(connection, key)))
   await forEach<{ key: number; record: string }>(connection, jobs, async ({ key, record }) => {
     await connection.run(updateJob, ...jobValues(JSON.parse(record) as StoredJob), key)
   })

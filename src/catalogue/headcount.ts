@@ -1,7 +1,8 @@
+import { type Connection, send } from '../storage/driver.js'
 import { type DatedHeadcount, headcountBefore, percentageFrom } from './growth.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
-import type { Statements } from './statements.js'
+import { answered, type Steps } from './steps.js'
 import { date, text, Unreadable, whole } from './values.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
@@ -20,31 +21,33 @@ export function readHistory(entries: readonly Given[]): HeadcountEntry[] {
 }
 
 /** Adds to a company's headcount history; an entry of the same day and department is replaced. */
-export function writeHistory(
-  statements: Statements,
+export function* writeHistory(
+  connection: Connection,
   company: number,
   entries: readonly HeadcountEntry[],
-): void {
+): Steps<void> {
   for (const { department, date: day, headcount } of entries)
-    statements.run(
+    send(
+      connection,
       `INSERT INTO headcount_history (company, department, date, headcount) VALUES (?, ?, ?, ?)
-        ON CONFLICT DO UPDATE SET headcount = excluded.headcount`,
+        ON CONFLICT (company, department, date) DO UPDATE SET headcount = excluded.headcount`,
       company,
       department,
       day,
       headcount,
     )
-  writeGrowth(statements, company)
+  yield* writeGrowth(connection, company)
 }
 
-const history = 'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY date'
+const history =
+  'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY date, department'
 const write = `INSERT INTO headcount_growth (company, department, headcount, growth) VALUES (?, ?, ?, ?)
-  ON CONFLICT DO UPDATE SET headcount = excluded.headcount, growth = excluded.growth`
+  ON CONFLICT (company, department) DO UPDATE SET headcount = excluded.headcount, growth = excluded.growth`
 
 /** Keeps how many people each department of a company has, and by how many per cent it grew in 12 months. */
-export function writeGrowth(statements: Statements, company: number): void {
+export function* writeGrowth(connection: Connection, company: number): Steps<void> {
   const byDepartment = new Map<string, HeadcountEntry[]>()
-  for (const entry of statements.all<HeadcountEntry>(history, company)) {
+  for (const entry of yield* answered(connection.all<HeadcountEntry>(history, company))) {
     const department = foldText(entry.department)
     const known = byDepartment.get(department)
     if (known) known.push(entry)
@@ -53,6 +56,6 @@ export function writeGrowth(statements: Statements, company: number): void {
   for (const [department, entries] of byDepartment) {
     const now = entries.at(-1)?.headcount ?? 0
     const growth = percentageFrom(headcountBefore(entries, 12), now)
-    statements.run(write, company, department, now, growth)
+    send(connection, write, company, department, now, growth)
   }
 }

@@ -1,6 +1,8 @@
 import type { HiringFilters } from '../engine/ports.js'
+import type { Connection } from '../storage/driver.js'
 import { industryIs, sizeIs } from './company-filters.js'
 import { postedSince } from './hiring.js'
+import { inTexts } from './in-texts.js'
 import { locatedIn } from './located.js'
 import { type Condition, listed, not, some } from './phrases.js'
 import {
@@ -10,7 +12,7 @@ import {
   internshipWords,
   stageTitles,
 } from './telling-words.js'
-import { anyOf, inTexts, phrase, within } from './text-query.js'
+import { allOf, anyOf, beginning, inverse, phrase, within } from './text-query.js'
 
 const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number>> = {
   last_24_hours: 1,
@@ -23,10 +25,10 @@ const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number
 }
 
 /** What the filters of a hiring search ask of jobs. Days count back from `now`. */
-export function jobsSought(filters: HiringFilters, now: number): Condition[] {
+export function jobsSought(connection: Connection, filters: HiringFilters, now: number): Condition[] {
   const { published_date, exclude_internships, included_locations, excluded_locations } = filters
   const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
-    inTexts('jobs', within([column], anyOf(phrases.map(phrase))), 'many')
+    inTexts(connection, 'jobs', within([column], anyOf(phrases.map(phrase))), 'many')
   const [title, description] = [holds('title'), holds('description')]
   return [
     ...(published_date === undefined ? [] : [postedSince(now, days[published_date])]),
@@ -34,17 +36,17 @@ export function jobsSought(filters: HiringFilters, now: number): Condition[] {
     ...listed(filters.excluded_titles, (phrases) => not(title(phrases))),
     ...listed(filters.selected_keywords, description),
     ...listed(filters.excluded_keywords, (phrases) => not(description(phrases))),
-    ...(exclude_internships ? [not(isInternship())] : []),
+    ...(exclude_internships ? [not(isInternship(connection))] : []),
     ...listed(included_locations, (ids) => heldIn(locatedIn('included_locations', ids))),
     ...listed(excluded_locations, (ids) => not(heldIn(locatedIn('excluded_locations', ids)))),
   ]
 }
 
 /** What they ask of the companies. */
-export const companiesHiring = (filters: HiringFilters): Condition[] => [
+export const companiesHiring = (connection: Connection, filters: HiringFilters): Condition[] => [
   ...listed(filters.company_size, sizeIs),
   ...listed(filters.included_industries, industryIs),
-  ...(filters.exclude_consulting_recruiting ? [not(isConsulting())] : []),
+  ...(filters.exclude_consulting_recruiting ? [not(isConsulting(connection))] : []),
 ]
 
 /** A job is where it says; where it does not say in which country it is, it is where its company is. */
@@ -55,22 +57,25 @@ const heldIn = ([place, ...values]: Condition): Condition => [
   ...values,
 ]
 
-const anyPhrase = (phrases: readonly string[]): string => phrases.map((phrase) => `"${phrase}"`).join(' OR ')
-
-const isConsulting = (): Condition =>
+const isConsulting = (connection: Connection): Condition =>
   some([
     industryIs(consultingIndustries),
-    [
-      'key IN (SELECT rowid FROM companies_text WHERE companies_text MATCH ?)',
-      `name : (${anyPhrase(consultingNames)})`,
-    ],
+    inTexts(connection, 'companies', within(['name'], anyOf(consultingNames.map(phrase))), 'many'),
   ])
 
-const isInternship = (): Condition =>
+const isInternship = (connection: Connection): Condition =>
   some([
-    [
-      'key IN (SELECT rowid FROM jobs_text WHERE jobs_text MATCH ?)',
-      `title : (${anyPhrase(internshipWords)} OR (^ "${stageTitles.begin}" NOT (${anyPhrase(stageTitles.not)})))`,
-    ],
+    inTexts(
+      connection,
+      'jobs',
+      within(
+        ['title'],
+        anyOf([
+          ...internshipWords.map(phrase),
+          allOf([beginning(stageTitles.begin), inverse(anyOf(stageTitles.not.map(phrase)))]),
+        ]),
+      ),
+      'many',
+    ),
     ...internshipStatuses.map((status): Condition => ['instr(statuses, ?) > 0', `|${status}|`]),
   ])

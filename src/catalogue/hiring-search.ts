@@ -18,17 +18,17 @@ const mostJobs = 100
  */
 export const hiringSearch: Finder<'hiring'> = whenBuilt(['jobs_by_company', 'jobs_by_date'], {
   count: async (connection, filters, now) => {
-    const [matches, ...values] = every(jobsSought(filters, now))
+    const [matches, ...values] = every(jobsSought(connection, filters, now))
     const hires: Condition = [
       `EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_by_company WHERE company = companies.key AND ${matches})`,
       ...values,
     ]
-    return await countCompanies(connection, [...companiesHiring(filters), hires])
+    return await countCompanies(connection, [...companiesHiring(connection, filters), hires])
   },
 
   find: async (connection, filters, { limit, after, now }) => {
-    const sought = every(jobsSought(filters, now))
-    const companies = every(among(companiesHiring(filters)))
+    const sought = every(jobsSought(connection, filters, now))
+    const companies = every(among(companiesHiring(connection, filters)))
     const newest: Newest[] = []
     for (const stretch of stretchesBehind(readPosition<Place>(after))) {
       newest.push(...(await newestJobs(connection, sought, companies, stretch, limit + 1 - newest.length)))
@@ -56,9 +56,9 @@ interface Newest {
   readonly record: string
 }
 
-const newestFirst = 'ORDER BY posted_at DESC, key DESC'
+const newestFirst = 'ORDER BY posted_at DESC NULLS LAST, key DESC'
 const isNewer = '(posted_at > job.posted_at OR job.posted_at IS NULL) AND posted_at IS NOT NULL'
-const isSameDay = 'posted_at IS job.posted_at AND key > job.key'
+const isSameDay = 'posted_at IS NOT DISTINCT FROM job.posted_at AND key > job.key'
 
 /** Jobs that match, of companies that do, where the company has no newer one. */
 async function newestJobs(
@@ -95,9 +95,9 @@ async function jobsOfEach(
 ): Promise<ReadonlyMap<number, string[]>> {
   const keys = companies.map(({ company }) => company)
   const rows = await connection.all<{ company: number; record: string }>(
-    `SELECT company, (SELECT record FROM jobs WHERE key = ranked.key) AS record FROM (
+    `SELECT company, (SELECT record FROM jobs WHERE jobs.key = ranked.key) AS record FROM (
       SELECT key, company, row_number() OVER (PARTITION BY company ${newestFirst}) AS place
-      FROM jobs INDEXED BY jobs_by_company WHERE company IN (SELECT value FROM json_each(?)) AND ${sought}
+      FROM jobs INDEXED BY jobs_by_company WHERE company IN (SELECT atom FROM json_each(?)) AND ${sought}
     ) AS ranked WHERE place <= ${mostJobs} ORDER BY company, place`,
     JSON.stringify(keys),
     ...values,

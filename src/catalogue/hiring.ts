@@ -2,10 +2,11 @@ import type { Job, JobFilters } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import { accountOf } from './account.js'
 import { fewOrMany, type Size } from './few-or-many.js'
+import { inTexts } from './in-texts.js'
 import type { StoredJob } from './jobs.js'
 import type { Candidate } from './match.js'
 import { type Condition, every, isOneOf, listed, not } from './phrases.js'
-import { anyOf, inTexts, phrase, within } from './text-query.js'
+import { anyOf, phrase, within } from './text-query.js'
 import { text } from './values.js'
 
 const dayMs = 86_400_000
@@ -20,18 +21,18 @@ export async function jobsOf(
 ): Promise<{ total: number; jobs: Job[] }> {
   const own: Condition = ['company = ?', key]
   const size = await fewOrMany(connection, 'jobs', own)
-  const [where, ...values] = every([own, ...conditions(filters, size, now)])
+  const [where, ...values] = every([own, ...conditions(connection, filters, size, now)])
   const count = `SELECT count(*) AS total FROM jobs WHERE ${where}`
-  const newest = `SELECT record FROM jobs WHERE ${where} ORDER BY posted_at DESC, key DESC LIMIT ?`
+  const newest = `SELECT record FROM jobs WHERE ${where} ORDER BY posted_at DESC NULLS LAST, key DESC LIMIT ?`
   const { total } = (await connection.get<{ total: number }>(count, ...values)) ?? { total: 0 }
   const rows = await connection.all<{ record: string }>(newest, ...values, limit)
   const { name, domain, network_url } = accountOf(record)
   return { total, jobs: rows.map((row) => jobOf(row.record, { name, domain, network_url })) }
 }
 
-function conditions(filters: JobFilters, size: Size, now: number): Condition[] {
+function conditions(connection: Connection, filters: JobFilters, size: Size, now: number): Condition[] {
   const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
-    inTexts('jobs', within([column], anyOf(phrases.map(phrase))), size)
+    inTexts(connection, 'jobs', within([column], anyOf(phrases.map(phrase))), size)
   const [title, description] = [holds('title'), holds('description')]
   const days = filters.posted_within_days
   return [

@@ -3,6 +3,8 @@ import { jobFields, offererFields, type Read, readFields } from './fields.js'
 import { jobColumns, jobValues } from './job-columns.js'
 import type { Given } from './kind.js'
 import { foldText } from './name.js'
+import { rowWriter } from './row-writer.js'
+import { answered, type Steps } from './steps.js'
 import { domain, text, Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
@@ -40,36 +42,37 @@ interface JobRow {
 }
 
 const columns = ['company', 'identity', ...jobColumns, 'record']
-const insert = `INSERT INTO jobs (${columns.join(', ')}, key) VALUES (${columns.map(() => '?, ').join('')}?)`
-const update = `UPDATE jobs SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
+const rows = rowWriter('jobs', columns, [])
 
 /** Adds a job, or merges what is given over the one with its url, else with its company, title, location and date. */
-export function writeJob(writing: Writing, { job, employer }: PreparedJob): Written {
-  const { statements, mayHold } = writing
-  const company = employerKey(writing, employer)
+export function* writeJob(writing: Writing, { job, employer }: PreparedJob): Steps<Written> {
+  const { connection, mayHold } = writing
+  const company = yield* employerKey(writing, employer)
   if (company === undefined)
     throw new Unreadable(
       `no company '${employer.company_name}' is known, or several are: give its company_domain`,
     )
   const identity = identityOf(job, company)
   const existing = mayHold('jobs', 'identity', identity)
-    ? statements.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity)
+    ? yield* answered(connection.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity))
     : undefined
   const before = existing && (JSON.parse(existing.record) as StoredJob)
   const after: StoredJob = { ...before, ...job }
-  const key = existing?.key ?? writing.nextKey('jobs')
-  const values = [company, identity, ...jobValues(after), JSON.stringify(after), key]
-  statements.run(existing ? update : insert, ...values)
-  if (before?.job_title !== after.job_title || before?.description !== after.description)
-    statements.run(
-      'INSERT OR REPLACE INTO jobs_text (rowid, title, description) VALUES (?, ?, ?)',
-      key,
-      after.job_title ?? '',
-      after.description ?? '',
-    )
+  const values = [company, identity, ...jobValues(after), JSON.stringify(after)]
+  const texts = jobTexts(after)
+  if (existing) {
+    const isSaidAsBefore = before?.job_title === after.job_title && before?.description === after.description
+    rows.change(writing, existing.key, values, false, isSaidAsBefore ? undefined : texts)
+  } else rows.add(writing, writing.nextKey('jobs'), values, texts)
   writing.note('jobs', 'identity', identity)
   return existing ? 'updated' : 'added'
 }
+
+/** What keyword searches look through. */
+export const jobTexts = ({ job_title, description }: StoredJob): [title: string, description: string] => [
+  job_title ?? '',
+  description ?? '',
+]
 
 function identityOf(job: StoredJob, company: number): string {
   if (job.job_url !== undefined) return job.job_url

@@ -1,7 +1,8 @@
-import type { Driver } from '../storage/driver.js'
+import type { Connection, Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
 import { Seen } from './seen.js'
-import { atOnce, type Statements } from './statements.js'
+import { atOnce } from './statements.js'
+import { answered, done, type Steps } from './steps.js'
 import { mergeAsUsual, mergeLater, mergeTexts } from './text-merging.js'
 import { areMissing, buildFor, buildIndexes, dropIndexes } from './unbuilt.js'
 
@@ -40,26 +41,32 @@ export class Load {
   readonly #seen = new Seen()
   readonly #found = new Set<string>()
   #alone = true
-  /** Changes of the database by other connections, as SQLite counts them. */
+  /** Changes of the database by other connections. */
   #others: number | undefined
 
   constructor(kind: Kind) {
     this.#kind = kind
   }
 
-  /** Begins a transaction. `isNext` says that nobody in this process wrote since the last one of this load. */
-  enter(statements: Statements, isNext: boolean): void {
-    const version = statements.get<{ data_version: number }>('PRAGMA data_version')?.data_version
-    if (!isNext || version !== (this.#others ?? version)) this.#alone = false
-    this.#others = version
+  /**
+   * Begins a transaction. `isNext` says that nobody in this process wrote since the last one of this load, and `others`
+   * how often others did at all.
+   */
+  enter(others: number, isNext: boolean): void {
+    if (!isNext || others !== (this.#others ?? others)) this.#alone = false
+    this.#others = others
     this.#found.clear()
   }
 
+  /** Transactions of this load that are counted with those of others. */
+  readonly turns = { taken: 0 }
+
   /** Whether a part of the records may have a value, and if so makes sure that they are found fast by it. */
-  mayHold(statements: Statements, table: Kind, column: string, value: string, part: string): boolean {
+  mayHold(connection: Connection, table: Kind, column: string, value: string, part: string): boolean {
     if (table !== this.#kind) return true
     if (this.#alone && !this.#seen.has(column, value, part)) return false
-    if (!this.#found.has(column)) buildFor(statements, table, column)
+    if (!this.#found.has(column) && connection.dialect === 'sqlite')
+      buildFor(atOnce(connection), table, column)
     this.#found.add(column)
     return true
   }
@@ -78,18 +85,36 @@ export async function beginLoad(
   kind: Kind,
   { driver, importers }: { readonly driver: Driver; readonly importers: Importers },
 ): Promise<Load | undefined> {
-  return await driver.transaction((connection) => {
-    const statements = atOnce(connection)
-    if (areMissing(statements)) return undefined
-    const isEmpty = !statements.get(`SELECT key FROM ${kind} LIMIT 1`)
-    dropIndexes(statements, isEmpty ? filled[kind] : [])
-    mergeLater(statements)
-    if (!isEmpty) return undefined
-    const load = new Load(kind)
-    load.enter(statements, true)
-    importers.last = load
-    return load
-  })
+  return await driver.transaction((connection) => done(begin(kind, connection, importers)))
+}
+
+function* begin(kind: Kind, connection: Connection, importers: Importers): Steps<Load | undefined> {
+  const inSqlite = connection.dialect === 'sqlite' ? atOnce(connection) : undefined
+  if (inSqlite && areMissing(inSqlite)) return undefined
+  const isEmpty = !(yield* answered(connection.get(`SELECT key FROM ${kind} LIMIT 1`)))
+  if (inSqlite) {
+    dropIndexes(inSqlite, isEmpty ? filled[kind] : [])
+    mergeLater(inSqlite)
+  }
+  if (!isEmpty) return undefined
+  const load = new Load(kind)
+  yield* enter(connection, load, true)
+  importers.last = load
+  return load
+}
+
+/**
+ * Begins a transaction that writes, of a load if there is one. In PostgreSQL each takes a number, so that a load sees
+ * whether others took some in between; one that was undone took its number too, and is taken for another's.
+ */
+export function* enter(connection: Connection, load: Load | undefined, isNext: boolean): Steps<void> {
+  if (connection.dialect === 'postgres') {
+    const turn = yield* answered(connection.get<{ number: number }>("SELECT nextval('turns') AS number"))
+    if (load) load.enter((turn?.number ?? 0) - ++load.turns.taken, isNext)
+  } else if (load) {
+    const row = yield* answered(connection.get<{ data_version: number }>('PRAGMA data_version'))
+    load.enter(row?.data_version ?? 0, isNext)
+  }
 }
 
 /**
@@ -97,6 +122,7 @@ export async function beginLoad(
  * Where many records of a kind were `updated`, words that they no longer have are dropped.
  */
 export async function endLoad(driver: Driver, kind?: Kind, updated = 0): Promise<void> {
+  if (driver.dialect === 'postgres') return
   const { isOver, isRenewed } = await driver.read((connection) => {
     const statements = atOnce(connection)
     const last = kind && statements.get<{ key: number }>(`SELECT max(key) AS key FROM ${kind}`)

@@ -8,6 +8,7 @@ import { matchCompany } from './match.js'
 import { every } from './phrases.js'
 import { partOf, readPosition } from './position.js'
 import { resembling } from './resembling.js'
+import { resemblingInPostgres } from './resembling-postgres.js'
 import { type Example, scoreUnits, usualHeadcounts, yardstick } from './similarity.js'
 import { whenBuilt } from './when-built.js'
 
@@ -18,7 +19,10 @@ import { whenBuilt } from './when-built.js'
 export const lookalikes: Finder<'lookalikes'> = whenBuilt(['company_technologies_by_company'], {
   count: async (connection, filters) => {
     const [sql, ...values] = await alike(connection, filters)
-    const row = await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql})`, ...values)
+    const row = await connection.get<{ total: number }>(
+      `SELECT count(*) AS total FROM (${sql}) AS alike`,
+      ...values,
+    )
     return row?.total ?? 0
   },
 
@@ -27,7 +31,7 @@ export const lookalikes: Finder<'lookalikes'> = whenBuilt(['company_technologies
     const [score, key] = readPosition<Place>(after) ?? [scoreUnits + 1, 0]
     const rows = await connection.all<Row>(
       `SELECT found.*, record FROM (
-        SELECT * FROM (${sql}) WHERE score < ? OR score = ? AND key > ? ORDER BY score DESC, key LIMIT ?
+        SELECT * FROM (${sql}) AS alike WHERE score < ? OR score = ? AND key > ? ORDER BY score DESC, key LIMIT ?
       ) AS found JOIN companies ON companies.key = found.key ORDER BY score DESC, found.key`,
       ...values,
       score,
@@ -65,11 +69,11 @@ async function alike(
 ): Promise<readonly [sql: string, ...values: Value[]]> {
   const examples = await examplesOf(connection, filters)
   const [condition, ...values] = every(companyConditions(filters))
-  return [resembling(condition), JSON.stringify(examples.map(yardstick)), ...values]
+  const alike = connection.dialect === 'postgres' ? resemblingInPostgres : resembling
+  return [alike(condition), JSON.stringify(examples.map(yardstick)), ...values]
 }
 
-const facts = `SELECT key, industry, industry_name, country,
-    coalesce(headcount, '${JSON.stringify(usualHeadcounts)}' ->> size) AS headcount,
+const facts = `SELECT key, industry, industry_name, country, headcount, size,
     (SELECT count(*) FROM company_technologies WHERE company = companies.key) AS technologies,
     (SELECT growth FROM headcount_growth WHERE company = companies.key AND department = 'all') AS growth
   FROM companies WHERE key = ?`
@@ -83,8 +87,11 @@ async function examplesOf(
   const examples = new Map<number, Example>()
   for (const url of urls) {
     const company = await matchCompany(connection, { url })
-    const example = company && (await connection.get<Example>(facts, company.key))
-    if (example) examples.set(example.key, example)
+    const known = company && (await connection.get<Example & { size: number | null }>(facts, company.key))
+    if (!known) continue
+    const { size, ...example } = known
+    const usual = size === null ? null : (usualHeadcounts[size] ?? null)
+    examples.set(example.key, { ...example, headcount: example.headcount ?? usual })
   }
   if (examples.size === 0) throw new ApiError('no_company_found')
   return [...examples.values()]

@@ -29,10 +29,10 @@ const mostAtProfile = 100
 
 const columns = 'SELECT key, domain, network_id, slug, name, country, record FROM companies WHERE'
 const byDomain = `${columns} domain = ?`
-const byId = `${columns} network_id = ? LIMIT ${mostAtProfile}`
-const bySlug = `${columns} slug = ? LIMIT ${mostAtProfile}`
+const byId = `${columns} network_id = ? ORDER BY key LIMIT ${mostAtProfile}`
+const bySlug = `${columns} slug = ? ORDER BY key LIMIT ${mostAtProfile}`
 // A country is a part of a name. With a profile or domain unknown here, a company that has its own is another one.
-const byName = `${columns} name = ? AND (? IS NULL OR country IS NULL OR country = ?)
+const byName = `${columns} name = ? AND (CAST(? AS TEXT) IS NULL OR country IS NULL OR country = ?)
   AND (? = 0 OR slug IS NULL AND network_id IS NULL) AND (? = 0 OR domain IS NULL) LIMIT 2`
 
 /**

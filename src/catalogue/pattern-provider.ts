@@ -9,7 +9,7 @@ const mostExamples = 50
 const mostColleagues = 1_000
 
 const colleagues = `SELECT email, json_extract(record, '$.first_name') AS first, json_extract(record, '$.last_name') AS last
-  FROM (SELECT email, record FROM people WHERE company = ? LIMIT ${mostColleagues})
+  FROM (SELECT email, record FROM people WHERE company = ? ORDER BY name, key LIMIT ${mostColleagues}) AS colleagues
   WHERE email IS NOT NULL AND coalesce(json_extract(record, '$.email_status'), 'valid') = 'valid' LIMIT ${mostExamples}`
 const owner = 'SELECT key FROM people WHERE email = ? OR personal_email = ? LIMIT 1'
 

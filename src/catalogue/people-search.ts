@@ -1,10 +1,11 @@
 import type { Connection } from '../storage/driver.js'
 import type { Finder } from './finder.js'
+import { inTexts } from './in-texts.js'
 import { leadOf, type PersonAtCompany } from './lead-record.js'
 import { type PeopleQuery, peopleQuery } from './people-query.js'
 import { type Condition, every } from './phrases.js'
 import { partOf, readPosition } from './position.js'
-import { inTexts } from './text-query.js'
+import { written } from './texts-sqlite.js'
 
 /** Up to this number counts are exact, as is every smaller one. */
 const exactUpTo = 10_000
@@ -18,16 +19,16 @@ const share = 16
 export const peopleSearch: Finder<'people'> = {
   async count(connection, filters, now) {
     const query = await peopleQuery(connection, filters, now)
-    const exact = await countOf(connection, keysOf(query, exactUpTo + 1))
+    const exact = await countOf(connection, keysOf(connection, query, exactUpTo + 1))
     if (exact <= exactUpTo) return exact
-    const sampled = await countOf(connection, keysOf(query, undefined, isSampled))
+    const sampled = await countOf(connection, keysOf(connection, query, undefined, isSampled))
     return Math.max(exact, sampled * share)
   },
 
   async find(connection, filters, { limit, after, now }) {
     const query = await peopleQuery(connection, filters, now)
     const [last] = readPosition<readonly [key: number]>(after) ?? [0]
-    const [keys, ...values] = keysOf(query, limit + 1, (key) => [`${key} > ?`, last])
+    const [keys, ...values] = keysOf(connection, query, limit + 1, (key) => [`${key} > ?`, last])
     const rows = await connection.all<PersonAtCompany & { key: number }>(
       `SELECT people.key, people.record, companies.record AS company FROM (${keys}) AS found
         CROSS JOIN people ON people.key = found.key LEFT JOIN companies ON companies.key = people.company
@@ -44,17 +45,23 @@ const isSampled = (key: string): Condition => [`(${key} * 2654435761 >> 16) % ${
 
 /** How many people match, exactly. */
 export const countPeople = (connection: Connection, query: PeopleQuery): Promise<number> =>
-  countOf(connection, keysOf(query))
+  countOf(connection, keysOf(connection, query))
 
 const countOf = async (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
-  (await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql})`, ...values))?.total ?? 0
+  (await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql}) AS found`, ...values))
+    ?.total ?? 0
 
 /**
  * A query for the keys of who matches, in their order. It begins with what finds fewest: words, else companies, else
  * it goes through all. Where many are looked at, that is in the index of facts, a tenth of the table.
  */
-function keysOf(query: PeopleQuery, limit?: number, more?: (key: string) => Condition): Condition {
-  const { key, from, conditions } = pathOf(query)
+function keysOf(
+  connection: Connection,
+  query: PeopleQuery,
+  limit?: number,
+  more?: (key: string) => Condition,
+): Condition {
+  const { key, from, conditions } = pathOf(connection, query)
   const [where, ...values] = every([...conditions, ...query.conditions, ...(more ? [more(key)] : [])])
   const sql = `SELECT ${key} AS key FROM ${from} WHERE ${where} ORDER BY ${key}`
   return limit === undefined ? [sql, ...values] : [`${sql} LIMIT ?`, ...values, limit]
@@ -66,14 +73,18 @@ interface Path {
   readonly conditions: readonly Condition[]
 }
 
-function pathOf({ text, staff }: PeopleQuery): Path {
+function pathOf(connection: Connection, { text, staff }: PeopleQuery): Path {
+  const size = staff?.size ?? 'many'
+  const texts = text ? [inTexts(connection, 'people', text, size)] : []
+  // PostgreSQL finds its way by itself.
+  if (connection.dialect === 'postgres')
+    return { key: 'people.key', from: 'people', conditions: [...(staff ? [staff.condition] : []), ...texts] }
   if (text && !text.negated && staff?.size !== 'few')
     return {
       key: 'people_text.rowid',
       from: 'people_text CROSS JOIN people INDEXED BY people_facts ON people.key = people_text.rowid',
-      conditions: [['people_text MATCH ?', text.match], ...(staff ? [staff.condition] : [])],
+      conditions: [['people_text MATCH ?', written(text.texts)], ...(staff ? [staff.condition] : [])],
     }
-  const texts = text ? [inTexts('people', text, staff?.size ?? 'many')] : []
   if (!staff) return { key: 'people.key', from: 'people INDEXED BY people_facts', conditions: texts }
   // The sign keeps SQLite from going through everybody in order, where the people of few companies are quickly sorted.
   return { key: '+people.key', from: 'people', conditions: [staff.condition, ...texts] }

@@ -1,17 +1,18 @@
+import { type Connection, send } from '../storage/driver.js'
 import { type Employer, employerKey } from './employer.js'
 import type { NewPerson } from './new-person.js'
 import type { PersonFields, StoredPerson } from './person.js'
-import { personTexts, textsOf } from './person-columns.js'
+import { textsOf } from './person-columns.js'
 import { type PersonRow, personRow, personRowColumns, valuesOf } from './person-row.js'
 import { rowWriter } from './row-writer.js'
 import { type KnownPerson, notePerson, samePerson } from './same-person.js'
-import type { Statements } from './statements.js'
+import type { Steps } from './steps.js'
 import type { Writing, Written } from './writing.js'
 
 /** Adds a person, or merges what is given over the one there is with the profile, else e-mail, else name and company. */
-export function writePerson(writing: Writing, given: NewPerson): Written {
-  const employer = employerKey(writing, given.employer)
-  const existing = samePerson(writing, given, employer)
+export function* writePerson(writing: Writing, given: NewPerson): Steps<Written> {
+  const employer = yield* employerKey(writing, given.employer)
+  const existing = yield* samePerson(writing, given, employer)
   if (existing) merge(writing, existing, given, employer ?? existing.company)
   else add(writing, given, employer ?? null)
   return existing ? 'updated' : 'added'
@@ -19,18 +20,12 @@ export function writePerson(writing: Writing, given: NewPerson): Written {
 
 const found = ['company', 'network_id', 'slug', 'email', 'personal_email', 'name'] as const
 const rows = rowWriter('people', ['company', ...personRowColumns], found)
-const texts = `INTO people_text (${personTexts.join(', ')}, rowid)
-  VALUES (${personTexts.map(() => '?, ').join('')}?)`
-const addTexts = `INSERT ${texts}`
-const replaceTexts = `INSERT OR REPLACE ${texts}`
 
 function add(writing: Writing, given: NewPerson, company: number | null): void {
-  const { statements } = writing
   const key = writing.nextKey('people')
   const row = company === null ? unplaced(given) : given.row
-  rows.add(statements, key, [company, ...valuesOf(row)])
-  statements.run(addTexts, ...row.texts, key)
-  writePhones(statements, key, [], given)
+  rows.add(writing, key, [company, ...valuesOf(row)], row.texts)
+  writePhones(writing.connection, key, [], given)
   notePerson(writing, company, row)
 }
 
@@ -42,7 +37,6 @@ function unplaced({ employer, slug, row }: NewPerson): PersonRow {
 }
 
 function merge(writing: Writing, existing: KnownPerson, given: NewPerson, company: number | null): void {
-  const { statements } = writing
   const before = JSON.parse(existing.record) as StoredPerson
   const after = {
     ...withoutEmployer(before),
@@ -56,11 +50,10 @@ function merge(writing: Writing, existing: KnownPerson, given: NewPerson, compan
   const row = personRow(after, given.slug ?? existing.slug)
   const now = { ...row, company, personal_email: after.personal_email ?? null }
   const isFoundAsBefore = found.every((column) => now[column] === existing[column])
-  rows.change(statements, existing.key, [company, ...valuesOf(row)], isFoundAsBefore)
-  if (textsOf(before).some((text, at) => text !== row.texts[at]))
-    statements.run(replaceTexts, ...row.texts, existing.key)
+  const texts = textsOf(before).some((text, at) => text !== row.texts[at]) ? row.texts : undefined
+  rows.change(writing, existing.key, [company, ...valuesOf(row)], isFoundAsBefore, texts)
   const { phones = [], messenger } = after
-  writePhones(statements, existing.key, before.phones ?? [], { phones, messenger })
+  writePhones(writing.connection, existing.key, before.phones ?? [], { phones, messenger })
   notePerson(writing, company, row)
 }
 
@@ -76,18 +69,19 @@ function named(employer: Employer, before?: Employer): Employer {
 }
 
 function writePhones(
-  statements: Statements,
+  connection: Connection,
   key: number,
   before: readonly string[],
   { phones, messenger }: Pick<NewPerson, 'phones' | 'messenger'>,
 ): void {
   for (const number of before)
     if (!phones.includes(number))
-      statements.run('DELETE FROM phones WHERE number = ? AND person = ?', number, key)
+      send(connection, 'DELETE FROM phones WHERE number = ? AND person = ?', number, key)
   const reachable = messenger === undefined ? null : Number(messenger)
   for (const number of phones)
-    statements.run(
-      'INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET messenger = excluded.messenger',
+    send(
+      connection,
+      'INSERT INTO phones (number, person, messenger) VALUES (?, ?, ?) ON CONFLICT (number, person) DO UPDATE SET messenger = excluded.messenger',
       number,
       key,
       reachable,

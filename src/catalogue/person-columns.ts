@@ -55,10 +55,7 @@ const idsOf = (labels: Readonly<Record<string, string>>): ReadonlyMap<string | u
 const seniorityIds = idsOf(seniorities)
 const functionIds = idsOf(functions)
 
-/** Columns of texts of people that are searched by words. */
-export const personTexts = ['name', 'title', 'about', 'past_titles', 'past_employers'] as const
-
-/** The texts of these columns, in their order. */
+/** The texts that people are searched by, in the order of their columns. */
 export const textsOf = ({ past_positions = [], ...person }: StoredPerson): string[] => [
   person.full_name ?? '',
   person.title ?? '',

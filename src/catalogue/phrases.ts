@@ -14,7 +14,7 @@ export const some = (conditions: readonly Condition[]): Condition => [
 
 /** A column that holds one of some values. The text is the same however many there are, so that it is prepared once. */
 export const isOneOf = (column: string, values: readonly (string | number)[]): Condition => [
-  `${column} IN (SELECT value FROM json_each(?))`,
+  `${column} IN (SELECT ${typeof values[0] === 'number' ? 'atom' : 'value'} FROM json_each(?))`,
   JSON.stringify(values),
 ]
 

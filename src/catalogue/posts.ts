@@ -1,7 +1,8 @@
+import { type Connection, send } from '../storage/driver.js'
 import { type Fields, fields, readFields } from './fields.js'
 import type { Given } from './kind.js'
 import { profileOf } from './profile.js'
-import type { Statements } from './statements.js'
+import { answered, type Steps } from './steps.js'
 import { short, text, Unreadable } from './values.js'
 import type { Writing, Written } from './writing.js'
 
@@ -70,25 +71,26 @@ const insert = 'INSERT INTO posts (identity, author, published_at, record, key) 
 const update = 'UPDATE posts SET identity = ?, author = ?, published_at = ?, record = ? WHERE key = ?'
 
 /** Adds a post, or merges what is given over the one with its url; its engagers are added to those there are. */
-export function writePost(writing: Writing, { post, identity, engagers }: PreparedPost): Written {
-  const { statements, mayHold } = writing
+export function* writePost(writing: Writing, { post, identity, engagers }: PreparedPost): Steps<Written> {
+  const { connection, mayHold } = writing
   const existing = mayHold('posts', 'identity', identity)
-    ? statements.get<PostRow>('SELECT key, record FROM posts WHERE identity = ?', identity)
+    ? yield* answered(connection.get<PostRow>('SELECT key, record FROM posts WHERE identity = ?', identity))
     : undefined
   const after: StoredPost = { ...(existing && (JSON.parse(existing.record) as StoredPost)), ...post }
   const author = after.author_profile_url === undefined ? null : profileIn(after.author_profile_url)
   const published = after.published_at === undefined ? null : Date.parse(after.published_at)
   const key = existing?.key ?? writing.nextKey('posts')
-  statements.run(existing ? update : insert, identity, author, published, JSON.stringify(after), key)
-  writeEngagers(statements, key, engagers)
+  send(connection, existing ? update : insert, identity, author, published, JSON.stringify(after), key)
+  writeEngagers(connection, key, engagers)
   writing.note('posts', 'identity', identity)
   return existing ? 'updated' : 'added'
 }
 
-function writeEngagers(statements: Statements, post: number, engagers: readonly Engager[]): void {
+function writeEngagers(connection: Connection, post: number, engagers: readonly Engager[]): void {
   for (const { profile, engagement, url } of engagers)
-    statements.run(
-      'INSERT INTO engagers (post, profile, engagement, url) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET url = excluded.url',
+    send(
+      connection,
+      'INSERT INTO engagers (post, profile, engagement, url) VALUES (?, ?, ?, ?) ON CONFLICT (post, profile, engagement) DO UPDATE SET url = excluded.url',
       post,
       profile,
       engagement,

@@ -5,6 +5,7 @@ import { foldName } from './name.js'
 import type { NewPerson } from './new-person.js'
 import type { StoredPerson } from './person.js'
 import type { PersonRow } from './person-row.js'
+import { answered, type Steps } from './steps.js'
 import { Unreadable } from './values.js'
 import type { Writing } from './writing.js'
 
@@ -26,26 +27,30 @@ const columns = 'SELECT key, company, network_id, slug, email, personal_email, n
  * The person that a given one is. One found by a weaker key must have no stronger one of its own beside the one
  * given, or it is another person.
  */
-export function samePerson(
-  { statements, mayHold }: Writing,
+export function* samePerson(
+  { connection, mayHold }: Writing,
   given: NewPerson,
   company: number | undefined,
-): KnownPerson | undefined {
+): Steps<KnownPerson | undefined> {
   const { id, slug, name, email, employer } = given
   const mayBe = (column: string, value: string | undefined, among?: string): value is string =>
     value !== undefined && mayHold('people', column, value, among)
   const all = (where: string, ...values: Value[]) =>
-    statements.all<KnownPerson>(`${columns} ${where}`, ...values)
-  const byId = mayBe('network_id', id) ? all('network_id = ?', id)[0] : undefined
-  const known = byId ?? (mayBe('slug', slug) ? all('slug = ?', slug)[0] : undefined)
+    answered(connection.all<KnownPerson>(`${columns} ${where} ORDER BY key`, ...values))
+  const byId = mayBe('network_id', id) ? (yield* all('network_id = ?', id))[0] : undefined
+  const known = byId ?? (mayBe('slug', slug) ? (yield* all('slug = ?', slug))[0] : undefined)
   if (known) return known
   const open = openTo(given)
-  const mailed = mayBe('email', email, open) ? all('email = ?', email) : []
+  const mailed = mayBe('email', email, open) ? yield* all('email = ?', email) : []
   const owner = mailed.find((person) => !hasOtherProfile(person, given))
   if (owner || name === '') return owner
   const part = open ?? (email === undefined ? undefined : 'without email')
   if (!mayBe('company', placed(company, name), part)) return undefined
-  const same = all('company IS ? AND name = ?', company ?? null, name)
+  const named =
+    company === undefined
+      ? yield* all('company IS NULL AND name = ?', name)
+      : yield* all('company = ? AND name = ?', company, name)
+  const same = named
     .filter((person) => !hasOtherProfile(person, given) && (email === undefined || person.email === null))
     .filter((person) => company !== undefined || namesCompany(person, employer))
   if (same.length > 1 && id === undefined && slug === undefined && email === undefined)

@@ -1,4 +1,5 @@
 import type { Migration } from '../storage/migrate.js'
+import { postgresSchema } from './schema-postgres.js'
 import { signals } from './schema-signals.js'
 
 // A record is kept as JSON without its absent keys, ready to be answered; beside it stand only the columns that
@@ -136,13 +137,18 @@ CREATE VIRTUAL TABLE people_text USING fts5 (
 );
 `
 
-/** The steps from an empty database to the catalogue's schema. */
+/** The steps from an empty database to the catalogue's schema. In PostgreSQL the first three are one. */
 export const migrations: readonly Migration[] = [
-  { sqlite: first },
+  { sqlite: first, postgres: postgresSchema },
   // Needed once, and loaded then.
-  { sqlite: second, work: async (connection) => (await import('./fill-columns.js')).fillColumns(connection) },
+  {
+    sqlite: second,
+    postgres: '',
+    work: async (connection) => (await import('./fill-columns.js')).fillColumns(connection),
+  },
   {
     sqlite: signals,
+    postgres: '',
     work: async (connection) => (await import('./fill-signals.js')).fillSignals(connection),
   },
 ]

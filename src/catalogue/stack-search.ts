@@ -77,7 +77,7 @@ async function asked(
 }
 
 // The sign keeps an index from being asked for each user with each other value that it may have.
-const users = `SELECT company FROM company_technologies WHERE technology IN (SELECT value FROM json_each(?))`
+const users = `SELECT company FROM company_technologies WHERE technology IN (SELECT atom FROM json_each(?))`
 
 const usesAny = (technologies: readonly number[]): Condition => [
   `+key IN (${users})`,
@@ -98,8 +98,8 @@ interface Use {
 }
 
 const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.mentions AS job_mentions
-  FROM json_each(?) AS c
-  CROSS JOIN company_technologies AS u ON u.company = c.value
+  FROM (SELECT atom AS company FROM json_each(?)) AS c
+  CROSS JOIN company_technologies AS u ON u.company = c.company
   CROSS JOIN technologies AS t ON t.key = u.technology`
 const surestFirst = 'ORDER BY u.confidence DESC, t.slug'
 
@@ -112,7 +112,7 @@ async function usesOf(
   const of = JSON.stringify(companies)
   const rows = technologies
     ? await connection.all<Use>(
-        `${uses} WHERE u.technology IN (SELECT value FROM json_each(?)) ${surestFirst}`,
+        `${uses} WHERE u.technology IN (SELECT atom FROM json_each(?)) ${surestFirst}`,
         of,
         JSON.stringify(technologies.keys),
       )

@@ -1,6 +1,7 @@
 import type { Technology } from '../engine/ports.js'
-import type { Connection } from '../storage/driver.js'
+import { type Connection, send } from '../storage/driver.js'
 import type { Given } from './kind.js'
+import { answered, type Steps } from './steps.js'
 import { decimal, text, Unreadable, whole } from './values.js'
 import type { Writing } from './writing.js'
 
@@ -59,25 +60,28 @@ export const slugOf = (words: string): string =>
  * Makes these the technologies of a company. One that it used before keeps the confidence and mentions that are
  * not given anew; one that is known only by its slug has confidence 1.
  */
-export function writeUses(
+export function* writeUses(
   writing: Writing,
   company: number,
   before: readonly string[],
   uses: readonly TechnologyUse[],
-): void {
+): Steps<void> {
   const kept = new Set(uses.map(({ slug }) => slug))
   for (const slug of before) {
     if (kept.has(slug)) continue
-    const technology = technologyKey(writing, { slug })
-    writing.statements.run(
+    const technology = yield* technologyKey(writing, { slug })
+    send(
+      writing.connection,
       'DELETE FROM company_technologies WHERE technology = ? AND company = ?',
       technology,
       company,
     )
   }
   for (const use of uses) {
-    if (!before.includes(use.slug)) addUse(writing, company, use)
-    else if (saysMore(use)) changeUse(writing, company, use)
+    if (before.includes(use.slug) && !saysMore(use)) continue
+    const technology = knownKey(writing, use) ?? (yield* technologyKey(writing, use))
+    if (before.includes(use.slug)) changeUse(writing, company, technology, use)
+    else addUse(writing, company, technology, use)
   }
 }
 
@@ -85,23 +89,25 @@ export function writeUses(
 const saysMore = ({ slug: _, ...more }: TechnologyUse): boolean =>
   Object.values(more).some((value) => value !== undefined)
 
-function addUse(writing: Writing, company: number, use: TechnologyUse): void {
-  writing.statements.run(
+function addUse({ connection }: Writing, company: number, technology: number, use: TechnologyUse): void {
+  send(
+    connection,
     'INSERT INTO company_technologies (technology, company, confidence, mentions) VALUES (?, ?, ?, ?)',
-    technologyKey(writing, use),
+    technology,
     company,
     use.confidence ?? 1,
     use.mentions ?? 0,
   )
 }
 
-function changeUse(writing: Writing, company: number, use: TechnologyUse): void {
-  writing.statements.run(
-    `UPDATE company_technologies SET confidence = coalesce(?, confidence), mentions = coalesce(?, mentions)
+function changeUse({ connection }: Writing, company: number, technology: number, use: TechnologyUse): void {
+  send(
+    connection,
+    `UPDATE company_technologies SET confidence = coalesce(CAST(? AS DOUBLE PRECISION), confidence), mentions = coalesce(CAST(? AS BIGINT), mentions)
       WHERE technology = ? AND company = ?`,
     use.confidence ?? null,
     use.mentions ?? null,
-    technologyKey(writing, use),
+    technology,
     company,
   )
 }
@@ -110,27 +116,38 @@ const technology = 'SELECT key, name, category FROM technologies WHERE slug = ?'
 
 // Only what changes is written, by the plainest statements: one that has to remember how to undo itself makes SQLite
 // write down the words of each company by themselves, and there may be only so many of such pieces.
-function technologyKey(writing: Writing, use: TechnologyUse): number {
-  const known = writing.technologies.get(use.slug)
-  if (known !== undefined && use.name === undefined && use.category === undefined) return known
-  const { statements } = writing
-  const there = statements.get<Omit<Technology, 'slug'> & { key: number }>(technology, use.slug)
+function* technologyKey(writing: Writing, use: TechnologyUse): Steps<number> {
+  const known = knownKey(writing, use)
+  if (known !== undefined) return known
+  const { connection } = writing
+  const ask = () => connection.get<Omit<Technology, 'slug'> & { key: number }>(technology, use.slug)
+  const there = yield* answered(ask())
   const name = use.name ?? there?.name ?? titled(use.slug)
   const category = use.category ?? there?.category ?? null
   if (!there)
-    statements.run(
+    send(
+      connection,
       'INSERT INTO technologies (slug, name, category) VALUES (?, ?, ?)',
       use.slug,
       name,
       category,
     )
   else if (there.name !== name || there.category !== category)
-    statements.run('UPDATE technologies SET name = ?, category = ? WHERE key = ?', name, category, there.key)
-  const key = there?.key ?? statements.get<{ key: number }>(technology, use.slug)?.key
+    send(
+      connection,
+      'UPDATE technologies SET name = ?, category = ? WHERE key = ?',
+      name,
+      category,
+      there.key,
+    )
+  const key = there?.key ?? (yield* answered(ask()))?.key
   if (key === undefined) throw new Error('a technology was not written')
   writing.technologies.set(use.slug, key)
   return key
 }
+
+const knownKey = ({ technologies }: Writing, { slug, name, category }: TechnologyUse): number | undefined =>
+  name === undefined && category === undefined ? technologies.get(slug) : undefined
 
 const titled = (slug: string): string =>
   slug.replace(

@@ -1,55 +1,55 @@
-import type { Size } from './few-or-many.js'
-import type { Condition } from './phrases.js'
+/** Texts that are asked for, as a tree that each database writes in its own words. */
+export type Texts =
+  /** These words next to each other, accents and case aside. */
+  | { readonly phrase: string }
+  /** These words at the beginning of a column. */
+  | { readonly beginning: string }
+  | { readonly all: readonly Texts[] }
+  | { readonly any: readonly Texts[] }
+  | { readonly held: Texts; readonly butNot: Texts }
+  | { readonly columns: readonly string[]; readonly hold: Texts }
 
 /**
- * Texts that are asked for: those that a query of FTS5 finds, or (`negated`) all others. FTS5 cannot say "all others"
- * by itself, so that it is carried beside the query until somebody can.
+ * Texts that are asked for: those that are wanted, or (`negated`) all others. No index of words can say "all others" by
+ * itself, so that it is carried beside the query until somebody can.
  */
 export interface TextQuery {
-  readonly match: string
+  readonly texts: Texts
   readonly negated: boolean
 }
 
 /** Texts with these words next to each other, accents and case aside. */
-export const phrase = (words: string): TextQuery => ({
-  match: `"${words.replaceAll('"', '""')}"`,
-  negated: false,
-})
+export const phrase = (words: string): TextQuery => ({ texts: { phrase: words }, negated: false })
+
+/** Texts one of whose columns begins with these words. */
+export const beginning = (words: string): TextQuery => ({ texts: { beginning: words }, negated: false })
 
 /** All other texts. */
-export const inverse = ({ match, negated }: TextQuery): TextQuery => ({ match, negated: !negated })
+export const inverse = ({ texts, negated }: TextQuery): TextQuery => ({ texts, negated: !negated })
 
 /** Texts that fulfil all of some queries; there must be one at least. */
 export function allOf(queries: readonly TextQuery[]): TextQuery {
-  const wanted = queries.filter(({ negated }) => !negated).map(({ match }) => match)
-  const unwanted = queries.filter(({ negated }) => negated).map(({ match }) => match)
-  if (wanted.length === 0) return { match: joined(unwanted, 'OR'), negated: true }
-  if (unwanted.length === 0) return { match: joined(wanted, 'AND'), negated: false }
-  return { match: `(${joined(wanted, 'AND')} NOT ${joined(unwanted, 'OR')})`, negated: false }
+  const wanted = different(queries.filter(({ negated }) => !negated))
+  const unwanted = different(queries.filter(({ negated }) => negated))
+  if (wanted.length === 0) return { texts: either(unwanted), negated: true }
+  const held = wanted.length === 1 && wanted[0] ? wanted[0] : { all: wanted }
+  if (unwanted.length === 0) return { texts: held, negated: false }
+  return { texts: { held, butNot: either(unwanted) }, negated: false }
 }
 
 /** Texts that fulfil at least one of some queries; there must be one. */
 export const anyOf = (queries: readonly TextQuery[]): TextQuery => inverse(allOf(queries.map(inverse)))
 
 /** The same, looked for in some columns only. */
-export const within = (columns: readonly string[], { match, negated }: TextQuery): TextQuery => ({
-  match: `({${columns.join(' ')}} : ${match})`,
+export const within = (columns: readonly string[], { texts, negated }: TextQuery): TextQuery => ({
+  texts: { columns, hold: texts },
   negated,
 })
 
-/** Records whose texts fulfil a query, among few or many. */
-export const inTexts = (
-  table: 'companies' | 'people' | 'jobs',
-  { match, negated }: TextQuery,
-  of: Size,
-): Condition => {
-  const found = `FROM ${table}_text WHERE ${table}_text MATCH ?`
-  const sql = of === 'few' ? `EXISTS (SELECT 1 ${found} AND rowid = key)` : `key IN (SELECT rowid ${found})`
-  return [negated ? `NOT ${sql}` : sql, match]
-}
+const either = (texts: readonly Texts[]): Texts =>
+  texts.length === 1 && texts[0] ? texts[0] : { any: texts }
 
 /** What is asked twice is looked for once. */
-function joined(matches: readonly string[], operator: 'AND' | 'OR'): string {
-  const [first = '', ...others] = new Set(matches)
-  return others.length === 0 ? first : `(${[first, ...others].join(` ${operator} `)})`
-}
+const different = (queries: readonly TextQuery[]): Texts[] => [
+  ...new Map(queries.map(({ texts }) => [JSON.stringify(texts), texts])).values(),
+]

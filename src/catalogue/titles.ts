@@ -1,5 +1,7 @@
 import type { Connection } from '../storage/driver.js'
+import { inTexts } from './in-texts.js'
 import { foldText } from './name.js'
+import { allOf, phrase, within } from './text-query.js'
 
 /** Holders looked at: enough to see what is usual, few enough to be quick among millions. */
 const looked = 2_000
@@ -10,17 +12,21 @@ const words = 12
 export async function titlesLike(connection: Connection, title: string, limit: number): Promise<string[]> {
   const wanted = title.match(/[\p{L}\p{N}]+/gu)?.slice(0, words)
   if (!wanted) return []
-  const rows = await connection.all<{ title: string | null }>(
-    `SELECT record ->> '$.title' AS title FROM people
-      WHERE key IN (SELECT rowid FROM people_text WHERE people_text MATCH ? LIMIT ?)`,
-    `title : (${wanted.map((word) => `"${word}"`).join(' AND ')})`,
-    looked,
-  )
+  const query = within(['title'], allOf(wanted.map(phrase)))
+  const [holds, match = null] = inTexts(connection, 'people', query, 'many')
+  const rows = await connection.all<{ title: string | null }>(holding(connection, holds), match, looked)
   return mostFrequent(
     rows.flatMap(({ title: held }) => held ?? []),
     limit,
   )
 }
+
+/** In the order of keys: of titles that are one, the spelling that comes first counts. */
+const holding = ({ dialect }: Connection, holds: string): string =>
+  dialect === 'sqlite'
+    ? `SELECT json_extract(record, '$.title') AS title FROM people WHERE ${holds.replace(/\)$/, ' LIMIT ?)')}`
+    : `SELECT json_extract(record, '$.title') AS title
+        FROM (SELECT key, record FROM people WHERE ${holds} ORDER BY key LIMIT ?) AS held ORDER BY key`
 
 /** Titles that differ in case and accents only are one, in the spelling that comes first. */
 function mostFrequent(titles: readonly string[], limit: number): string[] {

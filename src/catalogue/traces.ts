@@ -107,7 +107,7 @@ const distinct = (...values: readonly (string | undefined)[]): string[] => [
   ...new Set(values.filter((value) => value !== undefined)),
 ]
 
-const otherPeople = 'key NOT IN (SELECT value FROM json_each(?))'
+const otherPeople = 'key NOT IN (SELECT atom FROM json_each(?))'
 /** Who else has something: questions with a value and the keys of those who are meant. */
 const holders = {
   email: [
@@ -116,8 +116,8 @@ const holders = {
   ],
   slug: [`SELECT 1 FROM people WHERE slug = ? AND ${otherPeople}`],
   phone: [
-    'SELECT 1 FROM phones WHERE number = ? AND person NOT IN (SELECT value FROM json_each(?))',
-    `SELECT 1 FROM companies WHERE json_extract(record, '$.phone') = ? AND ? <> ''`,
+    'SELECT 1 FROM phones WHERE number = ? AND person NOT IN (SELECT atom FROM json_each(?))',
+    `SELECT 1 FROM companies WHERE json_extract(record, '$.phone') = ? AND CAST(? AS TEXT) <> ''`,
   ],
 } as const
 

@@ -2,11 +2,14 @@ import type { Ids } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import type { Kind } from './kind.js'
 import type { Load } from './load.js'
-import { atOnce, type Statements } from './statements.js'
+import { answered, type Steps } from './steps.js'
+import { type Words, wordsOfTexts } from './words.js'
 
 /** What writing records needs within one transaction, and what it learns there; dropped with the transaction. */
 export interface Writing {
-  readonly statements: Statements
+  readonly connection: Connection
+  /** Cuts texts into words, where the database does not. */
+  readonly words: Words
   readonly ids: Ids
   /** The key of the next row of a table: this transaction is the only one that adds any. */
   nextKey(table: Kind): number
@@ -28,23 +31,25 @@ export interface Writing {
 /** What became of a record. */
 export type Written = 'added' | 'updated'
 
-/** Begins the writing of a transaction, which may be a part of a load. */
-export function beginWriting(connection: Connection, ids: Ids, load?: Load): Writing {
-  const statements = atOnce(connection)
+/** Begins the writing of a transaction, which may be a part of a load, and adds records of a kind. */
+export function* beginWriting(connection: Connection, kind: Kind, ids: Ids, load?: Load): Steps<Writing> {
   const last = new Map<Kind, number>()
+  // Companies may come with others.
+  for (const table of new Set<Kind>([kind, 'companies'])) last.set(table, yield* lastKey(connection, table))
   return {
-    statements,
+    connection,
+    words: wordsOfTexts(),
     ids,
     technologies: new Map(),
     employers: new Map(),
     companies: 0,
     nextKey(table) {
-      const key = (last.get(table) ?? lastKey(statements, table)) + 1
+      const key = (last.get(table) ?? 0) + 1
       last.set(table, key)
       return key
     },
     mayHold: (table, column, value, part = all) =>
-      !load || load.mayHold(statements, table, column, value, part),
+      !load || load.mayHold(connection, table, column, value, part),
     note(table, column, value, parts = none) {
       if (load && value !== null) load.note(table, column, value, [all, ...parts])
     },
@@ -55,5 +60,7 @@ export function beginWriting(connection: Connection, ids: Ids, load?: Load): Wri
 const all = ''
 const none: readonly string[] = []
 
-const lastKey = (statements: Statements, table: Kind): number =>
-  statements.get<{ key: number | null }>(`SELECT max(key) AS key FROM ${table}`)?.key ?? 0
+function* lastKey(connection: Connection, table: Kind): Steps<number> {
+  const row = yield* answered(connection.get<{ key: number | null }>(`SELECT max(key) AS key FROM ${table}`))
+  return row?.key ?? 0
+}

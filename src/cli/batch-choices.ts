@@ -43,6 +43,8 @@ export interface RunChoices {
   readonly maxCreditsPerDay: number | undefined
   /** Name of a lock to hold meanwhile. */
   readonly lock: string | undefined
+  /** Has its rows called by the workers of its database. */
+  readonly distribute?: boolean | undefined
   /** Absolute path of the file that says how the run ended. */
   readonly summaryJson?: string | undefined
 }
@@ -109,6 +111,8 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
     maxCredits: number('maxCredits'),
     maxCreditsPerDay: number('maxCreditsPerDay'),
     lock: typeof options.lock === 'string' ? options.lock : undefined,
+    // A run that goes on is spread as it was, unless it is asked to be.
+    distribute: options.distribute === true ? true : undefined,
     summaryJson: pathOf('--summary-json', options.summaryJson, cwd),
   }
 }

@@ -24,6 +24,8 @@ export interface Job {
   readonly globals: GlobalOptions
   /** The run that is meant, where that is not to be found out. */
   readonly run?: Run
+  /** Address of the database that has its run; the home of this machine when absent. */
+  readonly database?: string | undefined
 }
 
 /** Which column fills which field; throws MappingError. */

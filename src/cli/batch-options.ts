@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Facts } from '../api/operation.js'
+import { withoutPassword } from './commands/delivery-targets.js'
 import { durationMs } from './commands/time-values.js'
 import { groups, repeated, whole } from './flags.js'
 
@@ -63,6 +64,7 @@ export const spending = (): Option[] => [
   summary(),
   new Option('--retry-unknown', 'send rows again whose call may have been charged without an answer'),
   new Option('--lock <name>', 'refuse to run while another command holds the lock of this name (exit 15)'),
+  new Option('--distribute', 'have the workers that share the PostgreSQL database make the calls'),
 ]
 
 const running = (): Option[] => [
@@ -72,6 +74,10 @@ const running = (): Option[] => [
     'take answers of earlier runs that are not older, such as 90d',
   ).argParser(durationMs),
   new Option('--refresh', 'take no answers of earlier runs'),
+  new Option(
+    '--database <place>',
+    "the engine's database, with the run itself where it is a postgres://… address (default: the one of this machine)",
+  ).argParser(withoutPassword),
   ...spending(),
 ]
 

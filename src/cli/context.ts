@@ -2,6 +2,7 @@ import type { Caller } from '../api/caller.js'
 import type { Catalogue } from '../catalogue/catalogue.js'
 import type { Admin } from '../engine/admin.js'
 import type { Clock, Ids } from '../engine/ports.js'
+import type { SpreadPorts } from '../engine/spread.js'
 import type { Worker } from '../engine/worker.js'
 
 /** The outside world as the command line sees it; tests give their own. */
@@ -82,6 +83,15 @@ export interface Settings {
   readonly profiles?: Readonly<Record<string, Profile>>
 }
 
+/** The rows of a run that are to be spread. */
+export type SpreadRows = Pick<
+  SpreadPorts,
+  'run' | 'operation' | 'rows' | 'atOnce' | 'apiKey' | 'signal' | 'watches' | 'onWorkers'
+>
+
+/** A server that answers rows, and with which key of the shared database they are spread. */
+export type Elsewhere = Pick<SpreadPorts, 'caller' | 'source' | 'apiKey'>
+
 /** Everything a command may need, opened when first asked for and closed once at the end. */
 export interface Context {
   readonly streams: Streams
@@ -98,6 +108,8 @@ export interface Context {
    */
   admin(options?: GlobalOptions & { readonly create?: boolean }): Promise<Admin>
   catalogue(): Promise<Catalogue>
+  /** A caller for the rows of a run, which the workers that share the engine's database call. */
+  spread(run: SpreadRows, options: GlobalOptions): Promise<Caller>
   /** Whether the target is the engine of this machine, so that what it accepts can be done by this process. */
   isLocal(options: GlobalOptions): boolean
   /** Who does what the local target accepts; it is stopped at the end. */

@@ -48,7 +48,7 @@ export function createContext(streams: Streams, world: World = {}): Context {
     if (!options.quiet) streams.stderr.write(`${redact(oneLine(text))}\n`)
   }
   const { around, names } = world
-  const local = createLocal({ home, clock, ids, notify, onClose, targets, names })
+  const local = createLocal({ home, clock, ids, notify, onClose, sleep, targets, names })
   const given = once((options: GlobalOptions) => givenKey(streams, options))
   const onAgain = () => notify(sentAgain, {})
   const remote = createRemoteServer({
@@ -65,6 +65,12 @@ export function createContext(streams: Streams, world: World = {}): Context {
     },
     catalogue: local.catalogue,
     worker: local.worker,
+    spread: async (run, options) => {
+      const target = chosen(options)
+      if (target.kind === 'local') return local.spread(run)
+      const [caller, apiKey] = [await remote.caller(target), await local.key(options)]
+      return local.spread(run, { caller, source: target.baseUrl, apiKey })
+    },
     isLocal: (options) => chosen(options).kind === 'local' && world.caller === undefined,
     caller: async (options) => {
       const target = chosen(options)

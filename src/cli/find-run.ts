@@ -7,22 +7,29 @@ import type { Table } from '../batch/read.js'
 import type { Run, RunIdentity, Runs } from '../storage/runs.js'
 import type { Job } from './batch-job.js'
 import { UsageError } from './exit.js'
-import { targetName } from './target-name.js'
+import { targetNames } from './target-name.js'
 import { grouped } from './terminal.js'
 
 /** What makes a batch the same run when it is started again. */
 export async function runIdentityOf(job: Job, table: Table, mapping: Mapping): Promise<RunIdentity> {
   const { shell, operation, constants, choices, globals } = job
-  const target = targetName(shell.context, globals)
+  const { name: target, engine, formerly } = await targetNames(shell.context, globals)
   const fileHash = await hashOf(table.path)
   const columns = mapping.columns.map(({ field, at }) => [field, at])
   const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
   const reading = [choices.encoding, choices.delimiter, choices.raw]
-  const all = [target, operation.id, fileHash, columns, fields, reading]
+  const all = [operation.id, fileHash, columns, fields, reading]
   // Which rows are looked up is part of what was asked for.
   if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
-  const knownBy = createHash('sha256').update(toJson(all)).digest('hex').slice(0, 32)
-  return { knownBy, operation: operation.id, target, file: table.path, fileHash }
+  const knownBy = (name: string) =>
+    createHash('sha256')
+      .update(toJson([name, ...all]))
+      .digest('hex')
+      .slice(0, 32)
+  return {
+    ...{ knownBy: knownBy(target), operation: operation.id, target, file: table.path, fileHash, engine },
+    formerly: formerly.map((former) => ({ ...former, knownBy: knownBy(former.target) })),
+  }
 }
 
 async function hashOf(path: string): Promise<string> {
@@ -47,9 +54,10 @@ export async function findKnown(job: Job, identity: RunIdentity, runs: Runs): Pr
 /** The run that a batch goes on with, nothing where it is a new one; throws UsageError where another stands in its way. */
 export async function findRun(job: Job, identity: RunIdentity, runs: Runs): Promise<Run | undefined> {
   const { choices, run } = job
+  await runs.adopt(identity)
   if (run) return sameRun(run, identity, runs)
   if (choices.fresh) return undefined
-  const known = await runs.known(identity.knownBy)
+  const known = await runs.known(identity)
   if (known) return known
   const other = await runs.inTheWay(identity)
   if (!other) return undefined

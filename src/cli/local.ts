@@ -6,7 +6,9 @@ import type { Admin } from '../engine/admin.js'
 import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../engine/ports.js'
 import { sharedClock } from '../engine/shared-clock.js'
 import type { Worker } from '../engine/worker.js'
-import type { Context, GlobalOptions, Home } from './context.js'
+import { isPostgres } from '../storage/location.js'
+import { engineAnswering } from './answering.js'
+import type { Context, Elsewhere, GlobalOptions, Home, SpreadRows } from './context.js'
 import { localOrigin, storedKey, storeKey } from './credentials.js'
 import { prepareHome } from './home.js'
 import { once } from './once.js'
@@ -19,6 +21,7 @@ export interface LocalPorts {
   readonly ids: Ids
   readonly notify: Context['notify']
   readonly onClose: Context['onClose']
+  readonly sleep: Context['sleep']
   /** Where a workspace of so many members may deliver to besides public addresses. */
   readonly targets: (members: number) => Targets
   /** The words for `network` and `premium` in what is delivered, where they are others. */
@@ -32,6 +35,8 @@ export interface Local {
   admin(): Promise<Admin>
   /** Who does what the caller accepts. */
   worker(): Promise<Worker>
+  /** A caller for the rows of a run, which the workers that share the database call. */
+  spread(run: SpreadRows, elsewhere?: Elsewhere): Promise<Caller>
   /**
    * The key of this machine for the workspace in use. The first use creates workspace, member and key, and says
    * so; where the key was lost, the owner of the machine gets a new one.
@@ -55,26 +60,38 @@ export function createLocal(ports: LocalPorts): Local {
     const { createWorker } = await import('../engine/worker.js')
     const source = lazySource(catalogue)
     const onTrouble = tellTrouble(ports)
+    // Who has a file of its own shares it with nobody who could take part.
+    const taking = isPostgres(ports.home().engine) ? { answering: engineAnswering(await engine()) } : {}
     const made = createWorker({
       ...{ store: await store(), source, clock: await shared(), ids, sender, targets, onTrouble },
+      ...taking,
     })
     ports.onClose(() => made.stop())
     working = made
     return made
   })
+  const engine = once(async () => {
+    const { createEngine } = await import('../engine/engine.js')
+    // A worker in the background looks for work by itself, but not at once.
+    const accepted = () => working?.wake()
+    const source = lazySource(catalogue)
+    return createEngine({
+      ...{ store: await store(), source, clock: await shared(), ids, sender, targets, accepted },
+    })
+  })
   return {
     catalogue,
     admin,
     worker,
-    caller: once(async () => {
-      const { createEngine } = await import('../engine/engine.js')
-      // A worker in the background looks for work by itself, but not at once.
-      const accepted = () => working?.wake()
-      const source = lazySource(catalogue)
-      return createEngine({
-        ...{ store: await store(), source, clock: await shared(), ids, sender, targets, accepted },
-      })
-    }),
+    caller: engine,
+    spread: async (run, elsewhere) => {
+      const { spread } = await import('../engine/spread.js')
+      const asked = elsewhere ?? { caller: await engine(), source: '', apiKey: run.apiKey }
+      const place = { store: await store(), clock: await shared(), ids, sleep: ports.sleep }
+      const caller = spread({ ...place, ...run, ...asked })
+      ports.onClose(() => caller.close())
+      return caller
+    },
     key: once(async (options) => {
       const workspace = await (await store()).read((reads) => reads.workspace())
       const known = workspace && storedKey(ports.home(), localOrigin(workspace.id))
@@ -84,7 +101,7 @@ export function createLocal(ports: LocalPorts): Local {
 }
 
 /** Says what goes wrong with accepted work, once until it is something else: it is tried again and again. */
-function tellTrouble({ notify }: LocalPorts): (error: unknown) => void {
+export function tellTrouble({ notify }: Pick<LocalPorts, 'notify'>): (error: unknown) => void {
   let told = ''
   return (error) => {
     const text = error instanceof Error ? error.message : String(error)
@@ -104,8 +121,8 @@ async function openStore({ home, clock, onClose }: LocalPorts): Promise<Store> {
 async function openCatalogue({ home, clock, ids, onClose }: LocalPorts): Promise<Catalogue> {
   prepareHome(home())
   const { openCatalogue: open } = await import('../catalogue/catalogue.js')
-  const { openSqlite } = await import('../storage/sqlite.js')
-  const catalogue = await open(openSqlite(home().catalogue, { pageBytes: 8_192 }), { clock, ids })
+  const { openCatalogueDatabase } = await import('../storage/catalogue-database.js')
+  const catalogue = await open(await openCatalogueDatabase(home()), { clock, ids })
   onClose(() => catalogue.close())
   return catalogue
 }

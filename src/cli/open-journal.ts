@@ -8,6 +8,7 @@ import type { Job } from './batch-job.js'
 import type { Context } from './context.js'
 import type { Known } from './find-run.js'
 import type { RunRecords } from './open-runs.js'
+import { markShared } from './run-folder.js'
 import { requestOf } from './run-request.js'
 import { profileName } from './target-name.js'
 
@@ -71,15 +72,18 @@ export const readingJournal = (
 /** The journal of a run over the database it is in. */
 export async function openOver(
   { clock }: Context,
-  { database, runs }: RunRecords,
+  { database, runs, locks }: RunRecords,
   run: Run,
-  options: Omit<JournalOptions, 'now' | 'answeredUpTo'>,
+  options: Omit<JournalOptions, 'now' | 'answeredUpTo' | 'fence'>,
 ): Promise<Journal> {
   const { journalOf } = await import('../storage/journal.js')
   const { answeredUpTo } = await import('../storage/answers.js')
   const answered = await database.read((reads) => answeredUpTo(reads, run.number))
   if (run.indexed === 0 && answered > 0) await runs.index(run)
-  return journalOf(database, run, { ...options, now: () => clock.now(), answeredUpTo: answered })
+  // Those who share a database go by its clock.
+  const now = () => clock.now() + (database.aheadMs?.() ?? 0)
+  const fence = locks.fenceOf(run.knownBy)
+  return journalOf(database, run, { ...options, now, fence, answeredUpTo: answered })
 }
 
 async function begin(
@@ -107,6 +111,7 @@ async function begin(
   // From its id follow the keys of its rows: it must be there whatever happens.
   await records.database.flush()
   input.keep()
+  if (records.isShared && input.isPiped) await markShared(context, made.id)
   return made
 }
 

@@ -1,35 +1,50 @@
 import { join } from 'node:path'
 import type { Driver } from '../storage/driver.js'
+import type { RunLocks } from '../storage/run-locks.js'
 import type { Run, Runs } from '../storage/runs.js'
 import type { Context } from './context.js'
 import { prepareHome } from './home.js'
 import { runsFolder } from './run-folder.js'
-import { isHeld, runLock } from './run-lock.js'
+import { fileLocks, leasesOver } from './run-lock.js'
 
-/** What this machine remembers of runs, and the database it is in. */
+/** What is remembered of runs, who keeps them from others, and the database it is in. */
 export interface RunRecords {
   readonly runs: Runs
+  readonly locks: RunLocks
   readonly database: Driver
+  /** Whether other machines have the same records. */
+  readonly isShared: boolean
 }
 
-/** Opens the runs of this machine; closed with the command. */
-export async function openRuns(context: Context): Promise<RunRecords> {
+/** Where the records of runs are: on a server by its `postgres://` address, else in the home of this machine. */
+export interface RunPlace {
+  readonly database?: string | undefined
+}
+
+/** Opens the records of runs; closed with the command. */
+export async function openRuns(context: Context, { database: address }: RunPlace = {}): Promise<RunRecords> {
   prepareHome(context.home)
   const { openState } = await import('../storage/state.js')
   const { runsOver } = await import('../storage/runs.js')
   // Whoever needs to know that something survives a power cut flushes it.
-  const database = await openState(context.home.state, { durable: false })
+  const options = { durable: false, now: () => context.clock.now() }
+  const database = await openState(address ?? context.home.state, options)
   context.onClose(() => database.close())
-  return { runs: runsOver(database), database }
+  const isShared = address !== undefined
+  const locks = isShared ? await leasesOver(context, database) : fileLocks(context)
+  return { runs: runsOver(database, locks.fenceOf), locks, database, isShared }
 }
 
 /** Whether a run is under way: on record as such, by a process that lives. */
-export const isRunning = (context: Context, run: Run): boolean =>
-  run.status === 'running' && isHeld(runLock(context, run.knownBy))
+export const isRunning = async (
+  context: Context,
+  run: Run,
+  locks: RunLocks = fileLocks(context),
+): Promise<boolean> => run.status === 'running' && (await locks.isHeld(run.knownBy))
 
 /** A run as commands show it. */
-export function shownRun(context: Context, run: Run) {
-  const stopped = run.status === 'running' && !isRunning(context, run)
+export async function shownRun(context: Context, run: Run, locks: RunLocks) {
+  const stopped = run.status === 'running' && !(await isRunning(context, run, locks))
   const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
   const time = (at: number) => new Date(at).toISOString()
   return {

@@ -5,6 +5,7 @@ import { askMissing } from './ask-fields.js'
 import { addBatchOptions } from './batch-options.js'
 import { hasPages } from './every-page.js'
 import { examples } from './examples.js'
+import { UsageError } from './exit.js'
 import { extraOf } from './extras.js'
 import { limitsText, priceText } from './facts.js'
 import { type Field, fieldsOfSchema, optionsOf } from './fields.js'
@@ -64,6 +65,10 @@ async function run(
     return fromCsv(shell, operation, shape, given, invocation)
   }
   const { globals, options } = invocation
+  if (options.distribute === true || options.database !== undefined)
+    throw new UsageError(
+      `--${options.distribute === true ? 'distribute' : 'database'} is about the rows of a file: it goes with --csv.`,
+    )
   // Who waits for the result gives an address of its own, where one is wanted.
   const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).shows)
   const known = isOurs ? withOwnWebhook(shape, given) : given

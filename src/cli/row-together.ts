@@ -7,7 +7,7 @@ import type { Context } from './context.js'
 
 /** How several rows of a run, whose lock is held, go out as one request; nothing where each goes by itself. */
 export async function togetherOf(
-  { shell, operation, globals }: Job,
+  { shell, operation, globals, choices }: Job,
   run: string,
 ): Promise<Pick<Batch, 'together'>> {
   const { together } = operation.batch ?? {}
@@ -19,7 +19,9 @@ export async function togetherOf(
   const fields = Object.keys((await shapeOf(row.id)).input.shape)
   const { context } = shell
   const shared = fields.filter((name) => name !== into)
-  const work = context.isLocal(globals) ? { work: worksOf(context, run) } : {}
+  // Whoever has its rows spread does none of the work: what is accepted is done by the workers.
+  const doing = choices.distribute ? async () => {} : worksOf(context, run)
+  const work = context.isLocal(globals) ? { work: doing } : {}
   return {
     together: { operation: row.id, reader: readBy.contact_enrichment, into, shared, least, most, ...work },
   }

@@ -7,6 +7,7 @@ import { exitCodeOf } from '../batch/report.js'
 import { run as runRows } from '../batch/run.js'
 import { openInput, openOutput } from './batch-files.js'
 import { type Job, type Lookup, lookupOf } from './batch-job.js'
+import { placed, sendingOf, workersText } from './distribution.js'
 import { exits } from './exit.js'
 import { credited } from './facts.js'
 import { findKnown, type Known, runIdentityOf } from './find-run.js'
@@ -14,19 +15,22 @@ import { exitOfSignal, interruptible } from './interrupts.js'
 import { mapRows } from './map-columns.js'
 import { type Beginning, openJournal } from './open-journal.js'
 import { openRuns } from './open-runs.js'
-import { startProgress } from './progress.js'
+import { progressText, startProgress } from './progress.js'
 import { agreedTo, showQuote } from './quote/show.js'
 import { rowed, tellReport } from './report.js'
 import { rowPriceOf } from './row-price.js'
 import { togetherOf } from './row-together.js'
 import { removeLeftovers } from './run-folder.js'
-import { hold, lockOfDead, namedLock, runLock } from './run-lock.js'
+import { hold, holdRun, lockOfDead, namedLock } from './run-lock.js'
 import { showMapping } from './show-mapping.js'
 import { type Ended, summarised } from './summary.js'
 import { grouped } from './terminal.js'
 
 /** Looks up every row of a file, or goes on where that was stopped; answers the exit code. */
-export const runBatch = (job: Job): Promise<number> => summarised(job, (ended) => runMapped(job, ended))
+export async function runBatch(given: Job): Promise<number> {
+  const job = placed(given)
+  return summarised(job, (ended) => runMapped(job, ended))
+}
 
 async function runMapped(unmapped: Job, ended: (what: Ended) => void): Promise<number> {
   const { shell, choices, globals } = unmapped
@@ -39,12 +43,14 @@ async function runMapped(unmapped: Job, ended: (what: Ended) => void): Promise<n
   for (const line of describeMapping(mapping)) context.notify(line, globals)
   const lookup = lookupOf(job, mapping, input.table.header)
   const identity = await runIdentityOf(job, input.table, mapping)
-  const records = await openRuns(context)
-  if (!choices.dryRun) hold(context, runLock(context, identity.knownBy), 'This run')
+  const records = await openRuns(context, { database: unmapped.database })
+  if (!choices.dryRun) await holdRun(context, records.locks, identity.knownBy, 'This run')
   const { stopKilled } = await import('../storage/killed-runs.js')
   await stopKilled(records.database, ({ knownBy }) =>
     // This command has that lock itself.
-    knownBy === identity.knownBy && !choices.dryRun ? { release: () => {} } : lockOfDead(context, knownBy),
+    knownBy === identity.knownBy && !choices.dryRun
+      ? { release: () => {} }
+      : lockOfDead(records.locks, knownBy),
   )
   const known = await findKnown(job, identity, records.runs)
   const check = await checked(job, input.table, lookup)
@@ -110,13 +116,20 @@ async function runAll(
   const { table } = input
   const output = await openOutput(job, table, (path) => records.runs.writesTo(path))
   const { run, journal, target } = await openJournal(job, beginning, check.rows, output.path)
-  await removeLeftovers(context, new Set((await records.runs.list()).map(({ id }) => id)))
-  const progress = await startProgress(context, globals)
+  const sending = await sendingOf(job, { run, target }, signal)
+  // What others have on record says nothing of the folders of this machine.
+  if (!records.isShared)
+    await removeLeftovers(context, new Set((await records.runs.list()).map(({ id }) => id)))
+  const progress = await startProgress(context, globals, (step, elapsedMs) => {
+    const workers = sending.workers()
+    const taking = workers === undefined ? '' : ` · ${workersText(workers)}`
+    return `${progressText(step, elapsedMs)}${taking}`
+  })
   progress.update({ rows: 0, found: 0, credits: 0, total: check.rows })
   const report = await runRows({
     ...rows,
     ...(await togetherOf(job, run.id)),
-    ...target,
+    ...sending.target,
     operation: operation.id,
     journal,
     writer: output.writer,

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Context } from './context.js'
 import { prepareHome } from './home.js'
@@ -32,6 +32,13 @@ export async function openRunFolder(context: Context, id = context.ids.uuid()): 
   }
 }
 
+/** Says that the run of a folder is on record in another place than the home of this machine. */
+export const elsewhere = 'elsewhere'
+
+/** Keeps the folder of a run whose records machines share from being taken for a leftover of this one. */
+export const markShared = (context: Context, id: string): Promise<void> =>
+  writeFile(join(folderOf(context, id), elsewhere), '', { mode: 0o600 })
+
 /** A folder of no run is a leftover when nothing was written to it for so long. */
 const leftoverMs = 86_400_000
 
@@ -46,7 +53,9 @@ export async function removeLeftovers(context: Context, known: ReadonlySet<strin
 }
 
 async function removeIfOld(folder: string, now: number): Promise<void> {
-  const files = [folder, ...(await readdir(folder)).map((name) => join(folder, name))]
+  const names = await readdir(folder)
+  if (names.includes(elsewhere)) return
+  const files = [folder, ...names.map((name) => join(folder, name))]
   const times = await Promise.all(files.map(async (file) => (await stat(file)).mtimeMs))
   if (now - Math.max(...times) > leftoverMs) await rm(folder, { recursive: true, force: true })
 }

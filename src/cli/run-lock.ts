@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { Driver } from '../storage/driver.js'
 import { isLocked, type Lock, takeLock } from '../storage/lock.js'
+import type { HeldRun, RunLocks } from '../storage/run-locks.js'
 import type { Context } from './context.js'
 import { exits, Stop, UsageError } from './exit.js'
 
 const folderOf = (context: Context): string => join(dirname(context.home.state), 'locks')
 
 /** Where the lock of a run is: of all runs that would be the same. */
-export const runLock = (context: Context, knownBy: string): string =>
-  join(folderOf(context), `run-${knownBy}`)
+const runLock = (context: Context, knownBy: string): string => join(folderOf(context), `run-${knownBy}`)
 
 /** Where the lock of a name is. */
 export function namedLock(context: Context, name: string): string {
@@ -25,44 +27,75 @@ export function namedLock(context: Context, name: string): string {
 export const fileLock = (context: Context, path: string): string =>
   join(folderOf(context), `file-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`)
 
-/** Whether a living process holds a lock. */
-export const isHeld = (path: string): boolean => isLocked(path)
+/** The locks of the runs of this machine, which the system frees when their process ends. */
+export const fileLocks = (context: Context): RunLocks => ({
+  take: async (knownBy) => {
+    const lock = tryLock(runLock(context, knownBy))
+    if (lock) noteHolder(context, runLock(context, knownBy))
+    return lock
+  },
+  isHeld: async (knownBy) => isLocked(runLock(context, knownBy)),
+  holder: async (knownBy) => holderIn(runLock(context, knownBy)),
+  fenceOf: () => '',
+})
 
-/** Takes the lock of a run for a moment; nothing where another process has it. */
-export function tryRunLock(context: Context, knownBy: string): Lock | undefined {
-  const path = runLock(context, knownBy)
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  return takeLock(path)
+/** The locks of runs in a database that several machines share. */
+export async function leasesOver(context: Context, database: Driver): Promise<RunLocks> {
+  const { leaseLocks } = await import('../storage/run-locks.js')
+  const holder = `${holderOf(context)}, on ${hostname()}`
+  return leaseLocks(database, { token: () => context.ids.uuid(), holder })
 }
 
 /** Takes the lock of a run for a moment; nothing where somebody has it, for whom nobody waits. */
-export const lockOfDead = (context: Context, knownBy: string): Lock | undefined =>
-  isHeld(runLock(context, knownBy)) ? undefined : tryRunLock(context, knownBy)
+export const lockOfDead = async (locks: RunLocks, knownBy: string): Promise<HeldRun | undefined> =>
+  (await locks.isHeld(knownBy)) ? undefined : locks.take(knownBy)
+
+/** Holds a run until the command ends; ends the command with exit 15 when somebody else has it. */
+export async function holdRun(
+  context: Context,
+  locks: RunLocks,
+  knownBy: string,
+  what: string,
+): Promise<void> {
+  const held = await locks.take(knownBy)
+  if (!held) throw inUse(what, await locks.holder(knownBy))
+  context.onClose(() => held.release())
+}
 
 /**
  * Holds a lock until the command ends, and for others on record who holds it; ends the command with exit 15 when another
  * process has it. `what` is what it locks, as the beginning of a sentence.
  */
 export function hold(context: Context, path: string, what: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const lock = takeLock(path)
-  const holder = `${path}.holder`
-  if (!lock)
-    throw new Stop(
-      `${what} is in use by another command${holderIn(holder)}.`,
-      exits.locked,
-      'Wait until it ends, or stop it.',
-      'locked',
-    )
+  const lock = tryLock(path)
+  if (!lock) throw inUse(what, holderIn(path))
   context.onClose(() => lock.release())
-  const since = new Date(context.clock.now()).toISOString()
-  writeFileSync(holder, `process ${process.pid}, since ${since}`, { mode: 0o600 })
+  noteHolder(context, path)
 }
 
-function holderIn(file: string): string {
+function tryLock(path: string): Lock | undefined {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  return takeLock(path)
+}
+
+const inUse = (what: string, holder: string | undefined): Stop =>
+  new Stop(
+    `${what} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`,
+    exits.locked,
+    'Wait until it ends, or stop it.',
+    'locked',
+  )
+
+const holderOf = ({ clock }: Context): string =>
+  `process ${process.pid}, since ${new Date(clock.now()).toISOString()}`
+
+const noteHolder = (context: Context, path: string): void =>
+  writeFileSync(`${path}.holder`, holderOf(context), { mode: 0o600 })
+
+function holderIn(path: string): string | undefined {
   try {
-    return ` (${readFileSync(file, 'utf8')})`
+    return readFileSync(`${path}.holder`, 'utf8')
   } catch {
-    return ''
+    return undefined
   }
 }

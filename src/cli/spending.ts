@@ -4,14 +4,18 @@ import { type Operation, operation } from '../api/table.js'
 import type { Spending } from '../storage/spending.js'
 import type { Context, GlobalOptions } from './context.js'
 import { prepareHome } from './home.js'
+import type { RunPlace } from './open-runs.js'
 import { profileName, targetName } from './target-name.js'
 
-/** What the commands of this machine spent, closed with the command. */
-export async function openSpending(context: Context): Promise<Spending> {
+/** What the commands of this machine spent, or all that share a database; closed with the command. */
+export async function openSpending(
+  context: Context,
+  { database: address }: RunPlace = {},
+): Promise<Spending> {
   prepareHome(context.home)
   const { openState } = await import('../storage/state.js')
   const { spendingOver } = await import('../storage/spending.js')
-  const database = await openState(context.home.state)
+  const database = await openState(address ?? context.home.state)
   context.onClose(() => database.close())
   return spendingOver(database)
 }
@@ -31,7 +35,7 @@ export async function recordSpent(
   try {
     const spender = {
       profile: profileName(context, options),
-      target: targetName(context, options),
+      target: await targetName(context, options),
       operation: id,
     }
     await (await open()).count(spender, { credits, calls: 1 }, context.clock.now())

@@ -35,6 +35,13 @@ export function createAccess(
   }
 }
 
+/** Who asks with a key that was accepted before, known by its id: a key that is not valid any more is refused. */
+export async function accessOf(store: Store, clock: Clock, keyId: string): Promise<Principal> {
+  const principal = await store.readShared(`key ${keyId}`, (reads) => reads.principalOfKey(keyId))
+  if (!principal || !isValid(principal, clock.now())) throw new ApiError('invalid_api_key')
+  return principal
+}
+
 function isValid({ key, clock }: Principal, realNow: number): boolean {
   if (key.revokedAt !== null) return false
   return key.expiresAt === null || engineTime(clock, realNow) < key.expiresAt

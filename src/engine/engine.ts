@@ -3,8 +3,8 @@ import { ApiError } from '../api/errors.js'
 import { ownWebhook } from '../api/own-webhook.js'
 import { type Shape, shapeOf } from '../api/shapes.js'
 import { type OperationId, operation } from '../api/table.js'
-import { createAccess } from './access.js'
-import { answer } from './pipeline.js'
+import { accessOf, createAccess } from './access.js'
+import { answer, type Fence } from './pipeline.js'
 import type { Awaitable, Clock, Ids, Sender, Source, Store, Targets, Workspace } from './ports.js'
 
 /** What an engine is made of. */
@@ -27,8 +27,14 @@ export interface EnginePorts {
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
+/** An engine, which can also be asked by the key's id, for somebody whose key was checked before. */
+export interface Engine extends Caller {
+  /** Calls as the member of a key, unless it is not valid any more; nothing is done that the fence refuses. */
+  actingFor(keyId: string, fence: Fence): Pick<Caller, 'call'>
+}
+
 /** The API's rules over a store and a source: every request is checked, answered and charged here. */
-export function createEngine(engine: EnginePorts): Caller {
+export function createEngine(engine: EnginePorts): Engine {
   const { store, source, clock, ids, sleep = pause, topUpUrl, accepted = () => {} } = engine
   const ports = {
     store,
@@ -42,6 +48,10 @@ export function createEngine(engine: EnginePorts): Caller {
   }
   return {
     call: (id, input, options = {}) => answer(ports, operation(id), input, options),
+    actingFor: (keyId, fence) => {
+      const acting = { ...ports, fence, access: () => accessOf(store, clock, keyId) }
+      return { call: (id, input, options = {}) => answer(acting, operation(id), input, options) }
+    },
     settled: async (run, before, options = {}) => {
       const { workspace } = await ports.access(options.apiKey)
       await store.transaction((tx) => tx.dropRunReplies(workspace.id, run, before), workspace.id)

@@ -1,8 +1,8 @@
 import type { Caller, Reply } from '../api/caller.js'
 import { ApiError, errorBody } from '../api/errors.js'
 import { operation } from '../api/table.js'
-import { checkScope, createAccess } from './access.js'
-import type { Clock, Store } from './ports.js'
+import { accessOf, checkScope, createAccess } from './access.js'
+import type { Clock, Principal, Store } from './ports.js'
 
 /** What stands between people with keys of ours and a server that knows one key. */
 export interface GuardPorts {
@@ -15,26 +15,40 @@ export interface GuardPorts {
   readonly sleep: (ms: number) => Promise<void>
 }
 
+/** The same server for somebody whose key was checked before, known by its id. */
+export function guardedFor(
+  keyId: string,
+  upstream: Pick<Caller, 'call'>,
+  { store, clock, apiKey }: Omit<GuardPorts, 'sleep'>,
+): Pick<Caller, 'call'> {
+  return { call: guardedBy(() => accessOf(store, clock, keyId), upstream, apiKey) }
+}
+
 /**
  * A server behind keys of ours: without a valid one nothing is sent (401), nor outside of the scopes of the key (403).
  * What is sent carries the server's key in place of it.
  */
 export function guarded(upstream: Caller, { store, clock, apiKey, sleep }: GuardPorts): Caller {
   const access = createAccess(store, { clock, sleep })
-  return {
-    ...upstream,
-    call: async (id, input, options = {}) => {
-      const row = operation(id)
-      try {
-        const principal = await access(options.apiKey)
-        const fields = typeof input === 'function' ? await input() : input
-        checkScope(row, principal)
-        return await upstream.call(id, fields, { ...options, apiKey })
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error
-        const body = errorBody(error, row)
-        return { status: error.status, body, headers: error.headers, credits: 0 } satisfies Reply
-      }
-    },
-  }
+  return { ...upstream, call: guardedBy(access, upstream, apiKey) }
 }
+
+const guardedBy =
+  (
+    access: (apiKey: string | undefined) => Promise<Principal>,
+    upstream: Pick<Caller, 'call'>,
+    apiKey: string,
+  ): Caller['call'] =>
+  async (id, input, options = {}) => {
+    const row = operation(id)
+    try {
+      const principal = await access(options.apiKey)
+      const fields = typeof input === 'function' ? await input() : input
+      checkScope(row, principal)
+      return await upstream.call(id, fields, { ...options, apiKey })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      const body = errorBody(error, row)
+      return { status: error.status, body, headers: error.headers, credits: 0 } satisfies Reply
+    }
+  }

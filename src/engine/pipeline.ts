@@ -31,7 +31,12 @@ export interface PipelinePorts extends ClaimPorts {
   readonly checkWebhook: (url: string, workspace: Workspace) => Promise<void>
   /** Told of work that was accepted, once that is durable. */
   readonly accepted: (jobId: string) => void
+  /** Refuses what whoever asks may not do any more, in the transaction that would do it. */
+  readonly fence?: Fence
 }
+
+/** Rejects where somebody else has what this process is at. */
+export type Fence = (tx: Transaction) => Awaitable<void>
 
 /** A request on its way through the checks. */
 interface Request {
@@ -173,14 +178,14 @@ async function work(ports: PipelinePorts, request: Request, headers: Headers, cl
     const credits = costOf(operation, used)
     const hasEffect = credits > 0 || keep !== undefined || job !== undefined
     if (hasEffect || isKept(claim))
-      await settle(store, request, { credits, status: operation.ok, body, keep, job }, claim)
+      await settle(ports, request, { credits, status: operation.ok, body, keep, job }, claim)
     if (job) ports.accepted(job.id)
     return { status: operation.ok, body, headers, credits, ...(claim?.text ? { text: claim.text } : {}) }
   } catch (error) {
     // That nothing was found is an answer too: free, and kept under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     const body = errorBody(error, operation)
-    if (isKept(claim)) await settle(store, request, { credits: 0, status: error.status, body }, claim)
+    if (isKept(claim)) await settle(ports, request, { credits: 0, status: error.status, body }, claim)
     return { status: error.status, body, headers, credits: 0 }
   }
 }
@@ -220,9 +225,15 @@ interface Ended {
 }
 
 /** What is left behind, charge and stored reply in one transaction. */
-function settle(store: Store, request: Request, ended: Ended, claim: Claim | undefined): Promise<void> {
+function settle(
+  { store, fence }: PipelinePorts,
+  request: Request,
+  ended: Ended,
+  claim: Claim | undefined,
+): Promise<void> {
   const { credits, status, body, keep, job } = ended
   return store.transaction(async (tx) => {
+    if (fence) await fence(tx)
     await keep?.(tx)
     if (job) await accept(tx, billOf(request, 0), job, request.now)
     if (credits > 0) await charge(tx, billOf(request, credits), request.now)

@@ -1,4 +1,6 @@
+import type { RunRow } from '../api/caller.js'
 import type { Awaitable } from './awaitable.js'
+import type { ChunkReads, ChunkWrites } from './chunk-store.js'
 import type { ForgetReads, ForgetWrites } from './forget-store.js'
 import type { JobReads, JobWrites } from './job-store.js'
 import type {
@@ -19,6 +21,7 @@ import type {
 
 // Source, state and jobs have files of their own; adapters find every port here.
 export type { Awaitable } from './awaitable.js'
+export type * from './chunk-store.js'
 export type * from './forget-store.js'
 export type * from './forgotten.js'
 export type * from './job.js'
@@ -40,8 +43,10 @@ export interface Ids {
 }
 
 /** Questions to the store, answered from one consistent snapshot. */
-export interface Reads extends JobReads, ForgetReads {
+export interface Reads extends JobReads, ForgetReads, ChunkReads {
   principal(keyHash: string): Awaitable<Principal | undefined>
+  /** By the id of a key, which is no secret. */
+  principalOfKey(id: string): Awaitable<Principal | undefined>
   clock(): Awaitable<StoredClock>
   /** A workspace by id, or the one in use. */
   workspace(id?: string): Awaitable<Workspace | undefined>
@@ -72,7 +77,7 @@ export interface Reads extends JobReads, ForgetReads {
 }
 
 /** Changes to the store, all or none of them kept. */
-export interface Transaction extends Reads, JobWrites, ForgetWrites {
+export interface Transaction extends Reads, JobWrites, ForgetWrites, ChunkWrites {
   setClock(clock: StoredClock): Awaitable<void>
   addWorkspace(workspace: Workspace, used: boolean): Awaitable<void>
   useWorkspace(id: string): Awaitable<void>
@@ -104,8 +109,11 @@ export interface Transaction extends Reads, JobWrites, ForgetWrites {
   dropClaim(workspaceId: string, key: string, token: string): Awaitable<void>
   /** Forgets the oldest replies created at or before a moment of engine time, at most `limit`; no running claim. */
   dropReplies(before: number, limit: number): Awaitable<number>
-  /** Keeps the reply to a row of a run unless it has one; answers whether it had none. */
-  keepRunReply(workspaceId: string, run: string, ordinal: number, reply: RunReply): Awaitable<boolean>
+  /**
+   * Keeps the reply to a row of a run unless it has one; answers whether it had none. Where a `fresh` row has one, the
+   * transaction fails.
+   */
+  keepRunReply(workspaceId: string, row: RunRow, reply: RunReply): Awaitable<boolean>
   /** Forgets the replies to the rows of a run below an ordinal. */
   dropRunReplies(workspaceId: string, run: string, before: number): Awaitable<number>
   addPersona(persona: Persona): Awaitable<void>
@@ -133,9 +141,9 @@ export interface Store {
   /** Milliseconds by which the clock of all who share the store is ahead of this machine's. */
   aheadMs(): number
   /**
-   * Calls `wake` when work may have come from another process; answers what ends that. It may miss some: whoever waits
-   * looks now and then all the same.
+   * Calls `wake` when work may have come from another process, or where that is the topic `chunks` or `answers`; answers
+   * what ends that. It may miss some: whoever waits looks now and then all the same.
    */
-  onWork(wake: () => void): () => void
+  onWork(wake: () => void, topic?: 'chunks' | 'answers'): () => void
   close(): Promise<void>
 }

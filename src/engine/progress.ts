@@ -1,5 +1,6 @@
 import { toJson } from '../api/exact-json.js'
 import { type Operation, operation } from '../api/table.js'
+import type { Answering } from './answering.js'
 import { completed, failed, streamed } from './deliveries.js'
 import { release, settle } from './holds.js'
 import { partsWith } from './parts.js'
@@ -33,6 +34,8 @@ export interface WorkerPorts {
   readonly onTrouble?: (error: unknown) => void
   /** How long work belongs to whoever took it up without a sign of life, in real time: 30 s unless said. */
   readonly leaseMs?: number
+  /** Who answers rows that are spread over machines; without one they are left to others. */
+  readonly answering?: Answering
 }
 
 /** Records that a step of a job found, and where the next one begins. */

@@ -8,7 +8,7 @@ import { type Claim, inProgress } from './idempotency.js'
  * there already, charge and reply are undone together. Only what cost or left something is kept; the rest may be asked
  * again.
  */
-export function rowClaim(workspaceId: string, { run, ordinal }: RunRow): Claim {
+export function rowClaim(workspaceId: string, row: RunRow): Claim {
   let text: string | undefined
   return {
     effectsOnly: true,
@@ -17,8 +17,7 @@ export function rowClaim(workspaceId: string, { run, ordinal }: RunRow): Claim {
     },
     keep: async (tx, status, body, credits) => {
       text ??= toJson(body)
-      if (!(await tx.keepRunReply(workspaceId, run, ordinal, { status, credits, body: text })))
-        throw inProgress()
+      if (!(await tx.keepRunReply(workspaceId, row, { status, credits, body: text }))) throw inProgress()
     },
     drop: async () => {},
   }

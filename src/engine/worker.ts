@@ -1,3 +1,4 @@
+import { takePart } from './chunk-worker.js'
 import { Crew, type Trade } from './crew.js'
 import { leaseFrom } from './lease.js'
 import { type AsyncJob, type Delivery, type DueDeliveries, dueWork } from './ports.js'
@@ -73,6 +74,14 @@ class Working implements Worker {
     const never = () => false
     void this.#noted(this.#run(this.#jobs(), never))
     void this.#noted(this.#run(this.#deliveries(), never))
+    void this.#noted(this.#answer())
+  }
+
+  /** Takes part in runs that are spread over machines. */
+  async #answer(): Promise<void> {
+    const { answering } = this.#ports
+    const onTrouble = (error: unknown) => this.#trouble(error, undefined)
+    if (answering) await takePart({ ...this.#ports, answering, onTrouble }, this.#stopping.signal)
   }
 
   wake(): void {

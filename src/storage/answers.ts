@@ -1,7 +1,7 @@
 import { parseExact, toJson } from '../api/exact-json.js'
 import { type Answer, isUnknown, type Source, type Status } from '../batch/answer.js'
 import type { Answered } from '../batch/journal.js'
-import type { Connection } from './driver.js'
+import { type Connection, send, type Value } from './driver.js'
 
 /** Rows that a run can have; its number stands in the digits above. */
 export const rowsPerRun = 2 ** 32
@@ -45,9 +45,18 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (place) DO UPDATE SET hash = excluded.hash, identity = excluded.identity, status = excluded.status,
   error = excluded.error, body = excluded.body, credits = excluded.credits, source = excluded.source,
   origin = excluded.origin, answered_at = excluded.answered_at`
+// The same for many, each a list of its values.
+const insertAllSql = insertSql.replace(
+  'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  `SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+  CAST(value ->> 6 AS BIGINT), value ->> 7, CAST(value ->> 8 AS BIGINT), CAST(value ->> 9 AS BIGINT) FROM json_each(?)`,
+)
+const agesSql = 'SELECT place, answered_at FROM answers WHERE place IN (SELECT atom FROM json_each(?))'
 const nextHashesSql = `
 SELECT place, hash FROM answers WHERE place > ? AND place < ? AND hash IS NOT NULL ORDER BY place LIMIT ?`
 const indexSql = 'INSERT INTO places (hash, place) VALUES (?, ?) ON CONFLICT DO NOTHING'
+const indexAllSql = `INSERT INTO places (hash, place)
+SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT) FROM json_each(?) ON CONFLICT DO NOTHING`
 
 const answerOf = ({ status, error, body, credits }: AnswerRow): Answer => ({
   status,
@@ -89,7 +98,7 @@ export async function equalIn(
   identity: string,
 ): Promise<Answer | undefined> {
   const range = [placeOf(run, 0), placeOf(run + 1, 0), placeOf(run, ordinal)]
-  const row = await connection.get<AnswerRow>(findSql, hash, identity, ...range)
+  const row = await connection.get<AnswerRow>(findSql, hash, identityIn(connection, identity), ...range)
   return row && answerOf(row)
 }
 
@@ -107,7 +116,7 @@ export async function storedAnswer(
   identity: string,
   since: number,
 ): Promise<StoredAnswer | undefined> {
-  const rows = await connection.all<AnswerRow>(storeSql, hash, identity, since)
+  const rows = await connection.all<AnswerRow>(storeSql, hash, identityIn(connection, identity), since)
   const row = rows.find(({ place }) => runs.has(runAt(place)))
   return row && { answer: answerOf(row), place: row.place }
 }
@@ -118,20 +127,48 @@ const isReusable = ({ status }: Answer): boolean => status === 'found' || status
 /** Whether equal rows of the same run are to find an answer: what nobody knows may have been paid, too. */
 export const servesEqual = (answer: Answer): boolean => isReusable(answer) || isUnknown(answer)
 
-/** Keeps the answer to a row of a run. */
-export function keepAnswer(
+/**
+ * Keeps the answers to rows of a run. On a server all of them are one statement, which nobody waits for: it is there when
+ * its transaction is.
+ */
+export async function keepAnswers(
   connection: Connection,
+  run: number,
+  rows: readonly Answered[],
+  now: number,
+): Promise<void> {
+  const ages = await agesOf(connection, rows)
+  // What is taken from the store keeps its age.
+  const kept = rows.map((row) =>
+    valuesOf(run, row, (row.origin === undefined ? now : ages.get(row.origin)) ?? now),
+  )
+  if (connection.dialect === 'postgres') await send(connection, insertAllSql, listed(kept))
+  else for (const values of kept) send(connection, insertSql, ...values)
+}
+
+async function agesOf(
+  connection: Connection,
+  rows: readonly Answered[],
+): Promise<ReadonlyMap<number, number>> {
+  const origins = rows.flatMap(({ origin }) => (origin === undefined ? [] : [origin]))
+  if (origins.length === 0) return new Map()
+  const aged = await connection.all<Pick<AnswerRow, 'place' | 'answered_at'>>(
+    agesSql,
+    JSON.stringify(origins),
+  )
+  return new Map(aged.map((row) => [row.place, row.answered_at]))
+}
+
+function valuesOf(
   run: number,
   { ordinal, hash, identity, answer, source, origin }: Answered,
   answeredAt: number,
-) {
+): Value[] {
   const { status, error, body, text, credits } = answer
-  const reusable = isReusable(answer)
-  return connection.run(
-    insertSql,
+  return [
     placeOf(run, ordinal),
     servesEqual(answer) ? (hash ?? null) : null,
-    reusable && !answer.isCut ? (identity ?? null) : null,
+    isReusable(answer) && !answer.isCut ? (identity ?? null) : null,
     status,
     error,
     // What is in the store already is only pointed at.
@@ -140,17 +177,17 @@ export function keepAnswer(
     source,
     origin ?? null,
     answeredAt,
-  )
+  ]
 }
 
-/** When an answer in the store was given: what is taken from there keeps its age. */
-export async function answeredAt(connection: Connection, place: number): Promise<number | undefined> {
-  const row = await connection.get<Pick<AnswerRow, 'answered_at'>>(
-    'SELECT answered_at FROM answers WHERE place = ?',
-    place,
-  )
-  return row?.answered_at
-}
+/** Rows as one value; a text that a server cannot hold as it is gets another letter where it cannot. */
+const listed = (rows: readonly (readonly Value[])[]): string =>
+  JSON.stringify(rows, (_, value: unknown) => (typeof value === 'string' ? holdable(value) : value))
+
+const holdable = (text: string): string => text.replace(/[\0\p{Surrogate}]/gu, '\ufffd')
+
+const identityIn = ({ dialect }: Connection, identity: string): string =>
+  dialect === 'postgres' ? holdable(identity) : identity
 
 /** An answer as the index knows it. */
 export interface Indexed {
@@ -160,8 +197,11 @@ export interface Indexed {
 
 /** Puts answers into the index in the order of their hashes: single ones at random places cost five times more. */
 export async function indexAnswers(connection: Connection, answers: readonly Indexed[]): Promise<void> {
-  for (const { hash, place } of answers.toSorted((one, other) => one.hash - other.hash))
-    await connection.run(indexSql, hash, place)
+  // Whoever indexes the same at the same time goes through it in the same order, and so waits once.
+  const sorted = answers.toSorted((one, other) => one.hash - other.hash || one.place - other.place)
+  if (connection.dialect === 'postgres')
+    await send(connection, indexAllSql, listed(sorted.map(({ hash, place }) => [hash, place])))
+  else for (const { hash, place } of sorted) await send(connection, indexSql, hash, place)
 }
 
 const indexedAtOnce = 16_384

@@ -1,6 +1,6 @@
 import type { Shortage, Wanted } from '../batch/journal.js'
 import type { Connection } from './driver.js'
-import type { Run } from './runs.js'
+import { type Run, runScope } from './runs.js'
 
 /** The most that may be spent. */
 export interface Budget {
@@ -20,6 +20,13 @@ export interface Left {
   readonly unknown: number
   readonly shortage: Shortage
 }
+
+/**
+ * What the rows of a run are written under. Those of different runs do not wait for each other, unless they share a budget
+ * for the day: what one sets aside is then seen by the next. A run without one may go on beside them, since it asks nobody.
+ */
+export const scopeOf = ({ number, profile }: Pick<Run, 'number' | 'profile'>, { perDay }: Budget): string =>
+  perDay === undefined ? runScope(number) : `day ${profile}`
 
 const grouped = (credits: number): string => credits.toLocaleString('en')
 
@@ -57,6 +64,12 @@ export async function budgetLeft(
   return { credits: Math.min(ofRun, ofDay), reserved, unknown, shortage }
 }
 
+// Of one moment: what another run sets aside becomes spending in between.
+const spentTodaySql = `SELECT
+  (SELECT coalesce(sum(credits), 0) FROM spending WHERE profile = ? AND day = ?) +
+  (SELECT coalesce(sum(reserved), 0) FROM runs
+   WHERE profile = ? AND number <> ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)) AS credits`
+
 /** Credits that a profile has spent in a day, and what its other runs have set aside for rows whose outcome is open. */
 async function spentToday(
   connection: Connection,
@@ -64,15 +77,10 @@ async function spentToday(
   now: number,
 ): Promise<number> {
   const spent = await connection.get<{ credits: number }>(
-    'SELECT coalesce(sum(credits), 0) AS credits FROM spending WHERE profile = ? AND day = ?',
-    ...[profile, dayOf(now)],
+    spentTodaySql,
+    ...[profile, dayOf(now), profile, number, startOfDay(now)],
   )
-  const underWay = await connection.get<{ credits: number }>(
-    `SELECT coalesce(sum(reserved), 0) AS credits FROM runs
-     WHERE profile = ? AND number <> ? AND reserved > 0 AND (status = 'running' OR ended_at >= ?)`,
-    ...[profile, number, startOfDay(now)],
-  )
-  return (spent?.credits ?? 0) + (underWay?.credits ?? 0)
+  return spent?.credits ?? 0
 }
 
 /** What is set aside for a row that may be sent. */

@@ -1,8 +1,9 @@
-import type { Bulk, BulkJournal } from '../batch/journal.js'
-import { type Budget, budgetLeft, type Claims, grantsOf } from './budget.js'
+import type { Accepted, Bulk, BulkJournal, Wanted } from '../batch/journal.js'
+import { type Budget, budgetLeft, type Claims, grantsOf, type Left, scopeOf } from './budget.js'
 import { acceptBulk, type Bulks, dropBulk } from './bulks.js'
-import type { Driver } from './driver.js'
+import type { Connection, Driver } from './driver.js'
 import type { Reserve } from './reserve.js'
+import { checkOwn, release, reserve as setAside, type Written } from './run-books.js'
 import type { Run } from './runs.js'
 
 /** The books of a run that its requests for several rows are entered in. */
@@ -21,15 +22,15 @@ interface Options {
   readonly mayRepeat: boolean
   readonly retryUnknown: boolean
   readonly missing?: object | undefined
+  readonly fence?: string | undefined
 }
-
-const reserveSql = 'UPDATE runs SET reserved = reserved + ?, ended_at = ? WHERE number = ?'
-const releaseSql = 'UPDATE runs SET reserved = max(0, reserved - ?) WHERE number = ?'
 
 /** What a run in a state database remembers of rows that go out as one request. */
 export function bulkJournalOf(driver: Driver, run: Run, options: Options, books: Books): BulkJournal {
   const { reserve, bulks, isCovered, claims } = books
-  const { mayRepeat, retryUnknown, missing, budget, now } = options
+  const { mayRepeat, retryUnknown, missing, budget, now, fence = '' } = options
+  const own = { number: run.number, fence }
+  const scope = scopeOf(run, budget)
   // Where a request could be paid twice, nothing may forget that it was sent.
   const kept = () => (mayRepeat ? undefined : driver.flush())
   /** The target took it, and has told nothing of the rows that are left. */
@@ -44,18 +45,11 @@ export function bulkJournalOf(driver: Driver, run: Run, options: Options, books:
       return sent.map((bulk) => (isGivenUp(bulk) ? { ...bulk, isGivenUp: true } : bulk))
     },
     plan: async (rows, least) => {
-      const planned = await driver.transaction(async (connection) => {
-        const left = await budgetLeft(connection, run, budget, now())
-        const { shortage } = left
-        const grants = grantsOf(rows, left, claims())
-        if (grants.length < least) return { wanted: [], shortage }
-        const wanted = rows.slice(0, grants.length)
-        const ordinals = wanted.map(({ ordinal }) => ordinal)
-        const counted = wanted.filter(({ ordinal }) => !reserve.isRetried(ordinal))
-        const bulk = await bulks.add(connection, ordinals, sumOf(counted.map(({ most }) => most)))
-        await connection.run(reserveSql, sumOf(grants.map(({ credits }) => credits)), now(), run.number)
-        return { bulk, wanted, shortage }
-      })
+      const asked = { own, rows, least, books, now: now() }
+      const planned = await driver.transaction(
+        async (connection) => plan(connection, asked, await budgetLeft(connection, run, budget, now())),
+        scope,
+      )
       await kept()
       const { bulk, wanted, shortage } = planned
       for (const { ordinal, most } of wanted) {
@@ -67,26 +61,56 @@ export function bulkJournalOf(driver: Driver, run: Run, options: Options, books:
     reopen: async ({ accepted }, rows) => {
       const covered = rows.filter(({ ordinal }) => isCovered(ordinal))
       // What a target has accepted costs what it costs; only its results are asked for.
-      const left = accepted ? undefined : await driver.read((reads) => budgetLeft(reads, run, budget, now()))
+      const left = await driver.read(async (reads) => {
+        await checkOwn(reads, own)
+        return accepted ? undefined : budgetLeft(reads, run, budget, now())
+      })
       if (left && grantsOf(covered, left, claims()).length < covered.length) return left.shortage
       // For one that failed nothing is set aside any more; it comes along with the others.
       for (const { ordinal, most } of rows) reserve.hold(ordinal, isCovered(ordinal) ? most : 0, true)
       return undefined
     },
     accept: async (bulk, accepted) => {
-      await driver.transaction((connection) => acceptBulk(connection, bulk, accepted))
+      await driver.transaction((connection) => accept(connection, own, bulk, accepted), scope)
       await kept()
     },
     withdraw: async (bulk) => {
       const released = reserve.freshOf(bulk.ordinals)
       await driver.transaction(async (connection) => {
         await dropBulk(connection, bulk.number)
-        await connection.run(releaseSql, released, run.number)
-      })
+        await release(connection, own, released)
+      }, scope)
       reserve.release(bulk.ordinals)
       bulks.drop(bulk)
     },
   }
+}
+
+/** Rows that are to go out as one request, as many as there are but no fewer than so many. */
+interface Asked {
+  readonly own: Written
+  readonly rows: readonly Wanted[]
+  readonly least: number
+  readonly books: Books
+  readonly now: number
+}
+
+async function accept(connection: Connection, own: Written, bulk: Bulk, accepted: Accepted): Promise<void> {
+  await checkOwn(connection, own)
+  await acceptBulk(connection, bulk, accepted)
+}
+
+async function plan(connection: Connection, { own, rows, least, books, now }: Asked, left: Left) {
+  const { reserve, bulks, claims } = books
+  const { shortage } = left
+  const grants = grantsOf(rows, left, claims())
+  if (grants.length < least) return { wanted: [], shortage }
+  const wanted = rows.slice(0, grants.length)
+  const ordinals = wanted.map(({ ordinal }) => ordinal)
+  const counted = wanted.filter(({ ordinal }) => !reserve.isRetried(ordinal))
+  const bulk = await bulks.add(connection, ordinals, sumOf(counted.map(({ most }) => most)))
+  await setAside(connection, own, sumOf(grants.map(({ credits }) => credits)), now)
+  return { bulk, wanted, shortage }
 }
 
 const sumOf = (credits: readonly number[]): number => credits.reduce((sum, one) => sum + one, 0)

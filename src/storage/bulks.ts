@@ -182,9 +182,8 @@ export async function changeBulk(
   if (closed) await dropBulk(connection, number)
   else
     await connection.run(
-      'UPDATE bulks SET reserved = max(0, reserved - ?) WHERE number = ?',
-      released,
-      number,
+      'UPDATE bulks SET reserved = CASE WHEN reserved > ? THEN reserved - ? ELSE 0 END WHERE number = ?',
+      ...[released, released, number],
     )
 }
 

@@ -1,5 +1,5 @@
 import type { Counter, Reads, Transaction } from '../engine/ports.js'
-import type { Connection } from './driver.js'
+import { type Connection, send } from './driver.js'
 
 const counterSql = 'SELECT started_at AS "startedAt", count FROM counters WHERE owner = ? AND name = ?'
 const setSql = `
@@ -18,7 +18,7 @@ export function counterWrites(connection: Connection) {
   return {
     lockCounter: (owner, name) => connection.get<Counter>(counterSql, owner, name),
     setCounter: async (owner, name, counter) => {
-      await connection.run(setSql, owner, name, counter.startedAt, counter.count)
+      await send(connection, setSql, owner, name, counter.startedAt, counter.count)
     },
     dropCounter: async (owner, name) => {
       await connection.run('DELETE FROM counters WHERE owner = ? AND name = ?', owner, name)

@@ -8,14 +8,19 @@ export const whenAnswered = <T, R>(answer: Awaitable<T>, then: (value: T) => R):
   answer instanceof Promise ? answer.then(then) : then(answer)
 
 /**
- * Runs statements. SQL has `?` places and is the subset that SQLite and PostgreSQL share, with two words more: `FOR
- * UPDATE`, of which SQLite needs nothing, and `json_each(?)` for a list of texts in one place.
+ * Runs statements. SQL has `?` places and is the subset that SQLite and PostgreSQL share, with a few words more: `FOR
+ * UPDATE`, of which SQLite needs nothing; `json_each(?)` for a list in one place, whose texts are called `value` and whose
+ * whole numbers `atom`; `INDEXED BY` and `CROSS JOIN … ON`, which tell SQLite where to begin, and PostgreSQL nothing.
  */
 export interface Connection {
+  /** For the few statements that have no common form. */
+  readonly dialect: 'sqlite' | 'postgres'
   get<T>(sql: string, ...values: Value[]): Awaitable<T | undefined>
   all<T>(sql: string, ...values: Value[]): Awaitable<T[]>
   /** Answers how many rows changed. */
   run(sql: string, ...values: Value[]): Awaitable<number>
+  /** Runs a statement of which nobody asks what it changed. Where it is not waited for, its failure is the transaction's. */
+  send?(sql: string, ...values: Value[]): Awaitable<void>
   /** Several statements without places. */
   exec(sql: string): Awaitable<void>
   /**
@@ -24,6 +29,10 @@ export interface Connection {
    */
   readonly known: Map<string, unknown>
 }
+
+/** Runs a statement without waiting for it, where a connection can. */
+export const send = (connection: Connection, sql: string, ...values: Value[]): Awaitable<unknown> =>
+  connection.send ? connection.send(sql, ...values) : connection.run(sql, ...values)
 
 /**
  * A database. Work given to `transaction` runs alone and is durable when its promise resolves; works that
@@ -46,7 +55,7 @@ export interface Driver {
   flush(): Promise<void>
   /** Milliseconds by which the clock that all who share the database go by is ahead of this machine's; 0 if absent. */
   aheadMs?(): number
-  /** Calls when another process may have left work; answers what ends that. Absent where nobody would know. */
-  onWork?(wake: () => void): () => void
+  /** Calls when another process may have left work, of a topic if one is named; answers what ends that. Absent where nobody would know. */
+  onWork?(wake: () => void, topic?: string): () => void
   close(): Promise<void>
 }

@@ -18,6 +18,9 @@ export const engineTables: Readonly<Record<string, readonly string[]>> = {
   list_companies: ['list_id', 'ordinal'],
   deliveries: ['id'],
   signing_secrets: ['workspace_id', 'secret'],
+  chunk_runs: ['run'],
+  chunks: ['id'],
+  chunk_workers: ['id'],
 }
 
 /** Views over them. */

@@ -147,13 +147,13 @@ async function forgetAnswer(connection: Connection, place: number, left?: string
 /** Rows of other runs that took one of these answers. */
 async function takenFrom(connection: Connection, places: readonly number[]): Promise<number[]> {
   if (places.length === 0) return []
-  const sql = 'SELECT place FROM answers WHERE origin IN (SELECT value FROM json_each(?))'
+  const sql = 'SELECT place FROM answers WHERE origin IN (SELECT atom FROM json_each(?))'
   return (await connection.all<{ place: number }>(sql, JSON.stringify(places))).map(({ place }) => place)
 }
 
 async function runsOf(connection: Connection, places: readonly number[]) {
   const numbers = [...new Set(places.map(runAt))]
-  const sql = 'SELECT file, output FROM runs WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number'
+  const sql = 'SELECT file, output FROM runs WHERE number IN (SELECT atom FROM json_each(?)) ORDER BY number'
   return await connection.all<{ file: string; output: string | null }>(sql, JSON.stringify(numbers))
 }
 

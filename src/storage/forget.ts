@@ -32,7 +32,11 @@ export function forgetWrites(connection: Connection): ForgetWrites {
       if (change)
         await connection.run(`UPDATE jobs SET ${change.set}, ${fencedSql} WHERE id = ?`, ...change.values, id)
     },
-    takeBackJobs: () => connection.run(`UPDATE jobs SET ${fencedSql} WHERE state = 'running'`),
+    takeBackJobs: async () => {
+      // Rows that are spread are called again when their run goes on; until then nothing is left of them.
+      for (const table of ['chunks', 'chunk_runs']) await connection.run(`DELETE FROM ${table}`)
+      return connection.run(`UPDATE jobs SET ${fencedSql} WHERE state = 'running'`)
+    },
     rewriteRecord: (jobId, ordinal, record) =>
       record === undefined
         ? run('DELETE FROM records WHERE job_id = ? AND ordinal = ?', jobId, ordinal)

@@ -7,7 +7,7 @@ import type {
   JobState,
   JobWrites,
 } from '../engine/ports.js'
-import type { Connection, Value } from './driver.js'
+import { type Connection, send, type Value } from './driver.js'
 import { freeAt, freeSql } from './lease.js'
 import {
   changeOf,
@@ -133,12 +133,13 @@ export function jobWrites(connection: Connection) {
       )) > 0,
     changeJob: async (id, change) => {
       const changed = changeOf<AsyncJob>(jobColumns, change)
-      if (changed) await connection.run(`UPDATE jobs SET ${changed.set} WHERE id = ?`, ...changed.values, id)
+      if (changed)
+        await send(connection, `UPDATE jobs SET ${changed.set} WHERE id = ?`, ...changed.values, id)
     },
     addRecords: async (jobId, records) => {
       const sql = 'INSERT INTO records (job_id, ordinal, status, record) VALUES (?, ?, ?, ?)'
       for (const { ordinal, status, record } of records)
-        await connection.run(sql, jobId, ordinal, status, record)
+        await send(connection, sql, jobId, ordinal, status, record)
     },
     addEnrichments: async (enrichments) => {
       for (const enrichment of enrichments)

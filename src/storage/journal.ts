@@ -9,14 +9,15 @@ import type {
   Recalled,
   Wanted,
 } from '../batch/journal.js'
-import { answeredAt, answersOf, keepAnswer, storedAnswer } from './answers.js'
-import { type Budget, budgetLeft, countSpent, grantsOf } from './budget.js'
+import { answersOf, keepAnswers, storedAnswer } from './answers.js'
+import { type Budget, budgetLeft, countSpent, grantsOf, scopeOf } from './budget.js'
 import { bulkJournalOf } from './bulk-journal.js'
 import { Bulks, changeBulk } from './bulks.js'
 import type { Connection, Driver } from './driver.js'
 import { Earlier } from './earlier.js'
 import { Repeated } from './repeated.js'
 import { Reserve } from './reserve.js'
+import { enterAnswers, enterEnd, enterPlan, type Written } from './run-books.js'
 import type { Run } from './runs.js'
 
 /** How a run is kept. */
@@ -36,6 +37,8 @@ export interface JournalOptions {
   readonly others?: Pick<Answer, 'status' | 'error'> | undefined
   /** Runs whose answers may be taken, and how old those may be, in milliseconds. */
   readonly store?: { readonly runs: ReadonlySet<number>; readonly maxAgeMs: number } | undefined
+  /** What the run's lock is known by, where machines share the database. */
+  readonly fence?: string | undefined
   /** Answers of repeated lookups that wait in memory for their place in the index. */
   readonly window?: number
 }
@@ -53,6 +56,8 @@ class RunJournal implements Journal {
   readonly #driver: Driver
   readonly #run: Run
   readonly #options: JournalOptions
+  readonly #own: Written
+  readonly #scope: string
   readonly #reserve = new Reserve()
   readonly #earlier: Earlier
   readonly #bulks: Bulks
@@ -66,6 +71,8 @@ class RunJournal implements Journal {
     this.#driver = driver
     this.#run = run
     this.#options = options
+    this.#own = { number: run.number, fence: options.fence ?? '' }
+    this.#scope = scopeOf(run, options.budget)
     this.#sent = { from: run.sentFrom, to: run.sentTo }
     this.#repeated = new Repeated(run.number, options.window)
     this.#earlier = new Earlier(run, this.#reserve)
@@ -123,9 +130,8 @@ class RunJournal implements Journal {
   }
 
   async #findAll(connection: Connection, rows: readonly JournalRow[]): Promise<(Recalled | undefined)[]> {
-    const found: (Recalled | undefined)[] = []
-    for (const row of rows) found.push(await this.#find(connection, row))
-    return found
+    // All at once: where a database is far away, its answers come one behind the other.
+    return Promise.all(rows.map((row) => this.#find(connection, row)))
   }
 
   /** What is told of a row that must not be sent, and has no answer. */
@@ -151,7 +157,7 @@ class RunJournal implements Journal {
 
   async plan(rows: readonly Wanted[]): Promise<Plan> {
     const { budget, now } = this.#options
-    const { id, number } = this.#run
+    const { id } = this.#run
     const { grants, shortage } = await this.#driver.transaction(async (connection) => {
       const left = await budgetLeft(connection, this.#run, budget, now())
       const granted = grantsOf(rows, left, this.#earlier.claims())
@@ -159,14 +165,14 @@ class RunJournal implements Journal {
       if (last === undefined) return { grants: granted, shortage: left.shortage }
       this.#mark(rows[0]?.ordinal ?? 0, last.ordinal + 1)
       const limit = granted[0]?.limit
-      await connection.run(
-        `UPDATE runs SET reserved = reserved + ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?,
-           lowered_row = coalesce(?, lowered_row), lowered_limit = coalesce(?, lowered_limit) WHERE number = ?`,
-        ...[granted.reduce((sum, { credits }) => sum + credits, 0), this.#done, now()],
-        ...[this.#sent.from, this.#sent.to, limit === undefined ? null : last.ordinal, limit ?? null, number],
-      )
+      const { from: sentFrom, to: sentTo } = this.#sent
+      const credits = granted.reduce((sum, grant) => sum + grant.credits, 0)
+      const lowered = limit === undefined ? undefined : { row: last.ordinal, limit }
+      const entered = { credits, done: this.#done, now: now(), sentFrom, sentTo, lowered }
+      const done = enterPlan(connection, this.#own, entered)
+      if (done) await done
       return { grants: granted, shortage: granted.length < rows.length ? left.shortage : undefined }
-    })
+    }, this.#scope)
     // Where a row could be paid twice, nothing may forget that it was sent.
     if (!this.#options.mayRepeat) await this.#driver.flush()
     const planned = grants.map(({ credits, limit }, at) => {
@@ -196,20 +202,13 @@ class RunJournal implements Journal {
     const bulks = this.#bulks.changesBy(rows, isKnown)
     await this.#driver.transaction(async (connection) => {
       const moment = now()
-      for (const row of rows) {
-        const age = row.origin === undefined ? moment : await answeredAt(connection, row.origin)
-        const done = keepAnswer(connection, number, row, age ?? moment)
-        if (done instanceof Promise) await done
-      }
+      const entered = enterAnswers(connection, this.#own, { credits, released, unknown, done: this.#done })
+      const kept = keepAnswers(connection, number, rows, moment)
+      if (entered ?? kept) await Promise.all([entered, kept])
       if (indexes) await this.#repeated.index(connection)
-      await connection.run(
-        `UPDATE runs SET credits = credits + ?, reserved = max(0, reserved - ?), unknown = unknown + ?, done = ?
-         WHERE number = ?`,
-        ...[credits, released, unknown, this.#done, number],
-      )
       for (const change of bulks) await changeBulk(connection, change)
       if (calls > 0) await countSpent(connection, this.#run, { credits, calls }, moment)
-    })
+    }, this.#scope)
     this.#bulks.settle(rows, isKnown)
     this.#repeated.add(rows, indexes)
     this.#reserve.settle(rows)
@@ -228,21 +227,17 @@ class RunJournal implements Journal {
   async end({ complete, certain, cleared }: End): Promise<void> {
     const { missing, others } = this.#options
     if (missing) return
-    const { number, sentTo } = this.#run
+    const { sentTo } = this.#run
     // Rows that an earlier part sent, and that still have no answer, are as open as they were.
     const from = Math.max(cleared, this.#run.sentFrom)
     const sent = !certain ? this.#sent : from < sentTo ? { from, to: sentTo } : { from: 0, to: 0 }
     const isSettled = certain && from >= sentTo
     await this.#driver.transaction(async (connection) => {
       await this.#repeated.index(connection)
-      await connection.run(
-        `UPDATE runs SET status = ?, done = ?, ended_at = ?, sent_from = ?, sent_to = ?, indexed = 1,
-           reserved = CASE WHEN ?
-             THEN unknown + (SELECT coalesce(sum(b.reserved), 0) FROM bulks AS b WHERE b.run = runs.number)
-             ELSE max(0, reserved - ?) END WHERE number = ?`,
-        ...[complete || others ? 'finished' : 'stopped', this.#done, this.#options.now(), sent.from, sent.to],
-        ...[isSettled ? 1 : 0, certain ? this.#reserve.leftBut((at) => this.#bulks.has(at)) : 0, number],
-      )
-    })
+      const status = complete || others ? 'finished' : 'stopped'
+      const released = certain ? this.#reserve.leftBut((at) => this.#bulks.has(at)) : 0
+      const ended = { status, done: this.#done, now: this.#options.now(), sent, isSettled, released } as const
+      await enterEnd(connection, this.#own, ended)
+    }, this.#scope)
   }
 }

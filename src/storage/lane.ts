@@ -8,7 +8,11 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
-type Outcome = { readonly value: unknown } | { readonly error: unknown }
+interface Failure {
+  readonly error: unknown
+}
+
+type Outcome = { readonly value: unknown } | Failure
 
 /** What a lane needs of its one connection. `dirty` says whether anything was written since it was cleared. */
 export interface Track {
@@ -18,6 +22,8 @@ export interface Track {
   rollback(): void | Promise<void>
   isDirty(): boolean
   clearDirty(): void
+  /** What a transaction failed of, when this was the first that was heard of it. */
+  cause?(error: unknown): unknown
   /**
    * Whether a group that failed with this for the so-many-th time may do better now, once that can be tried; undefined
    * where it is the fault of one of its works.
@@ -134,13 +140,14 @@ export class Lane {
   async #flush(): Promise<void> {
     const jobs = this.#waiting.splice(0, this.#most)
     this.#shared.clear()
-    await this.#turn.take(() => this.#group(jobs))
+    await this.#turn.take(async () => void (await this.#group(jobs)))
     this.#running = false
     if (this.#waiting.length > 0) this.#start()
     else for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  async #group(jobs: readonly Job[], failures = 0): Promise<void> {
+  /** Answers what kept it from its end, where that is no fault of its works: it would keep others from theirs too. */
+  async #group(jobs: readonly Job[], failures = 0): Promise<Failure | undefined> {
     try {
       await this.#track.begin()
     } catch (error) {
@@ -157,6 +164,7 @@ export class Lane {
       const committed = this.#track.commit()
       if (committed instanceof Promise) await committed
     } catch (error) {
+      if (error instanceof CommitUnknown) return await this.#doubted(jobs, outcomes, error)
       return await this.#failed(jobs, error, failures + 1, true)
     }
     jobs.forEach((job, at) => {
@@ -165,14 +173,41 @@ export class Lane {
   }
 
   /** What becomes of a group that did not come to its end. */
-  async #failed(jobs: readonly Job[], error: unknown, failures: number, hasBegun = false): Promise<void> {
+  async #failed(
+    jobs: readonly Job[],
+    error: unknown,
+    failures: number,
+    hasBegun = false,
+  ): Promise<Failure | undefined> {
+    const cause = this.#track.cause?.(error) ?? error
     if (hasBegun) await this.#undo()
-    const again = error instanceof CommitUnknown ? undefined : this.#track.again?.(error, failures)
+    const again = this.#track.again?.(cause, failures)
     if (again && (await again)) return await this.#group(jobs, failures)
-    if (again || !hasBegun || jobs.length === 1 || error instanceof CommitUnknown)
-      for (const job of jobs) job.reject(error)
-    // One of them is to blame: they run again one by one.
-    else for (const job of jobs) await this.#group([job])
+    if (!again && hasBegun && jobs.length > 1) return await this.#apart(jobs)
+    for (const job of jobs) job.reject(again ? cause : error)
+    return again && { error: cause }
+  }
+
+  /** One of them is to blame: they run again one by one, until something else is. */
+  async #apart(jobs: readonly Job[]): Promise<Failure | undefined> {
+    let failure: Failure | undefined
+    for (const job of jobs)
+      if (failure) job.reject(failure.error)
+      else failure = await this.#group([job])
+    return failure
+  }
+
+  /** A commit that may have been done: only those that refused have certainly changed nothing. */
+  async #doubted(
+    jobs: readonly Job[],
+    outcomes: readonly Outcome[],
+    error: CommitUnknown,
+  ): Promise<undefined> {
+    await this.#undo()
+    jobs.forEach((job, at) => {
+      const outcome = outcomes[at] as Outcome
+      settle(job, 'error' in outcome ? outcome : { error })
+    })
   }
 
   async #attempt(job: Job): Promise<Outcome> {

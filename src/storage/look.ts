@@ -80,6 +80,7 @@ function opened(path: string): Database.Database {
 }
 
 const connectionOf = (database: Database.Database): Connection => ({
+  dialect: 'sqlite',
   known: new Map(),
   get: <T>(sql: string, ...values: Value[]) =>
     spoken(() => database.prepare(sql).get(...values) as T | undefined),

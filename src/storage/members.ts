@@ -11,14 +11,15 @@ import {
   workspaceColumns,
 } from './rows.js'
 
-const principalSql = `
+const principalsSql = `
 SELECT ${selectList(keyColumns, 'k')}, ${selectList(memberColumns, 'm')}, ${selectList(workspaceColumns, 'w')},
   clock.offset_ms, clock.frozen_at
 FROM keys k
 JOIN members m ON m.id = k.member_id
 JOIN workspaces w ON w.id = m.workspace_id
-JOIN clock ON clock.id = 1
-WHERE k.hash = ?`
+JOIN clock ON clock.id = 1`
+const principalSql = `${principalsSql} WHERE k.hash = ?`
+const ofKeySql = `${principalsSql} WHERE k.id = ?`
 
 const limitOf = (memberId: string) => `weekly limit ${memberId}`
 const limitSql = 'SELECT weekly_limit AS "weeklyLimit" FROM members WHERE id = ?'
@@ -39,6 +40,10 @@ export function memberReads(connection: Connection) {
   return {
     principal: async (hash) => {
       const row = await connection.get<Row>(principalSql, hash)
+      return row && principalOf(row)
+    },
+    principalOfKey: async (id) => {
+      const row = await connection.get<Row>(ofKeySql, id)
       return row && principalOf(row)
     },
     clock: async () =>

@@ -1,3 +1,4 @@
+import { chunkTables, chunkTriggers } from './chunk-schema.js'
 import type { Migration } from './migrate.js'
 import { jobTriggers, ledgerTriggers, postgresOf } from './postgres-schema.js'
 import { runReplies } from './run-replies.js'
@@ -148,6 +149,7 @@ export const migrations: readonly Migration[] = [
   both(saved),
   both(work, jobTriggers),
   both(runReplies),
+  both(chunkTables, chunkTriggers),
 ]
 
 function both(sqlite: string, triggers = ''): Migration {

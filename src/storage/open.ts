@@ -1,4 +1,5 @@
 import type { Reads, Store, Transaction } from '../engine/ports.js'
+import { chunkReads, chunkWrites } from './chunks.js'
 import { counterReads, counterWrites } from './counters.js'
 import { deliveryReads, deliveryWrites } from './deliveries.js'
 import type { Connection, Driver } from './driver.js'
@@ -51,7 +52,7 @@ export function storeOver(driver: Driver): Store {
     readShared: (name, work) => driver.readShared(name, (connection) => work(reads(connection))),
     transaction: (work, scope) => driver.transaction((connection) => work(writes(connection)), scope),
     aheadMs: () => driver.aheadMs?.() ?? 0,
-    onWork: (wake) => driver.onWork?.(wake) ?? (() => {}),
+    onWork: (wake, topic) => driver.onWork?.(wake, topic) ?? (() => {}),
     close: () => driver.close(),
   }
 }
@@ -67,6 +68,7 @@ const readsOver = (connection: Connection, dialect: Driver['dialect']): Reads =>
   ...listReads(connection),
   ...deliveryReads(connection),
   ...forgetReads(connection),
+  ...chunkReads(connection),
   schemaVersion: () => versionOf(connection, dialect),
 })
 
@@ -81,6 +83,7 @@ const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => (
   ...listWrites(connection),
   ...deliveryWrites(connection),
   ...forgetWrites(connection),
+  ...chunkWrites(connection),
 })
 
 /** Makes verbs once per connection: building them for each transaction would cost more than the statements. */

@@ -12,7 +12,8 @@ const longestPauseMs = 30_000
 export class Bell {
   readonly #url: string
   readonly #schema: string
-  readonly #wakes = new Set<() => void>()
+  /** Who listens, and for what. */
+  readonly #wakes = new Map<() => void, string>()
   #client: Client | undefined
   #isOpening = false
 
@@ -21,9 +22,9 @@ export class Bell {
     this.#schema = schema
   }
 
-  /** Answers what ends it. */
-  listen(wake: () => void): () => void {
-    this.#wakes.add(wake)
+  /** Calls at what is told of a topic, or without one of accepted work; answers what ends it. */
+  listen(wake: () => void, topic?: string): () => void {
+    this.#wakes.set(wake, topic === undefined ? this.#schema : `${this.#schema} ${topic}`)
     void this.#open()
     return () => {
       this.#wakes.delete(wake)
@@ -58,7 +59,7 @@ export class Bell {
     })
     client.on('error', () => {})
     client.on('end', () => this.#lost(client))
-    client.on('notification', ({ payload }) => payload === this.#schema && this.#ring())
+    client.on('notification', ({ payload }) => this.#ring(payload))
     try {
       await client.connect()
       await client.query('LISTEN prospect_work')
@@ -82,7 +83,7 @@ export class Bell {
     void this.#open()
   }
 
-  #ring(): void {
-    for (const wake of this.#wakes) wake()
+  #ring(told?: string): void {
+    for (const [wake, topic] of this.#wakes) if (told === undefined || told === topic) wake()
   }
 }

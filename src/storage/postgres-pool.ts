@@ -79,6 +79,15 @@ export async function pin(client: ClientBase, schema: string): Promise<void> {
   }
 }
 
+/** Has a connection plan each statement anew. To compile such a plan would take longer than to carry it out. */
+export async function planAnew(client: ClientBase): Promise<void> {
+  try {
+    await client.query('SET plan_cache_mode = force_custom_plan; SET jit = off')
+  } catch {
+    // Only a lost connection refuses that, and whatever follows on it fails too.
+  }
+}
+
 /** Refuses a server that would forget what it has confirmed. */
 export async function checkServer(client: PoolClient): Promise<void> {
   const settings = await client.query<{ name: string; setting: string }>(

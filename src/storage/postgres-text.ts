@@ -9,8 +9,9 @@ export interface Prepared {
 /** Statements that are kept by name; no connection may keep all mixes of filters there are. */
 const mostNames = 1_000
 
-const token = /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\bSELECT value FROM json_each\(\?\)|\?/g
-const list = 'SELECT value FROM json_each(?)'
+const token =
+  /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\bSELECT (?:value|atom)(?: AS \w+)? FROM json_each\(\?\)|\bjson_each\(\?\)|\bINDEXED BY \w+|\bCROSS JOIN\b|\?/g
+const list = /^SELECT (value|atom)(?: AS (\w+))? FROM/
 
 /** Makes statements of the shared subset into PostgreSQL's, each text once. */
 export function statements(): (sql: string) => Prepared {
@@ -25,12 +26,21 @@ export function statements(): (sql: string) => Prepared {
   }
 }
 
-/** `?` places as `$1`, `$2` and so on, and a list in one place as rows; texts and names in quotes stay as they are. */
+/**
+ * `?` places as `$1`, `$2` and so on, and a list in one place as rows; without the words that only SQLite is told. Texts and
+ * names in quotes stay as they are.
+ */
 export function numbered(sql: string): string {
   let places = 0
   return sql.replace(token, (found) => {
     if (found === '?') return `$${++places}`
-    if (found === list) return `SELECT jsonb_array_elements_text(CAST($${++places} AS JSONB))`
-    return found
+    if (found.startsWith('INDEXED')) return ''
+    if (found === 'CROSS JOIN') return 'JOIN'
+    if (found.startsWith('json_each'))
+      return `jsonb_array_elements(CAST($${++places} AS JSONB)) AS json_each (value)`
+    const [, kind = '', name = kind] = list.exec(found) ?? []
+    if (kind === '') return found
+    const values = `jsonb_array_elements_text(CAST($${++places} AS JSONB))`
+    return `SELECT ${kind === 'atom' ? `CAST(${values} AS BIGINT)` : values} AS ${name}`
   })
 }

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient, QueryResult } from 'pg'
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import type { Connection, Value } from './driver.js'
 import { CommitUnknown, type Track } from './lane.js'
 import { isConflict, isLost, isUndone, isUnsent } from './postgres-errors.js'
@@ -28,6 +28,8 @@ const mostFailures = 8
 const patienceMs = 10_000
 const shortestPauseMs = 20
 const longestPauseMs = 2_000
+/** How long statements that build indexes may take. */
+const longMs = 3_600_000
 
 /** One transaction at a time, on a connection of the pool. */
 export class PostgresTrack implements Track {
@@ -46,14 +48,20 @@ export class PostgresTrack implements Track {
     const rows = async <T>(sql: string, values: readonly Value[]) =>
       (await this.#query(sql, values)).rows as unknown as T[]
     this.connection = {
+      dialect: 'postgres',
       known: new Map(),
       get: async <T>(sql: string, ...values: Value[]) => (await rows<T>(sql, values))[0],
       all: <T>(sql: string, ...values: Value[]) => rows<T>(sql, values),
       run: async (sql, ...values) => (await this.#query(sql, values)).rowCount ?? 0,
+      send: (sql, ...values) => {
+        this.#dirty = true
+        // Whatever follows fails with it, COMMIT at the latest.
+        this.#query(sql, values).catch(() => {})
+      },
       exec: async (sql) => {
         this.#dirty = true
         this.#written = true
-        await this.#told(this.#open().query(sql))
+        await this.#told(this.#open().query({ text: sql, query_timeout: longMs } as QueryConfig))
       },
     }
   }
@@ -85,7 +93,7 @@ export class PostgresTrack implements Track {
       throw !this.#written || isUnsent(error) || isUndone(error) ? error : new CommitUnknown()
     }
     // A transaction that has failed is ended by COMMIT too, but undone.
-    if (ended.command !== 'COMMIT') throw new Error('a transaction was undone')
+    if (ended.command !== 'COMMIT') throw this.cause(new Error('a transaction was undone'))
     this.#release()
   }
 
@@ -106,6 +114,8 @@ export class PostgresTrack implements Track {
   clearDirty(): void {
     this.#dirty = false
   }
+
+  cause = (error: unknown): unknown => (this.#broken ? this.#broken.error : error)
 
   again(error: unknown, failures: number): Promise<boolean> | undefined {
     if (isConflict(error) || isLost(error)) return this.#pause(failures)

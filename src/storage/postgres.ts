@@ -7,7 +7,7 @@ import { Lane, Turn } from './lane.js'
 import { Bell } from './postgres-bell.js'
 import { ServerClock, timeSql } from './postgres-clock.js'
 import { understoodPostgres } from './postgres-errors.js'
-import { checkServer, createPool, pin } from './postgres-pool.js'
+import { checkServer, createPool, pin, planAnew } from './postgres-pool.js'
 import { statements } from './postgres-text.js'
 import { type Beginning, PostgresTrack, type TrackOptions } from './postgres-track.js'
 
@@ -17,6 +17,10 @@ export interface PostgresOptions {
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
   readonly chance?: () => number
+  /** Tables of their own beside the engine's: in a schema named after the engine's and this, made where it is missing. */
+  readonly beside?: string
+  /** Each search is planned for the values that it comes with: one filter leaves a few records, another nearly all. */
+  readonly planAnew?: boolean
 }
 
 /** Connections of one process: transactions of so many workspaces at once, and so many reads. */
@@ -36,11 +40,12 @@ const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
  * read nothing that changes under them. Rejects where there is no server, or one that could lose what it confirms.
  */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
-  const { now = Date.now, sleep = pause, chance = Math.random } = options
+  const { now = Date.now, sleep = pause, chance = Math.random, beside = '' } = options
   const pools = [await createPool(url, mostReaders), await createPool(url, mostWriters)] as const
   const [readers, writers] = pools
   const close = async () => void (await Promise.all(pools.map((pool) => pool.end())))
-  const schema = await spoken(firstLook(readers)).catch(async (error: unknown) => {
+  if (options.planAnew) for (const pool of pools) pool.on('connect', (client) => void planAnew(client))
+  const schema = await spoken(firstLook(readers, beside)).catch(async (error: unknown) => {
     await close()
     throw error
   })
@@ -60,7 +65,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     set: async () => {},
     flush: async () => {},
     aheadMs: () => clock.aheadMs(),
-    onWork: (wake) => bell.listen(wake),
+    onWork: (wake, topic) => bell.listen(wake, topic),
     close: async () => {
       bell.end()
       await Promise.all([...reads, ...shared.all()].map((lane) => lane.drained()))
@@ -78,17 +83,27 @@ SELECT coalesce(
 ) AS name`
 
 /** The first connection: it tells what kind of server there is, and which schema is ours. */
-async function firstLook(pool: Pool): Promise<string> {
+async function firstLook(pool: Pool, beside: string): Promise<string> {
   const client: PoolClient = await pool.connect()
   try {
     await checkServer(client)
     const { rows } = await client.query<{ name: string | null }>(schemaSql)
-    const schema = rows[0]?.name ?? ''
+    const schema = `${rows[0]?.name ?? ''}${beside}`
+    if (beside !== '') await makeSchema(client, schema)
     await pin(client, schema)
     return schema
   } finally {
     client.release()
   }
+}
+
+/** Makes a schema of our own, which nobody else has rights to; several processes may do so at once. */
+async function makeSchema(client: PoolClient, name: string): Promise<void> {
+  const there = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
+  if (there.rows.length > 0) return
+  await client.query(`CREATE SCHEMA "${name.replaceAll('"', '""')}"`).catch((error: unknown) => {
+    if (!['23505', '42P06'].includes(String((error as { code?: unknown }).code))) throw error
+  })
 }
 
 function readLane(options: Omit<TrackOptions, 'begin'>, clock: ServerClock): Lane {

@@ -2,7 +2,8 @@ import { placeOf, runAt } from './answers.js'
 import { startOfDay } from './budget.js'
 import { forgetBulks } from './bulks.js'
 import type { Connection, Driver } from './driver.js'
-import type { Lock } from './lock.js'
+import type { Hold } from './run-locks.js'
+import { runScope } from './runs.js'
 
 /** A run that may be too old. */
 export interface OldRun {
@@ -25,7 +26,7 @@ export interface PurgeOptions {
   /** Real time. */
   readonly now: number
   /** Keeps everybody else from a run meanwhile; nothing where it is under way. */
-  readonly hold: (run: OldRun) => Lock | undefined
+  readonly hold: Hold<OldRun>
 }
 
 /**
@@ -37,14 +38,14 @@ export async function purgeRuns(driver: Driver, { before, now, hold }: PurgeOpti
   const taken = await driver.read((connection) => takenByOthers(connection, old))
   const purged: PurgedRun[] = []
   for (const run of old) {
-    const lock = hold(run)
+    const lock = await hold(run)
     if (!lock) continue
     try {
       // Somebody may have gone on with it until a moment ago.
       const isStill = await driver.read((connection) => connection.get(stillSql, run.number, before))
       if (isStill) purged.push(await purgeRun(driver, run, taken, now))
     } finally {
-      lock.release()
+      await lock.release()
     }
   }
   return {
@@ -70,7 +71,7 @@ async function purgeRun(
 }
 
 const isOld = 'coalesce(ended_at, started_at) < ?'
-const oldSql = `SELECT number, id, known_by AS knownBy FROM runs WHERE ${isOld} ORDER BY number`
+const oldSql = `SELECT number, id, known_by AS "knownBy" FROM runs WHERE ${isOld} ORDER BY number`
 const stillSql = `SELECT number FROM runs WHERE number = ? AND ${isOld}`
 const answersSql = 'SELECT place, hash FROM answers WHERE place > ? AND place < ? ORDER BY place LIMIT ?'
 const takenSql = 'SELECT place, origin FROM answers WHERE origin IS NOT NULL'
@@ -98,7 +99,7 @@ async function purgeAnswers(driver: Driver, run: number, taken: ReadonlySet<numb
       const old = rows.filter(({ place }) => !taken.has(place))
       for (const answer of old) await dropAnswer(connection, answer)
       return { count: old.length, last: rows.at(-1)?.place }
-    })
+    }, runScope(run))
     dropped += portion.count
     after = portion.last
   }

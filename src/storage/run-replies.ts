@@ -1,5 +1,6 @@
+import type { RunRow } from '../api/caller.js'
 import type { Reads, RunReply, Transaction } from '../engine/ports.js'
-import { type Connection, whenAnswered } from './driver.js'
+import { type Connection, send, whenAnswered } from './driver.js'
 
 /** The replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
 export const runReplies = `
@@ -20,8 +21,8 @@ CREATE TABLE run_replies (
 const numberSql = 'SELECT number FROM reply_runs WHERE workspace_id = ? AND run = ?'
 const addSql = 'INSERT INTO reply_runs (workspace_id, run) VALUES (?, ?) RETURNING number'
 const replySql = 'SELECT status, credits, body FROM run_replies WHERE place = ?'
-const keepSql = `
-INSERT INTO run_replies (place, status, credits, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const firstSql = 'INSERT INTO run_replies (place, status, credits, body) VALUES (?, ?, ?, ?)'
+const keepSql = `${firstSql} ON CONFLICT DO NOTHING`
 const dropSql = 'DELETE FROM run_replies WHERE place >= ? AND place < ?'
 
 interface Numbered {
@@ -56,17 +57,19 @@ export function runReplyWrites(connection: Connection) {
     connection.known.set(nameOf(workspaceId, run), known)
     return known
   }
-  const keep = (run: Numbered, ordinal: number, { status, credits, body }: RunReply) =>
-    whenAnswered(
-      connection.run(keepSql, placeOf(run, ordinal), status, credits, body),
-      (changed) => changed > 0,
-    )
+  const keep = (run: Numbered, { ordinal, fresh }: RunRow, { status, credits, body }: RunReply) => {
+    const values = [placeOf(run, ordinal), status, credits, body]
+    // Where a row that was never sent has a reply all the same, the whole transaction fails.
+    return fresh
+      ? whenAnswered(send(connection, firstSql, ...values), () => true)
+      : whenAnswered(connection.run(keepSql, ...values), (changed) => changed > 0)
+  }
   return {
-    keepRunReply: (workspaceId, run, ordinal, reply) => {
-      const known = connection.known.get(nameOf(workspaceId, run)) as Numbered | undefined
+    keepRunReply: (workspaceId, row, reply) => {
+      const known = connection.known.get(nameOf(workspaceId, row.run)) as Numbered | undefined
       return known
-        ? keep(known, ordinal, reply)
-        : numberOf(workspaceId, run).then((found) => keep(found, ordinal, reply))
+        ? keep(known, row, reply)
+        : numberOf(workspaceId, row.run).then((found) => keep(found, row, reply))
     },
     dropRunReplies: async (workspaceId, run, before) => {
       const known = await connection.get<Numbered>(numberSql, workspaceId, run)

@@ -63,6 +63,17 @@ CREATE TABLE spending (
 `
 
 /**
+ * The row of a run changes with every portion of its rows. A server writes it in place where there is room beside it and no
+ * index knows what changes: its set of runs with something set aside is found by the profile alone.
+ */
+export const runsOnServer = `
+DROP INDEX runs_reserved;
+CREATE INDEX runs_reserved ON runs (profile);
+ALTER TABLE runs SET (fillfactor = 20);
+ALTER TABLE spending SET (fillfactor = 50);
+`
+
+/**
  * Requests that took several rows at once and whose rows are not all answered; `first` is the ordinal of the first row,
  * `ordinals` and `accepted` are JSON. `reserved` is what is set aside for those of its rows that have no answer on record.
  */

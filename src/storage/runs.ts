@@ -2,13 +2,14 @@ import { unknownAnswer } from '../batch/answer.js'
 import { forgetAnswers, indexNext, placeOf } from './answers.js'
 import { forgetBulks } from './bulks.js'
 import type { Connection, Driver, Value } from './driver.js'
+import { adoptFormer, type Renamed } from './former-targets.js'
+import { RunLost } from './run-locks.js'
 
 /** What makes a run the same run when it is started again. */
-export interface RunIdentity {
+export interface RunIdentity extends Renamed {
   /** Digest of everything that enters its requests. */
   readonly knownBy: string
   readonly operation: string
-  readonly target: string
   /** Absolute path of the input. */
   readonly file: string
   /** SHA-256 of the input. */
@@ -51,13 +52,15 @@ export interface Run extends NewRun {
   readonly endedAt: number | null
 }
 
-/** The runs of this machine. */
+/** The runs of this machine, or of all that share a database. */
 export interface Runs {
   add(run: NewRun): Promise<Run>
   /** Goes on with a run: it is running again, maybe from a file that was moved, maybe to another output. */
   begin(run: Run, change: Pick<Run, 'file' | 'output' | 'request'>, now: number): Promise<void>
+  /** Brings what is on record under former names of a target to the one of now. */
+  adopt(target: Renamed): Promise<void>
   /** The newest run of an identity. */
-  known(knownBy: string): Promise<Run | undefined>
+  known(identity: Pick<RunIdentity, 'knownBy' | 'target'>): Promise<Run | undefined>
   /** The newest unfinished run with paid rows that read other content of the same file, and was not given up since. */
   inTheWay(run: RunIdentity): Promise<Run | undefined>
   /** Runs whose id begins so. */
@@ -76,10 +79,11 @@ export interface Runs {
   forget(run: Run, now: number): Promise<void>
 }
 
-const columns = `number, id, known_by AS knownBy, operation, target, profile, file, file_hash AS fileHash, request, output,
-  status, total, done, credits, reserved, sent_from AS sentFrom, sent_to AS sentTo, lowered_row AS loweredRow,
-  lowered_limit AS loweredLimit, indexed, started_at AS startedAt, ended_at AS endedAt`
+const columns = `number, id, known_by AS "knownBy", operation, target, profile, file, file_hash AS "fileHash", request, output,
+  status, total, done, credits, reserved, sent_from AS "sentFrom", sent_to AS "sentTo", lowered_row AS "loweredRow",
+  lowered_limit AS "loweredLimit", indexed, started_at AS "startedAt", ended_at AS "endedAt"`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
+const lockSql = 'SELECT 1 AS one FROM run_locks WHERE name = ? AND token = ?'
 const unknownSql = 'SELECT 1 FROM answers WHERE place >= ? AND place < ? AND error = ? LIMIT 1'
 // One with other content, or the same command again, can only have been started after it by giving it up.
 const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
@@ -88,25 +92,33 @@ const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
       AND later.target = runs.target AND later.number > runs.number
       AND (later.known_by = runs.known_by OR later.file_hash <> runs.file_hash))`
 
-/** The runs in a state database. */
-export function runsOver(driver: Driver): Runs {
+/** What a run by itself is written under. */
+export const runScope = (number: number): string => `run ${number}`
+
+/** The runs in a state database; `fenceOf` is of the locks they are held by, where machines share them. */
+export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = () => ''): Runs {
   const one = (condition: string, ...values: Value[]) =>
     driver.read((connection) => connection.get<Run>(`${select} AND ${condition}`, ...values))
   const all = (rest: string, ...values: Value[]) =>
     driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
   return {
-    add: (run) => driver.transaction((connection) => add(connection, run)),
-    begin: async ({ number }, { file, output, request }, now) => {
-      await driver.transaction((connection) =>
-        connection.run(
-          // One that is finished stays so whatever becomes of the rows that it sends again.
-          `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
-             file = ?, output = ?, request = ?, indexed = 0, ended_at = ? WHERE number = ?`,
-          ...[file, output, request, now, number],
-        ),
+    add: (run) => driver.transaction((connection) => add(connection, run, fenceOf(run.knownBy))),
+    begin: async (run, { file, output, request }, now) => {
+      const begun = await driver.transaction(
+        (connection) =>
+          connection.run(
+            // One that is finished stays so whatever becomes of the rows that it sends again.
+            `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
+             file = ?, output = ?, request = ?, indexed = 0, ended_at = ? WHERE number = ? AND fence = ?`,
+            ...[file, output, request, now, run.number, fenceOf(run.knownBy)],
+          ),
+        runScope(run.number),
       )
+      if (begun === 0) throw new RunLost()
     },
-    known: (knownBy) => one('known_by = ? ORDER BY number DESC LIMIT 1', knownBy),
+    adopt: (target) => adoptFormer(driver, target),
+    known: ({ knownBy, target }) =>
+      one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', knownBy, target),
     inTheWay: ({ file, operation, target, fileHash }) =>
       one(`${inTheWay} ORDER BY number DESC LIMIT 1`, file, operation, target, fileHash),
     find: (id) => all(`AND substr(id, 1, length(?)) = ? ORDER BY number DESC`, id, id),
@@ -122,12 +134,13 @@ export function runsOver(driver: Driver): Runs {
   }
 }
 
-async function add(connection: Connection, run: NewRun): Promise<Run> {
+async function add(connection: Connection, run: NewRun, fence: string): Promise<Run> {
+  if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
   const made = await connection.get<Run>(
     `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
-       status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
+       fence, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
     ...[run.id, run.knownBy, run.operation, run.target, run.profile, run.file, run.fileHash, run.request],
-    ...[run.output, run.total, run.startedAt],
+    ...[run.output, run.total, run.startedAt, fence],
   )
   if (!made) throw new Error('a run was not put on record')
   return made
@@ -143,9 +156,10 @@ async function indexOthers(driver: Driver, { number, operation, target }: Run): 
   for (const other of others)
     if (other.indexed < 2) {
       await indexRun(driver, other.number)
-      await driver.transaction((connection) =>
+      await driver.transaction(
         // One that is running has more to come.
-        connection.run(`UPDATE runs SET indexed = 2 WHERE number = ? AND status <> 'running'`, other.number),
+        (c) => c.run(`UPDATE runs SET indexed = 2 WHERE number = ? AND status <> 'running'`, other.number),
+        runScope(other.number),
       )
     }
   return new Set(others.map((other) => other.number))
@@ -154,7 +168,7 @@ async function indexOthers(driver: Driver, { number, operation, target }: Run): 
 async function indexRun(driver: Driver, run: number): Promise<void> {
   for (let after: number | undefined = placeOf(run, 0) - 1; after !== undefined; ) {
     const from: number = after
-    after = await driver.transaction((connection) => indexNext(connection, run, from))
+    after = await driver.transaction((connection) => indexNext(connection, run, from), runScope(run))
   }
 }
 

@@ -43,7 +43,7 @@ FROM spending s LEFT JOIN runs r ON r.number = s.run`
 export function spendingOver(driver: Driver): Spending {
   return {
     count: (spender, spent, now) =>
-      driver.transaction((connection) => countSpent(connection, { ...spender, number: 0 }, spent, now)),
+      driver.transaction((c) => countSpent(c, { ...spender, number: 0 }, spent, now), 'single calls'),
     list: ({ from, to, profile, target }) => {
       const { where, values } = narrowed([
         ['s.day >= ?', from],

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { ApiError } from '../api/errors.js'
 import type { Connection, Driver, Value } from './driver.js'
 import { Lane, type Track, Turn } from './lane.js'
+import { Sent } from './sent.js'
 
 /** How a SQLite file is opened. */
 export interface SqliteOptions {
@@ -132,16 +133,29 @@ function track(database: Lazy, begin: string): Track {
     if (!statement.readonly) dirty = true
     return statement
   }
+  const sent = new Sent(prepare)
+  const asked = (sql: string): Database.Statement => {
+    sent.flush()
+    return noted(sql)
+  }
   const known = new Map<string, unknown>()
   const connection: Connection = {
+    dialect: 'sqlite',
     known,
-    get: <T>(sql: string, ...values: Value[]) => spoken(() => noted(sql).get(...values) as T | undefined),
-    all: <T>(sql: string, ...values: Value[]) => spoken(() => noted(sql).all(...values) as T[]),
-    run: (sql, ...values) => spoken(() => noted(sql).run(...values).changes),
+    get: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).get(...values) as T | undefined),
+    all: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).all(...values) as T[]),
+    run: (sql, ...values) => spoken(() => asked(sql).run(...values).changes),
+    send: (sql, ...values) => {
+      dirty = true
+      sent.add(sql, values)
+    },
     exec: (sql) => {
       dirty = true
       statements.clear()
-      spoken(() => database().exec(sql))
+      spoken(() => {
+        sent.flush()
+        database().exec(sql)
+      })
     },
   }
   return {
@@ -150,11 +164,16 @@ function track(database: Lazy, begin: string): Track {
       known.clear()
       return patiently(() => prepare(begin).run())
     },
-    commit: () => void spoken(() => prepare('COMMIT').run()),
+    commit: () =>
+      spoken(() => {
+        sent.flush()
+        prepare('COMMIT').run()
+      }),
     rollback: () => {
+      sent.clear()
       if (database().inTransaction) prepare('ROLLBACK').run()
     },
-    isDirty: () => dirty,
+    isDirty: () => dirty || sent.hasFailed,
     clearDirty: () => {
       dirty = false
     },
@@ -219,7 +238,7 @@ const reasons: Readonly<Record<string, string>> = {
 export function understood(error: unknown): unknown {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || !code.startsWith('SQLITE_')) return error
-  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new ApiError('busy')
+  if (/^SQLITE_(?:BUSY|LOCKED|CONSTRAINT_PRIMARYKEY)/.test(code)) return new ApiError('busy')
   const known = Object.keys(reasons).find((name) => code.startsWith(name))
   if (known) return new ApiError('storage_failed', { reason: reasons[known] ?? code })
   if (code.startsWith('SQLITE_IOERR'))

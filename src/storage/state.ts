@@ -1,7 +1,10 @@
 import type { Driver } from './driver.js'
+import { isPostgres } from './location.js'
 import { type Migration, migrate } from './migrate.js'
 import { passedWorkTables } from './passed-work.js'
-import { bulkTables, runTables } from './run-schema.js'
+import { postgresOf } from './postgres-schema.js'
+import { runLockTables } from './run-locks.js'
+import { bulkTables, runsOnServer, runTables } from './run-schema.js'
 import { serverTables } from './server-schema.js'
 import { openSqlite, type SqliteOptions } from './sqlite.js'
 
@@ -54,20 +57,57 @@ CREATE INDEX forwards_turn ON forwards (target, lane, seq) WHERE state = 'waitin
 /** What came for one command is read by its path. */
 const eventsByPath = 'CREATE INDEX events_path ON events (path, seq);'
 
-/** The schema of `state.db`, what this machine remembers; a new step goes to the end. */
+/** The schema of `state.db`, what this machine remembers, or of what several machines do; a new step goes to the end. */
 export const stateMigrations: readonly Migration[] = [
-  { sqlite: receivedEvents },
-  { sqlite: forwardedEvents },
-  { sqlite: runTables },
-  { sqlite: serverTables },
-  { sqlite: eventsByPath },
-  { sqlite: bulkTables },
-  { sqlite: passedWorkTables },
+  both(receivedEvents),
+  both(forwardedEvents),
+  both(runTables, runsOnServer),
+  both(serverTables),
+  both(eventsByPath),
+  both(bulkTables),
+  both(passedWorkTables),
+  both(runLockTables),
 ]
 
-/** Opens `state.db`, bringing its schema up to date. */
-export async function openState(path: string, options: SqliteOptions = {}): Promise<Driver> {
-  const driver = openSqlite(path, options)
-  await migrate(driver, stateMigrations)
-  return driver
+function both(sqlite: string, onServer = ''): Migration {
+  return { sqlite, postgres: postgresOf(sqlite) + onServer }
+}
+
+/** Where the tables are in a database that an engine may be in, too: beside its own. */
+const beside = '_state'
+
+/** How what is remembered is opened. */
+export interface StateOptions extends SqliteOptions {
+  /** This machine's clock, which a server's is compared with. */
+  readonly now?: () => number
+}
+
+/** Opens `state.db`, or what is in its place on a server, by a `postgres://` address; brings its schema up to date. */
+export async function openState(location: string, options: StateOptions = {}): Promise<Driver> {
+  const driver = await openDriver(location, options)
+  try {
+    await migrate(driver, stateMigrations)
+    return driver
+  } catch (error) {
+    await driver.close()
+    throw error
+  }
+}
+
+/** Opens what several machines remember at a `postgres://` address; nothing where nobody ever began to. */
+export async function findShared(address: string, options: StateOptions = {}): Promise<Driver | undefined> {
+  const { openPostgres } = await import('./postgres.js')
+  const engine = await openPostgres(address)
+  const found = await engine
+    .read((reads) => reads.get<object>(sharedSql, beside))
+    .finally(() => engine.close())
+  return found && openState(address, options)
+}
+
+const sharedSql = 'SELECT 1 AS one FROM pg_namespace WHERE nspname = CAST(current_schema() AS TEXT) || ?'
+
+async function openDriver(location: string, { now, ...options }: StateOptions): Promise<Driver> {
+  if (!isPostgres(location)) return openSqlite(location, options)
+  const { openPostgres } = await import('./postgres.js')
+  return openPostgres(location, { beside, ...(now ? { now } : {}) })
 }

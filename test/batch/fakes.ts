@@ -123,9 +123,9 @@ export async function journalFor(
   return journalOf(driver, run, { ...usual, answeredUpTo: answered, ...options })
 }
 
-/** A journal in memory, of a run that begins. */
-export async function newJournal(options: Partial<JournalOptions> = {}): Promise<Journal> {
-  const driver = await openState(':memory:')
+/** A journal of a run that begins, in memory unless it is told where. */
+export async function newJournal(options: Partial<JournalOptions> = {}, state?: Driver): Promise<Journal> {
+  const driver = state ?? (await openState(':memory:'))
   return journalFor(driver, await runsOver(driver).add(newRun()), options)
 }
 

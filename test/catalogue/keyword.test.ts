@@ -2,6 +2,7 @@ import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readKeyword } from '../../src/catalogue/keyword.js'
+import { written as inSqlite } from '../../src/catalogue/texts-sqlite.js'
 
 /** A keyword as a tree, with the ways to write and to evaluate it. */
 type Tree =
@@ -46,10 +47,10 @@ function holds(one: Tree, text: readonly string[]): boolean {
 describe('a keyword', () => {
   const database = new Database(':memory:')
   const find = (keyword: string): number[] => {
-    const { match, negated } = readKeyword(keyword)
+    const { texts, negated } = readKeyword(keyword)
     const sql = `SELECT rowid FROM texts WHERE rowid ${negated ? 'NOT IN' : 'IN'}
       (SELECT rowid FROM texts_words WHERE texts_words MATCH ?)`
-    return database.prepare(sql).pluck().all(match) as number[]
+    return database.prepare(sql).pluck().all(inSqlite(texts)) as number[]
   }
   const has = (keyword: string, text: string): boolean => {
     database.exec('DELETE FROM texts; DELETE FROM texts_words')

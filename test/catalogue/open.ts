@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import type { Given, Kind } from '../../src/catalogue/kind.js'
 import type { Clock, Ids } from '../../src/engine/ports.js'
+import { openShared } from '../../src/storage/catalogue-database.js'
 import type { Driver } from '../../src/storage/driver.js'
 import { openSqlite } from '../../src/storage/sqlite.js'
+import { freshSchema } from '../support/postgres.js'
 
 /** A clock that stands still. */
 export const stillClock: Clock = { now: () => Date.parse('2026-03-10T12:00:00Z') }
@@ -21,11 +23,24 @@ export function countedIds(): Ids {
   }
 }
 
-/** An empty catalogue in memory. */
-export const openEmpty = (driver: Driver = openSqlite(':memory:'), clock = stillClock): Promise<Catalogue> =>
-  openCatalogue(driver, { clock, ids: countedIds() })
+/** An empty catalogue: in memory, or in the PostgreSQL that a file of tests asks for. */
+export async function openEmpty(driver?: Driver, clock = stillClock): Promise<Catalogue> {
+  const ports = { clock, ids: countedIds() }
+  if (driver) return await openCatalogue(driver, ports)
+  if (process.env[inPostgres] === undefined) return await openCatalogue(openSqlite(':memory:'), ports)
+  const schema = await freshSchema()
+  const catalogue = await openCatalogue(await openShared(schema.url), ports)
+  const close = async () => {
+    await catalogue.close()
+    await schema.drop()
+  }
+  return { ...catalogue, close }
+}
 
-/** A catalogue in memory with these companies. */
+/** Where a file of tests says that catalogues are kept in PostgreSQL. */
+export const inPostgres = 'PROSPECT_TEST_CATALOGUE'
+
+/** A catalogue with these companies. */
 export async function openWith(companies: readonly Given[]): Promise<Catalogue> {
   const catalogue = await openEmpty()
   const { rejected } = await catalogue.importRecords('companies', companies)

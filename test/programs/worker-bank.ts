@@ -1,14 +1,17 @@
+import { ApiError } from '../../src/api/errors.js'
 import { move } from '../../src/engine/ledger.js'
 import type { Transaction } from '../../src/engine/ports.js'
 import { openStore } from '../../src/storage/open.js'
 
 /**
- * Moves credits between workspaces, or looks at what all of them have, until it is ended or killed. A line says what
- * came of each, `ok` or what was wrong. Arguments: store, write or read, what all of them have together.
+ * Moves credits between the workspaces of a bank, or looks at what all of them have, until it is ended or killed. A line
+ * says what came of each: `ok`, `away` where the database was, or what was wrong. Arguments: store, write or read, what all of them have together.
  */
 const [location = '', role = '', total = '0'] = process.argv.slice(2)
 const store = await openStore(location)
-const ids = await store.read(async (reads) => (await reads.workspaces()).map(({ id }) => id))
+const ids = await store.read(async (reads) =>
+  (await reads.workspaces()).filter(({ name }) => name.startsWith('bank')).map(({ id }) => id),
+)
 const any = () => ids[Math.floor(Math.random() * ids.length)] ?? ''
 
 async function transfer(tx: Transaction, from: string, to: string, wanted: number): Promise<void> {
@@ -38,10 +41,14 @@ process.once('SIGTERM', () => {
   ended = true
 })
 while (!ended) {
-  const said =
+  const doing =
     role === 'read'
-      ? await look()
-      : await store.transaction((tx) => transfer(tx, any(), any(), 1 + Math.floor(Math.random() * 50)))
+      ? look()
+      : store.transaction((tx) => transfer(tx, any(), any(), 1 + Math.floor(Math.random() * 50)))
+  const said = await doing.catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 503) return 'away'
+    throw error
+  })
   process.stdout.write(`${said ?? 'ok'}\n`)
 }
 await store.close()

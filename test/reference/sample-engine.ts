@@ -7,6 +7,8 @@ import { createEngine } from '../../src/engine/engine.js'
 import type { Attempt, Sender, Source } from '../../src/engine/ports.js'
 import { createWorker } from '../../src/engine/worker.js'
 import { handler } from '../../src/http/handler.js'
+import { openShared } from '../../src/storage/catalogue-database.js'
+import { isPostgres } from '../../src/storage/location.js'
 import { openStore } from '../../src/storage/open.js'
 import { openSqlite } from '../../src/storage/sqlite.js'
 import { countedIds } from '../catalogue/open.js'
@@ -42,7 +44,9 @@ export async function openSampleEngine(location = ':memory:'): Promise<SampleEng
   const clock = new TestClock()
   const ids = seededIds('sample')
   const store = await openStore(location)
-  const catalogue = await openCatalogue(openSqlite(':memory:'), { clock, ids: countedIds() })
+  // Of its own where the engine has a file: that of an earlier run would be there with it.
+  const database = isPostgres(location) ? await openShared(location) : openSqlite(':memory:')
+  const catalogue = await openCatalogue(database, { clock, ids: countedIds() })
   await loadSample(catalogue, { now: clock.now() })
   const admin = createAdmin({ store, clock, ids })
   const { key = '', member } = await admin.init({ workspace: 'Example', email: 'ada@example.com' })

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { parseExact, toJson } from '../../src/api/exact-json.js'
 import type { Answer } from '../../src/batch/answer.js'
 import { hashNumber, hashOf } from '../../src/csv/identity-filter.js'
@@ -10,7 +7,7 @@ import {
   answersOf,
   equalIn,
   indexNext,
-  keepAnswer,
+  keepAnswers,
   placeOf,
   storedAnswer,
 } from '../../src/storage/answers.js'
@@ -19,6 +16,7 @@ import { forgetInState } from '../../src/storage/forget-state.js'
 import { type Events, eventsOver } from '../../src/storage/inbox.js'
 import { type NewRun, type Run, runsOver } from '../../src/storage/runs.js'
 import { openState } from '../../src/storage/state.js'
+import { states } from '../helpers/states.js'
 
 const now = Date.parse('2026-03-10T12:00:00Z')
 
@@ -33,18 +31,7 @@ const jane: Forgotten = {
   unnamed: (text) => text,
 }
 
-let folder = ''
 let state: Driver
-let events: Events
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-forget-'))
-  state = await openState(join(folder, 'state.db'))
-  events = eventsOver(state)
-})
-afterEach(async () => {
-  await state.close()
-  rmSync(folder, { recursive: true, force: true })
-})
 
 const newRun = (id: string): NewRun => ({
   ...{ id, knownBy: id, operation: 'leads.enrich', target: 'local', profile: 'default', file: `/${id}.csv` },
@@ -62,10 +49,10 @@ const hashed = (identity: string) => ({
 })
 const kept = (run: Run, ordinal: number, identity: string, answer: Answer, origin?: number) =>
   state.transaction((connection) =>
-    keepAnswer(
+    keepAnswers(
       connection,
       run.number,
-      { ordinal, ...hashed(identity), answer, source: origin === undefined ? 'live' : 'store', origin },
+      [{ ordinal, ...hashed(identity), answer, source: origin === undefined ? 'live' : 'store', origin }],
       now,
     ),
   )
@@ -76,7 +63,11 @@ const rows = (run: Run) => state.read((connection) => answersOf(connection, run.
 
 const event = { path: 'p', receivedAt: now, event: 'x', search: 's', verified: true, headers: {} }
 
-describe('answers of runs', () => {
+describe.each(states)('answers of runs: %s', (_, open) => {
+  beforeEach(async () => {
+    state = await open()
+  })
+
   it('about somebody are skipped from then on, at what they cost; others stay', async () => {
     const run = await started('a')
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
@@ -142,6 +133,12 @@ describe('answers of runs', () => {
 })
 
 describe('received events', () => {
+  let events: Events
+  beforeEach(async () => {
+    state = await openState(':memory:')
+    events = eventsOver(state)
+  })
+
   it('that mention somebody go, and are not taken again', async () => {
     await events.keep({ ...event, id: '1', body: '{"a":"Ask j\\u0061ne"}' })
     await events.keep({ ...event, id: '2', body: '{"a":"ann"}' })

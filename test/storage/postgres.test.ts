@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Connection, Driver } from '../../src/storage/driver.js'
+import { type Connection, type Driver, send } from '../../src/storage/driver.js'
 import { CommitUnknown } from '../../src/storage/lane.js'
 import { openStore } from '../../src/storage/open.js'
 import { openPostgres } from '../../src/storage/postgres.js'
@@ -99,6 +99,20 @@ describe('works that share a commit', () => {
     expect(await ids()).toEqual([1, 2, 3])
   })
 
+  it('share no fate where nobody waited for what they wrote', async () => {
+    const post = (id: number) =>
+      driver.transaction((connection) => send(connection, 'INSERT INTO t (id) VALUES (?)', id), 'w')
+    const refused = () =>
+      driver.transaction(() => {
+        throw new Error('no')
+      }, 'w')
+    const all = await Promise.allSettled([post(1), post(2), post(1), refused(), post(3)])
+    expect(all.map((one) => (one.status === 'rejected' ? (one.reason as Error).message : 'done'))).toEqual([
+      ...['done', 'done', 'The database is busy', 'no', 'done'],
+    ])
+    expect(await ids()).toEqual([1, 2, 3])
+  })
+
   it('of one scope run alone on all machines, those of another one meanwhile', {
     timeout: patience,
   }, async () => {
@@ -150,6 +164,19 @@ describe('a connection that is lost', () => {
     way.cutAt('COMMIT\0', 'after')
     await expect(add(1)).rejects.toMatchObject({ code: 'outcome_unknown', status: 503 })
     expect(await add(2)).toBe(1)
+    expect(await ids()).toEqual([1, 2])
+  })
+
+  it('with a write that nobody waited for has the work run again, as long as nothing was committed', async () => {
+    const post = (id: number) =>
+      driver.transaction(async (connection) => {
+        await send(connection, 'INSERT INTO t (id) VALUES (?)', id)
+        await connection.get('SELECT id FROM t')
+      })
+    way.cutAt('INSERT INTO t', 'before')
+    await post(1)
+    way.cutAt('INSERT INTO t', 'after')
+    await post(2)
     expect(await ids()).toEqual([1, 2])
   })
 

@@ -81,7 +81,9 @@ describe('an engine that moves', () => {
   it('goes on where its runs were numbered', { timeout: patience }, async () => {
     const old = storeOver(await begun(file('old.db')))
     const keep = (store: typeof old, run: string) =>
-      store.transaction((tx) => tx.keepRunReply('w', run, 1, { status: 200, credits: 1, body: run }))
+      store.transaction((tx) =>
+        tx.keepRunReply('w', { run, ordinal: 1, fresh: false }, { status: 200, credits: 1, body: run }),
+      )
     for (const run of ['a', 'b']) await keep(old, run)
     await exportEngine(open[0] as Driver, file('export'))
     const server = await database(schema.url)

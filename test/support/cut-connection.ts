@@ -11,6 +11,8 @@ export interface CutConnection {
   cutAt(words: string, cut: Cut): void
   /** Cuts all that are open, and takes no others until `mend`. */
   cutAll(): void
+  /** Leaves all that are open half-open: one side is told nothing, and hears nothing any more; the other side is gone. */
+  strandAll(side: 'client' | 'server'): void
   mend(): void
   close(): Promise<void>
 }
@@ -18,12 +20,17 @@ export interface CutConnection {
 /** Opens a way on loopback to the server whose socket is in a folder. */
 export async function cutConnection(folder: string): Promise<CutConnection> {
   const open = new Set<Socket>()
+  const pairs = new Set<{ readonly client: Socket; readonly server: Socket; isStranded: boolean }>()
   let awaited: { readonly words: string; readonly cut: Cut } | undefined
   let isDown = false
   const server = createServer((client) => {
     if (isDown) return client.destroy()
     const upstream = createConnection(join(folder, '.s.PGSQL.5432'))
+    const pair = { client, server: upstream, isStranded: false }
+    pairs.add(pair)
     const end = () => {
+      if (pair.isStranded) return
+      pairs.delete(pair)
       client.destroy()
       upstream.destroy()
     }
@@ -37,13 +44,17 @@ export async function cutConnection(folder: string): Promise<CutConnection> {
       })
     }
     client.on('data', (bytes) => {
+      if (pair.isStranded) return
       const cut = awaited && bytes.includes(awaited.words) ? awaited.cut : undefined
       if (cut) awaited = undefined
       if (cut === 'before') return end()
       isDeaf ||= cut === 'after'
       upstream.write(bytes)
     })
-    upstream.on('data', (bytes) => (isDeaf ? end() : client.write(bytes)))
+    upstream.on('data', (bytes) => {
+      if (isDeaf) end()
+      else if (!pair.isStranded) client.write(bytes)
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -57,6 +68,13 @@ export async function cutConnection(folder: string): Promise<CutConnection> {
       awaited = { words, cut }
     },
     cutAll,
+    strandAll: (side) => {
+      for (const pair of pairs) {
+        pair.isStranded = true
+        pair[side === 'client' ? 'server' : 'client'].destroy()
+      }
+      pairs.clear()
+    },
     mend: () => {
       isDown = false
     },

@@ -96,6 +96,8 @@ async function answers(folder: string): Promise<boolean> {
 /** A server of one test's own, which can crash. */
 export interface OwnServer {
   readonly url: string
+  /** The folder of its socket. */
+  readonly folder: string
   sql(text: string): Promise<readonly Record<string, unknown>[]>
   /** Ends it as a crash would, and resolves when it answers again. */
   crash(): Promise<void>
@@ -113,8 +115,8 @@ export async function ownServer(): Promise<OwnServer> {
   const began = async () =>
     String((await sql('SELECT CAST(pg_postmaster_start_time() AS TEXT) AS at'))[0]?.at)
   return {
+    ...{ folder, sql },
     url: addressOf(folder, 'postgres'),
-    sql,
     crash: async () => {
       const before = await began()
       process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGUSR2')
@@ -145,7 +147,12 @@ export async function freshSchema(): Promise<TestDatabase> {
   return {
     ...{ folder, name, sql },
     url: addressOf(folder, 'postgres', `&options=${encodeURIComponent(`-c search_path=${name}`)}`),
-    drop: async () => void (await asOwner(folder, 'postgres', `DROP SCHEMA ${name} CASCADE`)),
+    drop: async () =>
+      void (await asOwner(
+        folder,
+        'postgres',
+        `DROP SCHEMA IF EXISTS ${name}, ${name}_state, ${name}_catalogue CASCADE`,
+      )),
   }
 }
 

@@ -16,5 +16,7 @@ export async function batch(
 ): Promise<number> {
   const given = choicesOf(invocation, shell.context.streams)
   const choices = withSavedMap(shell.context, given, invocation.options.useMap)
-  return runBatch({ shell, operation, shape, constants, choices, globals: invocation.globals })
+  const { database } = invocation.options
+  const place = typeof database === 'string' ? { database } : {}
+  return runBatch({ shell, operation, shape, constants, choices, globals: invocation.globals, ...place })
 }

@@ -25,7 +25,8 @@ function networks(text: string, before: readonly string[] = []): string[] {
   return [...before, text.trim()]
 }
 
-function withoutPassword(location: string): string {
+/** An address of a database that may stand in a command; one with a password is refused. */
+export function withoutPassword(location: string): string {
   const isUrl = /^\w+:\/\//.test(location)
   if (isUrl && (/^\w+:\/\/[^/@]*:[^/@]+@/.test(location) || /[?&]password=/i.test(location)))
     throw new UsageError(

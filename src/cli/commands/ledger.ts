@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Spent } from '../../storage/spending.js'
+import { placeOf, sharedOptions } from '../shared-runs.js'
 import type { Invocation, Shell } from '../shell.js'
 import { openSpending } from '../spending.js'
 import { guide } from './guide.js'
@@ -13,7 +14,7 @@ type By = (typeof bys)[number]
 /** `prospect ledger`: what the commands of this machine spent, on any target. */
 export function ledgerCommand(shell: Shell): Command {
   const command = shell.command('ledger', 'What the commands of this machine spent, on any target')
-  dayOptions(command).addOption(
+  sharedOptions(dayOptions(command)).addOption(
     new Option('--by <what>', 'sum it by run | day | operation | profile').choices(bys),
   )
   guide(
@@ -27,7 +28,8 @@ export function ledgerCommand(shell: Shell): Command {
 
 async function show({ context, print }: Shell, { options, globals }: Invocation): Promise<number> {
   const by = options.by as By | undefined
-  const spent = await (await openSpending(context)).list({ ...daysOf(options), profile: globals.profile })
+  const spending = await openSpending(context, placeOf(context, options))
+  const spent = await spending.list({ ...daysOf(options), profile: globals.profile })
   const columns = ['calls', 'credits']
   if (by) await print(summed(spent, by), globals, { columns: [by, ...columns] })
   else await print(spent, globals, { columns: ['day', 'profile', 'target', 'operation', 'run', ...columns] })

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { isPostgres } from '../../storage/location.js'
+import { baseUrlOf } from '../base-url.js'
+import type { Context, GlobalOptions } from '../context.js'
 import { UsageError } from '../exit.js'
 import { aborted, interruptible } from '../interrupts.js'
 import type { Invocation, Shell } from '../shell.js'
@@ -16,10 +18,16 @@ export function workerCommand(shell: Shell): Command {
     'Do the imports and waterfalls that were accepted, and deliver them',
   )
   for (const option of deliveringOptions()) command.addOption(option)
+  command.option(
+    '--upstream <url>',
+    'make the calls of runs that are spread over the workers of this server, which ends in /api/v2',
+  )
   guide(
     command,
     ['worker', 'worker --database engine.db --allow-target 10.1.0.0/16'],
-    'Any number of them share a database; prospect serve does the same work unless it has --no-worker.\n' +
+    'Any number of them share a database; prospect serve does the same work unless it has --no-worker. On a\n' +
+      'PostgreSQL database they also take part in batches with --distribute. With --upstream that is all they do: the\n' +
+      'server gets its own key (PROSPECT_API_KEY, --api-key-file or prospect login) at a pace it takes.\n' +
       'To do what is due once and stop: prospect engine jobs run\n' +
       'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
   )
@@ -27,13 +35,14 @@ export function workerCommand(shell: Shell): Command {
 }
 
 interface Choices {
+  readonly upstream?: string
   readonly allowTarget?: readonly string[]
   readonly database?: string
 }
 
 async function work(shell: Shell, { options, globals }: Invocation): Promise<number> {
   const { context: outer } = shell
-  const { allowTarget, database } = options as Choices
+  const { allowTarget, database, upstream } = options as Choices
   // On a database of several machines, the loopback of this one is nobody's own.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(globals, {})
@@ -43,12 +52,35 @@ async function work(shell: Shell, { options, globals }: Invocation): Promise<num
       `There is no database ${context.home.engine}.`,
       'Give the one that prospect serve works on, or leave --database out for that of this machine.',
     )
+  if (upstream !== undefined) return workFor(context, upstream, globals, isShared)
   const worker = await context.worker()
   await interruptible(outer.streams, async (signal) => {
     worker.start()
     context.notify('Working. Ctrl-C ends it.', globals)
     await aborted(signal)
     await worker.stop()
+  })
+  return 0
+}
+
+/** Makes calls to a server for runs that are spread, and nothing else. */
+async function workFor(
+  context: Context,
+  upstream: string,
+  { local: _, ...globals }: GlobalOptions,
+  isShared: boolean,
+): Promise<number> {
+  if (!isShared)
+    throw new UsageError(
+      '--upstream is about runs that are spread over workers, which share a PostgreSQL database.',
+      'Give it with --database postgres://… or PROSPECT_DATABASE_URL.',
+    )
+  const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
+  const { partFor } = await import('../upstream-worker.js')
+  const takePart = await partFor(context, { ...globals, baseUrl })
+  await interruptible(context.streams, async (signal) => {
+    context.notify('Working. Ctrl-C ends it.', globals)
+    await takePart(signal)
   })
   return 0
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { printRecords } from '../print-records.js'
+import { catalogueOption, worldOf } from './catalogue-option.js'
 import { kindArgument, kindOf } from './kind-argument.js'
 
 const columns = {
@@ -16,6 +17,7 @@ export function exportCommand(shell: Shell): Command {
   const command = shell
     .command('export', 'Print all records of a kind, oldest first')
     .addArgument(kindArgument())
+    .addOption(catalogueOption())
   guide(
     command,
     [
@@ -24,9 +26,9 @@ export function exportCommand(shell: Shell): Command {
     ],
     'NDJSON loses nothing: data import takes it back as it was.',
   )
-  return shell.action(command, async ({ args, globals }) => {
+  return shell.action(command, async ({ args, options, globals }) => {
     const kind = kindOf(args[0])
-    const catalogue = await shell.context.catalogue()
+    const catalogue = await worldOf(shell.context, options).catalogue()
     await printRecords(shell.context, () => catalogue.exportRecords(kind), globals, columns[kind])
     return 0
   })

@@ -34,28 +34,33 @@ export async function forgetAll(
   return {
     catalogue,
     engine: sum(first.engine, engine),
-    state: {
-      events: first.state.events + state.events,
-      answers: first.state.answers + state.answers,
-      runs: [...first.state.runs, ...state.runs],
-    },
+    state: together(first.state, state),
   }
 }
 
 /** What is kept of what was asked and answered. */
 async function forgetKept(
-  { store, state }: RecordsOnDisk,
+  { store, runs }: RecordsOnDisk,
   who: Forgotten,
   clock: Clock,
   dryRun: boolean,
 ): Promise<Omit<Told, 'catalogue'>> {
   const { forgetInWork } = await import('../../../engine/admin/forget.js')
   const { forgetInState } = await import('../../../storage/forget-state.js')
+  let state: ForgottenState = { events: 0, answers: 0, runs: [] }
+  for (const { database } of runs)
+    state = together(state, await forgetInState(database, who, clock.now(), dryRun))
   return {
-    state: state ? await forgetInState(state, who, clock.now(), dryRun) : { events: 0, answers: 0, runs: [] },
+    state,
     engine: store ? await forgetInWork(store, who, dryRun) : { records: 0, contacts: 0, jobs: 0, replies: 0 },
   }
 }
+
+const together = (one: ForgottenState, other: ForgottenState): ForgottenState => ({
+  events: one.events + other.events,
+  answers: one.answers + other.answers,
+  runs: [...one.runs, ...other.runs],
+})
 
 const sum = (one: ForgottenWork, other: ForgottenWork): ForgottenWork => ({
   records: one.records + other.records,

@@ -8,6 +8,7 @@ import type { Invocation, Shell } from '../../shell.js'
 import { grouped } from '../../terminal.js'
 import { confirmLoss } from '../engine/confirm-loss.js'
 import { guide } from '../guide.js'
+import { catalogueOption, worldOf } from './catalogue-option.js'
 import { forgetAll, type Told } from './forget-all.js'
 import { holdingFiles } from './holding-files.js'
 import { meantBy } from './meant.js'
@@ -20,6 +21,7 @@ export function forgetCommand(shell: Shell): Command {
     .argument('[person]', 'an e-mail address, professional or personal, or the url of a profile')
     .option('--profile-url <url>', 'the person with this profile, where the address is not known')
     .option('--dry-run', 'only say what would be deleted')
+    .addOption(catalogueOption())
   guide(
     command,
     [
@@ -35,7 +37,7 @@ export function forgetCommand(shell: Shell): Command {
 }
 
 async function forget(shell: Shell, { args, options, globals }: Invocation): Promise<number> {
-  const { context } = shell
+  const context = worldOf(shell.context, options)
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
   const meant = await meantBy(args[0], profileUrl)
   const { tracesGiven, tracesOf, wordsOf } = await import('../../../catalogue/traces.js')

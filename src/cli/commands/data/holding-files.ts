@@ -1,6 +1,7 @@
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { isShared } from '../../../storage/catalogue-database.js'
 import type { Context } from '../../context.js'
 import { folderOf, runsFolder } from '../../run-folder.js'
 
@@ -31,7 +32,8 @@ export async function holdingFiles(
 /** Files in the folders of this program, and beside its databases, that are not databases in use. */
 async function ownFiles(context: Context): Promise<string[]> {
   const { config, catalogue, engine, state } = context.home
-  const databases = [catalogue, engine, state]
+  // One that is not in use, because the catalogue is on a server, may hold anybody.
+  const databases = [...(isShared(context.home) ? [] : [catalogue]), engine, state]
   const folders = new Set([config, catalogue, state].map((file) => dirname(file)))
   const spooled = await readdir(runsFolder(context)).catch(() => [])
   const below = spooled.map((run) => folderOf(context, run))

@@ -14,6 +14,7 @@ import { startProgress } from '../../progress.js'
 import type { Invocation, Shell } from '../../shell.js'
 import { grouped } from '../../terminal.js'
 import { guide } from '../guide.js'
+import { catalogueOption, worldOf } from './catalogue-option.js'
 import { describeImport, rejectsTold, summary } from './import-report.js'
 import { kindArgument, kindOf } from './kind-argument.js'
 
@@ -26,6 +27,7 @@ export function importCommand(shell: Shell): Command {
     .option('--map <field=column>', 'read this column as this field; repeat it for more', repeated)
     .addOption(new Option('--from <format>', 'csv | ndjson (default: recognised)').choices(['csv', 'ndjson']))
     .option('--encoding <name>', 'text encoding such as windows-1252 (default: UTF-8 or UTF-16, recognised)')
+    .addOption(catalogueOption())
   guide(
     command,
     [
@@ -41,7 +43,7 @@ export function importCommand(shell: Shell): Command {
 }
 
 async function importInto(shell: Shell, { args, options, globals }: Invocation): Promise<number> {
-  const { context } = shell
+  const context = worldOf(shell.context, options)
   const [kind = '', file = ''] = args
   const { map, from, encoding } = options as { map?: string[]; from?: 'csv' | 'ndjson'; encoding?: string }
   const settings: ImportOptions = {

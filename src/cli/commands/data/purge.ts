@@ -1,22 +1,25 @@
 import type { Command } from 'commander'
 import type { Driver } from '../../../storage/driver.js'
+import type { PurgedRuns } from '../../../storage/purge-state.js'
 import { canAsk } from '../../ask.js'
 import type { Context } from '../../context.js'
 import { exits } from '../../exit.js'
 import { removeLeftovers } from '../../run-folder.js'
-import { lockOfDead, tryRunLock } from '../../run-lock.js'
+import { lockOfDead } from '../../run-lock.js'
 import type { Invocation, Shell } from '../../shell.js'
 import { grouped } from '../../terminal.js'
 import { confirmLoss } from '../engine/confirm-loss.js'
 import { guide } from '../guide.js'
 import { durationMs } from '../time-values.js'
-import { openRecords, type RecordsOnDisk, rewriteAll } from './records-on-disk.js'
+import { catalogueOption, worldOf } from './catalogue-option.js'
+import { openRecords, type RecordsOnDisk, type RunsOnRecord, rewriteAll } from './records-on-disk.js'
 
 /** `prospect data purge`: deletes work, runs and received events that are too old. */
 export function purgeCommand(shell: Shell): Command {
   const command = shell
     .command('purge', 'Delete finished work, runs and received events that are too old')
     .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
+    .addOption(catalogueOption())
   guide(
     command,
     ['data purge --older-than 90d', 'data purge --older-than 12h --yes'],
@@ -27,7 +30,7 @@ export function purgeCommand(shell: Shell): Command {
 }
 
 async function purge(shell: Shell, { options, globals }: Invocation): Promise<number> {
-  const { context } = shell
+  const context = worldOf(shell.context, options)
   const { olderThan } = options as { olderThan: number }
   if (canAsk(context, globals))
     await confirmLoss(context, 'This deletes old work, runs and received events for good.', globals)
@@ -43,21 +46,19 @@ async function purge(shell: Shell, { options, globals }: Invocation): Promise<nu
   return exits.ok
 }
 
-async function purgeAll(context: Context, { store, state }: RecordsOnDisk, olderThanMs: number) {
+async function purgeAll(
+  context: Context,
+  { store, state, runs: places }: RecordsOnDisk,
+  olderThanMs: number,
+) {
   const { clock } = context
   const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
   const { eventsOver } = await import('../../../storage/inbox.js')
-  const { purgeRuns } = await import('../../../storage/purge-state.js')
-  const { stopKilled } = await import('../../../storage/killed-runs.js')
   const before = clock.now() - olderThanMs
-  if (state) await stopKilled(state, ({ knownBy }) => lockOfDead(context, knownBy))
-  const { runs, answers } = state
-    ? await purgeRuns(state, {
-        before,
-        now: clock.now(),
-        hold: ({ knownBy }) => tryRunLock(context, knownBy),
-      })
-    : { runs: [], answers: 0 }
+  const purged: PurgedRuns[] = []
+  for (const place of places) purged.push(await purgeRunsOf(place, before, clock.now()))
+  const runs = purged.flatMap((each) => each.runs)
+  const answers = purged.reduce((count, each) => count + each.answers, 0)
   if (state) await removeLeftovers(context, await idsOfRuns(state))
   const events = state ? await eventsOver(state).purge(before, clock.now()) : 0
   const work = store ? await purgeWork(store, clock, olderThanMs) : undefined
@@ -72,6 +73,17 @@ async function purgeAll(context: Context, { store, state }: RecordsOnDisk, older
     answers,
     events,
   }
+}
+
+async function purgeRunsOf(
+  { database, locks }: RunsOnRecord,
+  before: number,
+  now: number,
+): Promise<PurgedRuns> {
+  const { purgeRuns } = await import('../../../storage/purge-state.js')
+  const { stopKilled } = await import('../../../storage/killed-runs.js')
+  await stopKilled(database, ({ knownBy }) => lockOfDead(locks, knownBy))
+  return await purgeRuns(database, { before, now, hold: ({ knownBy }) => locks.take(knownBy) })
 }
 
 async function idsOfRuns(state: Driver): Promise<ReadonlySet<string>> {

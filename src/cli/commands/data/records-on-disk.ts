@@ -1,34 +1,51 @@
 import { existsSync } from 'node:fs'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import type { Store } from '../../../engine/ports.js'
+import { isShared, openCatalogueDatabase } from '../../../storage/catalogue-database.js'
 import type { Driver } from '../../../storage/driver.js'
 import { isPostgres } from '../../../storage/location.js'
 import { openStore } from '../../../storage/open.js'
-import { openSqlite } from '../../../storage/sqlite.js'
-import { openState } from '../../../storage/state.js'
+import type { RunLocks } from '../../../storage/run-locks.js'
+import { findShared, openState } from '../../../storage/state.js'
 import type { Context } from '../../context.js'
 import { prepareHome } from '../../home.js'
+import { fileLocks, leasesOver } from '../../run-lock.js'
 
 /** The databases of this machine; those that were never made stay so. */
 export interface RecordsOnDisk {
   readonly catalogue: Driver | undefined
   readonly store: Store | undefined
   readonly state: Driver | undefined
+  /** What is remembered of runs, here and, where machines share the engine's database, by all of them. */
+  readonly runs: readonly RunsOnRecord[]
   close(): Promise<void>
 }
 
-/** Opens all that is on record on this machine. */
-export async function openRecords({ home, clock, ids }: Context): Promise<RecordsOnDisk> {
+/** A database with records of runs, and who keeps them from others. */
+export interface RunsOnRecord {
+  readonly database: Driver
+  readonly locks: RunLocks
+}
+
+/** Opens all that is on record on this machine, and in the database that it shares with others. */
+export async function openRecords(context: Context): Promise<RecordsOnDisk> {
+  const { home, clock, ids } = context
   prepareHome(home)
-  const catalogue = isThere(home.catalogue) ? openSqlite(home.catalogue) : undefined
+  const hasCatalogue = isShared(home) || isThere(home.catalogue)
+  const catalogue = hasCatalogue ? await openCatalogueDatabase(home) : undefined
   // Brings its schema up to date, and gives it the indexes that an import left to be built.
   if (catalogue) await openCatalogue(catalogue, { clock, ids })
   const store = isThere(home.engine) ? await openStore(home.engine) : undefined
   const state = isThere(home.state) ? await openState(home.state) : undefined
+  const shared = isPostgres(home.engine) ? await findShared(home.engine) : undefined
+  const runs = [
+    ...(state ? [{ database: state, locks: fileLocks(context) }] : []),
+    ...(shared ? [{ database: shared, locks: await leasesOver(context, shared) }] : []),
+  ]
   return {
-    ...{ catalogue, store, state },
+    ...{ catalogue, store, state, runs },
     close: async () => {
-      for (const database of [catalogue, store, state]) await database?.close()
+      for (const database of [catalogue, store, state, shared]) await database?.close()
     },
   }
 }

@@ -4,6 +4,7 @@ import { whole } from '../../flags.js'
 import type { Invocation, Shell } from '../../shell.js'
 import { grouped } from '../../terminal.js'
 import { guide } from '../guide.js'
+import { catalogueOption, worldOf } from './catalogue-option.js'
 
 /** `prospect data sample`: an invented market to try everything on. */
 export function sampleCommand(shell: Shell): Command {
@@ -12,6 +13,7 @@ export function sampleCommand(shell: Shell): Command {
     .option('--companies <n>', 'how many companies, beside a few that are always there (default: 500)', whole)
     .option('--people <n>', 'how many people (default: 5,000)', whole)
     .option('--seed <n>', 'another number, another market (default: 1)', whole)
+    .addOption(catalogueOption())
   guide(
     command,
     ['data sample', 'data sample --companies 50 --people 50', 'data sample --seed 7'],
@@ -28,7 +30,9 @@ async function sample(shell: Shell, { options, globals }: Invocation): Promise<n
     ...(people === undefined ? {} : { people }),
     ...(seed === undefined ? {} : { seed }),
   }
-  await shell.print(await addSample(shell.context, size, globals), globals, { layout: summary })
+  await shell.print(await addSample(worldOf(shell.context, options), size, globals), globals, {
+    layout: summary,
+  })
   return 0
 }
 

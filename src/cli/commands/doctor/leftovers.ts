@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { Run } from '../../../storage/runs.js'
+import { elsewhere } from '../../run-folder.js'
 import { grouped } from '../../terminal.js'
 import { counted } from './counted.js'
 import { quoted } from './files.js'
@@ -56,6 +57,7 @@ function folders(scene: Scene, runs: readonly Run[]): readonly Verdict[] {
   const left = scene.files
     .names(folder)
     .filter((name) => !known.has(name) && isOld(scene, join(folder, name)))
+    .filter((name) => !scene.files.names(join(folder, name)).includes(elsewhere))
   if (left.length === 0) return []
   return [
     warning(

@@ -5,7 +5,9 @@ import type { Spent } from '../../../storage/spending.js'
 import { callOnce } from '../../call.js'
 import type { Context, GlobalOptions } from '../../context.js'
 import { exits, reportOfReply, Stop } from '../../exit.js'
+import type { RunPlace } from '../../open-runs.js'
 import { valueAt } from '../../records.js'
+import { sharedOptions, worldOf } from '../../shared-runs.js'
 import type { Shell } from '../../shell.js'
 import { openSpending } from '../../spending.js'
 import { profileName, targetName } from '../../target-name.js'
@@ -19,14 +21,15 @@ export function checkCommand(shell: Shell): Command {
     'check',
     'Compare with what the target says; exit 13 when more is on record here',
   )
-  dayOptions(command)
+  sharedOptions(dayOptions(command))
   guide(
     command,
     ['ledger check', 'ledger check --profile team --from 2026-01-01 --to 2026-01-31'],
     'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
   )
   return shell.action(command, async ({ options, globals }) => {
-    const verdict = await compare(shell.context, daysOf(options), globals)
+    const { context, place } = worldOf(shell.context, options)
+    const verdict = await compare(context, place, daysOf(options), globals)
     await shell.print(verdict, globals)
     if (verdict.ok) return exits.ok
     throw new Stop(
@@ -54,9 +57,14 @@ interface Verdict {
   readonly ok: boolean
 }
 
-async function compare(context: Context, days: Days, globals: GlobalOptions): Promise<Verdict> {
-  const who = { profile: profileName(context, globals), target: targetName(context, globals) }
-  const spending = await openSpending(context)
+async function compare(
+  context: Context,
+  place: RunPlace,
+  days: Days,
+  globals: GlobalOptions,
+): Promise<Verdict> {
+  const who = { profile: profileName(context, globals), target: await targetName(context, globals) }
+  const spending = await openSpending(context, place)
   const spent = await spending.list({ ...days, ...who })
   const ledger = spent.reduce((sum, { credits }) => sum + credits, 0)
   const range = await rangeOf(context, days, spent, globals)

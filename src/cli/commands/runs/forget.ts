@@ -1,9 +1,11 @@
 import { rm } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { ApiError } from '../../../api/errors.js'
+import type { Context } from '../../context.js'
 import { openRuns } from '../../open-runs.js'
 import { folderOf } from '../../run-folder.js'
-import { hold, runLock } from '../../run-lock.js'
+import { holdRun } from '../../run-lock.js'
+import { sharedOptions, worldOf } from '../../shared-runs.js'
 import type { Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { knownRun } from './known-run.js'
@@ -13,18 +15,19 @@ export function forgetRun(shell: Shell): Command {
   const command = shell
     .command('forget', 'Forget runs: they can no longer be resumed; what they paid for stays in the store')
     .argument('<id...>', 'ids of the runs, or their beginnings, as runs list shows them')
+  sharedOptions(command)
   guide(command, ['runs forget 7f6f2d0e'], 'Their answers are still taken by a batch with --max-age.')
-  return shell.action(command, async ({ args, globals }) => {
-    const { context } = shell
-    const { runs } = await openRuns(context)
+  return shell.action(command, async ({ args, options, globals }) => {
+    const { context, place } = worldOf(shell.context, options)
+    const { runs, locks } = await openRuns(context, place)
     const held = new Set<string>()
     for (const id of args) {
       const run = await knownRun(runs, id)
       // Runs of the same command have one lock, which this command may have already.
-      if (!held.has(run.knownBy)) hold(context, runLock(context, run.knownBy), `Run ${run.id}`)
+      if (!held.has(run.knownBy)) await holdRun(context, locks, run.knownBy, `Run ${run.id}`)
       held.add(run.knownBy)
       await runs.forget(run, context.clock.now())
-      await forgetReplies(shell, run.target, run.id)
+      await forgetReplies(context, run.target, run.id)
       await rm(folderOf(context, run.id), { recursive: true, force: true })
       context.notify(`Run ${run.id} is forgotten.`, globals)
     }
@@ -33,8 +36,8 @@ export function forgetRun(shell: Shell): Command {
 }
 
 /** What the local engine keeps for the run has served. */
-async function forgetReplies({ context }: Shell, target: string, run: string): Promise<void> {
-  if (target !== 'local') return
+async function forgetReplies(context: Context, target: string, run: string): Promise<void> {
+  if (!/^local(?: |$)/.test(target)) return
   const options = { local: true }
   const caller = await context.caller(options)
   try {

@@ -4,6 +4,7 @@ import { groups } from '../../flags.js'
 import { openRuns } from '../../open-runs.js'
 import { runBatch } from '../../run-batch.js'
 import { jobOf } from '../../run-request.js'
+import { placeOf, sharedOptions } from '../../shared-runs.js'
 import type { Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { knownRun } from './known-run.js'
@@ -15,14 +16,16 @@ export function resumeRun(shell: Shell): Command {
     .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
   for (const option of spending()) command.addOption(option.helpGroup(groups.batch))
   command.option('--dry-run', 'show what the rest can cost, send nothing')
+  sharedOptions(command)
   guide(
     command,
     ['runs resume 7f6f2d0e', 'runs resume 7f6f2d0e --max-credits 1000 -o rest.csv'],
     'A run that is finished writes its output again, and spends nothing.',
   )
   return shell.action(command, async (invocation) => {
-    const { runs } = await openRuns(shell.context)
+    const place = placeOf(shell.context, invocation.options)
+    const { runs } = await openRuns(shell.context, place)
     const run = await knownRun(runs, invocation.args[0] ?? '')
-    return runBatch(await jobOf(shell, run, invocation))
+    return runBatch({ ...(await jobOf(shell, run, invocation)), ...place })
   })
 }

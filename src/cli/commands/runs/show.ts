@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { openRuns, shownRun } from '../../open-runs.js'
+import { placeOf, sharedOptions } from '../../shared-runs.js'
 import type { Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { knownRun } from './known-run.js'
@@ -9,13 +10,19 @@ export function showRun(shell: Shell): Command {
   const command = shell
     .command('show', 'Show a run: its file, its state and what it cost')
     .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
+  sharedOptions(command)
   guide(command, ['runs show 7f6f2d0e', 'runs show 7f6f2d0e --json'])
-  return shell.action(command, async ({ args: [id = ''], globals }) => {
+  return shell.action(command, async ({ args: [id = ''], options, globals }) => {
     const { context } = shell
-    const { runs } = await openRuns(context)
+    const { runs, locks } = await openRuns(context, placeOf(context, options))
     const run = await knownRun(runs, id)
     const { reserved, profile, fileHash } = run
-    const shown = { ...shownRun(context, run), profile, credits_reserved: reserved, file_sha256: fileHash }
+    const shown = {
+      ...(await shownRun(context, run, locks)),
+      profile,
+      credits_reserved: reserved,
+      file_sha256: fileHash,
+    }
     await shell.print(shown, globals)
     return 0
   })

@@ -30,7 +30,8 @@ export function passedSpending(
   options: GlobalOptions,
 ): PassedSpending {
   const work = once(() => openPassedWork(context))
-  const [profile, target] = [profileName(context, options), targetName(context, options)]
+  const profile = profileName(context, options)
+  const targeted = once(() => targetName(context, options))
   const told = async (doing: () => Promise<void>) => {
     try {
       await doing()
@@ -42,9 +43,14 @@ export function passedSpending(
   const count = async (id: OperationId, records: readonly PassedRecord[]) => {
     const paid = records.filter(({ credits }) => credits > 0)
     if (paid.length > 0)
-      await (await work()).count({ profile, target, operation: id }, paid, context.clock.now())
+      await (await work()).count(
+        { profile, target: await targeted(), operation: id },
+        paid,
+        context.clock.now(),
+      )
   }
   const note = async (row: Operation, reply: Reply, asked: unknown) => {
+    const target = await targeted()
     if (row.starts && isPriced(row)) {
       const ids = idsIn(reply.body)
       if (ids.length > 0) await (await work()).start(target, ids, row.id, context.clock.now())

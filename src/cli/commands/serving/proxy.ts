@@ -3,10 +3,12 @@ import { rehomed } from '../../../client/rehomed.js'
 import { guarded } from '../../../engine/guarded.js'
 import { sharedClock } from '../../../engine/shared-clock.js'
 import { isLoopback } from '../../../http/hosts.js'
+import { isPostgres } from '../../../storage/location.js'
 import { baseUrlOf } from '../../base-url.js'
 import type { Context, GlobalOptions } from '../../context.js'
 import { recorded } from '../../spending.js'
 import { type RemoteTarget, targetOf } from '../../target.js'
+import { partFor } from '../../upstream-worker.js'
 import { targetsOf } from '../delivery-targets.js'
 import { publicAddress } from '../listen/address.js'
 import { otherWorld } from '../other-world.js'
@@ -26,7 +28,7 @@ export async function proxyBehind(
   globals: GlobalOptions,
   baseUrl: () => string,
 ): Promise<Behind> {
-  const { database, allowTarget, host = '127.0.0.1', publicUrl, secretFile, secretStdin } = choices
+  const { database, allowTarget, host = '127.0.0.1', publicUrl, secretFile, secretStdin, worker } = choices
   const address = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true)
   const { local: _, ...rest } = globals
   const options: GlobalOptions = { ...rest, baseUrl: address.href }
@@ -50,13 +52,16 @@ export async function proxyBehind(
   const behind = { target: kind, upstream: target.origin }
   const serve = await served(context, caller, globals, { baseUrl, names: target.names, behind })
   const over = new AbortController()
-  let passing: Promise<void> | undefined
+  const isShared = isPostgres(context.home.engine)
+  const takePart =
+    worker && apiKey !== undefined && isShared ? await partFor(context, options) : async () => {}
+  let passing: Promise<unknown> | undefined
   return {
     handler: async (request) => home?.rehoming.take(request) ?? serve(request),
     hosts: known ? [known.host] : [],
     text: textOf(kind, target.origin, known !== undefined),
     start: () => {
-      passing = home?.passingOn.run(over.signal)
+      passing = Promise.all([home?.passingOn.run(over.signal), takePart(over.signal)])
     },
     stop: async () => {
       over.abort()

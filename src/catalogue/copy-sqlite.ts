@@ -1,0 +1,30 @@
+import { type Connection, send } from '../storage/driver.js'
+import { copiedTables, textsOfRecord } from './copied-tables.js'
+import type { CopyTarget } from './copy.js'
+import { addTexts } from './row-writer.js'
+import { atOnce } from './statements.js'
+import { mergeLater } from './text-merging.js'
+import type { TextTable } from './text-tables.js'
+import { dropIndexes } from './unbuilt.js'
+
+/** Writes a copy into SQLite. Its indexes are built, and its words merged, when the load that this begins is ended. */
+export function copyIntoSqlite(connection: Connection): CopyTarget {
+  const statements = atOnce(connection)
+  return {
+    async begin() {
+      dropIndexes(statements, Object.keys(copiedTables))
+      mergeLater(statements)
+    },
+    async add(table, rows) {
+      const columns = Object.keys(copiedTables[table]?.columns ?? {})
+      const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+      const textsOf = textsOfRecord[table as TextTable]
+      for (const row of rows) {
+        statements.run(sql, ...columns.map((column) => row[column] ?? null))
+        if (textsOf)
+          send(connection, addTexts[table as TextTable], row.key ?? null, ...textsOf(String(row.record)))
+      }
+    },
+    async end() {},
+  }
+}

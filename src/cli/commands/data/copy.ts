@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs'
+import { Argument, type Command } from 'commander'
+import type { Copied } from '../../../catalogue/copy.js'
+import type { Driver } from '../../../storage/driver.js'
+import type { Context } from '../../context.js'
+import { exits, Stop, UsageError } from '../../exit.js'
+import { prepareHome } from '../../home.js'
+import { startProgress } from '../../progress.js'
+import type { Invocation, Shell } from '../../shell.js'
+import { grouped } from '../../terminal.js'
+import { guide } from '../guide.js'
+import { catalogueOption, worldOf } from './catalogue-option.js'
+
+/** `prospect data copy`: the catalogue of this machine to a server, or back. */
+export function copyCommand(shell: Shell): Command {
+  const command = shell
+    .command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
+    .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
+    .addOption(catalogueOption())
+  guide(
+    command,
+    [
+      'data copy server --database postgres://prospect@db.example/prospect',
+      'data copy machine --database postgres://prospect@db.example/prospect',
+    ],
+    'Into an empty catalogue only; all of it or nothing. What is there then is read again and compared.\n' +
+      'It is many times faster than data export and data import.',
+  )
+  return shell.action(command, (invocation) => copy(shell, invocation))
+}
+
+async function copy(shell: Shell, { args: [to], options, globals }: Invocation): Promise<number> {
+  const context = worldOf(shell.context, options)
+  const { machine, server } = await openBoth(context, to === 'server')
+  const { copyCatalogue } = await import('../../../catalogue/copy.js')
+  const progress = await startProgress(context, globals, ({ rows }) => `${grouped(rows)} rows`)
+  const told = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
+  const [from, into] = to === 'server' ? [machine, server] : [server, machine]
+  const copied = await copyCatalogue(from, into, told).finally(() => progress.stop())
+  if (typeof copied === 'string') throw refusal(copied, to)
+  await shell.print({ to, rows: copied.rows }, globals)
+  return exits.ok
+}
+
+/** Opens the catalogues of this machine and of the server; both have this program's schema then. */
+async function openBoth(
+  { home, clock, ids, onClose }: Context,
+  needsMachine: boolean,
+): Promise<{ machine: Driver; server: Driver }> {
+  const { isShared, openCatalogueDatabase } = await import('../../../storage/catalogue-database.js')
+  const { openCatalogue } = await import('../../../catalogue/catalogue.js')
+  if (!isShared(home))
+    throw new UsageError(
+      'No server is named.',
+      'Give --database postgres://role@host/database, or set PROSPECT_DATABASE_URL.',
+    )
+  if (needsMachine && !existsSync(home.catalogue))
+    throw new UsageError(
+      'This machine has no catalogue yet.',
+      'Nothing needs to be copied: prospect data import with --database fills the shared one.',
+    )
+  prepareHome(home)
+  const open = async (engine: string) => {
+    const driver = await openCatalogueDatabase({ engine, catalogue: home.catalogue })
+    onClose(() => driver.close())
+    await openCatalogue(driver, { clock, ids })
+    return driver
+  }
+  return { machine: await open(''), server: await open(home.engine) }
+}
+
+function refusal(copied: Exclude<Copied, { rows: number }>, to: string | undefined): Error {
+  if (copied === 'not empty')
+    return new UsageError(
+      `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} holds data already; a copy goes into an empty one.`,
+      'To add to what is there: prospect data export KIND --format ndjson, then prospect data import KIND FILE.',
+    )
+  return new Stop(
+    'What was written is not what was read. Nothing was changed.',
+    exits.checkFailed,
+    'Run prospect doctor on both sides, then copy again.',
+    'storage_failed',
+  )
+}

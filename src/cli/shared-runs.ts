@@ -1,0 +1,43 @@
+import { type Command, Option } from 'commander'
+import { isPostgres } from '../storage/location.js'
+import { withoutPassword } from './commands/delivery-targets.js'
+import { otherWorld } from './commands/other-world.js'
+import type { Context } from './context.js'
+import { UsageError } from './exit.js'
+import type { RunPlace } from './open-runs.js'
+import type { Invocation } from './shell.js'
+
+/** Gives a command the options that say whose runs are meant: those of this machine where neither is given. */
+export const sharedOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--database <place>',
+        'the runs that several machines share: the postgres://… address of their database',
+      ).argParser(withoutPassword),
+    )
+    .option('--shared', 'the runs in the database that PROSPECT_DATABASE_URL names')
+
+/** Where the runs are that a command is about. */
+export function placeOf({ home }: Context, { database, shared }: Invocation['options']): RunPlace {
+  if (typeof database === 'string') return { database: served(database, '--database') }
+  return shared === true ? { database: served(home.engine, 'PROSPECT_DATABASE_URL') } : {}
+}
+
+/** The same, with the world whose engine is in that database. */
+export function worldOf(
+  context: Context,
+  options: Invocation['options'],
+): { readonly context: Context; readonly place: RunPlace } {
+  const place = placeOf(context, options)
+  const isOther = place.database !== undefined && place.database !== context.home.engine
+  return { context: isOther ? otherWorld(context, place.database, undefined) : context, place }
+}
+
+function served(database: string, name: string): string {
+  if (isPostgres(database)) return database
+  throw new UsageError(
+    `Machines share runs in a PostgreSQL database, and ${name} does not name one.`,
+    'For example: --database postgres://prospect@db.example/prospect',
+  )
+}

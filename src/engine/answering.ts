@@ -1,0 +1,16 @@
+import type { Caller } from '../api/caller.js'
+import type { Fence } from './pipeline.js'
+
+/** Who answers the rows of runs that are spread over machines. */
+export interface Answering {
+  /** The server that is asked; empty for the engine. */
+  readonly source: string
+  /** Chunks that a process is at side by side. */
+  readonly places: number
+  /** Calls of a chunk that are under way at once. */
+  readonly atOnce: number
+  /** Whether a call may be made again under its key, and is paid once. */
+  mayRepeat(): Promise<boolean>
+  /** Calls as the member of a key; nothing is done here that the fence refuses. */
+  actingFor(keyId: string, fence: Fence): Pick<Caller, 'call'>
+}

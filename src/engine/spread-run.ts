@@ -1,0 +1,106 @@
+import { ApiError } from '../api/errors.js'
+import type { OperationId } from '../api/table.js'
+import { createAccess } from './access.js'
+import { type ChunkCall, writeCalls } from './chunk.js'
+import { leaseFrom, leaseMsOf } from './lease.js'
+import type { AnsweredChunk, Awaitable, Clock, Ids, NewChunk, Store, Transaction } from './ports.js'
+
+/** What a run is spread with. */
+export interface SpreadRunPorts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly sleep: (ms: number) => Promise<void>
+  /** Unguessable id of the run; whoever spreads it has its lock. */
+  readonly run: string
+  readonly apiKey: string | undefined
+  /** The server that answers; empty for the engine. */
+  readonly source: string
+  /** How long the run is believed alive without a sign of life, in real time. */
+  readonly leaseMs?: number
+}
+
+/** Rows that go out together, under the id of their chunk. */
+export interface Bundle {
+  readonly id: string
+  readonly operation: OperationId
+  readonly calls: readonly ChunkCall[]
+}
+
+const answeredAtOnce = 20
+
+/** A run as the shared database has it, in the hands of this process. */
+export class SpreadRun {
+  readonly #ports: SpreadRunPorts
+  readonly #token: string
+  #lastAt = 0
+  #hasBegun = false
+
+  constructor(ports: SpreadRunPorts) {
+    this.#ports = ports
+    this.#token = ports.ids.uuid()
+  }
+
+  get hasBegun(): boolean {
+    return this.#hasBegun
+  }
+
+  /** Takes the run in hand; refuses a key that is not valid. What an earlier command left of it, nobody goes on with. */
+  async begin(): Promise<void> {
+    const { store, clock, sleep, apiKey, run, source } = this.#ports
+    const { key } = await createAccess(store, { clock, sleep })(apiKey)
+    const { leaseUntil } = leaseFrom(this.#ports)
+    await this.#write((tx) => tx.takeChunkRun({ run, keyId: key.id, source, token: this.#token, leaseUntil }))
+    this.#hasBegun = true
+  }
+
+  /** Gives a sign of life; answers how many workers take part. */
+  async renew(): Promise<number> {
+    const { store, clock, run, source } = this.#ports
+    const { leaseUntil } = leaseFrom(this.#ports)
+    if (!(await this.#write((tx) => tx.renewChunkRun(run, this.#token, leaseUntil)))) throw takenOver()
+    return await store.read((reads) => reads.chunkWorkers(source, clock.now()))
+  }
+
+  /** Hands out rows, and drops chunks that are done with. */
+  async put(bundles: readonly Bundle[], done: readonly string[]): Promise<void> {
+    const chunks = bundles.map((bundle) => this.#chunkOf(bundle))
+    await this.#write(async (tx) => {
+      if (!(await tx.holdsChunkRun(this.#ports.run, this.#token))) throw takenOver()
+      if (done.length > 0) await tx.dropChunks(done)
+      await tx.addChunks(chunks)
+    })
+  }
+
+  /** Chunks that are answered, and not dropped yet. */
+  answered(): Promise<readonly AnsweredChunk[]> {
+    const { store, run } = this.#ports
+    return store.read((reads) => reads.answeredChunks(run, answeredAtOnce))
+  }
+
+  /** Takes back chunks that nobody has begun, or all that are not answered; answers their ids. */
+  withdraw(all: boolean): Promise<readonly string[]> {
+    return this.#write((tx) => tx.withdrawChunks(this.#ports.run, all))
+  }
+
+  async end(): Promise<void> {
+    if (this.#hasBegun) await this.#write((tx) => tx.dropChunkRun(this.#ports.run, this.#token))
+  }
+
+  /** How often a sign of life is due, in milliseconds. */
+  get beatMs(): number {
+    return leaseMsOf(this.#ports) / 6
+  }
+
+  #chunkOf({ id, operation, calls }: Bundle): NewChunk {
+    this.#lastAt = Math.max(this.#lastAt + 1, this.#ports.clock.now())
+    return { id, run: this.#ports.run, operation, calls: writeCalls(calls), createdAt: this.#lastAt }
+  }
+
+  #write<T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> {
+    return this.#ports.store.transaction(work, `spread ${this.#ports.run}`)
+  }
+}
+
+const takenOver = () =>
+  new ApiError('storage_failed', { reason: 'the run is in the hands of another command now' })

@@ -1,0 +1,198 @@
+import { rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Cluster, homeWith, openCluster } from '../../helpers/distributed.js'
+import { bundled } from '../../helpers/processes.js'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { machine } from '../commands/run.js'
+
+const patience = 120_000
+const known = Array.from({ length: 2_000 }, (_, at) => `company-${at}.example`)
+
+let program: string
+let filled: Awaited<ReturnType<typeof homeWith>>
+let schema: TestDatabase
+let cluster: Cluster
+
+beforeAll(async () => {
+  program = await bundled('programs/prospect.ts')
+  filled = await homeWith(known)
+}, patience)
+
+afterAll(() => {
+  rmSync(program)
+  filled.remove()
+})
+
+beforeEach(async () => {
+  schema = await freshSchema()
+  cluster = await openCluster(program, filled.home, schema)
+}, patience)
+
+afterEach(async () => {
+  await cluster.remove()
+  await schema.drop()
+}, patience)
+
+const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--distribute']
+
+const fileOf = (domains: readonly string[]) => cluster.write('in.csv', `Website\n${domains.join('\n')}\n`)
+
+async function chargedAtLeast(charges: number): Promise<void> {
+  while ((await cluster.charges()) < charges) await pause(10)
+}
+
+async function expectPaidOnce(domains: readonly string[]): Promise<void> {
+  const rows = cluster.rows('out.csv')
+  expect(rows.map(({ Website }) => Website)).toEqual(domains)
+  for (const { Website = '', domain, _status } of rows)
+    expect([domain, _status]).toEqual(Website.startsWith('company-') ? [Website, 'found'] : ['', 'not_found'])
+  const price = new Set(domains.filter((domain) => domain.startsWith('company-'))).size
+  const told = rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
+  expect([told, await cluster.charges()]).toEqual([price, price])
+  expect(await cluster.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true })
+  expect(await cluster.sql('SELECT id FROM chunks')).toEqual([])
+}
+
+describe('a run over several workers', { timeout: patience }, () => {
+  it('loses no row and pays none twice though one of them is killed', async () => {
+    const domains = known.map((domain, at) => {
+      if (at % 11 === 5) return `unknown-${at}.example`
+      return at % 7 === 6 ? (known[at >> 1] ?? '') : domain
+    })
+    fileOf(domains)
+    const killed = await cluster.worker()
+    const running = cluster.start(enrich)
+    await chargedAtLeast(300)
+    await killed.end('SIGKILL')
+    await cluster.worker()
+    // As if the leases of whoever is gone had run out.
+    await cluster.sql("UPDATE chunks SET lease_until = 0 WHERE state = 'running'")
+    const { exitCode, stderr } = await running
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('2,000 rows')])
+    await expectPaidOnce(domains)
+  })
+
+  it('is refused where another command is at it', async () => {
+    fileOf(known.slice(0, 5))
+    const first = cluster.start(enrich)
+    while ((await cluster.sql('SELECT run FROM chunk_runs')).length === 0) await pause(10)
+    expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 15 })
+    await cluster.worker()
+    expect(await first).toMatchObject({ exitCode: 0 })
+    await expectPaidOnce(known.slice(0, 5))
+  })
+
+  it('stops in order at Ctrl-C, and goes on later', async () => {
+    const domains = known.slice(0, 1_000)
+    fileOf(domains)
+    await cluster.worker()
+    const running = cluster.start(enrich)
+    await chargedAtLeast(50)
+    running.kill('SIGINT')
+    expect(await running).toMatchObject({ exitCode: 130 })
+    expect(await cluster.sql('SELECT run FROM chunk_runs')).toEqual([])
+    const written = cluster.rows('out.csv.partial')
+    expect(written.map(({ Website }) => Website)).toEqual(domains.slice(0, written.length))
+    expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 0 })
+    await expectPaidOnce(domains)
+  })
+
+  it('stops when the credits are spent, with 4, and goes on after a top-up', async () => {
+    const domains = known.slice(0, 400)
+    fileOf(domains)
+    await cluster.worker()
+    await cluster.run('engine', 'credits', 'set', '150')
+    expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 4 })
+    expect(await cluster.charges()).toBe(150)
+    await cluster.run('engine', 'credits', 'set', '10000')
+    expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 0 })
+    await expectPaidOnce(domains)
+  })
+
+  it('stops with 3 when its key is revoked, and what was answered is written', async () => {
+    fileOf(known)
+    await cluster.worker()
+    const [own] = await cluster.json<{ id: string }[]>('engine', 'keys', 'list')
+    const running = cluster.start(enrich)
+    await chargedAtLeast(300)
+    await schema.sql(`UPDATE keys SET revoked_at = 1 WHERE id = '${own?.id}'`)
+    expect(await running).toMatchObject({ exitCode: 3 })
+    expect(cluster.rows('out.csv.partial').length).toBeGreaterThan(0)
+    const { key } = await cluster.json<{ key: string }>(
+      'engine',
+      'keys',
+      'create',
+      '--member',
+      'me@localhost',
+    )
+    expect(await cluster.start(enrich, { PROSPECT_API_KEY: key })).toMatchObject({ exitCode: 0 })
+    await expectPaidOnce(known)
+  })
+
+  it('keeps to the windows of an operation, whoever calls', async () => {
+    fileOf(known.slice(0, 12))
+    await Promise.all([cluster.worker(), cluster.worker()])
+    const began = performance.now()
+    const hiring = ['accounts', 'hiring', '--csv', 'in.csv', '-o', 'jobs.csv', '--distribute']
+    expect(await cluster.run(...hiring)).toMatchObject({ exitCode: 0 })
+    // Five in a second: the last ones pass in the third of them.
+    expect(performance.now() - began).toBeGreaterThan(1_000)
+    expect(cluster.rows('jobs.csv').map(({ _status }) => _status)).toEqual(Array(12).fill('not_found'))
+  })
+
+  it('has waterfalls done by the workers', async () => {
+    cluster.write(
+      'in.csv',
+      `First name,Last name,Website\n${known
+        .slice(0, 120)
+        .map((domain, at) => `Ada,Number${at},${domain}`)
+        .join('\n')}\n`,
+    )
+    await Promise.all([cluster.worker(), cluster.worker()])
+    const find = ['contacts', 'waterfall', '--csv', 'in.csv', '-o', 'out.csv', '--enrichment-type', 'email']
+    expect(await cluster.run(...find, '--distribute')).toMatchObject({ exitCode: 0 })
+    expect(cluster.rows('out.csv')).toHaveLength(120)
+    const [done] = await cluster.sql("SELECT count(*) AS n FROM jobs WHERE state = 'finished'")
+    expect(Number(done?.n)).toBe(2)
+  })
+
+  it('says that nobody takes part', async () => {
+    fileOf(known.slice(0, 3))
+    const running = cluster.start(enrich)
+    const text = await new Promise<string>((resolve) => {
+      let heard = ''
+      running.stderr.on('data', (part: Buffer) => {
+        heard += part.toString()
+        if (heard.includes('prospect worker')) resolve(heard)
+      })
+    })
+    expect(text).toContain('No worker')
+    await cluster.worker()
+    expect(await running).toMatchObject({ exitCode: 0 })
+  })
+})
+
+describe('--distribute', () => {
+  it.each([
+    ['without a database', [], '--database postgres://'],
+    ['with a file', ['--database', 'engine.db'], '--database postgres://'],
+    ['with a server and no database', ['--base-url', 'http://127.0.0.1:9/api/v2'], '--upstream'],
+    ['with a password', ['--database', 'postgres://ann:secret@host/db'], 'PGPASSFILE'],
+  ])('is refused %s', async (_, options, word) => {
+    const here = machine()
+    const { code, stderr } = await here.run(
+      ['accounts', 'enrich', '--csv', '-', '--distribute', ...options],
+      { stdin: 'Website\nknown.example\n' },
+    )
+    expect([code, stderr]).toEqual([2, expect.stringContaining(word)])
+    here.remove()
+  })
+
+  it('is refused where there is no file of rows', async () => {
+    const here = machine()
+    const { code, stderr } = await here.run(['accounts', 'enrich', '--domain', 'a.example', '--distribute'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--csv')])
+    here.remove()
+  })
+})

@@ -1,0 +1,71 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { csvOf, type Listed, machines, type Paying } from './paying.js'
+
+let filled: Awaited<ReturnType<typeof machines>>
+beforeAll(async () => {
+  filled = await machines(20, 1_000)
+})
+afterAll(() => filled.remove())
+
+let here: Paying
+beforeEach(() => {
+  here = filled.copy()
+  return here.remove
+})
+
+const place = { env: { PROSPECT_DATABASE_URL: 'other.db' } }
+const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet']
+
+/** A run that a budget stopped, whose engine is then brought to another place. */
+async function moved() {
+  here.write('in.csv', csvOf(20))
+  expect((await here.enrich('--max-credits', '8')).code).toBe(12)
+  expect((await here.run('engine', 'export', 'engine.ndjson')).code).toBe(0)
+  expect((await here.runWith(place, 'engine', 'import', 'engine.ndjson')).code).toBe(0)
+}
+const runsThere = async () => (await here.runWith(place, 'runs', 'list', '--json')).json as Listed[]
+const chargesThere = async () => {
+  const ledger = (await here.runWith(place, 'engine', 'ledger', '--json')).json as { operation: unknown }[]
+  return ledger.filter(({ operation }) => operation !== null).length
+}
+
+describe('a run whose engine was moved', () => {
+  it('goes on there, and pays for the rest only', async () => {
+    await moved()
+    expect((await here.runWith(place, ...enrich)).code).toBe(0)
+    expect(await runsThere()).toMatchObject([{ status: 'finished', done: 20, credits: 20 }])
+    expect([await chargesThere(), here.rows('out.csv').length]).toEqual([20, 20])
+    const check = await here.runWith(place, 'ledger', 'check', '--json')
+    expect([check.code, check.json]).toMatchObject([0, { ledger: 20, target_says: 20 }])
+  })
+
+  it('goes on there by its id, and is known again when its engine comes back', async () => {
+    await moved()
+    const [{ id } = { id: '' }] = await runsThere()
+    const part = ['runs', 'resume', id, '--max-credits', '12']
+    expect((await here.runWith(place, ...part)).code).toBe(12)
+    expect((await here.runWith(place, 'engine', 'export', 'back.ndjson')).code).toBe(0)
+    for (const end of ['', '-wal', '-shm']) rmSync(join(here.home, `engine.db${end}`), { force: true })
+    expect((await here.run('engine', 'import', 'back.ndjson')).code).toBe(0)
+    expect((await here.enrich()).code).toBe(0)
+    expect(await here.runs()).toMatchObject([{ id, target: 'local', status: 'finished', credits: 20 }])
+    expect((await here.charges()).length).toBe(20)
+  })
+
+  it('lends its answers to other runs there', async () => {
+    await moved()
+    here.write('some.csv', csvOf(5))
+    const some = ['accounts', 'enrich', '--csv', 'some.csv', '-o', 'some-out.csv', '--quiet']
+    expect((await here.runWith(place, ...some, '--max-age', '1d')).code).toBe(0)
+    expect(here.rows('some-out.csv').map(({ _source }) => _source)).toEqual(Array(5).fill('store'))
+  })
+
+  it('begins anew with another engine', async () => {
+    here.write('in.csv', csvOf(20))
+    await here.enrich('--max-credits', '8')
+    expect((await here.runWith(place, ...enrich)).code).toBe(0)
+    expect(await runsThere()).toMatchObject([{ credits: 20 }, { status: 'stopped', credits: 8 }])
+  })
+})

@@ -1,0 +1,106 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import { execa } from 'execa'
+import { createAdmin } from '../../src/engine/admin.js'
+import { openEngine } from '../../src/index.js'
+import { openStore } from '../../src/storage/open.js'
+import { randomIds } from './engine.js'
+
+/** A database that several processes share. */
+interface Shared {
+  readonly url: string
+  sql(text: string): Promise<readonly Record<string, unknown>[]>
+}
+
+/** Processes that share a database, in one folder with one catalogue. */
+export interface Cluster {
+  readonly folder: string
+  readonly url: string
+  /** Starts a command of the program; it is waited for, or killed, by whoever started it. */
+  start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started
+  /** Starts a worker; resolves when it works. */
+  worker(...more: readonly string[]): Promise<Working>
+  run(...argv: string[]): Promise<Awaited<Started>>
+  json<T>(...argv: string[]): Promise<T>
+  write(name: string, text: string): void
+  rows(name: string): OutputRow[]
+  /** Charges that are on record. */
+  charges(): Promise<number>
+  sql: Shared['sql']
+  remove(): Promise<void>
+}
+
+/** A row of an output. */
+type OutputRow = Readonly<Record<string, string>>
+
+/** A worker that works. */
+export interface Working {
+  /** Ends it, and resolves when it has ended. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+}
+
+export type Started = ReturnType<typeof launch>
+
+const launch = (program: string, argv: readonly string[], cwd: string, env: Record<string, string>) =>
+  execa(process.execPath, [program, ...argv], { cwd, env, reject: false, stdin: 'ignore' })
+
+/** A home whose catalogue knows some companies, to be used by all processes. */
+export async function homeWith(domains: readonly string[]): Promise<{ home: string; remove(): void }> {
+  const folder = mkdtempSync(join(tmpdir(), 'prospect-cluster-'))
+  const home = join(folder, 'home')
+  mkdirSync(home, { mode: 0o700 })
+  const { catalogue, close } = await openEngine({
+    ...{ engine: ':memory:', catalogue: join(home, 'catalogue.db'), ids: randomIds },
+  })
+  await catalogue.importRecords(
+    'companies',
+    domains.map((domain) => ({ domain, name: `Name of ${domain}` })),
+  )
+  await close()
+  return { home, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+/** Makes a workspace in a database for processes with a home. */
+export async function openCluster(program: string, home: string, shared: Shared): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), 'prospect-cluster-files-'))
+  const store = await openStore(shared.url)
+  const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
+  const { key = '' } = await admin.init()
+  await admin.setCredits(1_000_000)
+  await store.close()
+  const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: shared.url, PROSPECT_API_KEY: key }
+  const living: Started[] = []
+  const start: Cluster['start'] = (argv, more = {}) => {
+    const started = launch(program, argv, folder, { ...env, ...more })
+    living.push(started)
+    return started
+  }
+  return {
+    ...{ folder, url: shared.url, sql: shared.sql, start },
+    worker: async (...more) => {
+      const started = start(['worker', ...more])
+      await new Promise<void>((resolve) => started.stderr.once('data', () => resolve()))
+      return {
+        end: async (signal) => {
+          started.kill(signal)
+          await started
+        },
+      }
+    },
+    run: async (...argv) => start(argv),
+    json: async <T>(...argv: string[]) => JSON.parse((await start([...argv, '--json'])).stdout) as T,
+    write: (name, text) => writeFileSync(join(folder, name), text),
+    rows: (name) => parse(readFileSync(join(folder, name)), { columns: true }) as OutputRow[],
+    charges: async () => {
+      const [found] = await shared.sql("SELECT count(*) AS n FROM movements WHERE kind = 'charge'")
+      return Number(found?.n)
+    },
+    remove: async () => {
+      for (const one of living) one.kill('SIGKILL')
+      await Promise.all(living)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

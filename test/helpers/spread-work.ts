@@ -1,0 +1,82 @@
+import type { Reply } from '../../src/api/caller.js'
+import type { OperationId } from '../../src/api/table.js'
+import { type Admin, createAdmin } from '../../src/engine/admin.js'
+import { createEngine } from '../../src/engine/engine.js'
+import type { Store } from '../../src/engine/ports.js'
+import { type SpreadPorts, spread } from '../../src/engine/spread.js'
+import { createWorker, type Worker } from '../../src/engine/worker.js'
+import { openStore } from '../../src/storage/open.js'
+import { randomIds, TestSource } from './engine.js'
+
+const clock = { now: () => Date.now() }
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** An engine whose rows are spread, all in this process, each worker with a source of its own. */
+export interface SpreadWork {
+  readonly store: Store
+  readonly admin: Admin
+  readonly key: string
+  readonly workspaceId: string
+  /** Starts a worker. */
+  work(options?: { readonly leaseMs?: number; readonly source?: TestSource }): Worker
+  /** A command that spreads a run. */
+  command(run: string, options?: Partial<SpreadPorts>): Command
+  spent(): Promise<number>
+  close(): Promise<void>
+}
+
+export interface Command {
+  call(ordinal: number, domain: string, id?: OperationId): Promise<Reply>
+  /** Calls one row after the other, all at once. */
+  all(domains: readonly string[], from?: number): Promise<Reply[]>
+  settled(before: number): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openSpreadWork(location: string): Promise<SpreadWork> {
+  const store = await openStore(location)
+  const admin = createAdmin({ store, clock, ids: randomIds })
+  const { key = '', workspace } = await admin.init()
+  await admin.setCredits(1_000_000)
+  const ports = { store, clock, ids: randomIds }
+  const ends: (() => Promise<void>)[] = []
+  const workOn: SpreadWork['work'] = ({ leaseMs, source = new TestSource() } = {}) => {
+    const engine = createEngine({ ...ports, source })
+    const answering = {
+      ...{ source: '', places: 2, atOnce: 100, mayRepeat: async () => true },
+      actingFor: engine.actingFor,
+    }
+    const targets = () => ({ allow: [], loopback: true })
+    const lease = leaseMs === undefined ? {} : { leaseMs }
+    const worker = createWorker({ ...ports, source, targets, answering, ...lease })
+    worker.start()
+    ends.push(() => worker.stop(0))
+    return worker
+  }
+  const commandOf: SpreadWork['command'] = (run, options = {}) => {
+    const caller = spread({
+      ...{ ...ports, sleep, run, apiKey: key, source: '', rows: 1_000, atOnce: 1_000 },
+      ...{ operation: 'accounts.enrich', caller: createEngine({ ...ports, source: new TestSource() }) },
+      ...options,
+    })
+    const call: Command['call'] = (ordinal, domain, id = 'accounts.enrich') => {
+      const row = { run, ordinal, fresh: true }
+      return caller.call(id, { domain }, { apiKey: key, row, idempotencyKey: `${run}-${ordinal}` })
+    }
+    ends.push(() => caller.close())
+    return {
+      call,
+      all: (domains, from = 0) => Promise.all(domains.map((domain, at) => call(from + at, domain))),
+      settled: async (before) => caller.settled?.(run, before, { apiKey: key }),
+      close: () => caller.close(),
+    }
+  }
+  return {
+    ...{ store, admin, key, workspaceId: workspace.id, work: workOn, command: commandOf },
+    spent: async () => (await store.read((reads) => reads.position(workspace.id))).spent,
+    close: async () => {
+      for (const end of ends.reverse()) await end()
+      await store.close()
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import { afterAll } from 'vitest'
+import type { Driver } from '../../src/storage/driver.js'
+import { openState } from '../../src/storage/state.js'
+import { freshSchema, type TestDatabase } from '../support/postgres.js'
+
+/** The databases that runs may be kept in, and how a test gets an empty one. */
+export const states: readonly [name: string, open: () => Promise<Driver>][] = [
+  ['SQLite', () => openState(':memory:')],
+  ['PostgreSQL', sharedState()],
+]
+
+/** One on a server, which the tests of a file empty for each other. */
+function sharedState(): () => Promise<Driver> {
+  let opened: Promise<{ schema: TestDatabase; driver: Driver }> | undefined
+  const first = async () => {
+    const schema = await freshSchema()
+    return { schema, driver: await openState(schema.url) }
+  }
+  afterAll(async () => {
+    if (!opened) return
+    const { schema, driver } = await opened
+    await driver.close()
+    await schema.drop()
+  })
+  return async () => {
+    opened ??= first()
+    const { schema, driver } = await opened
+    await schema.sql(
+      `SET search_path TO ${schema.name}_state; TRUNCATE runs, answers, places, spending, bulks, run_locks, engines, events,
+       gone_events, forwards, open_calls RESTART IDENTITY CASCADE`,
+    )
+    return driver
+  }
+}

@@ -1,0 +1,123 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openEngine } from '../../src/index.js'
+import { bundled, start } from '../helpers/processes.js'
+import { type OwnServer, ownServer } from '../support/postgres.js'
+import { ask, nothingHeard } from './asked.js'
+import { found, grouped } from './findings.js'
+import { freePort } from './free-port.js'
+import { keepRunning } from './kept-running.js'
+import { some } from './share.js'
+
+const minute = 60_000
+const skews = [-10 * minute, 0, 10 * minute, 3 * minute]
+const limit = 100
+/** Whole seconds, told by processes that do not ask at the same moment. */
+const toleranceMs = 2_500
+
+let program: string
+let server: OwnServer
+
+beforeAll(async () => {
+  program = await bundled('programs/skewed.ts')
+  server = await ownServer()
+}, 60_000)
+
+afterAll(async () => {
+  rmSync(program)
+  await server.stop()
+})
+
+it('P45: nodes whose clocks are 20 minutes apart share each window, and its end', async () => {
+  const windows = some(4, 2)
+  const { admin, close } = await openEngine({ engine: server.url })
+  const { key = '' } = await admin.init()
+  await close()
+  const forMs = String((windows - 0.5) * minute)
+  const nodes = skews.map((skew) => start(program, server.url, key, String(skew), forMs))
+  expect(await Promise.all(nodes.map(({ ended }) => ended))).toEqual(skews.map(() => 0))
+  const answers = nodes.flatMap(({ lines }, node) =>
+    lines.map((line) => {
+      const [at = 0, status, reset = 0] = line.split(' ').map(Number)
+      return { node, status, endsAt: at + 1_000 * reset }
+    }),
+  )
+  expect(answers.every(({ endsAt }) => Number.isFinite(endsAt))).toBe(true)
+  const seen: (typeof answers)[] = []
+  for (const answer of answers.sort((one, other) => one.endsAt - other.endsAt)) {
+    const last = seen.at(-1)
+    if (last && answer.endsAt - (last[0]?.endsAt ?? 0) < minute / 2) last.push(answer)
+    else seen.push([answer])
+  }
+  expect(seen).toHaveLength(windows)
+  const spreads = seen.map((one) => (one.at(-1)?.endsAt ?? 0) - (one[0]?.endsAt ?? 0))
+  for (const one of seen) {
+    expect(one.filter(({ status }) => status !== 429)).toHaveLength(limit)
+    expect(new Set(one.map(({ node }) => node)).size).toBe(skews.length)
+  }
+  expect(Math.max(...spreads)).toBeLessThanOrEqual(toleranceMs)
+  found({
+    promise: 'P45',
+    tried: `${windows} windows of ${limit}, 4 nodes with clocks from 10 minutes behind to 10 ahead, ${grouped(answers.length)} requests`,
+    lost: `0 requests too many or too few in any window`,
+    measured: `the ends that nodes told of one window were ${Math.max(...spreads)} ms apart at most (told in whole seconds)`,
+  })
+})
+
+const earlier = process.env.PROSPECT_SOAK_EARLIER
+
+it('P45: an earlier version and this one share a database', async () => {
+  if (!earlier) {
+    found({
+      promise: 'P45',
+      tried: 'an earlier version beside this one',
+      lost: 'not run: PROSPECT_SOAK_EARLIER names no program',
+    })
+    return
+  }
+  const seconds = some(600, 20)
+  const own = await ownServer()
+  const home = mkdtempSync(join(tmpdir(), 'prospect-versions-'))
+  const prospect = await bundled('programs/prospect.ts')
+  const { admin, close } = await openEngine({ engine: own.url })
+  const { key = '' } = await admin.init()
+  await admin.setPlan('scale')
+  await close()
+  const ports = [await freePort(), await freePort()]
+  const nodes = [earlier, prospect].map((path, at) => {
+    mkdirSync(join(home, String(at)), { mode: 0o700 })
+    const env = { PROSPECT_HOME: join(home, String(at)), PROSPECT_DATABASE_URL: own.url }
+    return keepRunning(path, ['serve', '--port', String(ports[at]), '--quiet'], env)
+  })
+  try {
+    while (nodes.some(({ lines }) => lines.length === 0)) await pause(100)
+    const heard = nothingHeard()
+    const bases = ports.map((port) => `http://127.0.0.1:${port}/api/v2`)
+    const until = performance.now() + 1_000 * seconds
+    let asked = 0
+    const client = async () => {
+      while (performance.now() < until) {
+        const at = asked++
+        const body = JSON.stringify({ name: `List ${at}`, companies: [{ domain: 'c1.example' }] })
+        await ask({ key: `soak-${at}`, path: '/lists', body }, bases, key, heard)
+        await pause(200)
+      }
+    }
+    await Promise.all(Array.from({ length: 4 }, client))
+    const failed = [...heard.refusals].filter(([kind]) => kind.startsWith('5'))
+    expect([heard.wrong, failed, nodes.map(({ starts }) => starts)]).toEqual([[], [], [1, 1]])
+    found({
+      promise: 'P45',
+      tried: `${seconds} s, an earlier version and this one, ${grouped(asked)} lists`,
+      lost: '0 answers 5xx',
+    })
+  } finally {
+    await Promise.all(nodes.map((one) => one.end()))
+    await own.stop()
+    rmSync(prospect)
+    rmSync(home, { recursive: true })
+  }
+})

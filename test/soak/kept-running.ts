@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** A process that is started again whenever it ends, until it is told to end. */
+export interface KeptRunning {
+  /** What all that ran so far printed, line by line, and what they said on stderr. */
+  readonly lines: string[]
+  readonly said: string[]
+  readonly starts: number
+  kill(): void
+  end(): Promise<void>
+}
+
+const againMs = 300
+
+/** Starts a program of the tests and keeps it running. */
+export function keepRunning(
+  program: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): KeptRunning {
+  const lines: string[] = []
+  const said: string[] = []
+  let [starts, isEnding] = [0, false]
+  let child: ChildProcess | undefined
+  const run = () =>
+    new Promise<void>((resolve) => {
+      starts++
+      const running = spawn(process.execPath, [program, ...args], {
+        env: { ...process.env, ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      child = running
+      gather(running.stdout, lines)
+      gather(running.stderr, said)
+      running.on('close', () => resolve())
+    })
+  const running = (async () => {
+    while (!isEnding) {
+      await run()
+      if (!isEnding) await pause(againMs)
+    }
+  })()
+  return {
+    lines,
+    said,
+    get starts() {
+      return starts
+    },
+    kill: () => void child?.kill('SIGKILL'),
+    end: async () => {
+      isEnding = true
+      child?.kill('SIGTERM')
+      const late = setTimeout(() => child?.kill('SIGKILL'), 20_000)
+      await running
+      clearTimeout(late)
+    },
+  }
+}
+
+function gather(stream: NodeJS.ReadableStream, lines: string[]): void {
+  let rest = ''
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    const parts = (rest + text).split('\n')
+    rest = parts.pop() ?? ''
+    lines.push(...parts)
+  })
+}

@@ -1,0 +1,155 @@
+import { rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
+import { random } from '../helpers/killed-batch.js'
+import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-work.js'
+import { bundled, type Running, start } from '../helpers/processes.js'
+import { type OwnServer, ownServer } from '../support/postgres.js'
+import { found, grouped } from './findings.js'
+import { seedOf, some } from './share.js'
+
+const leaseMs = 1_500
+const rounds = some(100, 4)
+const jobs = some(1_000, 20)
+
+let program: string
+let server: OwnServer
+let work: AcceptedWork
+
+beforeAll(async () => {
+  program = await bundled('programs/worker.ts')
+})
+
+afterAll(() => rmSync(program))
+
+beforeEach(async () => {
+  server = await ownServer()
+  work = await openAcceptedWork(server.url)
+}, 60_000)
+
+afterEach(async () => {
+  await work.close()
+  await server.stop()
+})
+
+/** Notes who took a job up and when, and who wrote what of it; one count puts both in the order of the job's lock. */
+const notes = `
+CREATE SEQUENCE soak_order;
+CREATE TABLE soak_claims (n BIGINT, job TEXT, token TEXT, worker TEXT, at BIGINT, was TEXT, lease BIGINT);
+CREATE TABLE soak_writes (n BIGINT, job TEXT, worker TEXT);
+CREATE FUNCTION soak_claimed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO soak_claims VALUES (nextval('soak_order'), NEW.id, NEW.token, current_setting('application_name'),
+    CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT), OLD.token, OLD.lease_until);
+  RETURN NULL;
+END $$;
+CREATE FUNCTION soak_wrote() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO soak_writes VALUES (nextval('soak_order'), NEW.job_id, current_setting('application_name'));
+  RETURN NULL;
+END $$;
+CREATE FUNCTION soak_went_on() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO soak_writes VALUES (nextval('soak_order'), NEW.id, current_setting('application_name'));
+  RETURN NULL;
+END $$;
+CREATE TRIGGER soak_claimed AFTER UPDATE ON jobs FOR EACH ROW
+  WHEN (NEW.token IS DISTINCT FROM OLD.token AND NEW.token IS NOT NULL) EXECUTE FUNCTION soak_claimed();
+CREATE TRIGGER soak_went_on AFTER UPDATE ON jobs FOR EACH ROW
+  WHEN (NEW.token IS NOT DISTINCT FROM OLD.token AND (NEW.done <> OLD.done OR NEW.state <> OLD.state))
+  EXECUTE FUNCTION soak_went_on();
+CREATE TRIGGER soak_wrote AFTER INSERT ON records FOR EACH ROW EXECUTE FUNCTION soak_wrote()`
+
+/** What somebody wrote of a job that was not theirs at that moment. */
+const staleSql = `
+SELECT count(*) AS n FROM soak_writes w WHERE worker IS DISTINCT FROM (
+  SELECT c.worker FROM soak_claims c WHERE c.job = w.job AND c.n < w.n ORDER BY c.n DESC LIMIT 1)`
+
+/** Jobs that were taken up while somebody else's token was good. */
+const overlapSql = 'SELECT count(*) AS n FROM soak_claims WHERE was IS NOT NULL AND lease > at'
+const takenOverSql = 'SELECT count(*) AS n FROM soak_claims WHERE was IS NOT NULL'
+
+const count = async (sql: string) => Number((await server.sql(sql))[0]?.n)
+
+const named = (name: string) => `${server.url}&application_name=${name}`
+
+const isAt = (name: string) =>
+  count(`SELECT count(*) AS n FROM jobs WHERE state = 'running'
+    AND token IN (SELECT token FROM soak_claims WHERE worker = '${name}')`)
+
+/** Has one worker stand still for two leases over a job of its own, again and again. */
+async function standStill(name: string, { child }: Running, times: number, pick: (below: number) => number) {
+  for (let round = 0; round < times; round++) {
+    await pause(pick(300))
+    while ((await isAt(name)) === 0) await pause(10)
+    child.kill('SIGSTOP')
+    await pause(2 * leaseMs + pick(500))
+    child.kill('SIGCONT')
+  }
+}
+
+it('P44: nothing is taken from workers that stood still for two leases, and no job belongs to two', async () => {
+  const seed = seedOf()
+  const pick = random(seed)
+  await server.sql(notes)
+  await acceptMixed(work, jobs)
+  const crew = ['one', 'two', 'three'].map((name) =>
+    start(program, named(name), String(leaseMs), '60', '1000000'),
+  )
+  let isOver = false
+  const [first, second] = crew as [Running, Running]
+  const standing = Promise.all([
+    standStill('one', first, Math.ceil(rounds / 2), pick),
+    standStill('two', second, Math.floor(rounds / 2), pick),
+  ]).finally(() => {
+    isOver = true
+  })
+  while (!isOver || (await progressOf(work)) < 1) {
+    if (!isOver && (await progressOf(work)) === 1) await acceptMixed(work, 50)
+    await pause(200)
+  }
+  await standing
+  for (const { child, ended } of crew) {
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
+  }
+  expect([await count(staleSql), await count(overlapSql)]).toEqual([0, 0])
+  const takenOver = await count(takenOverSql)
+  const writes = await count('SELECT count(*) AS n FROM soak_writes')
+  expect(takenOver).toBeGreaterThan(0)
+  const { jobs: all, records } = await expectNothingLost(work)
+  found({
+    promise: 'P44',
+    tried: `${grouped(all)} jobs on 3 nodes, ${rounds} times one stood still for two leases of ${leaseMs} ms (seed ${seed})`,
+    lost: `0 stale writes among ${grouped(writes)}, 0 jobs with two good tokens, 0 of ${grouped(records)} records`,
+    measured: `${grouped(takenOver)} jobs taken over`,
+  })
+})
+
+it('P44: a job whose node was killed goes on on another within 45 s', async () => {
+  const id = await work.accept('accounts.search', {
+    webhook_url: work.receiver.url,
+    keyword: 'known',
+    limit: 400,
+  })
+  const first = start(program, work.file, '30000', '500', '1000000')
+  while ((await work.admin.job(id)).done === 0) await pause(20)
+  const second = start(program, work.file, '30000', '0', '1000000')
+  while (second.lines.length === 0) await pause(20)
+  first.child.kill('SIGKILL')
+  await first.ended
+  const began = performance.now()
+  const { done } = await work.admin.job(id)
+  while ((await work.admin.job(id)).done === done) await pause(20)
+  const seconds = (performance.now() - began) / 1_000
+  second.child.kill('SIGTERM')
+  await second.ended
+  expect(seconds).toBeLessThanOrEqual(45)
+  found({
+    promise: 'P44',
+    tried: 'a node killed over its job, with the usual lease',
+    lost: 'nothing',
+    measured: `${seconds.toFixed(1)} s (at most 45)`,
+  })
+})

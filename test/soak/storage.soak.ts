@@ -1,0 +1,277 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { execa } from 'execa'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type Admin, createAdmin } from '../../src/engine/admin.js'
+import { openStore } from '../../src/storage/open.js'
+import { randomIds } from '../helpers/engine.js'
+import { random } from '../helpers/killed-batch.js'
+import { bundled, type Running, start } from '../helpers/processes.js'
+import { found, grouped, secondsSince } from './findings.js'
+import { seedOf, some } from './share.js'
+
+const everything = 100_000_000
+
+let client: string
+let storm: string
+let folder: string
+let file: string
+let key: string
+
+const withAdmin = async <T>(act: (admin: Admin) => Promise<T>, of = file): Promise<T> => {
+  const store = await openStore(of)
+  try {
+    return await act(createAdmin({ store, clock: { now: Date.now }, ids: randomIds }))
+  } finally {
+    await store.close()
+  }
+}
+
+beforeAll(async () => {
+  client = await bundled('programs/client.ts')
+  storm = await bundled('programs/storm.ts')
+})
+
+afterAll(() => {
+  for (const program of [client, storm]) rmSync(program)
+})
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-storage-'))
+  file = join(folder, 'engine.db')
+  key = await withAdmin(async (admin) => {
+    const made = await admin.init()
+    await admin.setCredits(everything)
+    return made.key ?? ''
+  })
+})
+
+afterEach(() => rmSync(folder, { recursive: true }))
+
+/** Expects a database in order, and answers how many charges it holds. */
+async function sound(of = file): Promise<number> {
+  const database = new Database(of)
+  try {
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
+    expect(database.pragma('foreign_key_check')).toEqual([])
+  } finally {
+    database.close()
+  }
+  return await withAdmin(async (admin) => {
+    expect((await admin.verify()).problems).toEqual([])
+    return everything - (await admin.status()).credits.enrichment
+  }, of)
+}
+
+const wordsOf = ({ lines }: Pick<Running, 'lines'>) => lines.map((line) => line.split(' '))
+
+const acknowledgedBy = (running: Pick<Running, 'lines'>) =>
+  wordsOf(running)
+    .filter(([, status]) => status === '200')
+    .map(([at]) => at)
+
+async function ended({ child, lines, ended: over }: Running): Promise<void> {
+  while (lines.length === 0) await pause(10)
+  child.kill('SIGTERM')
+  expect(await over).toBe(0)
+}
+
+it('P38: 200 kills of a process that pays', async () => {
+  const began = performance.now()
+  const [kills, keys] = [some(200, 5), some(4_000, 400)]
+  const seed = seedOf()
+  const pick = random(seed)
+  const acknowledged = new Set<string | undefined>()
+  const words = (kill: number) => [
+    file,
+    key,
+    'accounts.enrich',
+    String(keys),
+    '8',
+    'key',
+    String(kill * 30_000),
+  ]
+  for (let kill = 0; kill < kills; kill++) {
+    const running = start(client, ...words(kill))
+    while (running.lines.length === 0 && running.child.exitCode === null) await pause(2)
+    await pause(pick(150))
+    running.child.kill('SIGKILL')
+    await running.ended
+    for (const at of acknowledgedBy(running)) acknowledged.add(at)
+  }
+  const last = start(client, ...words(kills))
+  expect(await last.ended).toBe(0)
+  expect(acknowledgedBy(last)).toHaveLength(keys)
+  const again = last.lines.filter((line) => line.endsWith('executed')).map((line) => line.split(' ')[0])
+  expect(again.filter((at) => acknowledged.has(at))).toEqual([])
+  expect(await sound()).toBe(keys)
+  found({
+    promise: 'P38',
+    tried: `${kills} kills over ${grouped(keys)} paid calls (seed ${seed})`,
+    lost: `0 of ${grouped(acknowledged.size)} acknowledged before a kill, 0 paid twice`,
+    measured: secondsSince(began),
+  })
+})
+
+it('P38: the log of a database, cut anywhere as a power cut may', async () => {
+  const began = performance.now()
+  const cuts = some(1_000, 20)
+  const seed = seedOf()
+  const pick = random(seed)
+  // What is in the database itself stays as it is: the log is not moved before it is 16 MB long.
+  new Database(file).pragma('wal_checkpoint(TRUNCATE)')
+  const before = readFileSync(file)
+  const running = start(storm, file, key, 'key', '4', '0')
+  let log: Buffer = Buffer.alloc(0)
+  while (log.length < 3_000_000) {
+    await pause(20)
+    log = readOf(`${file}-wal`)
+  }
+  running.child.kill('SIGKILL')
+  await running.ended
+  log = readOf(`${file}-wal`)
+  expect(readFileSync(file).equals(before)).toBe(true)
+  const acknowledged = wordsOf(running)
+    .filter(([at, status]) => at !== '-' && status === '200')
+    .map(([, , , size]) => Number(size))
+  const offsets = Array.from({ length: cuts }, () => pick(log.length + 1)).sort((one, other) => one - other)
+  let last = 0
+  for (const offset of offsets) {
+    const cut = join(folder, 'cut.db')
+    for (const rest of ['', '-wal', '-shm']) rmSync(`${cut}${rest}`, { force: true })
+    writeFileSync(cut, before, { mode: 0o600 })
+    writeFileSync(`${cut}-wal`, log.subarray(0, offset), { mode: 0o600 })
+    const charges = await sound(cut)
+    expect(charges).toBeGreaterThanOrEqual(last)
+    // When an answer left, the log was as long as it says at least.
+    expect(charges).toBeGreaterThanOrEqual(acknowledged.filter((size) => size <= offset).length)
+    last = charges
+  }
+  found({
+    promise: 'P38',
+    tried: `a log of ${grouped(log.length)} bytes cut at ${grouped(cuts)} places (seed ${seed}): integrity, ledger`,
+    lost: `0 of what was acknowledged by then; 0 states that were never committed`,
+    measured: `up to ${grouped(last)} charges; ${secondsSince(began)}`,
+  })
+})
+
+function readOf(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch {
+    return Buffer.alloc(0)
+  }
+}
+
+const strace = ['-f', '-qq', '-o', '/dev/null']
+
+const hasStrace = async () =>
+  (await execa('strace', [...strace, process.execPath, '--version'], { reject: false })).exitCode === 0
+
+it('P38: a disk that fails once, or is full, at any flush or write', async () => {
+  const began = performance.now()
+  if (!(await hasStrace())) {
+    found({ promise: 'P38', tried: 'faults of the disk', lost: 'not run: strace is not usable here' })
+    return
+  }
+  const times = some(50, 3)
+  const calls = 30
+  let [refused, acknowledged] = [0, 0]
+  const endings = new Map<number | undefined, number>()
+  for (const inject of ['fdatasync:error=EIO', 'pwrite64:error=ENOSPC'])
+    for (let n = 1; n <= times; n++) {
+      const prefix = `${inject}-${n}-`
+      const words = [client, file, key, 'accounts.enrich', String(calls), '4', prefix]
+      const fault = ['-P', `${file}-wal`, '-P', file, '-e', `inject=${inject}:when=${n}`]
+      const bad = await execa('strace', [...strace, ...fault, process.execPath, ...words], { reject: false })
+      endings.set(bad.exitCode, (endings.get(bad.exitCode) ?? 0) + 1)
+      const answers = bad.stdout.split('\n').map((line) => line.split(' '))
+      const good = new Set(answers.filter(([, status]) => status === '200').map(([at]) => at))
+      expect(answers.filter(([, status]) => status !== undefined && !/^(?:200|503)$/.test(status))).toEqual(
+        [],
+      )
+      refused += answers.filter(([, status]) => status === '503').length
+      acknowledged += good.size
+      // As if the leases of claims that nobody could drop had run out.
+      const later = await execa(process.execPath, [...words, String(60_000)])
+      const again = later.stdout.split('\n').map((line) => line.split(' '))
+      expect(again.filter(([, status]) => status !== '200')).toEqual([])
+      expect(again.filter(([at, , how]) => how === 'executed' && good.has(at))).toEqual([])
+    }
+  expect(await sound()).toBe(2 * times * calls)
+  found({
+    promise: 'P38',
+    tried: `EIO at the n-th flush, ENOSPC at the n-th write, n to ${times}: ${grouped(2 * times * calls)} paid calls`,
+    lost: `0 of ${grouped(acknowledged)} acknowledged, 0 paid twice`,
+    measured: `${refused} refused with 503; exit codes ${[...endings].map(([code, count]) => `${count} × ${code}`).join(', ')}; ${secondsSince(began)}`,
+  })
+})
+
+it('P41: eight processes that pay, read and move the log', async () => {
+  const seconds = some(60, 5)
+  const processes = Array.from({ length: 8 }, (_, at) =>
+    start(storm, file, key, `key-${at}-`, '4', at < 2 ? '250' : '0'),
+  )
+  await pause(1_000 * seconds)
+  await Promise.all(processes.map(ended))
+  const answers = processes.flatMap(wordsOf)
+  expect(answers.filter(([, status]) => status !== '200')).toEqual([])
+  const waits = answers
+    .filter(([at]) => at !== '-')
+    .map(([, , ms]) => Number(ms))
+    .sort((one, other) => one - other)
+  const p99 = waits[Math.ceil(waits.length * 0.99) - 1] ?? Number.NaN
+  expect(await sound()).toBe(waits.length)
+  found({
+    promise: 'P41',
+    tried: `8 processes, ${seconds} s, ${grouped(answers.length)} calls while two of them move the log 4 times a second`,
+    lost: '0 answers "busy"; integrity, ledger and number of charges are right',
+    measured: `99th percentile of ${grouped(waits.length)} paid calls ${Math.round(p99)} ms (at most 2,000)`,
+  })
+  expect(p99).toBeLessThanOrEqual(2_000)
+})
+
+it('P40: backups while four processes pay', async () => {
+  const began = performance.now()
+  const backups = some(20, 3)
+  const prospect = await bundled('programs/prospect.ts')
+  const processes = Array.from({ length: 4 }, (_, at) => start(storm, file, key, `key-${at}-`, '4', '0'))
+  const env = (home: string) => ({ env: { PROSPECT_HOME: home }, reject: false }) as const
+  let last = 0
+  for (let at = 0; at < backups; at++) {
+    await pause(some(3_000, 200))
+    const acknowledged = processes.reduce(
+      (sum, one) => sum + acknowledgedBy(one).filter((id) => id !== '-').length,
+      0,
+    )
+    const copy = join(folder, `copy-${at}.db`)
+    const made = await execa(process.execPath, [prospect, 'engine', 'backup', copy], env(folder))
+    expect([made.exitCode, made.stderr]).toEqual([0, ''])
+    expect(statSync(copy).mode & 0o777).toBe(0o600)
+    // Over a database that others use it is refused.
+    const refused = await execa(process.execPath, [prospect, 'engine', 'restore', copy, '--yes'], env(folder))
+    expect(refused.exitCode).not.toBe(0)
+    const home = mkdtempSync(join(folder, 'home-'))
+    // What lies beside the place of a database is no log of it.
+    copyFileSync(`${file}-wal`, join(home, 'engine.db-wal'))
+    const restored = await execa(process.execPath, [prospect, 'engine', 'restore', copy, '--yes'], env(home))
+    expect([restored.exitCode, restored.stderr.includes('rror')]).toEqual([0, false])
+    const charges = await sound(join(home, 'engine.db'))
+    expect(charges).toBeGreaterThanOrEqual(Math.max(last, acknowledged))
+    last = charges
+    rmSync(home, { recursive: true })
+    rmSync(copy)
+  }
+  await Promise.all(processes.map(ended))
+  rmSync(prospect)
+  expect(await sound()).toBeGreaterThanOrEqual(last)
+  found({
+    promise: 'P40',
+    tried: `${backups} backups while 4 processes pay, each brought back into a home of its own beside a stale log`,
+    lost: '0 of what was acknowledged before each; 0 restores over a database in use',
+    measured: `up to ${grouped(last)} charges; ${secondsSince(began)}`,
+  })
+})
