@@ -2,7 +2,7 @@ import type { StoredAccount } from './account.js'
 import type { PreparedCompany } from './company.js'
 import { companyRow, companyRowColumns, valuesOf, wordsOf } from './company-row.js'
 import { writeHistory } from './headcount.js'
-import { atProfile, type Candidate } from './match.js'
+import { atDomain, atProfile, type Candidate } from './match.js'
 import type { Profile } from './profile.js'
 import { rowWriter } from './row-writer.js'
 import { answered, type Steps } from './steps.js'
@@ -30,7 +30,7 @@ export function* existingCompany(
   { row: { domain }, profiles }: PreparedCompany,
 ): Steps<Candidate | undefined> {
   if (domain !== null && mayHold('companies', 'domain', domain)) {
-    const company = yield* answered(connection.get<Candidate>(byDomain, domain))
+    const company = yield* answered(connection.get<Candidate>(...atDomain(domain)))
     if (company) return company
   }
   for (const profile of profiles) {
@@ -53,8 +53,6 @@ function noteCompany({ note }: Writing, { row: { domain }, profiles }: PreparedC
   for (const profile of profiles)
     note('companies', ...columnOf(profile), domain === null ? ['without domain'] : [])
 }
-
-const byDomain = 'SELECT * FROM companies WHERE domain = ?'
 
 const found = ['domain', 'network_id', 'slug', 'name'] as const
 // A company keeps its id.

@@ -54,12 +54,15 @@ export async function matchCompany(
     if (candidates.length > 0) return only(narrowed(left, wanted))
   }
   if (wanted.domain !== undefined) {
-    const company = await connection.get<Candidate>(byDomain, wanted.domain)
+    const company = await connection.get<Candidate>(...atDomain(wanted.domain))
     if (company) return hasOther(company, wanted.profiles) ? undefined : company
   }
   if (wanted.name === undefined) return undefined
   return only(await connection.all<Candidate>(...atName(wanted.name, wanted)))
 }
+
+/** Asks for the company with a domain. */
+export const atDomain = (domain: string): readonly [sql: string, domain: string] => [byDomain, domain]
 
 /** Asks for the companies whose profile this is; several when their owner has several domains. */
 export const atProfile = ({ id, slug }: Profile): readonly [sql: string, value: string | null] =>

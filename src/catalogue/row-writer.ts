@@ -42,8 +42,8 @@ export function rowWriter(table: TextTable, columns: readonly string[], found: r
     add({ connection, words }, key, values, texts) {
       if (connection.dialect === 'postgres')
         return void send(connection, insertWithWords, ...values, vectorsOf(table, words)(texts), key)
-      send(connection, insert, ...values, key)
-      send(connection, addTexts[table], key, ...texts)
+      connection.run(insert, ...values, key)
+      connection.run(addTexts[table], key, ...texts)
     },
     change(to, key, values, isFoundAsBefore, texts) {
       if (isFoundAsBefore) send(to.connection, updateFacts, ...facts.map((at) => values[at] ?? null), key)

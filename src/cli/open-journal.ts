@@ -124,7 +124,8 @@ async function targetOf({ shell, operation, globals }: Job, run: Run): Promise<B
   const caller = await context.caller(globals)
   const callOptions = { apiKey: await context.apiKey(globals) }
   const { settled } = caller
-  if (!settled || !isPriced(operation)) return { caller, callOptions }
+  // A part that lost the run may still send what it had begun: it is paid once for as long as its reply is there.
+  if (!settled || !isPriced(operation) || run.takenOver) return { caller, callOptions }
   // At the end that includes what is kept for several rows together.
   const upTo = (before: number) => (before < run.total ? before : Number.MAX_SAFE_INTEGER)
   return { caller, callOptions, onSafe: (before) => settled(run.id, upTo(before), callOptions) }

@@ -58,7 +58,7 @@ export async function holdRun(
   what: string,
 ): Promise<void> {
   const held = await locks.take(knownBy)
-  if (!held) throw inUse(what, await locks.holder(knownBy))
+  if (!held) throw inUse(what, await locks.holder(knownBy), locks.freedAfterMs)
   context.onClose(() => held.release())
 }
 
@@ -78,13 +78,12 @@ function tryLock(path: string): Lock | undefined {
   return takeLock(path)
 }
 
-const inUse = (what: string, holder: string | undefined): Stop =>
-  new Stop(
-    `${what} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`,
-    exits.locked,
-    'Wait until it ends, or stop it.',
-    'locked',
-  )
+function inUse(what: string, holder: string | undefined, freedAfterMs?: number): Stop {
+  const text = `${what} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`
+  const killed =
+    freedAfterMs === undefined ? '' : ` One that was killed frees it after ${freedAfterMs / 1_000} seconds.`
+  return new Stop(text, exits.locked, `Wait until it ends, or stop it.${killed}`, 'locked')
+}
 
 const holderOf = ({ clock }: Context): string =>
   `process ${process.pid}, since ${new Date(clock.now()).toISOString()}`

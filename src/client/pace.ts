@@ -3,13 +3,13 @@ import type { Window } from '../api/windows.js'
 
 /** A window of a server's as this machine knows it. */
 export interface PacedWindow {
-  /** When it ends, in real time: not before the server's own. */
+  /** When it ends, in real time: not before the server's own, which begins when a request is there. */
   readonly endsAt: number
   /** Requests that were let through in it. */
   readonly count: number
   /** Most requests, as the server says; null where it has not said it, and the plan's holds. */
   readonly most: number | null
-  /** Whether the server has said when it ends. */
+  /** Whether the server has answered in it, and so has begun it. */
   readonly confirmed: boolean
 }
 
@@ -18,12 +18,22 @@ export type WindowKept = Omit<Window, 'limit'> & { readonly limit: number | unde
 
 type Known = PacedWindow | undefined
 
+/** How long the first reply of a window may take: it comes late from a busy machine, and never to a killed process. */
+const firstReplyMs = 10_000
+
 /** The window as a request at `now` finds it: what the server said of its limit outlives it. */
 function current({ windowMs }: WindowKept, known: Known, now: number): PacedWindow {
+  const latest = now + windowMs + firstReplyMs
   // One that ends later than a window lasts is of a clock that has gone back since.
-  const lasts = known !== undefined && known.endsAt > now && known.endsAt <= now + windowMs + roundingMs
-  if (lasts) return known
-  return { endsAt: now + windowMs, count: 0, most: known?.most ?? null, confirmed: false }
+  if (known !== undefined && known.endsAt > now && known.endsAt <= latest) return known
+  return { endsAt: latest, count: 0, most: known?.most ?? null, confirmed: false }
+}
+
+/** How long a window that nothing more fits into is waited for; one that may end with any reply is looked at again soon. */
+function waitFor({ endsAt, confirmed }: PacedWindow, now: number): number {
+  const left = endsAt - now
+  if (confirmed) return left
+  return left > firstReplyMs ? left - firstReplyMs : Math.min(left, askingMs)
 }
 
 /** `RateLimit-Reset` is in whole seconds, rounded up. */
@@ -66,7 +76,7 @@ export function admit(windows: readonly WindowKept[], known: readonly Known[], n
     if (isUnknown(window, one))
       return one.count === 0 ? [] : [{ waitMs: Math.min(askingMs, left), limit: undefined }]
     const isFull = one.count >= limitOf(window, one) || isEnding(window, one, now)
-    return isFull ? [{ waitMs: left, limit: limitOf(window, one) }] : []
+    return isFull ? [{ waitMs: waitFor(one, now), limit: limitOf(window, one) }] : []
   })
   const [longest] = waits.sort((one, other) => other.waitMs - one.waitMs)
   return longest ?? { admitted: found.map((one) => ({ ...one, count: one.count + 1 })) }
@@ -109,13 +119,31 @@ export function corrected(
   return known.map((one, at) => {
     const window = windows[at] as WindowKept
     if (said && at === meant) return correct(current(window, one, now), said)
-    return one && isUnknown(window, one) ? { ...one, most: untold } : one
+    const begun = one && begunBy(window, one, now, reply.status < 500)
+    return begun && isUnknown(window, begun) ? { ...begun, most: untold } : begun
   })
 }
 
 /** The windows after a request without a reply: the next one may ask for their limits. */
-export const unanswered = (windows: readonly WindowKept[], known: readonly Known[]): readonly Known[] =>
-  known.map((one, at) => (one && isUnknown(windows[at] as WindowKept, one) ? { ...one, count: 0 } : one))
+export const unanswered = (
+  windows: readonly WindowKept[],
+  known: readonly Known[],
+  now: number,
+): readonly Known[] =>
+  known.map((one, at) => {
+    const window = windows[at] as WindowKept
+    const begun = one && begunBy(window, one, now, false)
+    return begun && isUnknown(window, begun) ? { ...begun, count: 0 } : begun
+  })
+
+/** A window in which a request has ended: if that was counted, the server's has begun by now. */
+const begunBy = (
+  { windowMs }: WindowKept,
+  known: PacedWindow,
+  now: number,
+  isCounted: boolean,
+): PacedWindow =>
+  known.confirmed ? known : { ...known, endsAt: Math.min(known.endsAt, now + windowMs), confirmed: isCounted }
 
 function correct(found: PacedWindow, { limit, remaining, endsAt }: Said): PacedWindow {
   const used = Math.max(0, limit - remaining)

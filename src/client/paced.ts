@@ -100,13 +100,11 @@ async function learn(
   reply: Reply | undefined,
   { windows: store, clock }: PacedOptions,
 ): Promise<void> {
-  const isTold = reply?.headers['ratelimit-limit'] !== undefined
-  if (!isTold && windows.every(({ limit }) => limit !== undefined)) return
   // What it says is of this moment, and not of when it can be written down.
   const now = clock.now()
   const waitMs = retryAfterMs(reply?.headers['retry-after'], now)
   await store.change(owner, namesOf(windows), (known) => ({
-    keep: reply ? corrected(windows, known, reply, waitMs, now) : unanswered(windows, known),
+    keep: reply ? corrected(windows, known, reply, waitMs, now) : unanswered(windows, known, now),
     answer: undefined,
   }))
 }

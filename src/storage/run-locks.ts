@@ -19,6 +19,8 @@ export interface RunLocks {
   isHeld(knownBy: string): Promise<boolean>
   /** Who has the lock, as part of a sentence; nothing where that is not known. */
   holder(knownBy: string): Promise<string | undefined>
+  /** How long a lock outlives a holder who was killed, in milliseconds; absent where it does not. */
+  readonly freedAfterMs?: number
   /** What the writes of this process to a run carry; those with another one than the run's are refused. */
   fenceOf(knownBy: string): string
 }
@@ -47,6 +49,7 @@ CREATE TABLE run_locks (
   lease_until BIGINT NOT NULL
 ) WITHOUT ROWID;
 ALTER TABLE runs ADD COLUMN fence TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN taken_over INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE engines (
   name TEXT PRIMARY KEY,
   id TEXT NOT NULL
@@ -74,6 +77,9 @@ const freeSql = `(run_locks.lease_until <= ${nowSql} OR run_locks.lease_until > 
 const takeSql = `INSERT INTO run_locks (name, token, holder, lease_until) VALUES (?, ?, ?, ${nowSql} + CAST(? AS BIGINT))
   ON CONFLICT (name) DO UPDATE SET token = excluded.token, holder = excluded.holder, lease_until = excluded.lease_until
   WHERE ${freeSql} RETURNING token`
+// Whoever had it and did not let it go may still be about to do what he had begun.
+const ownSql = `UPDATE runs SET fence = ?,
+  taken_over = CASE WHEN ? = 1 AND status = 'running' THEN 1 ELSE taken_over END WHERE known_by = ?`
 const renewSql = `UPDATE run_locks SET lease_until = ${nowSql} + CAST(? AS BIGINT) WHERE name = ? AND token = ?`
 const dropSql = 'DELETE FROM run_locks WHERE name = ? AND token = ?'
 const heldSql = `SELECT holder FROM run_locks WHERE name = ? AND NOT ${freeSql}`
@@ -114,6 +120,7 @@ export function leaseLocks(
     },
     isHeld: async (name) => (await holderOf(name)) !== undefined,
     holder: holderOf,
+    freedAfterMs: leaseMs,
     fenceOf: (name) => fences.get(name) ?? '',
   }
 }
@@ -122,7 +129,8 @@ type Terms = readonly [token: string, holder: string, leaseMs: number]
 
 async function take(connection: Connection, name: string, terms: Terms): Promise<boolean> {
   const [token, , leaseMs] = terms
+  const before = await connection.get('SELECT 1 AS one FROM run_locks WHERE name = ?', name)
   if (!(await connection.get(takeSql, name, ...terms, leaseMs))) return false
-  await connection.run('UPDATE runs SET fence = ? WHERE known_by = ?', token, name)
+  await connection.run(ownSql, token, before ? 1 : 0, name)
   return true
 }

@@ -48,6 +48,8 @@ export interface Run extends NewRun {
   readonly loweredLimit: number | null
   /** Whether the index has none for certain of its answers (0), those of lookups that repeat (1), or all (2). */
   readonly indexed: 0 | 1 | 2
+  /** Whether one of its parts lost it to another machine, and may not have ended. */
+  readonly takenOver: 0 | 1
   /** When its last part ended in order; where none has, when it was last known to be under way. */
   readonly endedAt: number | null
 }
@@ -81,7 +83,7 @@ export interface Runs {
 
 const columns = `number, id, known_by AS "knownBy", operation, target, profile, file, file_hash AS "fileHash", request, output,
   status, total, done, credits, reserved, sent_from AS "sentFrom", sent_to AS "sentTo", lowered_row AS "loweredRow",
-  lowered_limit AS "loweredLimit", indexed, started_at AS "startedAt", ended_at AS "endedAt"`
+  lowered_limit AS "loweredLimit", indexed, taken_over AS "takenOver", started_at AS "startedAt", ended_at AS "endedAt"`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
 const lockSql = 'SELECT 1 AS one FROM run_locks WHERE name = ? AND token = ?'
 const unknownSql = 'SELECT 1 FROM answers WHERE place >= ? AND place < ? AND error = ? LIMIT 1'

@@ -156,6 +156,58 @@ describe('a paced caller', () => {
     expect(statuses).toEqual([200, 200, 200, 200, 200])
   })
 
+  it('begins no window anew before a request of it was answered, however long that takes', async () => {
+    const clock = hand()
+    const { caller, seen } = server(clock, 'growth')
+    const replies: (() => void)[] = []
+    const late: Caller = {
+      ...caller,
+      call: (...asked) => new Promise((resolve) => replies.push(() => resolve(caller.call(...asked)))),
+    }
+    const slow = paced(late, { windows: memory(), origin: 'o', clock, plan: 'growth' })
+    const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
+    const first = Array.from({ length: 5 }, ask)
+    await new Promise(setImmediate)
+    clock.wait(2_500)
+    expect(await ask()).toMatchObject({ status: 429, waitMs: 50 })
+    for (const reply of replies.splice(0)) reply()
+    expect((await Promise.all(first)).map(({ status }) => status)).toEqual(Array(5).fill(200))
+    clock.wait(900)
+    expect(await ask()).toMatchObject({ status: 429, waitMs: 100 })
+    clock.wait(100)
+    const next = Array.from({ length: 5 }, ask)
+    await new Promise(setImmediate)
+    for (const reply of replies.splice(0)) reply()
+    expect((await Promise.all(next)).map(({ status }) => status)).toEqual(Array(5).fill(200))
+    expect(seen).toEqual({ refused: 0, admitted: 10 })
+  })
+
+  it('goes on in time where a server tells nothing, and after a killed process', async () => {
+    const clock = hand()
+    const silent = async (): Promise<Reply> => ({ status: 200, body: {}, headers: {}, credits: 0 })
+    const windows = memory()
+    const slow = paced(
+      { call: silent, close: async () => {} },
+      { windows, origin: 'o', clock, plan: 'growth' },
+    )
+    const killed = paced(
+      { call: () => new Promise(() => {}), close: async () => {} },
+      { windows, origin: 'o', clock, plan: 'growth' },
+    )
+    const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
+    for (let window = 0; window < 3; window++) {
+      for (let count = 0; count < 5; count++) expect((await ask()).status).toBe(200)
+      expect(await ask()).toMatchObject({ status: 429, waitMs: 1_000 })
+      clock.wait(1_000)
+    }
+    for (let count = 0; count < 5; count++) void killed.call('accounts.hiring', { domain: 'a.example' })
+    await new Promise(setImmediate)
+    clock.wait(10_999)
+    expect((await ask()).status).toBe(429)
+    clock.wait(1)
+    expect((await ask()).status).toBe(200)
+  })
+
   it('never paces what has no limit', async () => {
     const untouched: Windows = { change: () => Promise.reject(new Error('asked')) }
     const { caller } = server(hand(), 'free')

@@ -10,7 +10,7 @@ import { type Bench, openBench } from '../helpers/engine.js'
 import { damages, inputs, knownId, pathValues, type Schema } from './requests.js'
 
 const seed = Number(process.env.FUZZ_SEED ?? 20_260_310)
-const runs = Math.ceil(6_000 / operations().length)
+const runs = Math.ceil(Number(process.env.FUZZ_REQUESTS ?? 6_000) / operations().length)
 const origin = 'http://127.0.0.1:4010'
 
 interface Described {

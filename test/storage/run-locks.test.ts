@@ -105,7 +105,14 @@ describe('a holder who lost a run', () => {
 
     const goesOn = runsOver(there, other.fenceOf)
     const [known] = (await goesOn.find('run-1')) as [Run]
-    expect(known).toMatchObject({ status: 'running', reserved: 2, credits: 0, sentFrom: 0, sentTo: 2 })
+    expect(known).toMatchObject({
+      status: 'running',
+      takenOver: 1,
+      reserved: 2,
+      credits: 0,
+      sentFrom: 0,
+      sentTo: 2,
+    })
     expect(await there.read((reads) => reads.all('SELECT place FROM answers'))).toEqual([])
     await goesOn.begin(known, change, 5)
     const next = await journalFor(there, known, { fence: other.fenceOf('known') })
@@ -131,7 +138,7 @@ describe('a holder who lost a run', () => {
     const other = locksOf(there, 'there')
     const hold = ({ knownBy }: { knownBy: string }) => other.take(knownBy)
     await stopKilled(there, hold)
-    expect((await runs.list())[0]?.status).toBe('running')
+    expect((await runs.list())[0]).toMatchObject({ status: 'running', takenOver: 0 })
     await expire()
     await stopKilled(there, hold)
     expect((await runs.list())[0]).toMatchObject({ status: 'stopped', reserved: 2 })

@@ -85,6 +85,20 @@ describe('a run in a shared database', () => {
     expect((await enrich(here)).code).toBe(0)
   })
 
+  it('that was taken over keeps what the engine replied, since whoever lost it may still ask', async () => {
+    writeFileSync(join(here.home, 'in.csv'), csvOf(9, 10))
+    const kept = async () => Number((await schema.sql('SELECT count(*) AS n FROM run_replies'))[0]?.n)
+    const before = await kept()
+    await enrich(here, '--max-credits', '4')
+    expect(await kept()).toBe(before)
+    await schema.sql(
+      `SET search_path TO ${schema.name}_state; UPDATE runs SET status = 'running';
+       INSERT INTO run_locks (name, token, holder, lease_until) SELECT known_by, 'x', 'nobody', 1 FROM runs`,
+    )
+    expect((await enrich(here)).code).toBe(0)
+    expect(await kept()).toBe(before + 5)
+  })
+
   it('is reached by what forgets people and old runs, from any machine', async () => {
     writeFileSync(join(here.home, 'in.csv'), csvOf(3, 30))
     await enrich(here)

@@ -1,0 +1,239 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import autocannon from 'autocannon'
+import { execa } from 'execa'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { isKey, makeKey } from '../../src/engine/keys.js'
+import { openBench, randomIds } from '../helpers/engine.js'
+import { random } from '../helpers/killed-batch.js'
+import { bundled } from '../helpers/processes.js'
+import { found, grouped, secondsSince } from './findings.js'
+import { freePort } from './free-port.js'
+import { type KeptRunning, keepRunning } from './kept-running.js'
+import { seedOf, some } from './share.js'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+let program: string
+let home: string
+let env: Record<string, string>
+
+beforeAll(async () => {
+  program = await bundled('programs/prospect.ts')
+  home = mkdtempSync(join(tmpdir(), 'prospect-http-'))
+  env = { PROSPECT_HOME: home }
+  await execa(process.execPath, [program, 'init', '--yes', '--json'], { env })
+  await execa(process.execPath, [program, 'engine', 'credits', 'set', '100000000'], { env })
+})
+
+afterAll(() => {
+  rmSync(program)
+  rmSync(home, { recursive: true })
+})
+
+it.each([
+  ['P25', 'test/http/fuzz.test.ts', 'FUZZ_SEED', { FUZZ_REQUESTS: String(some(60_000, 6_000)) }],
+  ['P26', 'test/spec/sequences.test.ts', 'SEQUENCE_SEED', {}],
+] as const)(
+  '%s: what is generated from the document, with other seeds',
+  async (promise, file, name, more) => {
+    const began = performance.now()
+    const first = seedOf()
+    const seeds = Array.from({ length: some(5) }, (_, at) => first + at)
+    for (const seed of seeds)
+      await execa(
+        process.execPath,
+        [join(root, 'node_modules/vitest/vitest.mjs'), 'run', file, '--testTimeout', '900000'],
+        { cwd: root, env: { ...more, [name]: String(seed) }, stdio: ['ignore', 'ignore', 'inherit'] },
+      )
+    const requests =
+      'FUZZ_REQUESTS' in more ? `${grouped(Number(more.FUZZ_REQUESTS))} requests` : '1,000 sequences'
+    found({
+      promise,
+      tried: `${seeds.length} × ${requests} made of the document (seeds ${seeds.join(', ')})`,
+      lost: promise === 'P25' ? '0 answers 5xx, 0 that are not documented' : '0 rules broken',
+      measured: secondsSince(began),
+    })
+  },
+)
+
+/** Welch's t of two samples. */
+function welch(one: readonly number[], other: readonly number[]): number {
+  const [a, b] = [one, other].map((values) => {
+    const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+    const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1)
+    return { mean, error: variance / values.length }
+  }) as [{ mean: number; error: number }, { mean: number; error: number }]
+  return (a.mean - b.mean) / Math.sqrt(a.error + b.error)
+}
+
+/** Without the slowest, which are those of the machine: what is measured takes microseconds. */
+const cropped = (values: readonly number[]): number[] =>
+  [...values].sort((one, other) => one - other).slice(0, Math.floor(values.length * 0.95))
+
+it('P29: how long a refusal takes does not tell how near a key is to one that is good', async () => {
+  const samples = some(20_000, 2_000)
+  const bench = await openBench()
+  const seed = seedOf()
+  const pick = random(seed)
+  const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+  const body = Uint8Array.from(bench.key.slice(3, 35), (letter) => letters.indexOf(letter))
+  const near = (): string => {
+    const bytes = Uint8Array.from(body)
+    bytes[31] = ((bytes[31] ?? 0) + 1 + pick(61)) % 62
+    return makeKey({ ...randomIds, bytes: () => bytes })
+  }
+  const kinds = [near, () => makeKey(randomIds)] as const
+  const times: [number[], number[]] = [[], []]
+  for (let at = 0; at < 2 * samples; at++) {
+    const kind = pick(2)
+    const apiKey = kinds[kind === 0 ? 0 : 1]()
+    expect(isKey(apiKey)).toBe(true)
+    const began = process.hrtime.bigint()
+    const { status } = await bench.call('credits.show', {}, { apiKey })
+    times[kind === 0 ? 0 : 1].push(Number(process.hrtime.bigint() - began))
+    if (status !== 401) throw new Error(`${status} for a key that is none`)
+  }
+  const t = welch(cropped(times[0]), cropped(times[1]))
+  await bench.caller.close()
+  found({
+    promise: 'P29',
+    tried: `${grouped(2 * samples)} refusals of keys that share all but a letter with a good one, or nothing (seed ${seed})`,
+    lost: 'nothing that could be told apart',
+    measured: `Welch t ${t.toFixed(2)} (less than 4.5 either way)`,
+  })
+  expect(Math.abs(t)).toBeLessThan(4.5)
+})
+
+async function serving(): Promise<{ running: KeptRunning; pid: number; port: number; key: string }> {
+  const made = await execa(
+    process.execPath,
+    [program, 'engine', 'keys', 'create', '--member', 'me@localhost', '--json'],
+    { env },
+  )
+  const port = await freePort()
+  const running = keepRunning(program, ['serve', '--port', String(port), '--json', '--quiet'], env)
+  while (running.lines.length === 0) await pause(20)
+  const { pid } = JSON.parse(running.lines[0] ?? '{}') as { pid: number }
+  return { running, pid, port, key: (JSON.parse(made.stdout) as { key: string }).key }
+}
+
+const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
+
+const residentMb = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
+
+/** A connection that says something, then a byte a second or nothing; resolves with how long it was open. */
+function slow(port: number, first: string, drip: string, open: Set<Socket>): Promise<number> {
+  return new Promise((resolve) => {
+    const began = performance.now()
+    const socket = connect(port, '127.0.0.1')
+    open.add(socket)
+    socket.on('error', () => {})
+    socket.resume()
+    socket.write(first)
+    const timer = drip === '' ? undefined : setInterval(() => socket.write(drip), 1_000)
+    socket.on('close', () => {
+      clearInterval(timer)
+      open.delete(socket)
+      resolve(performance.now() - began)
+    })
+  })
+}
+
+it.runIf(process.platform === 'linux')('P33: 500 slow connections beside a healthy client', async () => {
+  const { running, pid, port, key } = await serving()
+  try {
+    const body = JSON.stringify({ domain: 'nobody.example' })
+    const headers = { 'content-type': 'application/json', 'x-api-key': key }
+    const url = `http://127.0.0.1:${port}/api/v2/accounts/single_enrich`
+    const ask = async () => {
+      const began = performance.now()
+      const response = await fetch(url, { method: 'POST', headers, body })
+      await response.arrayBuffer()
+      expect(response.status).toBe(404)
+      return performance.now() - began
+    }
+    for (let at = 0; at < 200; at++) await ask()
+    const baseline = descriptorsOf(pid)
+    const open = new Set<Socket>()
+    const host = `Host: 127.0.0.1:${port}\r\n`
+    const kinds = [
+      [`POST /api/v2/accounts/single_enrich HTTP/1.1\r\n${host}X-Slow: `, 'a'],
+      [
+        `POST /api/v2/accounts/single_enrich HTTP/1.1\r\n${host}Content-Type: application/json\r\nX-API-KEY: ${key}\r\nContent-Length: 1000\r\n\r\n`,
+        ' ',
+      ],
+      [`GET /health HTTP/1.1\r\n${host}\r\n`, ''],
+    ] as const
+    const slowly = Promise.all(
+      Array.from({ length: 500 }, (_, at) => {
+        const [first, drip] = kinds[at % kinds.length] ?? ['', '']
+        return slow(port, first, drip, open)
+      }),
+    )
+    const waits: number[] = []
+    const asking: Promise<void>[] = []
+    for (let at = 0; at < 20 * 20; at++) {
+      asking.push(ask().then((ms) => void waits.push(ms)))
+      await pause(50)
+    }
+    await Promise.all(asking)
+    const left = open.size
+    for (const socket of open) socket.destroy()
+    const longest = Math.max(...(await slowly))
+    await pause(3_000)
+    const after = descriptorsOf(pid)
+    const p95 = waits.sort((one, other) => one - other)[Math.ceil(waits.length * 0.95) - 1] ?? Number.NaN
+    found({
+      promise: 'P33',
+      tried: `500 connections with slow headers, slow bodies or nothing, beside ${waits.length} requests at 20 a second`,
+      lost: `${waits.length - 400} requests; ${left} connections left open`,
+      measured:
+        `healthy p95 ${Math.round(p95)} ms (at most 200); longest slow connection ${(longest / 1_000).toFixed(1)} s ` +
+        `(at most 20); descriptors ${baseline} before, ${after} afterwards`,
+    })
+    expect([left, after <= baseline + 2]).toEqual([0, true])
+    expect(longest).toBeLessThanOrEqual(20_500)
+    expect(p95).toBeLessThanOrEqual(200)
+  } finally {
+    await running.end()
+  }
+})
+
+it.runIf(process.platform === 'linux')('P33: 100,000 requests', async () => {
+  const { running, pid, port, key } = await serving()
+  try {
+    const shoot = (amount: number) =>
+      autocannon({
+        url: `http://127.0.0.1:${port}/api/v2/accounts/single_enrich`,
+        connections: 20,
+        amount,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': key },
+        body: JSON.stringify({ domain: 'nobody.example' }),
+      })
+    // What is compiled, prepared and kept for good is there by then.
+    const [warm, requests] = [some(50_000, 20_000), some(100_000, 20_000)]
+    await shoot(warm)
+    await pause(2_000)
+    const before = residentMb(pid)
+    const { non2xx, errors, timeouts } = await shoot(requests)
+    await pause(2_000)
+    const growth = residentMb(pid) - before
+    expect([non2xx, errors, timeouts]).toEqual([requests, 0, 0])
+    found({
+      promise: 'P33',
+      tried: `${grouped(requests)} requests, behind ${grouped(warm)} that are not counted`,
+      lost: '0 without their answer',
+      measured: `memory grew by ${growth.toFixed(1)} MB from ${Math.round(before)} (at most 30)`,
+    })
+    expect(growth).toBeLessThanOrEqual(30)
+  } finally {
+    await running.end()
+  }
+})
