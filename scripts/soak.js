@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { ensure } from './ensure.js'
 import { runPackage } from './run.js'
 
-/** What was found, as a table in Markdown. */
+/** What was found, as a table in Markdown, by promise. */
 function table(findings) {
-  const rows = findings.map(({ promise, tried, lost, measured = '–' }) => [promise, tried, lost, measured])
+  const byPromise = [...findings].sort((one, other) => one.promise.localeCompare(other.promise))
+  const rows = byPromise.map(({ promise, tried, lost, measured = '–' }) => [promise, tried, lost, measured])
   const head = ['Promise', 'Tried', 'Lost', 'Measured']
   const line = (cells) => `| ${cells.join(' | ')} |`
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
@@ -22,8 +23,13 @@ async function main() {
     const env = { ...process.env, PROSPECT_SOAK_FINDINGS: file }
     const code = await runPackage('vitest/vitest.mjs', args, { env })
     const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
-    process.stdout.write(`\n${table(lines.map((line) => JSON.parse(line)))}\n`)
-    if (code !== 0) process.stdout.write('\nSome of it failed or was not run: see above.\n')
+    const findings = lines.map((line) => JSON.parse(line))
+    const notRun = findings.filter(({ lost }) => lost.startsWith('not run')).length
+    process.stdout.write(
+      `\n${table(findings)}\n\n${findings.length - notRun} parts were tried, ${notRun} not run.\n`,
+    )
+    if (code !== 0)
+      process.stdout.write('Some of it failed: see above. What failed lost something, or its limit.\n')
     return code
   } finally {
     rmSync(folder, { recursive: true, force: true })

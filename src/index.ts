@@ -15,6 +15,8 @@ import type { Clock, Ids, Targets } from './engine/ports.js'
 import { sharedClock } from './engine/shared-clock.js'
 import { createWorker, type Worker } from './engine/worker.js'
 import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
+import { openShared } from './storage/catalogue-database.js'
+import { isPostgres } from './storage/location.js'
 import { openStore } from './storage/open.js'
 import { serverMemory } from './storage/servers.js'
 import { openSqlite } from './storage/sqlite.js'
@@ -33,7 +35,10 @@ export type { Admin, Catalogue, Clock, Ids, Targets, Worker }
 export interface EngineOptions {
   /** Path of the engine's database, or the `postgres://` address of one; in memory unless given. */
   readonly engine?: string
-  /** Path of the catalogue; in memory unless given. */
+  /**
+   * Path of the catalogue, or the `postgres://` address of the engine that it belongs to. Unless given, that of an engine on a
+   * server is beside it, and another one in memory.
+   */
   readonly catalogue?: string
   readonly clock?: Clock
   readonly ids?: Ids
@@ -58,11 +63,15 @@ const nowhereElse: Targets = { allow: [], loopback: false }
 
 /** Opens a local engine; `admin.init()` makes workspace, member and key where there are none. */
 export async function openEngine(options: EngineOptions = {}): Promise<OpenedEngine> {
-  const { engine = ':memory:', catalogue: place = ':memory:' } = options
+  const { engine = ':memory:' } = options
+  const { catalogue: place = isPostgres(engine) ? engine : ':memory:' } = options
   const { ids = systemIds, targets = nowhereElse } = options
   const store = await openStore(engine)
   const clock = options.clock ?? sharedClock(store, systemClock)
-  const catalogue = await openCatalogue(openSqlite(place), { clock, ids })
+  const catalogue = await openCatalogue(isPostgres(place) ? await openShared(place) : openSqlite(place), {
+    clock,
+    ids,
+  })
   const sender = createSender({ clock })
   const ports = { store, source: catalogue, clock, ids, sender, targets: () => targets }
   const worker = createWorker(ports)

@@ -8,6 +8,7 @@ import { domainOf, writeCompanies } from './data.js'
 import { startDatabase } from './database.js'
 import { askJson, median } from './measure.js'
 import { chargeScript, findPgbench, lastTransaction, pgbench } from './pgbench.js'
+import { searchIn } from './search.js'
 import { startServer } from './server.js'
 
 const credits = 100_000_000
@@ -33,6 +34,7 @@ export async function postgres({ quick }) {
     await askJson([binary, 'data', 'import', 'companies', file, '--json'], env)
     const measurements = []
     for (const count of [1, 100]) measurements.push(...(await chargesOf(count, place)))
+    measurements.push(...(await searchIn(database.url, { quick, where: ' on PostgreSQL' })))
     return measurements
   } finally {
     await database.stop()

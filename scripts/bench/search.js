@@ -11,30 +11,36 @@ const rounds = 5
  * Previews of people searches through the whole engine: every rule, count and the first 25. First each question once,
  * on a database that was just opened, then all of them in turns.
  */
-export async function search({ folder, quick }) {
+export const search = ({ folder, quick }) => searchIn(join(folder, 'population.db'), { quick })
+
+/** The same in any place that a catalogue has: a path, or the address of a database. */
+export async function searchIn(place, { quick, where = '', limits = [50, 200] }) {
   const [staff, employers] = quick ? [50_000, 10_000] : [1_000_000, 200_000]
-  const path = join(folder, 'population.db')
-  await fill(path, staff, employers)
-  const asker = await open(path)
+  await fill(place, staff, employers)
+  const asker = await open(place)
   try {
     const first = []
     for (const question of questions) first.push(await asker.ask(question))
     const again = []
     for (let round = 0; round < rounds; round++)
       for (const question of questions) again.push(await asker.ask(question))
-    const among = `${staff.toLocaleString('en')} people: three filters and a keyword`
+    const among = `${staff.toLocaleString('en')} people${where}: three filters and a keyword`
     return [
-      ...rows(`Preview among ${among}, ${questions.length} questions asked for the first time`, first),
-      ...rows(`The same questions, ${rounds} more times`, again),
+      ...rows(
+        `Preview among ${among}, ${questions.length} questions asked for the first time`,
+        first,
+        limits,
+      ),
+      ...rows(`The same questions${where}, ${rounds} more times`, again, limits),
     ]
   } finally {
     await asker.close()
   }
 }
 
-const rows = (what, times) => [
-  measurement(`${what}: median`, median(times), 50),
-  measurement(`${what}: 95th percentile`, percentile(times, 0.95), 200),
+const rows = (what, times, [middle, most]) => [
+  measurement(`${what}: median`, median(times), middle),
+  measurement(`${what}: 95th percentile`, percentile(times, 0.95), most),
 ]
 
 const measurement = (what, ms, limitMs) => ({
@@ -52,8 +58,8 @@ const openEngine = async (options) =>
   (await import(pathToFileURL(join(root, 'dist', 'index.js')).href)).openEngine(options)
 
 /** Fills a catalogue the way every catalogue is filled. */
-async function fill(path, staff, employers) {
-  const { catalogue, close } = await openEngine({ engine: ':memory:', catalogue: path })
+async function fill(place, staff, employers) {
+  const { catalogue, close } = await openEngine({ engine: ':memory:', catalogue: place })
   for (const [kind, records] of [
     ['companies', companies(employers)],
     ['people', people(staff, employers)],
@@ -65,9 +71,9 @@ async function fill(path, staff, employers) {
 }
 
 /** Opens the catalogue behind an engine; its clock goes on with each question, so that none is refused as too early. */
-async function open(path) {
+async function open(place) {
   let now = Date.parse('2026-03-10T12:00:00Z')
-  const opened = await openEngine({ engine: ':memory:', catalogue: path, clock: { now: () => now } })
+  const opened = await openEngine({ engine: ':memory:', catalogue: place, clock: { now: () => now } })
   const { key } = await opened.admin.init()
   await opened.admin.setPlan('Scale')
   const ask = async (question) => {

@@ -2,8 +2,9 @@ import type { Clock, Ids } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
 import { enter, type Importers, type Load } from './load.js'
+import { lookAhead, recordsAhead } from './look-ahead.js'
 import type { Prepared } from './preparers.js'
-import type { Records } from './reading.js'
+import type { PreparedRecord, Records } from './reading.js'
 import { newTally, reject, type Tally } from './report.js'
 import { done, type Steps } from './steps.js'
 import { Unreadable } from './values.js'
@@ -57,7 +58,11 @@ function* writeSome(
   const write = writers[kind] as Write
   yield* enter(connection, load, load === importers.last)
   importers.last = load
-  const writing = yield* beginWriting(connection, kind, ids, load)
+  const ahead =
+    connection.dialect === 'postgres'
+      ? yield* lookAhead(connection, kind, recordsFrom(records, from, recordsAhead))
+      : undefined
+  const writing = yield* beginWriting(connection, kind, ids, load, ahead)
   const tallied = newTally()
   const until = clock.now() + transactionMs
   let written = 0
@@ -70,8 +75,14 @@ function* writeSome(
       reject(tallied, { line, reason: error.message })
     }
     written += 1
-    if (clock.now() >= until) break
+    if (clock.now() >= until || (ahead && written === recordsAhead)) break
   }
   tallied.companies = writing.companies
   return { written, tallied }
 }
+
+/** The next so many records. */
+const recordsFrom = (records: Records, from: number, most: number): PreparedRecord[] =>
+  Array.from({ length: Math.min(most, records.length - from) }, (_, at) => records.at(from + at)).filter(
+    (record) => record !== undefined,
+  )

@@ -48,7 +48,9 @@ function* findEmployer(writing: Writing, employer: Employer): Steps<number | und
 }
 
 /** Reads nothing but an index. */
-function* keyAt({ connection }: Writing, domain: string): Steps<number | undefined> {
+function* keyAt({ connection, keyAt, mayHold }: Writing, domain: string): Steps<number | undefined> {
+  const known = keyAt(domain)
+  if (known !== undefined || !mayHold('companies', 'domain', domain)) return known
   const sql = 'SELECT key FROM companies WHERE domain = ?'
   return (yield* answered(connection.get<{ key: number }>(sql, domain)))?.key
 }

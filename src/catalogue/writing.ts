@@ -2,6 +2,7 @@ import type { Ids } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import type { Kind } from './kind.js'
 import type { Load } from './load.js'
+import type { Ahead } from './look-ahead.js'
 import { answered, type Steps } from './steps.js'
 import { type Words, wordsOfTexts } from './words.js'
 
@@ -24,6 +25,8 @@ export interface Writing {
   readonly technologies: Map<string, number>
   /** Keys of the companies that people and jobs name, by how they name them. */
   readonly employers: Map<string, number | undefined>
+  /** The key of the company with a domain, where it is known without asking. */
+  keyAt(domain: string): number | undefined
   /** Companies created because another record named them. */
   companies: number
 }
@@ -32,7 +35,13 @@ export interface Writing {
 export type Written = 'added' | 'updated'
 
 /** Begins the writing of a transaction, which may be a part of a load, and adds records of a kind. */
-export function* beginWriting(connection: Connection, kind: Kind, ids: Ids, load?: Load): Steps<Writing> {
+export function* beginWriting(
+  connection: Connection,
+  kind: Kind,
+  ids: Ids,
+  load?: Load,
+  ahead?: Ahead,
+): Steps<Writing> {
   const last = new Map<Kind, number>()
   // Companies may come with others.
   for (const table of new Set<Kind>([kind, 'companies'])) last.set(table, yield* lastKey(connection, table))
@@ -42,6 +51,7 @@ export function* beginWriting(connection: Connection, kind: Kind, ids: Ids, load
     ids,
     technologies: new Map(),
     employers: new Map(),
+    keyAt: (domain) => ahead?.keyAt(domain),
     companies: 0,
     nextKey(table) {
       const key = (last.get(table) ?? 0) + 1
@@ -49,9 +59,12 @@ export function* beginWriting(connection: Connection, kind: Kind, ids: Ids, load
       return key
     },
     mayHold: (table, column, value, part = all) =>
-      !load || load.mayHold(connection, table, column, value, part),
+      (!ahead || ahead.mayHold(table, column, value)) &&
+      (!load || load.mayHold(connection, table, column, value, part)),
     note(table, column, value, parts = none) {
-      if (load && value !== null) load.note(table, column, value, [all, ...parts])
+      if (value === null) return
+      ahead?.note(table, column, value)
+      if (load) load.note(table, column, value, [all, ...parts])
     },
   }
 }

@@ -139,11 +139,10 @@ export async function keepAnswers(
 ): Promise<void> {
   const ages = await agesOf(connection, rows)
   // What is taken from the store keeps its age.
-  const kept = rows.map((row) =>
-    valuesOf(run, row, (row.origin === undefined ? now : ages.get(row.origin)) ?? now),
-  )
-  if (connection.dialect === 'postgres') await send(connection, insertAllSql, listed(kept))
-  else for (const values of kept) send(connection, insertSql, ...values)
+  const ageOf = ({ origin }: Answered) => (origin === undefined ? now : (ages.get(origin) ?? now))
+  if (connection.dialect === 'postgres')
+    await send(connection, insertAllSql, listed(rows.map((row) => valuesOf(run, row, ageOf(row)))))
+  else for (const row of rows) send(connection, insertSql, ...valuesOf(run, row, ageOf(row)))
 }
 
 async function agesOf(

@@ -14,9 +14,13 @@ interface Failure {
 
 type Outcome = { readonly value: unknown } | Failure
 
+const isFailure = (outcome: Outcome): outcome is Failure => 'error' in outcome
+
 /** What a lane needs of its one connection. `dirty` says whether anything was written since it was cleared. */
 export interface Track {
   readonly connection: Connection
+  /** Whether works run side by side: none of them writes, and statements need not wait for each other's answers. */
+  readonly isTogether?: boolean
   begin(): Promise<void>
   commit(): void | Promise<void>
   rollback(): void | Promise<void>
@@ -153,14 +157,14 @@ export class Lane {
     } catch (error) {
       return await this.#failed(jobs, error, failures + 1)
     }
-    const outcomes: Outcome[] = []
+    let outcomes: readonly Outcome[] = []
     try {
-      for (const job of jobs) {
-        const outcome = await this.#attempt(job)
-        if ('error' in outcome && this.#track.isDirty())
-          return await this.#failed(jobs, outcome.error, failures + 1, true)
-        outcomes.push(outcome)
-      }
+      outcomes = this.#track.isTogether
+        ? await Promise.all(jobs.map((job) => this.#attempt(job)))
+        : await this.#inTurn(jobs)
+      const last = this.#track.isTogether ? outcomes.find(isFailure) : outcomes.at(-1)
+      if (last && isFailure(last) && this.#track.isDirty())
+        return await this.#failed(jobs, last.error, failures + 1, true)
       const committed = this.#track.commit()
       if (committed instanceof Promise) await committed
     } catch (error) {
@@ -206,8 +210,19 @@ export class Lane {
     await this.#undo()
     jobs.forEach((job, at) => {
       const outcome = outcomes[at] as Outcome
-      settle(job, 'error' in outcome ? outcome : { error })
+      settle(job, isFailure(outcome) ? outcome : { error })
     })
+  }
+
+  /** The outcomes, up to one that failed after it wrote. */
+  async #inTurn(jobs: readonly Job[]): Promise<Outcome[]> {
+    const outcomes: Outcome[] = []
+    for (const job of jobs) {
+      const outcome = await this.#attempt(job)
+      outcomes.push(outcome)
+      if (isFailure(outcome) && this.#track.isDirty()) break
+    }
+    return outcomes
   }
 
   async #attempt(job: Job): Promise<Outcome> {
@@ -231,6 +246,6 @@ export class Lane {
 }
 
 function settle(job: Job, outcome: Outcome): void {
-  if ('error' in outcome) job.reject(outcome.error)
+  if (isFailure(outcome)) job.reject(outcome.error)
   else job.resolve(outcome.value as never)
 }

@@ -34,6 +34,7 @@ const longMs = 3_600_000
 /** One transaction at a time, on a connection of the pool. */
 export class PostgresTrack implements Track {
   readonly connection: Connection
+  readonly isTogether: boolean
   readonly #options: TrackOptions
   #client: PoolClient | undefined
   #dirty = false
@@ -45,6 +46,7 @@ export class PostgresTrack implements Track {
 
   constructor(options: TrackOptions) {
     this.#options = options
+    this.isTogether = options.isReadOnly ?? false
     const rows = async <T>(sql: string, values: readonly Value[]) =>
       (await this.#query(sql, values)).rows as unknown as T[]
     this.connection = {

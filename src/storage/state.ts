@@ -109,5 +109,6 @@ const sharedSql = 'SELECT 1 AS one FROM pg_namespace WHERE nspname = CAST(curren
 async function openDriver(location: string, { now, ...options }: StateOptions): Promise<Driver> {
   if (!isPostgres(location)) return openSqlite(location, options)
   const { openPostgres } = await import('./postgres.js')
-  return openPostgres(location, { beside, ...(now ? { now } : {}) })
+  // Plans made while the tables are empty would read all answers of a run for each one that is looked for.
+  return openPostgres(location, { beside, planAnew: true, ...(now ? { now } : {}) })
 }

@@ -6,6 +6,7 @@ import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import { copyCatalogue } from '../../src/catalogue/copy.js'
 import { kinds } from '../../src/catalogue/kind.js'
 import { loadSample } from '../../src/catalogue/sample.js'
+import type { PeopleFilters } from '../../src/engine/ports.js'
 import { openShared } from '../../src/storage/catalogue-database.js'
 import type { Driver } from '../../src/storage/driver.js'
 import { openSqlite } from '../../src/storage/sqlite.js'
@@ -59,7 +60,8 @@ it('P45: a catalogue is the same on a server and back in a file, byte for byte',
 
   // They are searched by the same words, and go on in the same way.
   const now = stillClock.now()
-  const search = { kind: 'people', filters: { keyword: 'sales', excluded_job_titles: ['head'] } } as const
+  const filters: PeopleFilters = { keyword: 'sales', excluded_job_titles: ['head'] }
+  const search = { kind: 'people', filters } as const
   const [found, found2] = [await first.catalogue.count(search, now), await back.catalogue.count(search, now)]
   expect(found).toBeGreaterThan(10)
   expect([found2, await server.catalogue.count(search, now)]).toEqual([found, found])

@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
-import { createAdmin } from '../../src/engine/admin.js'
 import { openEngine } from '../../src/index.js'
-import { openStore } from '../../src/storage/open.js'
 import { randomIds } from './engine.js'
 
 /** A database that several processes share. */
@@ -14,7 +12,7 @@ interface Shared {
   sql(text: string): Promise<readonly Record<string, unknown>[]>
 }
 
-/** Processes that share a database, in one folder with one catalogue. */
+/** Processes that share a database, in one folder. */
 export interface Cluster {
   readonly folder: string
   readonly url: string
@@ -46,30 +44,21 @@ export type Started = ReturnType<typeof launch>
 const launch = (program: string, argv: readonly string[], cwd: string, env: Record<string, string>) =>
   execa(process.execPath, [program, ...argv], { cwd, env, reject: false, stdin: 'ignore' })
 
-/** A home whose catalogue knows some companies, to be used by all processes. */
-export async function homeWith(domains: readonly string[]): Promise<{ home: string; remove(): void }> {
+/** Makes a workspace in a database, with a catalogue that knows some companies. */
+export async function openCluster(
+  program: string,
+  shared: Shared,
+  domains: readonly string[],
+): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-cluster-'))
   const home = join(folder, 'home')
   mkdirSync(home, { mode: 0o700 })
-  const { catalogue, close } = await openEngine({
-    ...{ engine: ':memory:', catalogue: join(home, 'catalogue.db'), ids: randomIds },
-  })
-  await catalogue.importRecords(
-    'companies',
-    domains.map((domain) => ({ domain, name: `Name of ${domain}` })),
-  )
-  await close()
-  return { home, remove: () => rmSync(folder, { recursive: true, force: true }) }
-}
-
-/** Makes a workspace in a database for processes with a home. */
-export async function openCluster(program: string, home: string, shared: Shared): Promise<Cluster> {
-  const folder = mkdtempSync(join(tmpdir(), 'prospect-cluster-files-'))
-  const store = await openStore(shared.url)
-  const admin = createAdmin({ store, clock: { now: Date.now }, ids: randomIds })
+  const { admin, catalogue, close } = await openEngine({ engine: shared.url, ids: randomIds })
   const { key = '' } = await admin.init()
   await admin.setCredits(1_000_000)
-  await store.close()
+  const records = domains.map((domain) => ({ domain, name: `Name of ${domain}` }))
+  if (records.length > 0) await catalogue.importRecords('companies', records)
+  await close()
   const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: shared.url, PROSPECT_API_KEY: key }
   const living: Started[] = []
   const start: Cluster['start'] = (argv, more = {}) => {

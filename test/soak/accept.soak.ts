@@ -6,9 +6,10 @@ import { openAcceptedWork } from '../helpers/accepted-work.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
 import { bundled, start } from '../helpers/processes.js'
 import { found, secondsSince } from './findings.js'
+import { some } from './share.js'
 
 const points = ['in1', 'after1', 'in2', 'after2', 'any']
-const kills = 200
+const kills = some(200, 10)
 const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 
 let program: string

@@ -6,6 +6,7 @@ import { killedBatch, random } from '../helpers/killed-batch.js'
 import { expectNothingLost } from '../helpers/nothing-lost.js'
 import { bundled } from '../helpers/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
+import { some } from './share.js'
 
 let program: string
 let prospect: string
@@ -22,8 +23,9 @@ afterAll(() => {
 it('P19: 200 kills of a run of 10,000 rows', async () => {
   const began = performance.now()
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
-  const survived = await killedBatch(program, { rows: 10_000, kills: 200, seed })
-  expect(survived.kills).toBe(200)
+  const kills = some(200, 10)
+  const survived = await killedBatch(program, { rows: some(10_000, 1_000), kills, seed })
+  expect(survived.kills).toBe(kills)
   expectNothingLost(survived)
   found({
     promise: 'P19',
@@ -54,7 +56,7 @@ it('P19: 60 kills of waterfalls that go out together', async () => {
   })
   const find = ['contacts', 'waterfall', '--csv', 'in.csv', '--enrichment-type', 'email', '-o', 'out.csv']
   let [kills, files] = [0, 0]
-  for (; kills < 60; files++) {
+  for (; kills < some(60, 5); files++) {
     const here = await filled.reach(prospect, 'local')
     here.write('in.csv', `First name,Last name,Website\n${people.join('\n')}\n`)
     while ((await here.killed(1 + pick(12), ...find)).signal === 'SIGKILL') kills++
@@ -83,7 +85,11 @@ it('P19: 60 kills of waterfalls that go out together', async () => {
 it('P20: a disk that is full, or broken, at any point of a run', async () => {
   const began = performance.now()
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
-  const { survived, tried, notRun } = await batchOnBadDisks(prospect, { rows: 3_000, rounds: 20, seed })
+  const { survived, tried, notRun } = await batchOnBadDisks(prospect, {
+    rows: some(3_000, 1_000),
+    rounds: some(20, 4),
+    seed,
+  })
   for (const one of survived) expectNothingLost(one)
   found({
     promise: 'P20',

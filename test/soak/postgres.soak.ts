@@ -7,9 +7,10 @@ import { randomIds } from '../helpers/engine.js'
 import { bundled, type Running, start } from '../helpers/processes.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
 import { found, grouped } from './findings.js'
+import { some } from './share.js'
 
-const crashes = 20
-const calls = 6_000
+const crashes = some(20, 2)
+const calls = some(6_000, 500)
 const nodes = ['a', 'b', 'c'] as const
 
 let program: string

@@ -6,9 +6,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
 import { bundled, start } from '../helpers/processes.js'
 import { found, grouped } from './findings.js'
+import { some } from './share.js'
 
 const [healthy, bad] = [50, 50]
-const rounds = 20
+const rounds = some(20, 3)
 const paceMs = 15
 const attemptMs = 16_000
 const growthMb = 50

@@ -77,6 +77,19 @@ describe.each(states)('%s', (name, open) => {
       expect(recalled).toMatchObject({ answer: { body: { name: 900 } }, source: 'duplicate' })
     })
 
+    it('are found by texts that a server cannot hold as they are', async () => {
+      const { part } = await newParts()
+      const first = await part({ window: 1 })
+      const [odd, like] = ['a\u0000b\ud800', 'a\ufffdb\ufffd']
+      const text = { ...found('x\u0000y'), error: 'said \u0000' }
+      await first.keep([answered(row(0, odd), text), answered(row(1, like))])
+      await end(first, 2)
+      const again = await part()
+      const [recalled, other, none] = await again.recall([row(5, odd), row(6, like), row(7, 'a')])
+      expect([recalled?.answer.body, other?.answer.body]).toEqual([{ name: 'x\u0000y' }, { name: 1 }])
+      expect(none).toBeUndefined()
+    })
+
     it('do not take a failure', async () => {
       const journal = await newJournal({}, await open())
       await journal.keep([answered(row(0, 'same'), failed)])

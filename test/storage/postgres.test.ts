@@ -149,6 +149,35 @@ describe('works that share a commit', () => {
   })
 })
 
+describe('reads that wait together', () => {
+  it('are all answered, but for those that fail by themselves', async () => {
+    for (const id of [1, 2, 3]) await add(id)
+    const one = (id: number) =>
+      driver.read(async (connection) => {
+        const found = await connection.get<{ id: number }>('SELECT id FROM t WHERE id = ?', id)
+        const more = await connection.get<{ n: number }>('SELECT count(*) AS n FROM t WHERE id > ?', id)
+        return [found?.id, more?.n]
+      })
+    const wrong = () => driver.read((connection) => connection.get('SELECT 1 / (SELECT 0)'))
+    const refused = () =>
+      driver.read(() => {
+        throw new Error('no')
+      })
+    const works = [...[1, 2, 3].map(one), wrong(), refused(), ...[1, 2, 3].map(one), wrong(), one(9)]
+    const all = await Promise.allSettled(works)
+    const said = all.map((each) =>
+      each.status === 'fulfilled' ? each.value : (each.reason as Error).message,
+    )
+    const broken = 'PostgreSQL refused a statement (22012)'
+    const seen = [
+      [1, 2],
+      [2, 1],
+      [3, 0],
+    ]
+    expect(said).toEqual([...seen, broken, 'no', ...seen, broken, [undefined, 0]])
+  })
+})
+
 describe('a connection that is lost', () => {
   it('before the commit has the work run again', async () => {
     way.cutAt('INSERT INTO t', 'before')
