@@ -41,7 +41,7 @@ export function copyIntoPostgres(connection: Connection): CopyTarget {
     async begin() {
       built = await connection.all<{ make: string; drop: string }>(builtSql, tables, tables)
       const dropping = [...built].reverse().map(({ drop }) => drop)
-      await connection.exec([...settings, ...dropping].join(';\n'))
+      await connection.exec([roomy, ...dropping].join(';\n'))
     },
     async add(table, rows) {
       const added = adding.get(table)?.(rows)
@@ -57,7 +57,7 @@ export function copyIntoPostgres(connection: Connection): CopyTarget {
   }
 }
 
-const settings = ['SET LOCAL statement_timeout = 0', "SET LOCAL maintenance_work_mem = '256MB'"]
+const roomy = "SET LOCAL maintenance_work_mem = '256MB'"
 
 /** Keys go on behind those that were copied, whoever imports looks again, and searches know what is usual. */
 const endings = [

@@ -20,6 +20,9 @@ export interface CopyTarget {
   end(): Promise<void>
 }
 
+/** A side stands still while the other one builds indexes, or is read again. */
+const patience = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
+
 /** Rows read at once. */
 const portion = 1_000
 
@@ -54,6 +57,7 @@ async function copyAll(
 ): Promise<Copied> {
   for (const table of Object.keys(copiedTables))
     if (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) return 'not empty'
+  for (const side of [source, connection]) if (side.dialect === 'postgres') await side.exec(patience)
   const target = (connection.dialect === 'postgres' ? copyIntoPostgres : copyIntoSqlite)(connection)
   await target.begin()
   let rows = 0

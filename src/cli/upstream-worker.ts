@@ -23,7 +23,7 @@ export async function partFor(
   context.onClose(() => store.close())
   const clock = sharedClock(store, context.clock)
   const answering: Answering = {
-    ...{ source: target.baseUrl, places: 1, atOnce },
+    ...{ source: target.baseUrl, places: 2, atOnce },
     mayRepeat: async () => remote.honoursKeys?.() ?? true,
     // What a server does cannot be undone: there the keys of rows see to it that nothing is paid twice.
     actingFor: (keyId) => guardedFor(keyId, remote, { store, clock, apiKey }),

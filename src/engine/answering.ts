@@ -7,7 +7,7 @@ export interface Answering {
   readonly source: string
   /** Chunks that a process is at side by side. */
   readonly places: number
-  /** Calls of a chunk that are under way at once. */
+  /** Calls that a process has under way at once. */
   readonly atOnce: number
   /** Whether a call may be made again under its key, and is paid once. */
   mayRepeat(): Promise<boolean>

@@ -7,6 +7,7 @@ import { type Came, type ChunkCall, isHeldBack, lostOf, readCalls, writeCame } f
 import { type Presence, presenceOf } from './chunk-presence.js'
 import { Crew, type Trade } from './crew.js'
 import { leaseFrom, leaseMsOf } from './lease.js'
+import { Places } from './places.js'
 import { dueWork, type TakenChunk } from './ports.js'
 import { LeaseLost, type WorkerPorts } from './progress.js'
 
@@ -27,9 +28,10 @@ export interface ChunkPorts extends Pick<WorkerPorts, 'store' | 'clock' | 'ids' 
 export async function takePart(ports: ChunkPorts, stopping: AbortSignal): Promise<void> {
   const { store, answering, onTrouble } = ports
   const presence = presenceOf(ports, answering.source)
+  const calling = new Places(answering.atOnce)
   const trade: Trade<TakenChunk> = {
     take: () => take(ports, presence),
-    work: (chunk) => workAt({ ports, presence, stopping }, chunk),
+    work: (chunk) => workAt({ ports, presence, calling, stopping }, chunk),
     places: answering.places,
     onTrouble,
   }
@@ -58,6 +60,7 @@ async function take(ports: ChunkPorts, presence: Presence): Promise<TakenChunk |
 interface Bench {
   readonly ports: ChunkPorts
   readonly presence: Presence
+  readonly calling: Places
   readonly stopping: AbortSignal
 }
 
@@ -93,7 +96,7 @@ function startHeartbeat(
 
 /** Makes calls until all are made, others would be refused, the time is up, or this process is to end. */
 async function callAll(bench: Bench, chunk: TakenChunk, lost: AbortSignal): Promise<readonly Came[]> {
-  const { stopping, ports } = bench
+  const { stopping, ports, calling } = bench
   const { answering } = ports
   const calls = readCalls(chunk.calls)
   const came: Came[] = calls.map(() => null)
@@ -103,7 +106,7 @@ async function callAll(bench: Bench, chunk: TakenChunk, lost: AbortSignal): Prom
   const line = async () => {
     while (!isOver && next < calls.length && !stopping.aborted && !lost.aborted) {
       const at = next++
-      came[at] = await call(calls[at] as ChunkCall)
+      came[at] = await calling.during(() => call(calls[at] as ChunkCall))
       isOver ||= isHeldBack(came[at]) || performance.now() > until
     }
   }

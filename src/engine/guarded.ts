@@ -15,13 +15,18 @@ export interface GuardPorts {
   readonly sleep: (ms: number) => Promise<void>
 }
 
-/** The same server for somebody whose key was checked before, known by its id. */
+/** The same server for somebody whose key was checked before, known by its id: it is looked up again once. */
 export function guardedFor(
   keyId: string,
   upstream: Pick<Caller, 'call'>,
   { store, clock, apiKey }: Omit<GuardPorts, 'sleep'>,
 ): Pick<Caller, 'call'> {
-  return { call: guardedBy(() => accessOf(store, clock, keyId), upstream, apiKey) }
+  let principal: Promise<Principal> | undefined
+  const access = () => {
+    principal ??= accessOf(store, clock, keyId)
+    return principal
+  }
+  return { call: guardedBy(access, upstream, apiKey) }
 }
 
 /**

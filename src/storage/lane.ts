@@ -163,8 +163,7 @@ export class Lane {
         ? await Promise.all(jobs.map((job) => this.#attempt(job)))
         : await this.#inTurn(jobs)
       const last = this.#track.isTogether ? outcomes.find(isFailure) : outcomes.at(-1)
-      if (last && isFailure(last) && this.#track.isDirty())
-        return await this.#failed(jobs, last.error, failures + 1, true)
+      if (last && isFailure(last) && this.#track.isDirty()) throw last.error
       const committed = this.#track.commit()
       if (committed instanceof Promise) await committed
     } catch (error) {
@@ -183,8 +182,8 @@ export class Lane {
     failures: number,
     hasBegun = false,
   ): Promise<Failure | undefined> {
-    const cause = this.#track.cause?.(error) ?? error
     if (hasBegun) await this.#undo()
+    const cause = this.#track.cause?.(error) ?? error
     const again = this.#track.again?.(cause, failures)
     if (again && (await again)) return await this.#group(jobs, failures)
     if (!again && hasBegun && jobs.length > 1) return await this.#apart(jobs)

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { execa } from 'execa'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openEngine } from '../../src/index.js'
 import { bundled, start } from '../helpers/processes.js'
@@ -82,18 +83,29 @@ it('P45: an earlier version and this one share a database', async () => {
   const own = await ownServer()
   const home = mkdtempSync(join(tmpdir(), 'prospect-versions-'))
   const prospect = await bundled('programs/prospect.ts')
-  const { admin, close } = await openEngine({ engine: own.url })
-  const { key = '' } = await admin.init()
-  await admin.setPlan('scale')
-  await close()
-  const ports = [await freePort(), await freePort()]
-  const nodes = [earlier, prospect].map((path, at) => {
+  // It is there first, and goes on while this one brings the schema up to date under it.
+  const envOf = (at: number) => {
     mkdirSync(join(home, String(at)), { mode: 0o700 })
-    const env = { PROSPECT_HOME: join(home, String(at)), PROSPECT_DATABASE_URL: own.url }
-    return keepRunning(path, ['serve', '--port', String(ports[at]), '--quiet'], env)
-  })
+    return { PROSPECT_HOME: join(home, String(at)), PROSPECT_DATABASE_URL: own.url }
+  }
+  const [theirs, ours] = [envOf(0), envOf(1)]
+  const owner = (...words: string[]) =>
+    execa(process.execPath, [earlier, ...words, '--json'], { env: theirs })
+  await owner('init', '--yes')
+  await owner('engine', 'plan', 'set', 'scale')
+  const made = await owner('engine', 'keys', 'create', '--member', 'me@localhost')
+  const { key } = JSON.parse(made.stdout) as { key: string }
+  const ports = [await freePort(), await freePort()]
+  const serve = async (path: string, port: number | undefined, env: Record<string, string>) => {
+    const running = keepRunning(path, ['serve', '--port', String(port), '--quiet'], env)
+    while (running.lines.length === 0) {
+      if (running.starts > 3) throw new Error(`${path} does not start: ${running.said.at(-1)}`)
+      await pause(100)
+    }
+    return running
+  }
+  const nodes = [await serve(earlier, ports[0], theirs), await serve(prospect, ports[1], ours)]
   try {
-    while (nodes.some(({ lines }) => lines.length === 0)) await pause(100)
     const heard = nothingHeard()
     const bases = ports.map((port) => `http://127.0.0.1:${port}/api/v2`)
     const until = performance.now() + 1_000 * seconds

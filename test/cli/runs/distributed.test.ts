@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Cluster, openCluster } from '../../helpers/distributed.js'
@@ -93,7 +94,12 @@ describe('a run over several workers', { timeout: patience }, () => {
     expect(await cluster.sql('SELECT run FROM chunk_runs')).toEqual([])
     const written = cluster.rows('out.csv.partial')
     expect(written.map(({ Website }) => Website)).toEqual(domains.slice(0, written.length))
-    expect(await cluster.run(...enrich)).toMatchObject({ exitCode: 0 })
+    // On another machine: it has neither the settings nor the state of the first.
+    const elsewhere = { PROSPECT_HOME: join(cluster.folder, 'elsewhere') }
+    expect(await cluster.start(enrich, elsewhere)).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('Going on with run'),
+    })
     await expectPaidOnce(domains)
   })
 

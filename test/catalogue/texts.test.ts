@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { readKeyword } from '../../src/catalogue/keyword.js'
+import { allOf, anyOf, beginning, inverse, phrase, within } from '../../src/catalogue/text-query.js'
+import { written as inPostgres, vectorsOf } from '../../src/catalogue/texts-postgres.js'
+import { written as inSqlite } from '../../src/catalogue/texts-sqlite.js'
+import { wordsOfTexts } from '../../src/catalogue/words.js'
+
+describe('texts that are asked for', () => {
+  it('are written for FTS5', () => {
+    const { texts } = readKeyword('"head of" (sales OR "say ""hi""") NOT Zürich')
+    expect(inSqlite(texts)).toContain('"head of"')
+    const some = within(
+      ['name', 'title'],
+      allOf([phrase('a "b"'), anyOf([phrase('c'), phrase('c')]), inverse(phrase('d'))]),
+    )
+    expect(inSqlite(some.texts)).toBe('({name title} : (("a ""b""" AND "c") NOT "d"))')
+    expect(inSqlite(within(['title'], beginning('stage')).texts)).toBe('({title} : ^ "stage")')
+  })
+
+  it('are written as a tsquery, each word behind the number of its column', () => {
+    const { texts } = within(['title'], allOf([phrase('Head  of'), inverse(phrase('Zürich'))]))
+    expect(inPostgres('people', texts)).toBe("((('1head' <-> '1of')) & !(('1zurich')))")
+    expect(inPostgres('companies', phrase('x').texts)).toBe("(('0x') | ('1x'))")
+    expect(inPostgres('jobs', within(['title'], beginning('Stage')).texts)).toBe("(('0^stage'))")
+  })
+
+  it('hold nothing that could end a word', () => {
+    for (const words of ["' | 'x", '\\', "a'b\\c", '!&|():*', '\u0000']) {
+      const query = inPostgres('companies', phrase(words).texts)
+      // Every second piece stands between quotation marks.
+      for (const [at, piece] of query.split("'").entries())
+        expect(piece).toMatch(at % 2 === 1 ? /^(?:[01][a-z]+|!)$/ : /^[()| <>-]*$/)
+    }
+  })
+
+  it('are cut where PostgreSQL would refuse them', () => {
+    const vector = vectorsOf('people', wordsOfTexts())
+    const places = (text: string) => text.match(/[:,]\d+/g)?.length ?? 0
+    expect(places(vector(['same '.repeat(20_000)]))).toBe(16_383)
+    expect(vector(['x'.repeat(5_000)]).length).toBeLessThan(600)
+    const long = vector([Array.from({ length: 16_000 }, (_, at) => `${at}${'é'.repeat(100)}`).join(' ')])
+    expect(Buffer.byteLength(long)).toBeLessThan(1_500_000)
+    expect(places(long)).toBeGreaterThan(3_000)
+  })
+})

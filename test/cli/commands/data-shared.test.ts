@@ -1,0 +1,77 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { type Machine, machine } from './run.js'
+
+let schema: TestDatabase
+let here: Machine
+let there: Machine
+
+beforeEach(async () => {
+  schema = await freshSchema()
+  here = machine()
+  there = machine()
+}, 60_000)
+
+afterEach(async () => {
+  here.remove()
+  there.remove()
+  await schema.drop()
+}, 60_000)
+
+const at = () => ['--database', schema.url]
+const people =
+  'full_name,email,company_domain\nJane Doe,jane.doe@acme.example,acme.example\nJo Roe,jo@acme.example,acme.example\n'
+
+describe('a catalogue that machines share', () => {
+  it('is filled at one and asked at the other, with no password in a command', async () => {
+    writeFileSync(join(here.home, 'people.csv'), people)
+    const imported = await here.run(['data', 'import', 'people', 'people.csv', '--json', ...at()])
+    expect(JSON.parse(imported.stdout)).toMatchObject({ added: 2, companies_added: 1 })
+    expect(await there.json('data', 'stats', ...at())).toMatchObject({ people: 2, companies: 1 })
+    expect(await there.json('data', 'stats')).toMatchObject({ people: 0, companies: 0 })
+    const exported = await there.run(['data', 'export', 'people', '--format', 'ndjson', ...at()])
+    expect(exported.stdout.trim().split('\n')).toHaveLength(2)
+    const env = { PROSPECT_DATABASE_URL: schema.url }
+    const known = await there.run(['accounts', 'enrich', '--domain', 'acme.example', '--json'], { env })
+    expect(JSON.parse(known.stdout)).toMatchObject({ domain: 'acme.example' })
+    const secret = ['--database', 'postgres://prospect:secret@db.example/prospect']
+    for (const part of [['stats'], ['export', 'people'], ['copy', 'server'], ['sample']])
+      expect((await there.run(['data', ...part, ...secret])).code).toBe(2)
+    expect((await there.run(['data', 'stats', '--database', 'engine.db'])).code).toBe(2)
+  }, 120_000)
+
+  it('forgets somebody, and names the file of this machine that still has them', async () => {
+    writeFileSync(join(here.home, 'people.csv'), people)
+    for (const place of [[], at()])
+      expect((await here.run(['data', 'import', 'people', 'people.csv', ...place])).code).toBe(0)
+    const told = await here.run(['data', 'forget', 'jane.doe@acme.example', '--yes', '--json', ...at()])
+    const report = JSON.parse(told.stdout) as { catalogue: object; files: string[] }
+    expect(report.catalogue).toMatchObject({ people: 1 })
+    expect(report.files).toContain(join(here.home, 'catalogue.db'))
+    expect(await here.json('data', 'stats', ...at())).toMatchObject({ people: 1 })
+    const left = await schema.sql(
+      `SELECT count(*) AS n FROM ${schema.name}_catalogue.people WHERE record LIKE '%Jane%'`,
+    )
+    expect(Number(left[0]?.n)).toBe(0)
+  }, 120_000)
+
+  it('takes the one that a machine has, and gives it back, but over nothing that is there', async () => {
+    writeFileSync(join(here.home, 'people.csv'), people)
+    expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(2)
+    expect((await here.run(['data', 'import', 'people', 'people.csv'])).code).toBe(0)
+    expect((await here.run(['data', 'copy', 'server'])).code).toBe(2)
+    expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(0)
+    const again = await here.run(['data', 'copy', 'server', ...at()])
+    expect(again.code).toBe(2)
+    expect(again.stderr).toContain('holds data already')
+    expect((await there.run(['data', 'copy', 'machine', ...at()])).code).toBe(0)
+    const [mine, theirs] = [
+      await here.run(['data', 'export', 'people', '--format', 'ndjson']),
+      await there.run(['data', 'export', 'people', '--format', 'ndjson']),
+    ]
+    expect(theirs.stdout).toBe(mine.stdout)
+    expect(readFileSync(join(there.home, 'catalogue.db')).length).toBeGreaterThan(0)
+  }, 120_000)
+})
