@@ -1,3 +1,4 @@
+import type { Value } from '../storage/driver.js'
 import type { StoredAccount } from './account.js'
 import { wordsOf } from './company-row.js'
 import { jobTexts, type StoredJob } from './jobs.js'
@@ -12,6 +13,18 @@ export type ColumnType = 'whole' | 'number' | 'text'
 export interface CopiedTable {
   readonly keys: number
   readonly columns: Readonly<Record<string, ColumnType>>
+}
+
+/** A row by its columns. */
+export type CopiedRow = Readonly<Record<string, Value>>
+
+/** Writes a copy into an empty catalogue, within one transaction of its own. */
+export interface CopyTarget {
+  /** Before the first row: what would only cost time meanwhile is put aside. */
+  begin(): Promise<void>
+  add(table: string, rows: readonly CopiedRow[]): Promise<void>
+  /** Behind the last one. */
+  end(): Promise<void>
 }
 
 const whole = 'whole'

@@ -1,6 +1,11 @@
 import type { Connection } from '../storage/driver.js'
-import { type ColumnType, copiedTables, textsOfRecord } from './copied-tables.js'
-import type { CopiedRow, CopyTarget } from './copy.js'
+import {
+  type ColumnType,
+  type CopiedRow,
+  type CopyTarget,
+  copiedTables,
+  textsOfRecord,
+} from './copied-tables.js'
 import type { TextTable } from './text-tables.js'
 import { vectorsOf } from './texts-postgres.js'
 import { wordsOfTexts } from './words.js'

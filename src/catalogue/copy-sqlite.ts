@@ -1,6 +1,5 @@
 import { type Connection, send } from '../storage/driver.js'
-import { copiedTables, textsOfRecord } from './copied-tables.js'
-import type { CopyTarget } from './copy.js'
+import { type CopyTarget, copiedTables, textsOfRecord } from './copied-tables.js'
 import { addTexts } from './row-writer.js'
 import { atOnce } from './statements.js'
 import { mergeLater } from './text-merging.js'

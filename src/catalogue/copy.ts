@@ -1,24 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { Connection, Driver, Value } from '../storage/driver.js'
-import { type CopiedTable, copiedTables } from './copied-tables.js'
+import type { Connection, Driver } from '../storage/driver.js'
+import { type CopiedRow, type CopiedTable, copiedTables } from './copied-tables.js'
 import { copyIntoPostgres } from './copy-postgres.js'
 import { copyIntoSqlite } from './copy-sqlite.js'
 import { endLoad } from './load.js'
 
-/** A row by its columns. */
-export type CopiedRow = Readonly<Record<string, Value>>
-
 /** What comes of a copy: rows that were brought over, or why there are none. */
 export type Copied = { readonly rows: number } | 'not empty' | 'not the same'
-
-/** Writes a copy into an empty catalogue, within one transaction of its own. */
-export interface CopyTarget {
-  /** Before the first row: what would only cost time meanwhile is put aside. */
-  begin(): Promise<void>
-  add(table: string, rows: readonly CopiedRow[]): Promise<void>
-  /** Behind the last one. */
-  end(): Promise<void>
-}
 
 /** A side stands still while the other one builds indexes, or is read again. */
 const patience = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'

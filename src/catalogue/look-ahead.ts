@@ -4,19 +4,7 @@ import type { Kind } from './kind.js'
 import type { Prepared } from './preparers.js'
 import type { PreparedRecord } from './reading.js'
 import { answered, type Steps } from './steps.js'
-
-/**
- * What a transaction knows of the records that it is about to write. Where each answer takes a way to the server and back,
- * nearly none is asked for what is new.
- */
-export interface Ahead {
-  /** Whether a record of a table may have a value in a column; true wherever it was not asked. */
-  mayHold(table: Kind, column: string, value: string): boolean
-  /** Remembers that a record has it from now on. */
-  note(table: Kind, column: string, value: string): void
-  /** The key of the company with a domain, where that was asked and is still so. */
-  keyAt(domain: string): number | undefined
-}
+import type { Ahead } from './writing.js'
 
 /** Records of a transaction, where each answer takes its time. */
 export const recordsAhead = 500

@@ -78,7 +78,12 @@ function pathOf(connection: Connection, { text, staff }: PeopleQuery): Path {
   const texts = text ? [inTexts(connection, 'people', text, size)] : []
   // PostgreSQL finds its way by itself.
   if (connection.dialect === 'postgres')
-    return { key: 'people.key', from: 'people', conditions: [...(staff ? [staff.condition] : []), ...texts] }
+    return {
+      // The sign keeps it from reading the words of everybody in order, where few have them.
+      key: text && !text.negated ? '+people.key' : 'people.key',
+      from: 'people',
+      conditions: [...(staff ? [staff.condition] : []), ...texts],
+    }
   if (text && !text.negated && staff?.size !== 'few')
     return {
       key: 'people_text.rowid',

@@ -2,7 +2,6 @@ import type { Ids } from '../engine/ports.js'
 import type { Connection } from '../storage/driver.js'
 import type { Kind } from './kind.js'
 import type { Load } from './load.js'
-import type { Ahead } from './look-ahead.js'
 import { answered, type Steps } from './steps.js'
 import { type Words, wordsOfTexts } from './words.js'
 
@@ -29,6 +28,19 @@ export interface Writing {
   keyAt(domain: string): number | undefined
   /** Companies created because another record named them. */
   companies: number
+}
+
+/**
+ * What a transaction knows of the records that it is about to write. Where each answer takes a way to the server and back,
+ * nearly none is asked for what is new.
+ */
+export interface Ahead {
+  /** Whether a record of a table may have a value in a column; true wherever it was not asked. */
+  mayHold(table: Kind, column: string, value: string): boolean
+  /** Remembers that a record has it from now on. */
+  note(table: Kind, column: string, value: string): void
+  /** The key of the company with a domain, where that was asked and is still so. */
+  keyAt(domain: string): number | undefined
 }
 
 /** What became of a record. */

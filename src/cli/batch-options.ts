@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Facts } from '../api/operation.js'
-import { withoutPassword } from './commands/delivery-targets.js'
+import { serverAddress } from './commands/data/catalogue-option.js'
 import { durationMs } from './commands/time-values.js'
 import { groups, repeated, whole } from './flags.js'
 
@@ -75,9 +75,9 @@ const running = (): Option[] => [
   ).argParser(durationMs),
   new Option('--refresh', 'take no answers of earlier runs'),
   new Option(
-    '--database <place>',
-    "the engine's database, with the run itself where it is a postgres://… address (default: the one of this machine)",
-  ).argParser(withoutPassword),
+    '--database <url>',
+    'the PostgreSQL database of engine and run, postgres://… (default: engine and runs of this machine)',
+  ).argParser(serverAddress),
   ...spending(),
 ]
 

@@ -4,13 +4,14 @@ import type { Context, GlobalOptions } from './context.js'
 import { tellTrouble } from './local.js'
 import { type RemoteTarget, targetOf } from './target.js'
 
-/** Calls to a server under way at once. */
-const atOnce = 8
+/** Calls to a server under way at once, unless said. */
+const usualAtOnce = 8
 
 /** Prepares to take part in runs whose rows a server answers, with the server's key; answers what does so until a signal. */
 export async function partFor(
   context: Context,
   options: GlobalOptions,
+  atOnce = usualAtOnce,
 ): Promise<(stopping: AbortSignal) => Promise<void>> {
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
   // Without the server's key nothing could be called: known before anything is taken up.

@@ -112,8 +112,7 @@ export function checkMeans(bill: Bill, { credits, allowance }: Means): void {
 /** Charges a bill, or refuses it: balance and allowance never go below zero, whoever else is charging. */
 export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
   const { workspace, member, operation, credits: amount } = bill
-  const balance = await tx.lockPosition(workspace.id)
-  const limit = await tx.weeklyLimit(member.id)
+  const [balance, limit] = await Promise.all([tx.lockPosition(workspace.id), tx.weeklyLimit(member.id)])
   const allowance = limit === null ? unlimited : await allowanceLeft(tx, member, limit, now)
   checkMeans(bill, { credits: balance.credits, allowance })
   if (limit !== null) await countSpending(tx, member, amount, now)

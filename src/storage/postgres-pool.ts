@@ -79,10 +79,17 @@ export async function pin(client: ClientBase, schema: string): Promise<void> {
   }
 }
 
-/** Has a connection plan each statement anew. To compile such a plan would take longer than to carry it out. */
+/** To compile a plan of a search, or to spread it over processes, would take longer than to carry it out. */
+const planning = `
+SET plan_cache_mode = force_custom_plan;
+SET jit = off;
+SET max_parallel_workers_per_gather = 0;
+SET random_page_cost = 1.1`
+
+/** Has a connection plan each statement anew. */
 export async function planAnew(client: ClientBase): Promise<void> {
   try {
-    await client.query('SET plan_cache_mode = force_custom_plan; SET jit = off')
+    await client.query(planning)
   } catch {
     // Only a lost connection refuses that, and whatever follows on it fails too.
   }

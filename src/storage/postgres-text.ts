@@ -14,17 +14,26 @@ const token =
 const list = /^SELECT (value|atom)(?: AS (\w+))? FROM/
 
 /** Makes statements of the shared subset into PostgreSQL's, each text once. */
-export function statements(): (sql: string) => Prepared {
+export function statements(asArrays = false): (sql: string) => Prepared {
   const known = new Map<string, Prepared>()
   return (sql) => {
     const found = known.get(sql)
     if (found) return found
     const name = known.size < mostNames ? `prospect_${known.size}` : undefined
-    const made = { name, text: numbered(sql), writes: !/^\s*SELECT\b/i.test(sql) }
+    const made = {
+      name,
+      text: numbered(asArrays ? sql.replace(among, isAmong) : sql),
+      writes: !/^\s*SELECT\b/i.test(sql),
+    }
     if (name) known.set(sql, made)
     return made
   }
 }
+
+/** What a row is asked to be one of. As an array that functions of the schema make, its values are known to the planner. */
+const among = /\b(NOT )?IN \(SELECT (value|atom) FROM json_each\(\?\)\)/g
+const isAmong = (_: string, not: string | undefined, kind: string): string =>
+  `${not ? '<> ALL' : '= ANY'} (${kind === 'atom' ? 'numbers_in' : 'texts_in'}(?))`
 
 /**
  * `?` places as `$1`, `$2` and so on, and a list in one place as rows; without the words that only SQLite is told. Texts and

@@ -19,7 +19,10 @@ export interface PostgresOptions {
   readonly chance?: () => number
   /** Tables of their own beside the engine's: in a schema named after the engine's and this, made where it is missing. */
   readonly beside?: string
-  /** Each search is planned for the values that it comes with: one filter leaves a few records, another nearly all. */
+  /**
+   * Each search is planned for the values that it comes with: one filter leaves a few records, another nearly all. Lists
+   * are arrays then, which the schema's functions `texts_in` and `numbers_in` make.
+   */
   readonly planAnew?: boolean
 }
 
@@ -51,7 +54,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   })
   for (const pool of pools) pool.on('connect', (client) => void pin(client, schema))
   const clock = new ServerClock(now)
-  const common = { prepare: statements(), sleep: async (ms: number) => void (await sleep(ms)), chance }
+  const common = {
+    prepare: statements(options.planAnew),
+    sleep: async (ms: number) => void (await sleep(ms)),
+    chance,
+  }
   const bell = new Bell(url, schema)
   const sharing = readLane({ ...common, pool: readers }, clock)
   const others = Array.from({ length: mostReaders - 1 }, () => readLane({ ...common, pool: readers }, clock))

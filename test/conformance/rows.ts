@@ -1,4 +1,4 @@
-import type { Member, Workspace } from '../../src/engine/ports.js'
+import type { Key, Member, Workspace } from '../../src/engine/ports.js'
 
 /** A workspace as a store keeps it. */
 export const workspace: Workspace = {
@@ -23,4 +23,16 @@ export const member: Member = {
   weeklyLimit: 9,
   consentPersonalEmail: true,
   createdAt: 1,
+}
+
+/** A key of that member. */
+export const key: Key = {
+  id: 'k1',
+  memberId: 'm1',
+  hash: 'a'.repeat(64),
+  hint: 'pk_abcd',
+  scopes: ['credits', 'accounts'],
+  createdAt: 2,
+  expiresAt: 1_900_000_000_000,
+  revokedAt: null,
 }

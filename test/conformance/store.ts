@@ -1,19 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Key, Persona, Store } from '../../src/engine/ports.js'
-import { member, workspace } from './rows.js'
+import type { Persona, Store } from '../../src/engine/ports.js'
+import { key, member, workspace } from './rows.js'
+import { describeChunks } from './store-chunks.js'
 import { describeDeliveries } from './store-deliveries.js'
 import { describeWork } from './store-work.js'
-
-const key: Key = {
-  id: 'k1',
-  memberId: 'm1',
-  hash: 'a'.repeat(64),
-  hint: 'pk_abcd',
-  scopes: ['credits', 'accounts'],
-  createdAt: 2,
-  expiresAt: 1_900_000_000_000,
-  revokedAt: null,
-}
 
 const claim = { fingerprint: 'f', token: 't', leaseUntil: 10, createdAt: 5, status: null, body: null }
 
@@ -33,6 +23,7 @@ const persona: Persona = {
 export function describeStore(name: string, open: () => Promise<Store>): void {
   describeWork(name, open)
   describeDeliveries(name, open)
+  describeChunks(name, open)
   describe(`store over ${name}`, () => {
     let store: Store
 

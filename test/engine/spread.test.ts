@@ -64,12 +64,11 @@ describe('rows that are spread', () => {
 
   it('that come again have the reply they had, and cost nothing', async () => {
     work.work()
-    await work.command('run').all(domains(3))
-    const row = { run: 'run', ordinal: 1, fresh: false }
-    const again = work.command('run')
-    const [reply] = await again.all(['known-1.example'], 1)
-    expect(reply).toMatchObject({ status: 409, body: { code: 'idempotency_in_progress' } })
-    expect(row.fresh).toBe(false)
+    const first = work.command('run')
+    const replies = await first.all(domains(3))
+    await first.close()
+    const again = await work.command('run').call(1, 'known-1.example', true)
+    expect(again).toMatchObject({ status: 200, body: replies[1]?.body, credits: 0, replayed: 1 })
     expect(await work.spent()).toBe(3)
   })
 
@@ -119,6 +118,17 @@ describe('a worker that loses a chunk', () => {
     const found = await replies
     expect(found.map(({ credits, replayed }) => credits + (replayed ?? 0))).toEqual(Array(16).fill(1))
     expect(await work.spent()).toBe(16)
+  })
+
+  it('leaves open what became of its rows, where they cannot be called again', async () => {
+    const source = new TestSource()
+    work.work({ source, mayRepeat: false })
+    const held = source.hold()
+    const reply = work.command('run').call(0, 'known.example')
+    const release = await held
+    await schema.sql("UPDATE chunks SET token = 'gone', lease_until = 0")
+    expect(await reply).toMatchObject({ status: 503, unknown: true, credits: 0 })
+    release()
   })
 
   it('because it is to end gives back what it has not begun', async () => {

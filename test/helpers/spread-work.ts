@@ -1,5 +1,4 @@
 import type { Reply } from '../../src/api/caller.js'
-import type { OperationId } from '../../src/api/table.js'
 import { type Admin, createAdmin } from '../../src/engine/admin.js'
 import { createEngine } from '../../src/engine/engine.js'
 import type { Store } from '../../src/engine/ports.js'
@@ -18,7 +17,12 @@ export interface SpreadWork {
   readonly key: string
   readonly workspaceId: string
   /** Starts a worker. */
-  work(options?: { readonly leaseMs?: number; readonly source?: TestSource }): Worker
+  work(options?: {
+    readonly leaseMs?: number
+    readonly source?: TestSource
+    /** Whether a call may be made again under its key. */
+    readonly mayRepeat?: boolean
+  }): Worker
   /** A command that spreads a run. */
   command(run: string, options?: Partial<SpreadPorts>): Command
   spent(): Promise<number>
@@ -26,7 +30,8 @@ export interface SpreadWork {
 }
 
 export interface Command {
-  call(ordinal: number, domain: string, id?: OperationId): Promise<Reply>
+  /** `again` where the row may have been sent before. */
+  call(ordinal: number, domain: string, again?: boolean): Promise<Reply>
   /** Calls one row after the other, all at once. */
   all(domains: readonly string[], from?: number): Promise<Reply[]>
   settled(before: number): Promise<void>
@@ -40,10 +45,10 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
   await admin.setCredits(1_000_000)
   const ports = { store, clock, ids: randomIds }
   const ends: (() => Promise<void>)[] = []
-  const workOn: SpreadWork['work'] = ({ leaseMs, source = new TestSource() } = {}) => {
+  const workOn: SpreadWork['work'] = ({ leaseMs, source = new TestSource(), mayRepeat = true } = {}) => {
     const engine = createEngine({ ...ports, source })
     const answering = {
-      ...{ source: '', places: 2, atOnce: 100, mayRepeat: async () => true },
+      ...{ source: '', places: 2, atOnce: 100, mayRepeat: async () => mayRepeat },
       actingFor: engine.actingFor,
     }
     const targets = () => ({ allow: [], loopback: true })
@@ -59,9 +64,13 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
       ...{ operation: 'accounts.enrich', caller: createEngine({ ...ports, source: new TestSource() }) },
       ...options,
     })
-    const call: Command['call'] = (ordinal, domain, id = 'accounts.enrich') => {
-      const row = { run, ordinal, fresh: true }
-      return caller.call(id, { domain }, { apiKey: key, row, idempotencyKey: `${run}-${ordinal}` })
+    const call: Command['call'] = (ordinal, domain, again = false) => {
+      const row = { run, ordinal, fresh: !again }
+      return caller.call(
+        'accounts.enrich',
+        { domain },
+        { apiKey: key, row, idempotencyKey: `${run}-${ordinal}` },
+      )
     }
     ends.push(() => caller.close())
     return {

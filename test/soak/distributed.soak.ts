@@ -7,8 +7,9 @@ import { type Cluster, openCluster, type Working } from '../helpers/distributed.
 import { bundled } from '../helpers/processes.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
 import { found, grouped, secondsSince } from './findings.js'
+import { some } from './share.js'
 
-const rows = 100_000
+const rows = some(100_000)
 
 let program: string
 let server: OwnServer
@@ -124,7 +125,7 @@ async function slowServer(ms: number) {
 }
 
 /** Of one worker. */
-const callsAtOnce = 8
+const callsAtOnce = 4
 
 it('one worker and two before a server that answers after 20 ms', async () => {
   cluster = await openCluster(program, server, [])
@@ -133,7 +134,7 @@ it('one worker and two before a server that answers after 20 ms', async () => {
   const seconds: number[] = []
   const working: Working[] = []
   for (const workers of [1, 2]) {
-    working.push(await cluster.worker('--upstream', behind.baseUrl))
+    working.push(await cluster.worker('--upstream', behind.baseUrl, '--calls', String(callsAtOnce)))
     const domains = Array.from({ length: lookups }, (_, row) => `company-${row}-of-${workers}.example`)
     cluster.write('in.csv', `Website\n${domains.join('\n')}\n`)
     const began = performance.now()

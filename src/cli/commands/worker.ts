@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { isPostgres } from '../../storage/location.js'
 import { baseUrlOf } from '../base-url.js'
 import type { Context, GlobalOptions } from '../context.js'
 import { UsageError } from '../exit.js'
+import { whole } from '../flags.js'
 import { aborted, interruptible } from '../interrupts.js'
 import type { Invocation, Shell } from '../shell.js'
 import { namesOf } from '../target.js'
@@ -22,6 +23,7 @@ export function workerCommand(shell: Shell): Command {
     '--upstream <url>',
     'make the calls of runs that are spread over the workers of this server, which ends in /api/v2',
   )
+  command.option('--calls <n>', 'calls to that server at once (default: 8)', several)
   guide(
     command,
     ['worker', 'worker --database engine.db --allow-target 10.1.0.0/16'],
@@ -35,6 +37,7 @@ export function workerCommand(shell: Shell): Command {
 }
 
 interface Choices {
+  readonly calls?: number
   readonly upstream?: string
   readonly allowTarget?: readonly string[]
   readonly database?: string
@@ -42,7 +45,7 @@ interface Choices {
 
 async function work(shell: Shell, { options, globals }: Invocation): Promise<number> {
   const { context: outer } = shell
-  const { allowTarget, database, upstream } = options as Choices
+  const { allowTarget, database, upstream, calls } = options as Choices
   // On a database of several machines, the loopback of this one is nobody's own.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(globals, {})
@@ -52,7 +55,9 @@ async function work(shell: Shell, { options, globals }: Invocation): Promise<num
       `There is no database ${context.home.engine}.`,
       'Give the one that prospect serve works on, or leave --database out for that of this machine.',
     )
-  if (upstream !== undefined) return workFor(context, upstream, globals, isShared)
+  if (upstream !== undefined) return workFor(context, { upstream, calls, isShared }, globals)
+  if (calls !== undefined)
+    throw new UsageError('--calls is about calls to a server: it goes with --upstream.')
   const worker = await context.worker()
   await interruptible(outer.streams, async (signal) => {
     worker.start()
@@ -63,12 +68,17 @@ async function work(shell: Shell, { options, globals }: Invocation): Promise<num
   return 0
 }
 
+function several(text: string): number {
+  const calls = whole(text)
+  if (calls < 1) throw new InvalidArgumentError('Give a whole number above 0.')
+  return calls
+}
+
 /** Makes calls to a server for runs that are spread, and nothing else. */
 async function workFor(
   context: Context,
-  upstream: string,
+  { upstream, calls, isShared }: { upstream: string; calls: number | undefined; isShared: boolean },
   { local: _, ...globals }: GlobalOptions,
-  isShared: boolean,
 ): Promise<number> {
   if (!isShared)
     throw new UsageError(
@@ -77,7 +87,7 @@ async function workFor(
     )
   const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
   const { partFor } = await import('../upstream-worker.js')
-  const takePart = await partFor(context, { ...globals, baseUrl })
+  const takePart = await partFor(context, { ...globals, baseUrl }, calls)
   await interruptible(context.streams, async (signal) => {
     context.notify('Working. Ctrl-C ends it.', globals)
     await takePart(signal)

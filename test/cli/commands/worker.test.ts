@@ -37,6 +37,9 @@ describe('worker', () => {
     [['--allow-target', '10.0.0.0/99'], 'network'],
     [['--database', 'postgres://ann:secret@host/db'], 'PGPASSFILE'],
     [['--database', 'nowhere/engine.db'], 'There is no database'],
+    [['--upstream', 'https://api.example.com/api/v2'], 'PostgreSQL'],
+    [['--calls', '4'], '--upstream'],
+    [['--calls', '0'], 'above 0'],
   ])('refuses %j', async (options, word) => {
     const { code, stderr } = await here.run(['worker', ...options])
     expect([code, stderr]).toEqual([2, expect.stringContaining(word)])

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { NewChunk, Store } from '../../src/engine/ports.js'
+import { key, member, workspace } from './rows.js'
+import { lease } from './store-work.js'
+
+const run = { run: 'r1', keyId: key.id, source: '', token: 'command', leaseUntil: 100_000 }
+const chunk: NewChunk = { id: 'c1', run: 'r1', operation: 'accounts.enrich', calls: '[1]', createdAt: 5 }
+
+/** What every store must do with rows that are spread over machines. */
+export function describeChunks(name: string, open: () => Promise<Store>): void {
+  let store: Store
+  const claim = (token: string, realNow: number, source = '') =>
+    store.transaction((tx) => tx.claimChunk({ token, source, ...lease(realNow) }))
+  const put = (...chunks: Partial<NewChunk>[]) =>
+    store.transaction((tx) => tx.addChunks(chunks.map((one) => ({ ...chunk, ...one }))))
+  const answer = (token: string) => store.transaction((tx) => tx.answerChunk('c1', token, '[2]'))
+  const work = (realNow: number, source = '') =>
+    store.read((reads) => reads.chunkWork(source, lease(realNow)))
+
+  describe(`rows that are spread over ${name}`, () => {
+    beforeEach(async () => {
+      store = await open()
+      await store.transaction(async (tx) => {
+        await tx.addWorkspace(workspace, true)
+        await tx.addMember(member)
+        await tx.addKey(key)
+        await tx.takeChunkRun(run)
+      })
+    })
+
+    afterEach(() => store.close())
+
+    it('belong to one at a time, the oldest first, and say who they are called for', async () => {
+      await put({ id: 'c2', createdAt: 6 }, {})
+      expect(await claim('a', 0)).toEqual({
+        ...{ id: 'c1', run: 'r1', operation: 'accounts.enrich', calls: '[1]' },
+        ...{ token: 'a', taken: 1, keyId: key.id },
+      })
+      expect(await claim('b', 0)).toMatchObject({ id: 'c2' })
+      expect(await claim('c', 0)).toBeUndefined()
+      expect(await claim('c', 30_000)).toMatchObject({ id: 'c1', taken: 2 })
+    })
+
+    it('are answered by whoever has them, and by nobody else', async () => {
+      await put({})
+      await claim('a', 0)
+      await claim('b', 30_000)
+      expect(await store.transaction((tx) => tx.holdsChunk('c1', 'a'))).toBe(false)
+      expect(await store.transaction((tx) => tx.renewChunk('c1', 'a', 90_000))).toBe(false)
+      expect(await answer('a')).toBe(false)
+      expect(await store.transaction((tx) => tx.holdsChunk('c1', 'b'))).toBe(true)
+      expect(await answer('b')).toBe(true)
+      expect(await answer('b')).toBe(false)
+      expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toEqual([
+        { id: 'c1', replies: '[2]' },
+      ])
+      await store.transaction((tx) => tx.dropChunks(['c1']))
+      expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toEqual([])
+    })
+
+    it('are begun for a command that lives, by those who ask its source', async () => {
+      await put({})
+      expect(await work(0)).toEqual({ runs: 1, dead: 0, isDue: true })
+      expect(await work(0, 'https://other.example/')).toEqual({ runs: 0, dead: 0, isDue: false })
+      expect(await claim('a', 0, 'https://other.example/')).toBeUndefined()
+      expect(await work(100_000)).toEqual({ runs: 0, dead: 1, isDue: false })
+      expect(await claim('a', 100_000)).toBeUndefined()
+    })
+
+    it('are taken back where nobody has begun them, or all of them', async () => {
+      await put({}, { id: 'c2', createdAt: 6 }, { id: 'c3', createdAt: 7 })
+      await claim('a', 0)
+      await answer('a')
+      await claim('b', 0)
+      expect(await store.transaction((tx) => tx.withdrawChunks('r1', false))).toEqual(['c3'])
+      expect(await store.transaction((tx) => tx.withdrawChunks('r1', true))).toEqual(['c2'])
+      expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toHaveLength(1)
+    })
+
+    it('go with the command that another one follows, and with one that is long gone', async () => {
+      await put({})
+      await store.transaction((tx) => tx.takeChunkRun({ ...run, token: 'next' }))
+      expect(await claim('a', 0)).toBeUndefined()
+      expect(await store.transaction((tx) => tx.renewChunkRun('r1', 'command', 200_000))).toBe(false)
+      expect(await store.transaction((tx) => tx.holdsChunkRun('r1', 'command'))).toBe(false)
+      await store.transaction((tx) => tx.dropChunkRun('r1', 'command'))
+      await put({})
+      await store.transaction((tx) => tx.dropDeadChunks(100_000))
+      expect(await work(0)).toMatchObject({ runs: 1, isDue: true })
+      await store.transaction((tx) => tx.dropDeadChunks(100_001))
+      expect(await work(0)).toEqual({ runs: 0, dead: 0, isDue: false })
+    })
+
+    it('tell how many take part', async () => {
+      const count = (now: number) => store.read((reads) => reads.chunkWorkers('', now))
+      await store.transaction((tx) => tx.keepChunkWorker('a', '', 10))
+      await store.transaction((tx) => tx.keepChunkWorker('a', '', 20))
+      await store.transaction((tx) => tx.keepChunkWorker('b', '', 10))
+      await store.transaction((tx) => tx.keepChunkWorker('c', 'https://other.example/', 10))
+      expect([await count(9), await count(10), await count(20)]).toEqual([2, 1, 0])
+      await store.transaction((tx) => tx.keepChunkWorker('a', '', null))
+      expect(await count(10)).toBe(0)
+    })
+
+    it('find who asks by the id of a key', async () => {
+      const found = await store.read((reads) => reads.principalOfKey(key.id))
+      expect([found?.member.id, found?.workspace.id]).toEqual([member.id, workspace.id])
+      expect(await store.read((reads) => reads.principalOfKey('nobody'))).toBeUndefined()
+    })
+  })
+}
