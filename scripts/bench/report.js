@@ -31,6 +31,7 @@ export const document = (measurements, machine) => {
 }
 
 const isPostgres = ({ what }) => what.includes('PostgreSQL')
+const isOfSearch = (measurements) => measurements.some(({ what }) => what.startsWith('Preview'))
 const heading = '\n## PostgreSQL\n'
 
 /** The document with this part in place of the one it has. */
@@ -42,12 +43,12 @@ ${table(measurements)}
 - The server is started for the run, on the disk of the machine, and flushes every commit. Clients, programs and
   server share the machine. What is measured runs in turns with pgbench, three rounds of five seconds each, medians; the
   run fails unless there is a charge for every answer.
-- Every answer of ours is a whole request over HTTP: the key is looked up, the balance is checked, the charge is
-  committed. pgbench runs the statements of the charge only, as the server logged them, with the same locks, and sends
+- Every answer of ours is a whole request over HTTP: the key is looked up, the company is found in the catalogue of the
+  same server, the balance is checked, the charge is committed. pgbench runs the statements of the charge only, as the server logged them, with the same locks, and sends
   those together that need no answer of each other. Each of its connections brings one charge at a time, as each of ours
   brings one request. The ratio is to the faster of its two numbers of connections.
 - More than 1 is possible because requests that wait together share a commit.
-`
+${isOfSearch(measurements) ? '- Search: the same questions about the same people as above, in a catalogue on the same server.\n' : ''}`
 
 const withoutPostgres = (measurements, machine) => `# Performance
 

@@ -15,6 +15,7 @@ export function* writeCompany(
   writing: Writing,
   prepared: PreparedCompany,
 ): Steps<{ readonly key: number; readonly written: Written }> {
+  if (writing.connection.dialect === 'postgres') checkLengths(prepared)
   const existing = yield* existingCompany(writing, prepared)
   const key = existing?.key ?? writing.nextKey('companies')
   if (existing) yield* merge(writing, existing, prepared)
@@ -22,6 +23,14 @@ export function* writeCompany(
   if (prepared.history) yield* writeHistory(writing.connection, key, prepared.history)
   noteCompany(writing, prepared)
   return { key, written: existing ? 'updated' : 'added' }
+}
+
+/** Bytes of a value that an index by order takes for certain. */
+const mostBytes = 2_000
+
+function checkLengths({ row: { facts } }: PreparedCompany): void {
+  if (facts.some((value) => typeof value === 'string' && Buffer.byteLength(value) > mostBytes))
+    throw new Unreadable('its industry, place or id is too long')
 }
 
 /** The company that a given one is: the one with its domain, else the one with its profile and no other domain. */

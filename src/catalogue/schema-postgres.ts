@@ -8,6 +8,8 @@ CREATE INDEX companies_by_name ON companies USING hash (name);
 CREATE INDEX companies_by_id ON companies (id);
 CREATE INDEX companies_by_headcount ON companies ((-coalesce(headcount, -1)), key);
 CREATE INDEX companies_by_words ON companies USING gin (words);
+CREATE INDEX companies_facts ON companies (key)
+  INCLUDE (size, industry, industry_name, country, company_type, headcount);
 
 ALTER TABLE technologies ADD PRIMARY KEY (key), ADD EXCLUDE USING hash (slug WITH =);
 ALTER TABLE company_technologies ADD PRIMARY KEY (technology, company),

@@ -40,7 +40,10 @@ export interface ForgetReads {
 export interface ForgetWrites {
   /** Changes what a job says; whoever runs it loses it, and it goes on from where it stands. */
   rewriteJob(id: string, texts: Partial<JobTexts>): Awaitable<void>
-  /** Takes all jobs from whoever runs them, so that nothing that was found before is kept; answers how many. */
+  /**
+   * Takes all jobs from whoever runs them, so that nothing that was found before is kept, and drops rows that are spread;
+   * answers how many jobs.
+   */
   takeBackJobs(): Awaitable<number>
   /** Changes a record, or drops it; the others keep their ordinals. */
   rewriteRecord(jobId: string, ordinal: number, record: string | undefined): Awaitable<void>

@@ -48,6 +48,21 @@ describe('a catalogue that several processes share', () => {
     expect(others).toEqual([{ may: false }])
   })
 
+  it('rejects what an index cannot hold, and goes on', { timeout: 120_000 }, async () => {
+    const catalogue = await opened()
+    const long = Array.from({ length: 5_000 }, (_, at) =>
+      String.fromCodePoint(0x4e00 + ((at * 7_919) % 20_000)),
+    ).join('')
+    const records = [
+      company(1),
+      { ...company(2), industry: long },
+      { ...company(3), name: long, description: long },
+    ]
+    const { added, rejected } = await catalogue.importRecords('companies', records)
+    expect(added).toBe(2)
+    expect(rejected).toMatchObject([{ line: 2 }])
+  })
+
   it('has no record twice when two import the same at once', { timeout: 120_000 }, async () => {
     const [one, other] = [await opened(), await opened()]
     const reports = await Promise.all([

@@ -91,6 +91,13 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect(await work(0)).toEqual({ runs: 0, dead: 0, isDue: false })
     })
 
+    it('are gone when somebody must not be on record any more', async () => {
+      await put({})
+      await store.transaction((tx) => tx.takeBackJobs())
+      expect(await work(0)).toEqual({ runs: 0, dead: 0, isDue: false })
+      expect(await store.transaction((tx) => tx.renewChunkRun('r1', 'command', 200_000))).toBe(false)
+    })
+
     it('tell how many take part', async () => {
       const count = (now: number) => store.read((reads) => reads.chunkWorkers('', now))
       await store.transaction((tx) => tx.keepChunkWorker('a', '', 10))
