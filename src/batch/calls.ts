@@ -111,6 +111,8 @@ export class Calls {
       if (verdict.kind === 'answer')
         return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)
       if (verdict.kind === 'stop') {
+        // What was asked of a database that went away may have been done.
+        if (verdict.failure.code === 'outcome_unknown') this.#isCertain = false
         this.#ending.refuse(verdict.failure, slot.ordinal)
         return undefined
       }

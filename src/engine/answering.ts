@@ -1,5 +1,5 @@
 import type { Caller } from '../api/caller.js'
-import type { Fence } from './pipeline.js'
+import type { Fence } from './settlement.js'
 
 /** Who answers the rows of runs that are spread over machines. */
 export interface Answering {

@@ -4,8 +4,9 @@ import { ownWebhook } from '../api/own-webhook.js'
 import { type Shape, shapeOf } from '../api/shapes.js'
 import { type OperationId, operation } from '../api/table.js'
 import { accessOf, createAccess } from './access.js'
-import { answer, type Fence } from './pipeline.js'
+import { answer } from './pipeline.js'
 import type { Awaitable, Clock, Ids, Sender, Source, Store, Targets, Workspace } from './ports.js'
+import type { Fence } from './settlement.js'
 
 /** What an engine is made of. */
 export interface EnginePorts {

@@ -6,17 +6,17 @@ import { validate } from '../api/invalid.js'
 import { isLimited } from '../api/operation.js'
 import type { Shape } from '../api/shapes.js'
 import type { Operation, OperationId } from '../api/table.js'
-import { accept, type NewJob } from './accept.js'
 import { checkScope } from './access.js'
 import { handlerOf } from './handlers.js'
 import { type Claim, type ClaimPorts, claimKey, fingerprintOf, idempotencyKey } from './idempotency.js'
-import { type Bill, charge, checkMeans, grantDue, meansOf } from './ledger.js'
-import type { Awaitable, Principal, Source, Store, StoredReply, Transaction, Workspace } from './ports.js'
+import { checkMeans, grantDue, meansOf } from './ledger.js'
+import type { Awaitable, Principal, Source, Store, StoredReply, Workspace } from './ports.js'
 import { costOf, creditsNeeded, unitsFor } from './price.js'
 import { checkQuota } from './quotas.js'
 import { countRequest } from './rates.js'
 import { rowClaim } from './run-rows.js'
 import { checkSession } from './sessions.js'
+import { billOf, type Fence, type Request, settle } from './settlement.js'
 import { engineTime, periodStart } from './time.js'
 import { requireConsent } from './waterfall.js'
 
@@ -33,19 +33,6 @@ export interface PipelinePorts extends ClaimPorts {
   readonly accepted: (jobId: string) => void
   /** Refuses what whoever asks may not do any more, in the transaction that would do it. */
   readonly fence?: Fence
-}
-
-/** Rejects where somebody else has what this process is at. */
-export type Fence = (tx: Transaction) => Awaitable<void>
-
-/** A request on its way through the checks. */
-interface Request {
-  readonly operation: Operation
-  readonly principal: Principal
-  /** Engine time. */
-  readonly now: number
-  readonly input: Record<string, unknown>
-  readonly topUpUrl: string
 }
 
 type Fields = Input | (() => Promise<Input>)
@@ -193,14 +180,6 @@ async function work(ports: PipelinePorts, request: Request, headers: Headers, cl
 /** Whether a reply is kept under its key even where it had no effect. */
 const isKept = (claim: Claim | undefined): boolean => claim !== undefined && !claim.effectsOnly
 
-const billOf = (request: Request, credits: number): Bill => ({
-  workspace: request.principal.workspace,
-  member: request.principal.member,
-  operation: request.operation.id,
-  credits,
-  topUpUrl: request.topUpUrl,
-})
-
 /** Refuses what quota, balance or weekly allowance forbid; answers how many units they could pay for. */
 async function checkLimits(store: Store, request: Request): Promise<number> {
   const { operation, principal, now, input } = request
@@ -213,30 +192,4 @@ async function checkLimits(store: Store, request: Request): Promise<number> {
   const means = await store.readShared(name, (reads) => meansOf(reads, workspace, member, now))
   checkMeans(billOf(request, credits), means)
   return unitsFor(operation, Math.min(means.credits, means.allowance))
-}
-
-/** How the work ended. */
-interface Ended {
-  readonly credits: number
-  readonly status: number
-  readonly body: unknown
-  readonly keep?: ((tx: Transaction) => Awaitable<void>) | undefined
-  readonly job?: NewJob | undefined
-}
-
-/** What is left behind, charge and stored reply in one transaction. */
-function settle(
-  { store, fence }: PipelinePorts,
-  request: Request,
-  ended: Ended,
-  claim: Claim | undefined,
-): Promise<void> {
-  const { credits, status, body, keep, job } = ended
-  return store.transaction(async (tx) => {
-    if (fence) await fence(tx)
-    await keep?.(tx)
-    if (job) await accept(tx, billOf(request, 0), job, request.now)
-    if (credits > 0) await charge(tx, billOf(request, credits), request.now)
-    await claim?.keep(tx, status, body, credits)
-  }, request.principal.workspace.id)
 }

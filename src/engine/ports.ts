@@ -123,6 +123,15 @@ export interface Transaction extends Reads, JobWrites, ForgetWrites, ChunkWrites
   keepCursorSecret(workspaceId: string, secret: string): Awaitable<string>
 }
 
+/** What a transaction failed of that adds something which is there already: somebody else was at the same. */
+export class AlreadyThere extends Error {
+  override readonly name = 'AlreadyThere'
+
+  constructor() {
+    super('it is there already')
+  }
+}
+
 /** Scope of a transaction that only takes up due work. */
 export const dueWork = 'due work'
 

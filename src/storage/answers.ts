@@ -1,7 +1,7 @@
 import { parseExact, toJson } from '../api/exact-json.js'
 import { type Answer, isUnknown, type Source, type Status } from '../batch/answer.js'
 import type { Answered } from '../batch/journal.js'
-import { type Connection, send, type Value } from './driver.js'
+import { addRow, type Connection, send, type Value } from './driver.js'
 
 /** Rows that a run can have; its number stands in the digits above. */
 export const rowsPerRun = 2 ** 32
@@ -142,7 +142,7 @@ export async function keepAnswers(
   const ageOf = ({ origin }: Answered) => (origin === undefined ? now : (ages.get(origin) ?? now))
   if (connection.dialect === 'postgres')
     await send(connection, insertAllSql, listed(rows.map((row) => valuesOf(run, row, ageOf(row)))))
-  else for (const row of rows) send(connection, insertSql, ...valuesOf(run, row, ageOf(row)))
+  else for (const row of rows) addRow(connection, insertSql, ...valuesOf(run, row, ageOf(row)))
 }
 
 async function agesOf(
@@ -200,7 +200,7 @@ export async function indexAnswers(connection: Connection, answers: readonly Ind
   const sorted = answers.toSorted((one, other) => one.hash - other.hash || one.place - other.place)
   if (connection.dialect === 'postgres')
     await send(connection, indexAllSql, listed(sorted.map(({ hash, place }) => [hash, place])))
-  else for (const { hash, place } of sorted) await send(connection, indexSql, hash, place)
+  else for (const { hash, place } of sorted) await addRow(connection, indexSql, hash, place)
 }
 
 const indexedAtOnce = 16_384

@@ -21,5 +21,5 @@ export const openCatalogueDatabase = async (place: CataloguePlace): Promise<Driv
 /** Opens the database of the catalogue that the engine at a `postgres://` address has beside it. */
 export async function openShared(url: string): Promise<Driver> {
   const { openPostgres } = await import('./postgres.js')
-  return await openPostgres(url, { beside, planAnew: true })
+  return await openPostgres(url, { beside, planAnew: true, listsAsArrays: true })
 }

@@ -21,6 +21,11 @@ export interface Connection {
   run(sql: string, ...values: Value[]): Awaitable<number>
   /** Runs a statement of which nobody asks what it changed. Where it is not waited for, its failure is the transaction's. */
   send?(sql: string, ...values: Value[]): Awaitable<void>
+  /**
+   * Adds a row by an `INSERT … VALUES (?, …)`, before the next statement is answered or the transaction ends. Nothing
+   * else that is added so may depend on it, and its failure is the transaction's.
+   */
+  add?(sql: string, ...values: Value[]): Awaitable<void>
   /** Several statements without places. */
   exec(sql: string): Awaitable<void>
   /**
@@ -33,6 +38,10 @@ export interface Connection {
 /** Runs a statement without waiting for it, where a connection can. */
 export const send = (connection: Connection, sql: string, ...values: Value[]): Awaitable<unknown> =>
   connection.send ? connection.send(sql, ...values) : connection.run(sql, ...values)
+
+/** Adds a row together with others, where a connection can. */
+export const addRow = (connection: Connection, sql: string, ...values: Value[]): Awaitable<unknown> =>
+  connection.add ? connection.add(sql, ...values) : send(connection, sql, ...values)
 
 /**
  * A database. Work given to `transaction` runs alone and is durable when its promise resolves; works that

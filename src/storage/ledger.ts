@@ -1,5 +1,5 @@
 import type { Consumption, Movement, Position, Reads, Transaction } from '../engine/ports.js'
-import { type Connection, send, whenAnswered } from './driver.js'
+import { addRow, type Connection, whenAnswered } from './driver.js'
 import { fromRow, insertOf, movementColumns, type Row, selectList } from './rows.js'
 
 const positionSql = `
@@ -67,7 +67,7 @@ export function ledgerWrites(connection: Connection) {
       (connection.known.get(`position ${workspaceId}`) as Position | undefined) ??
       positionOf(connection, workspaceId),
     append: (movement) =>
-      whenAnswered(send(connection, movementInsert.sql, ...movementInsert.values(movement)), () => {
+      whenAnswered(addRow(connection, movementInsert.sql, ...movementInsert.values(movement)), () => {
         connection.known.set(`position ${movement.workspaceId}`, movement)
       }),
   } satisfies Partial<Transaction>

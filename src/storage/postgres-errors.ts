@@ -1,4 +1,5 @@
 import { ApiError } from '../api/errors.js'
+import { AlreadyThere } from '../engine/ports.js'
 import { CommitUnknown } from './lane.js'
 
 interface Coded {
@@ -94,9 +95,8 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 export function understoodPostgres(error: unknown): unknown {
   if (error instanceof CommitUnknown) return new ApiError('outcome_unknown')
   const code = codeOf(error)
-  // Two who add the same key came at the same time: whoever asks again finds what the other one left.
-  if (isConflict(error) || code === '55P03' || code === '57014' || code === '23505')
-    return new ApiError('busy')
+  if (code === '23505') return new AlreadyThere()
+  if (isConflict(error) || code === '55P03' || code === '57014') return new ApiError('busy')
   const away = isOfFile(error) ? undefined : (unreachable[code] ?? wordsOf(error, code))
   if (away) return new ApiError('database_unreachable', { reason: away })
   if (unwritable[code]) return new ApiError('storage_failed', { reason: unwritable[code] })

@@ -19,11 +19,10 @@ export interface PostgresOptions {
   readonly chance?: () => number
   /** Tables of their own beside the engine's: in a schema named after the engine's and this, made where it is missing. */
   readonly beside?: string
-  /**
-   * Each search is planned for the values that it comes with: one filter leaves a few records, another nearly all. Lists
-   * are arrays then, which the schema's functions `texts_in` and `numbers_in` make.
-   */
+  /** Each search is planned for the values that it comes with: one filter leaves a few records, another nearly all. */
   readonly planAnew?: boolean
+  /** Lists are arrays, which the schema's functions `texts_in` and `numbers_in` make: the planner knows what is in them. */
+  readonly listsAsArrays?: boolean
 }
 
 /** Connections of one process: transactions of so many workspaces at once, and so many reads. */
@@ -55,7 +54,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   for (const pool of pools) pool.on('connect', (client) => void pin(client, schema))
   const clock = new ServerClock(now)
   const common = {
-    prepare: statements(options.planAnew),
+    prepare: statements(options.listsAsArrays),
     sleep: async (ms: number) => void (await sleep(ms)),
     chance,
   }

@@ -49,7 +49,8 @@ CREATE TABLE run_locks (
   lease_until BIGINT NOT NULL
 ) WITHOUT ROWID;
 ALTER TABLE runs ADD COLUMN fence TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN taken_over INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN lost_at BIGINT;
+ALTER TABLE runs ADD COLUMN spread INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE engines (
   name TEXT PRIMARY KEY,
   id TEXT NOT NULL
@@ -77,9 +78,10 @@ const freeSql = `(run_locks.lease_until <= ${nowSql} OR run_locks.lease_until > 
 const takeSql = `INSERT INTO run_locks (name, token, holder, lease_until) VALUES (?, ?, ?, ${nowSql} + CAST(? AS BIGINT))
   ON CONFLICT (name) DO UPDATE SET token = excluded.token, holder = excluded.holder, lease_until = excluded.lease_until
   WHERE ${freeSql} RETURNING token`
-// Whoever had it and did not let it go may still be about to do what he had begun.
+// Whoever had it and did not let it go may still be about to send what he had begun, also of a run that is finished. What
+// workers were to send for him is refused by itself.
 const ownSql = `UPDATE runs SET fence = ?,
-  taken_over = CASE WHEN ? = 1 AND status = 'running' THEN 1 ELSE taken_over END WHERE known_by = ?`
+  lost_at = CASE WHEN ? = 1 AND spread = 0 THEN ${nowSql} ELSE lost_at END WHERE known_by = ?`
 const renewSql = `UPDATE run_locks SET lease_until = ${nowSql} + CAST(? AS BIGINT) WHERE name = ? AND token = ?`
 const dropSql = 'DELETE FROM run_locks WHERE name = ? AND token = ?'
 const heldSql = `SELECT holder FROM run_locks WHERE name = ? AND NOT ${freeSql}`

@@ -1,6 +1,6 @@
 import type { RunRow } from '../api/caller.js'
 import type { Reads, RunReply, Transaction } from '../engine/ports.js'
-import { type Connection, send, whenAnswered } from './driver.js'
+import { addRow, type Connection, whenAnswered } from './driver.js'
 
 /** The replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
 export const runReplies = `
@@ -61,7 +61,7 @@ export function runReplyWrites(connection: Connection) {
     const values = [placeOf(run, ordinal), status, credits, body]
     // Where a row that was never sent has a reply all the same, the whole transaction fails.
     return fresh
-      ? whenAnswered(send(connection, firstSql, ...values), () => true)
+      ? whenAnswered(addRow(connection, firstSql, ...values), () => true)
       : whenAnswered(connection.run(keepSql, ...values), (changed) => changed > 0)
   }
   return {

@@ -27,7 +27,12 @@ export interface NewRun extends RunIdentity {
   /** Rows of the input. */
   readonly total: number
   readonly startedAt: number
+  /** Whether its rows are called by workers, for whom a part that lost the run can charge nothing any more. */
+  readonly spread?: 0 | 1
 }
+
+/** What may be another way when a run goes on. */
+export type Going = Pick<NewRun, 'file' | 'output' | 'request' | 'spread'>
 
 /** A run on record. */
 export interface Run extends NewRun {
@@ -48,8 +53,10 @@ export interface Run extends NewRun {
   readonly loweredLimit: number | null
   /** Whether the index has none for certain of its answers (0), those of lookups that repeat (1), or all (2). */
   readonly indexed: 0 | 1 | 2
-  /** Whether one of its parts lost it to another machine, and may not have ended. */
-  readonly takenOver: 0 | 1
+  /** When one of its parts last lost it to another machine, and may not have ended; null where none did. */
+  readonly lostAt: number | null
+  /** Whether the rows of its last part were called by workers. */
+  readonly spread: 0 | 1
   /** When its last part ended in order; where none has, when it was last known to be under way. */
   readonly endedAt: number | null
 }
@@ -58,7 +65,7 @@ export interface Run extends NewRun {
 export interface Runs {
   add(run: NewRun): Promise<Run>
   /** Goes on with a run: it is running again, maybe from a file that was moved, maybe to another output. */
-  begin(run: Run, change: Pick<Run, 'file' | 'output' | 'request'>, now: number): Promise<void>
+  begin(run: Run, going: Going, now: number): Promise<Run>
   /** Brings what is on record under former names of a target to the one of now. */
   adopt(target: Renamed): Promise<void>
   /** The newest run of an identity. */
@@ -83,7 +90,7 @@ export interface Runs {
 
 const columns = `number, id, known_by AS "knownBy", operation, target, profile, file, file_hash AS "fileHash", request, output,
   status, total, done, credits, reserved, sent_from AS "sentFrom", sent_to AS "sentTo", lowered_row AS "loweredRow",
-  lowered_limit AS "loweredLimit", indexed, taken_over AS "takenOver", started_at AS "startedAt", ended_at AS "endedAt"`
+  lowered_limit AS "loweredLimit", indexed, lost_at AS "lostAt", spread, started_at AS "startedAt", ended_at AS "endedAt"`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
 const lockSql = 'SELECT 1 AS one FROM run_locks WHERE name = ? AND token = ?'
 const unknownSql = 'SELECT 1 FROM answers WHERE place >= ? AND place < ? AND error = ? LIMIT 1'
@@ -105,18 +112,13 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     driver.read((connection) => connection.all<Run>(`${select} ${rest}`, ...values))
   return {
     add: (run) => driver.transaction((connection) => add(connection, run, fenceOf(run.knownBy))),
-    begin: async (run, { file, output, request }, now) => {
+    begin: async (run, going, now) => {
       const begun = await driver.transaction(
-        (connection) =>
-          connection.run(
-            // One that is finished stays so whatever becomes of the rows that it sends again.
-            `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
-             file = ?, output = ?, request = ?, indexed = 0, ended_at = ? WHERE number = ? AND fence = ?`,
-            ...[file, output, request, now, run.number, fenceOf(run.knownBy)],
-          ),
+        (connection) => begin(connection, run, going, now, fenceOf(run.knownBy)),
         runScope(run.number),
       )
-      if (begun === 0) throw new RunLost()
+      if (!begun) throw new RunLost()
+      return begun
     },
     adopt: (target) => adoptFormer(driver, target),
     known: ({ knownBy, target }) =>
@@ -136,13 +138,32 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
   }
 }
 
+// One that is finished stays so whatever becomes of the rows that it sends again. What is set aside counts for the newest day
+// that it was heard of. Workers of an earlier part may still have its rows when the next one does without them.
+const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
+  file = ?, output = ?, request = ?, indexed = 0, ended_at = CASE WHEN ended_at > ? THEN ended_at ELSE ? END,
+  lost_at = CASE WHEN spread = 1 AND ? = 0 THEN ? ELSE lost_at END, spread = ?
+  WHERE number = ? AND fence = ? RETURNING ${columns}`
+
+const begin = async (
+  connection: Connection,
+  { number }: Run,
+  { file, output, request, spread = 0 }: Going,
+  now: number,
+  fence: string,
+): Promise<Run | undefined> =>
+  connection.get<Run>(
+    beginSql,
+    ...[file, output, request, now, now, spread, now, spread, number, fence],
+  )
+
 async function add(connection: Connection, run: NewRun, fence: string): Promise<Run> {
   if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
   const made = await connection.get<Run>(
     `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total, started_at,
-       fence, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
+       fence, spread, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`,
     ...[run.id, run.knownBy, run.operation, run.target, run.profile, run.file, run.fileHash, run.request],
-    ...[run.output, run.total, run.startedAt, fence],
+    ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0],
   )
   if (!made) throw new Error('a run was not put on record')
   return made

@@ -3,9 +3,10 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { ApiError } from '../api/errors.js'
+import { AlreadyThere } from '../engine/ports.js'
+import { AddedRows } from './added-rows.js'
 import type { Connection, Driver, Value } from './driver.js'
 import { Lane, type Track, Turn } from './lane.js'
-import { Sent } from './sent.js'
 
 /** How a SQLite file is opened. */
 export interface SqliteOptions {
@@ -133,9 +134,9 @@ function track(database: Lazy, begin: string): Track {
     if (!statement.readonly) dirty = true
     return statement
   }
-  const sent = new Sent(prepare)
+  const added = new AddedRows(prepare)
   const asked = (sql: string): Database.Statement => {
-    sent.flush()
+    added.flush()
     return noted(sql)
   }
   const known = new Map<string, unknown>()
@@ -145,15 +146,15 @@ function track(database: Lazy, begin: string): Track {
     get: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).get(...values) as T | undefined),
     all: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).all(...values) as T[]),
     run: (sql, ...values) => spoken(() => asked(sql).run(...values).changes),
-    send: (sql, ...values) => {
+    add: (sql, ...values) => {
       dirty = true
-      sent.add(sql, values)
+      added.add(sql, values)
     },
     exec: (sql) => {
       dirty = true
       statements.clear()
       spoken(() => {
-        sent.flush()
+        added.flush()
         database().exec(sql)
       })
     },
@@ -166,14 +167,14 @@ function track(database: Lazy, begin: string): Track {
     },
     commit: () =>
       spoken(() => {
-        sent.flush()
+        added.flush()
         prepare('COMMIT').run()
       }),
     rollback: () => {
-      sent.clear()
+      added.clear()
       if (database().inTransaction) prepare('ROLLBACK').run()
     },
-    isDirty: () => dirty || sent.hasFailed,
+    isDirty: () => dirty || added.hasFailed,
     clearDirty: () => {
       dirty = false
     },
@@ -238,7 +239,8 @@ const reasons: Readonly<Record<string, string>> = {
 export function understood(error: unknown): unknown {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || !code.startsWith('SQLITE_')) return error
-  if (/^SQLITE_(?:BUSY|LOCKED|CONSTRAINT_PRIMARYKEY)/.test(code)) return new ApiError('busy')
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new ApiError('busy')
+  if (code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return new AlreadyThere()
   const known = Object.keys(reasons).find((name) => code.startsWith(name))
   if (known) return new ApiError('storage_failed', { reason: reasons[known] ?? code })
   if (code.startsWith('SQLITE_IOERR'))

@@ -74,8 +74,9 @@ const count = async (sql: string) => Number((await server.sql(sql))[0]?.n)
 
 const named = (name: string) => `${server.url}&application_name=${name}`
 
+/** Jobs that a worker has gone on with: one whose workers never get that far is given up as what ends them. */
 const isAt = (name: string) =>
-  count(`SELECT count(*) AS n FROM jobs WHERE state = 'running'
+  count(`SELECT count(*) AS n FROM jobs WHERE state = 'running' AND attempts = 0
     AND token IN (SELECT token FROM soak_claims WHERE worker = '${name}')`)
 
 /** Has one worker stand still for two leases over a job of its own, again and again. */

@@ -107,7 +107,7 @@ describe('a holder who lost a run', () => {
     const [known] = (await goesOn.find('run-1')) as [Run]
     expect(known).toMatchObject({
       status: 'running',
-      takenOver: 1,
+      lostAt: expect.any(Number),
       reserved: 2,
       credits: 0,
       sentFrom: 0,
@@ -121,6 +121,15 @@ describe('a holder who lost a run', () => {
     await next.keep(answered)
     await next.end({ complete: true, certain: true, cleared: 2 })
     expect((await goesOn.find('run-1'))[0]).toMatchObject({ status: 'finished', credits: 2, reserved: 0 })
+  })
+
+  it('may still send rows of a run that is finished and sends its unknown ones again', async () => {
+    const { runs, journal } = await held()
+    await journal.end({ complete: true, certain: true, cleared: 0 })
+    expect((await runs.list())[0]).toMatchObject({ status: 'finished', lostAt: null })
+    await expire()
+    await locksOf(there, 'there').take('known')
+    expect((await runs.list())[0]?.lostAt).toBeGreaterThan(0)
   })
 
   it('does not take the lock of the next one away when it ends', async () => {
@@ -138,7 +147,7 @@ describe('a holder who lost a run', () => {
     const other = locksOf(there, 'there')
     const hold = ({ knownBy }: { knownBy: string }) => other.take(knownBy)
     await stopKilled(there, hold)
-    expect((await runs.list())[0]).toMatchObject({ status: 'running', takenOver: 0 })
+    expect((await runs.list())[0]).toMatchObject({ status: 'running', lostAt: null })
     await expire()
     await stopKilled(there, hold)
     expect((await runs.list())[0]).toMatchObject({ status: 'stopped', reserved: 2 })

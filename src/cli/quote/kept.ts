@@ -20,7 +20,7 @@ const unmade = ({ job, identity }: Asked): Run => ({
   ...{ id: '', number: 0, status: 'stopped', request: '{}', output: null, total: 0, done: 0 },
   profile: profileName(job.shell.context, job.globals),
   ...{ credits: 0, reserved: 0, sentFrom: 0, sentTo: 0, loweredRow: null, loweredLimit: null },
-  ...{ indexed: 2, takenOver: 0, startedAt: 0, endedAt: null },
+  ...{ indexed: 2, lostAt: null, spread: 0, startedAt: 0, endedAt: null },
 })
 
 /** Where the run will find answers; it is only asked, so that nothing is put on record. */

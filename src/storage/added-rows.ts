@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 import type { Value } from './driver.js'
 
-/** Rows of one statement that are added together: large sets first, what is left one by one. */
+/** Rows that one statement adds: large sets first, what is left one by one. */
 const setSizes = [32, 8, 1] as const
 
 const tuple = /\bVALUES (\((?:\?, )*\?\))/
@@ -12,10 +12,10 @@ interface Pending {
 }
 
 /**
- * Statements of a transaction that nobody asks what they changed. Those of one text that add a row are done together:
- * a statement takes as long to begin and to end as a row takes to be added. Each text keeps its order.
+ * Rows that a transaction adds. Those of one statement are added together, in their order: a statement takes as long to
+ * begin and to end as a row takes to be added. Those of different statements have no order.
  */
-export class Sent {
+export class AddedRows {
   readonly #prepare: (sql: string) => Database.Statement
   readonly #pending = new Map<string, Pending>()
   readonly #texts = new Map<string, string>()
@@ -30,12 +30,13 @@ export class Sent {
     this.#isEmpty = false
     const pending = this.#pending.get(sql)
     if (pending) for (const value of values) pending.values.push(value)
-    else this.#pending.set(sql, { width: values.length, values: [...values] })
+    else if (tuple.test(sql)) this.#pending.set(sql, { width: values.length, values: [...values] })
+    else throw new Error(`a statement adds no row of places: ${sql}`)
   }
 
   /**
-   * Does what was sent: before anything else is asked, and before the transaction ends. What fails here fails again
-   * whatever follows, for nobody knows which of the works it belongs to.
+   * Adds them: before anything else is asked, and before the transaction ends. What fails here fails again whatever
+   * follows, for nobody knows which of the works it belongs to.
    */
   flush(): void {
     if (this.#failure) throw this.#failure.error
@@ -53,12 +54,12 @@ export class Sent {
     }
   }
 
-  /** Whether something that was sent could not be done. */
+  /** Whether some could not be added. */
   get hasFailed(): boolean {
     return this.#failure !== undefined
   }
 
-  /** Forgets what was sent: its transaction is undone. */
+  /** Forgets them: their transaction is undone. */
   clear(): void {
     this.#isEmpty = true
     this.#failure = undefined

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Connection, type Driver, send } from '../../src/storage/driver.js'
+import { addRow, type Connection, type Driver } from '../../src/storage/driver.js'
 import { openSqlite } from '../../src/storage/sqlite.js'
 
 const addSql = 'INSERT INTO numbers (value, place) VALUES (?, ?)'
 
-describe('statements that nobody asks what they changed', () => {
+describe('rows that are added together', () => {
   let driver: Driver
 
   beforeEach(async () => {
@@ -16,7 +16,7 @@ describe('statements that nobody asks what they changed', () => {
 
   afterEach(() => driver.close())
 
-  const add = (connection: Connection, place: number) => send(connection, addSql, 10 * place, place)
+  const add = (connection: Connection, place: number) => addRow(connection, addSql, 10 * place, place)
   const countIn = (connection: Connection) =>
     connection.get<{ count: number; sum: number }>('SELECT count(*) AS count, sum(value) AS sum FROM numbers')
   const count = () => driver.read(countIn)
@@ -47,7 +47,7 @@ describe('statements that nobody asks what they changed', () => {
     )
     const outcomes = await Promise.allSettled(works)
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
-    expect(outcomes[2]).toMatchObject({ reason: { code: 'busy' } })
+    expect(outcomes[2]).toMatchObject({ reason: { name: 'AlreadyThere' } })
     expect((await count())?.count).toBe(3)
   })
 
