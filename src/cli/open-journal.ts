@@ -125,7 +125,7 @@ async function targetOf({ shell, operation, globals }: Job, run: Run): Promise<B
   const callOptions = { apiKey: await context.apiKey(globals) }
   const { settled } = caller
   // A part that lost the run may still send what it had begun: it is paid once for as long as its reply is there.
-  if (!settled || !isPriced(operation) || run.takenOver) return { caller, callOptions }
+  if (!settled || !isPriced(operation) || run.lostAt !== null) return { caller, callOptions }
   // At the end that includes what is kept for several rows together.
   const upTo = (before: number) => (before < run.total ? before : Number.MAX_SAFE_INTEGER)
   return { caller, callOptions, onSafe: (before) => settled(run.id, upTo(before), callOptions) }

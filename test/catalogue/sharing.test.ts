@@ -19,8 +19,8 @@ afterEach(async () => {
 }, 60_000)
 
 /** The catalogue as one more process opens it. */
-async function opened(): Promise<Catalogue> {
-  const catalogue = await openCatalogue(await openShared(schema.url), { clock: stillClock, ids: randomIds })
+async function opened(url = schema.url): Promise<Catalogue> {
+  const catalogue = await openCatalogue(await openShared(url), { clock: stillClock, ids: randomIds })
   open.push(catalogue)
   return catalogue
 }
@@ -39,13 +39,22 @@ const from = (first: number, count: number) => Array.from({ length: count }, (_,
 
 describe('a catalogue that several processes share', () => {
   it('is made by one of them, however many begin at once', { timeout: 120_000 }, async () => {
-    const all = await Promise.all(from(0, 8).map(opened))
+    const all = await Promise.all(from(0, 8).map(() => opened()))
     await all[0]?.importRecords('companies', [company(1)])
     for (const catalogue of all) expect(await catalogue.stats()).toMatchObject({ companies: 1 })
     const others = await schema.sql(
       `SELECT has_schema_privilege('public', '${schema.name}_catalogue', 'USAGE') AS may`,
     )
     expect(others).toEqual([{ may: false }])
+  })
+
+  it('answers from a replica, where nothing can be written', { timeout: 120_000 }, async () => {
+    const first = await opened()
+    await first.importRecords('companies', [company(1), company(2)])
+    const readOnly = encodeURIComponent(' -c default_transaction_read_only=on')
+    const replica = await opened(`${schema.url}${readOnly}`)
+    expect(await replica.company({ domain: 'c2.example' })).toMatchObject({ name: 'Company 2' })
+    expect(await replica.stats()).toMatchObject({ companies: 2 })
   })
 
   it('rejects what an index cannot hold, and goes on', { timeout: 120_000 }, async () => {

@@ -1,0 +1,240 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { type Machine, machine, type Outcome } from '../commands/run.js'
+import { csvOf, type Listed } from './paying.js'
+
+const jane = 'jane.zwolinska@acme.example'
+const profile = 'https://www.network.example/in/jane-zwolinska-7'
+const person = { full_name: 'Jane Zwolinska', email: jane, network_profile_url: profile, title: 'Carver' }
+
+let schema: TestDatabase
+beforeAll(async () => {
+  schema = await freshSchema()
+  const first = machine()
+  const env = { PROSPECT_DATABASE_URL: schema.url }
+  writeFileSync(join(first.home, 'catalogue.csv'), csvOf(40))
+  writeFileSync(join(first.home, 'people.ndjson'), `${JSON.stringify(person)}\n`)
+  for (const argv of [
+    ['data', 'import', 'companies', 'catalogue.csv', '--json'],
+    ['data', 'import', 'people', 'people.ndjson', '--json'],
+    ['engine', 'credits', 'set', '1000', '--json'],
+  ]) {
+    const made = await first.run(argv, { env })
+    if (made.code !== 0) throw new Error(made.stderr)
+  }
+  first.remove()
+}, 60_000)
+afterAll(() => schema.drop())
+
+let here: Machine
+let there: Machine
+beforeEach(() => {
+  here = machine()
+  there = machine()
+})
+afterEach(async () => {
+  here.remove()
+  there.remove()
+  await sql('TRUNCATE runs, answers, spending, run_locks CASCADE')
+})
+
+const sql = (text: string) => schema.sql(`SET search_path TO ${schema.name}_state; ${text}`)
+const at = () => ['--database', schema.url]
+const enrich = (one: Machine, ...more: string[]) =>
+  one.run(['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet', ...more])
+const runs = async () => here.json<Listed[]>('runs', 'list', ...at())
+const charges = async () =>
+  Number((await schema.sql(`SELECT count(*) AS n FROM movements WHERE kind = 'charge'`))[0]?.n)
+const replies = async () => Number((await schema.sql('SELECT count(*) AS n FROM run_replies'))[0]?.n)
+
+/** A run of so many rows that the first machine was stopped in after some, and that only the database knows. */
+async function stopped(rows = 12, from = 0): Promise<string> {
+  writeFileSync(join(here.home, 'in.csv'), csvOf(rows, from))
+  expect((await enrich(here, ...at(), '--max-credits', '4')).code).toBe(12)
+  return (await runs())[0]?.id ?? ''
+}
+
+/** The command that the hint of a stopped run names, as it would be typed. */
+function named({ stderr }: Outcome): string[] {
+  const [, words = ''] = /prospect (runs resume .*)$/m.exec(stderr) ?? []
+  return words.trim().split(' ')
+}
+
+/** Another address of a server, at which connections are counted. */
+async function counted(url: string) {
+  const there = new URL(url)
+  const socket = '.s.PGSQL.5432'
+  const real = join(there.searchParams.get('host') ?? '', socket)
+  const folder = mkdtempSync(join(tmpdir(), 'door-'))
+  let count = 0
+  const door = createServer((client) => {
+    count++
+    const server = connect(real)
+    for (const one of [client, server]) one.on('error', () => {})
+    client.pipe(server).pipe(client)
+  })
+  await new Promise<void>((resolve) => door.listen(join(folder, socket), resolve))
+  there.searchParams.set('host', folder)
+  return {
+    url: there.href,
+    count: () => count,
+    close: async () => {
+      await new Promise((resolve) => door.close(resolve))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+describe('a run that is resumed at another machine', () => {
+  it('takes the same file from where it is there', async () => {
+    const before = await charges()
+    const id = await stopped()
+    writeFileSync(join(there.home, 'mine.csv'), csvOf(12))
+    const resume = ['runs', 'resume', id, ...at(), '-o', 'out.csv', '--quiet', '--max-credits', '100']
+    const file = join(here.home, 'in.csv')
+    here.remove()
+    const missing = await there.run(resume)
+    expect(missing.code).toBe(2)
+    expect(missing.stderr).toContain(file)
+    expect(missing.stderr).toContain('--csv FILE')
+    expect((await there.run([...resume, '--csv', 'mine.csv'])).code).toBe(0)
+    expect((await charges()) - before).toBe(12)
+    expect(readFileSync(join(there.home, 'out.csv'), 'utf8').trim().split('\n')).toHaveLength(13)
+    const exported = ['runs', 'export', id.slice(0, 8), ...at(), '--csv', 'mine.csv', '-o', 'again.csv']
+    expect((await there.run([...exported, '--quiet'])).code).toBe(0)
+    expect(readFileSync(join(there.home, 'again.csv'))).toEqual(readFileSync(join(there.home, 'out.csv')))
+    // From now on it is where this machine has it.
+    expect((await there.run(resume)).code).toBe(0)
+    expect((await charges()) - before).toBe(12)
+  })
+
+  it('takes the same content from a pipe', async () => {
+    const id = await stopped()
+    const resume = ['runs', 'resume', id, ...at(), '-o', 'out.csv', '--quiet', '--max-credits', '100']
+    expect((await there.run([...resume, '--csv', '-'], { stdin: csvOf(12) })).code).toBe(0)
+    expect(await runs()).toMatchObject([{ id, status: 'finished', credits: 12 }])
+  })
+
+  it('takes no other content', async () => {
+    const id = await stopped()
+    const before = await charges()
+    writeFileSync(join(there.home, 'mine.csv'), csvOf(13))
+    const refused = await there.run(['runs', 'resume', id, ...at(), '--csv', 'mine.csv', '-o', 'out.csv'])
+    expect([refused.code, await charges()]).toEqual([2, before])
+    expect(refused.stderr).toContain(`${join(there.home, 'mine.csv')} has other content`)
+    expect(refused.stderr).toContain(join(here.home, 'in.csv'))
+  })
+
+  it('stands in the way of other content in a file of that path, and says where to go on', async () => {
+    const id = await stopped()
+    writeFileSync(join(here.home, 'in.csv'), csvOf(13))
+    const { code, stderr } = await enrich(here, ...at())
+    expect(code).toBe(2)
+    expect(stderr).toContain('maybe on another machine')
+    expect(stderr).toContain(`prospect runs forget ${id} --database ${schema.url}`)
+    expect(stderr).toContain(`prospect runs resume ${id} --database ${schema.url} --csv FILE`)
+  })
+})
+
+describe('the hint of a stopped run', () => {
+  it('names the database, and what was asked for', async () => {
+    writeFileSync(join(here.home, 'in.csv'), csvOf(9))
+    const first = await enrich(here, ...at(), '--max-credits', '4', '--retry-unknown')
+    const [{ id } = { id: '' }] = await runs()
+    const words = ['runs', 'resume', id, '--retry-unknown', '--database', schema.url]
+    expect(named(first)).toEqual(words)
+    const second = await here.run([...words, '--max-credits', '6', '--quiet'])
+    expect([second.code, named(second)]).toEqual([12, words])
+    const third = await here.run([...words, '--max-credits', '9', '--quiet'])
+    expect(third.code).toBe(0)
+  })
+
+  it('never holds the address of the environment', async () => {
+    const env = { PROSPECT_DATABASE_URL: schema.url }
+    writeFileSync(join(here.home, 'in.csv'), csvOf(9))
+    const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet', ...at()]
+    const first = await here.run([...argv, '--max-credits', '4', '--fresh'], { env })
+    const [{ id } = { id: '' }] = await runs()
+    expect(named(first)).toEqual(['runs', 'resume', id, '--shared'])
+    // The same command would start another run.
+    expect(first.stderr).not.toContain('the same command again')
+    const resumed = [...named(first), '--max-credits', '100', '--quiet']
+    expect((await here.run(resumed, { env })).code).toBe(0)
+  })
+})
+
+describe('a shared database', () => {
+  it('is opened once by runs resume', async () => {
+    const id = await stopped()
+    await enrich(here, ...at(), '--max-credits', '100')
+    const door = await counted(schema.url)
+    const through = async (...argv: string[]) => {
+      const before = door.count()
+      expect((await here.run([...argv, '--quiet', '--database', door.url])).code).toBe(0)
+      return door.count() - before
+    }
+    const again = await through('accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv')
+    const resumed = await through('runs', 'resume', id, '-o', 'out.csv')
+    await door.close()
+    expect(again).toBeGreaterThan(0)
+    expect(resumed).toBe(again)
+  })
+
+  it('is reached by data forget', async () => {
+    writeFileSync(join(here.home, 'people.csv'), `Profile\n${profile}\n`)
+    const batch = ['leads', 'enrich', '--csv', 'people.csv', '--map', 'profile_url=Profile', '-o', 'out.csv']
+    const looked = await here.run([...batch, '--quiet', ...at()])
+    expect([looked.code, looked.stderr]).toEqual([0, ''])
+    const held = async () =>
+      Number((await sql(`SELECT count(*) AS n FROM answers WHERE body LIKE '%Zwolinska%'`))[0]?.n)
+    expect(await held()).toBe(1)
+    const would = await there.json('data', 'forget', jane, '--dry-run', ...at())
+    expect([would, await held()]).toMatchObject([{ state: { answers: 1 } }, 1])
+    const told = await there.json('data', 'forget', jane, '--yes', ...at())
+    expect([told, await held()]).toMatchObject([{ state: { answers: 1 } }, 0])
+  })
+})
+
+describe('what the engine replied to a run that was taken over', () => {
+  const day = 86_400_000
+
+  /** A finished run whose part before the last was lost, with its replies kept. */
+  async function lost(from: number): Promise<string> {
+    const id = await stopped(9, from)
+    await sql(`UPDATE runs SET status = 'running';
+      INSERT INTO run_locks (name, token, holder, lease_until) SELECT known_by, 'x', 'nobody', 1 FROM runs`)
+    const before = await replies()
+    expect((await enrich(here, ...at(), '--max-credits', '100')).code).toBe(0)
+    expect((await replies()) - before).toBe(5)
+    return id
+  }
+  /** Another run of the same machine. */
+  async function another(): Promise<void> {
+    writeFileSync(join(here.home, 'in.csv'), csvOf(2, 38))
+    expect((await enrich(here, ...at(), '--fresh')).code).toBe(0)
+  }
+
+  it('is dropped by a later command when the lost part can no longer ask', async () => {
+    const before = await replies()
+    await lost(10)
+    await another()
+    expect((await replies()) - before).toBe(5)
+    await sql(`UPDATE runs SET lost_at = lost_at - ${day}`)
+    await another()
+    expect(await replies()).toBe(before)
+  })
+
+  it('outlives runs forget until then', async () => {
+    const before = await replies()
+    const id = await lost(20)
+    expect((await here.run(['runs', 'forget', id, ...at()])).code).toBe(0)
+    expect((await replies()) - before).toBe(5)
+    await sql(`UPDATE runs SET lost_at = lost_at - ${day}`)
+    await another()
+    expect(await replies()).toBe(before)
+  })
+})
