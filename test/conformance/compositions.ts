@@ -2,6 +2,7 @@ import type { Caller } from '../../src/api/caller.js'
 import { governed } from '../../src/client/governed.js'
 import { createAdmin } from '../../src/engine/admin.js'
 import { guarded } from '../../src/engine/guarded.js'
+import type { Clock } from '../../src/engine/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { openStore } from '../../src/storage/open.js'
@@ -13,7 +14,6 @@ import { fetchCaller } from '../helpers/fetch-caller.js'
 import type { Subject } from './caller.js'
 
 const document = async () => ({})
-const clock = { now: () => Date.now() }
 
 type Closing = () => Promise<void>
 
@@ -27,8 +27,8 @@ const closing =
 const behindSocket = (caller: Caller): Promise<Listening> =>
   listen({ handler: handler({ caller, version: 'test', document }), host: '127.0.0.1', port: 0 })
 
-/** A remote with what this machine adds to it, whose memory is its own. */
-async function governedRemote(server: Pick<Listening, 'baseUrl' | 'origin'>) {
+/** A remote with what this machine adds to it, whose memory is its own; by the engine's clock, so that windows end together. */
+async function governedRemote(server: Pick<Listening, 'baseUrl' | 'origin'>, clock: Clock) {
   const state = await openState(':memory:')
   const memory = serverMemory(state, server.origin)
   const caller = governed(remoteTo(server.baseUrl), { memory, origin: server.origin, ids: randomIds, clock })
@@ -38,7 +38,8 @@ async function governedRemote(server: Pick<Listening, 'baseUrl' | 'origin'>) {
 /** A served engine, and a governed proxy before it that has keys of its own. */
 async function governedProxy() {
   const { bench, server, close } = await served()
-  const remote = await governedRemote(server)
+  const { clock } = bench
+  const remote = await governedRemote(server, clock)
   const store = await openStore(':memory:')
   const { key = '' } = await createAdmin({ store, clock, ids: randomIds }).init()
   const sleep = async () => {}
@@ -64,7 +65,7 @@ export const compositions: Readonly<Record<string, () => Promise<Subject>>> = {
   },
   'a governed remote of a served engine': async () => {
     const { bench, server, close } = await served()
-    const { caller, close: end } = await governedRemote(server)
+    const { caller, close: end } = await governedRemote(server, bench.clock)
     return { caller, bench, close: closing(close, end) }
   },
   'a governed proxy of a served engine': async () => {
