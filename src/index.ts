@@ -68,9 +68,9 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
   const { ids = systemIds, targets = nowhereElse } = options
   const store = await openStore(engine)
   const clock = options.clock ?? sharedClock(store, systemClock)
-  const catalogue = await openCatalogue(isPostgres(place) ? await openShared(place) : openSqlite(place), {
-    clock,
-    ids,
+  const catalogue = await openCatalogueAt(place, { clock, ids }).catch(async (error: unknown) => {
+    await store.close()
+    throw error
   })
   const sender = createSender({ clock })
   const ports = { store, source: catalogue, clock, ids, sender, targets: () => targets }
@@ -84,6 +84,9 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
   }
   return { caller: typed(caller), admin: createAdmin({ store, clock, ids }), catalogue, worker, close }
 }
+
+const openCatalogueAt = async (place: string, ports: { clock: Clock; ids: Ids }): Promise<Catalogue> =>
+  openCatalogue(isPostgres(place) ? await openShared(place) : openSqlite(place), ports)
 
 /** Another server, and how it is asked; whatever has a usual value may be left out. */
 export interface RemoteSettings

@@ -41,13 +41,23 @@ export interface Catalogue extends Source {
 }
 
 /**
- * Opens the catalogue in a database, bringing its schema up to date; `close` closes the database too.
- * Refuses a catalogue of a newer program, and leaves it as it is.
+ * Opens the catalogue in a database, bringing its schema up to date; `close` closes the database too, and so does an opening
+ * that fails. Refuses a catalogue of a newer program, and leaves it as it is.
  */
 export async function openCatalogue(
   driver: Driver,
-  { clock, ids }: { clock: Clock; ids: Ids },
+  ports: { readonly clock: Clock; readonly ids: Ids },
 ): Promise<Catalogue> {
+  try {
+    await bringUpToDate(driver)
+  } catch (error) {
+    await driver.close()
+    throw error
+  }
+  return catalogueOver(driver, ports)
+}
+
+async function bringUpToDate(driver: Driver): Promise<void> {
   // Steps of the schema may need the indexes that an import left to be built when it was killed.
   if (
     driver.dialect === 'sqlite' &&
@@ -55,6 +65,9 @@ export async function openCatalogue(
   )
     await endLoad(driver)
   await migrate(driver, migrations)
+}
+
+function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids }): Catalogue {
   const ports = { driver, clock, ids, importers: { much: 0 } }
   const ofCompany = <T>(
     query: CompanyQuery,

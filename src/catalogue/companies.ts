@@ -2,6 +2,7 @@ import type { StoredAccount } from './account.js'
 import type { PreparedCompany } from './company.js'
 import { companyRow, companyRowColumns, valuesOf, wordsOf } from './company-row.js'
 import { writeHistory } from './headcount.js'
+import { checkCompany, checkHistory } from './lengths.js'
 import { atDomain, atProfile, type Candidate } from './match.js'
 import type { Profile } from './profile.js'
 import { rowWriter } from './row-writer.js'
@@ -15,7 +16,10 @@ export function* writeCompany(
   writing: Writing,
   prepared: PreparedCompany,
 ): Steps<{ readonly key: number; readonly written: Written }> {
-  if (writing.connection.dialect === 'postgres') checkLengths(prepared)
+  if (writing.connection.dialect === 'postgres') {
+    checkCompany(prepared.row)
+    checkHistory(prepared.history ?? [])
+  }
   const existing = yield* existingCompany(writing, prepared)
   const key = existing?.key ?? writing.nextKey('companies')
   if (existing) yield* merge(writing, existing, prepared)
@@ -23,14 +27,6 @@ export function* writeCompany(
   if (prepared.history) yield* writeHistory(writing.connection, key, prepared.history)
   noteCompany(writing, prepared)
   return { key, written: existing ? 'updated' : 'added' }
-}
-
-/** Bytes of a value that an index by order takes for certain. */
-const mostBytes = 2_000
-
-function checkLengths({ row: { facts } }: PreparedCompany): void {
-  if (facts.some((value) => typeof value === 'string' && Buffer.byteLength(value) > mostBytes))
-    throw new Unreadable('its industry, place or id is too long')
 }
 
 /** The company that a given one is: the one with its domain, else the one with its profile and no other domain. */
@@ -81,6 +77,7 @@ function* merge(writing: Writing, existing: Candidate, { row, uses }: PreparedCo
     slug: row.slug ?? existing.slug,
     name: row.name ?? existing.name,
   })
+  if (writing.connection.dialect === 'postgres') checkCompany(merged)
   const isFoundAsBefore = found.every((column) => merged[column] === existing[column])
   const texts = wordsOf(before).some((text, at) => text !== merged.words[at]) ? merged.words : undefined
   if (merged.record !== existing.record)

@@ -49,11 +49,12 @@ export function copyIntoPostgres(connection: Connection): CopyTarget {
       await connection.exec([roomy, ...dropping].join(';\n'))
     },
     async add(table, rows) {
-      const added = adding.get(table)?.(rows)
       // The next rows are read while these are written.
-      await underWay
-      underWay = Promise.resolve(added)
+      const before = underWay
+      underWay = Promise.resolve(adding.get(table)?.(rows))
+      // Who comes next, or the end, waits for it: until then nobody else hears that it failed.
       underWay.catch(() => {})
+      await before
     },
     async end() {
       await underWay

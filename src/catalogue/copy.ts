@@ -3,10 +3,11 @@ import type { Connection, Driver } from '../storage/driver.js'
 import { type CopiedRow, type CopiedTable, copiedTables } from './copied-tables.js'
 import { copyIntoPostgres } from './copy-postgres.js'
 import { copyIntoSqlite } from './copy-sqlite.js'
+import { findTooLong } from './lengths.js'
 import { endLoad } from './load.js'
 
 /** What comes of a copy: rows that were brought over, or why there are none. */
-export type Copied = { readonly rows: number } | 'not empty' | 'not the same'
+export type Copied = { readonly rows: number } | { readonly tooLong: string } | 'not empty' | 'not the same'
 
 /** A side stands still while the other one builds indexes, or is read again. */
 const patience = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
@@ -46,6 +47,10 @@ async function copyAll(
   for (const table of Object.keys(copiedTables))
     if (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) return 'not empty'
   for (const side of [source, connection]) if (side.dialect === 'postgres') await side.exec(patience)
+  if (connection.dialect === 'postgres') {
+    const tooLong = await findTooLong(source)
+    if (tooLong !== undefined) return { tooLong }
+  }
   const target = (connection.dialect === 'postgres' ? copyIntoPostgres : copyIntoSqlite)(connection)
   await target.begin()
   let rows = 0

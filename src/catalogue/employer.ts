@@ -43,8 +43,9 @@ function* findEmployer(writing: Writing, employer: Employer): Steps<number | und
   )
   const existing = yield* existingCompany(writing, company)
   if (existing) return existing.key
+  const { key } = yield* writeCompany(writing, company)
   writing.companies += 1
-  return (yield* writeCompany(writing, company)).key
+  return key
 }
 
 /** Reads nothing but an index. */

@@ -12,7 +12,7 @@ export async function fewOrMany(
   table: 'people' | 'jobs',
   [where, ...values]: Condition,
 ): Promise<Size> {
-  const sql = `SELECT count(*) AS total FROM (SELECT key FROM ${table} WHERE ${where} LIMIT ?)`
+  const sql = `SELECT count(*) AS total FROM (SELECT key FROM ${table} WHERE ${where} LIMIT ?) AS first_few`
   const row = await connection.get<{ total: number }>(sql, ...values, mostOfFew + 1)
   return (row?.total ?? 0) <= mostOfFew ? 'few' : 'many'
 }

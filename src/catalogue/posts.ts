@@ -1,6 +1,7 @@
 import { type Connection, send } from '../storage/driver.js'
 import { type Fields, fields, readFields } from './fields.js'
 import type { Given } from './kind.js'
+import { checkEngagers } from './lengths.js'
 import { profileOf } from './profile.js'
 import { answered, type Steps } from './steps.js'
 import { short, text, Unreadable } from './values.js'
@@ -73,6 +74,7 @@ const update = 'UPDATE posts SET identity = ?, author = ?, published_at = ?, rec
 /** Adds a post, or merges what is given over the one with its url; its engagers are added to those there are. */
 export function* writePost(writing: Writing, { post, identity, engagers }: PreparedPost): Steps<Written> {
   const { connection, mayHold } = writing
+  if (connection.dialect === 'postgres') checkEngagers(engagers)
   const existing = mayHold('posts', 'identity', identity)
     ? yield* answered(connection.get<PostRow>('SELECT key, record FROM posts WHERE identity = ?', identity))
     : undefined

@@ -47,7 +47,9 @@ function person(name: string | undefined): Profile | undefined {
 
 function decoded(name: string | undefined): string | undefined {
   try {
-    return name === undefined ? undefined : decodeURIComponent(name).normalize('NFC').trim()
+    const text = name === undefined ? undefined : decodeURIComponent(name).normalize('NFC').trim()
+    // No database keeps it, and no profile has it.
+    return text?.includes('\0') ? undefined : text
   } catch {
     return undefined
   }

@@ -1,3 +1,4 @@
+/// <reference lib="es2024.string" />
 import { companySizes } from '../api/ids.js'
 import { isObject } from '../api/objects.js'
 import { countryOf } from './country.js'
@@ -10,11 +11,11 @@ export type Reader<T> = (value: unknown) => T | undefined
 /** A value or record that cannot be taken; the message is for the person who made the file. */
 export class Unreadable extends Error {}
 
-/** Words; numbers and booleans are taken as written. */
+/** Words; numbers and booleans are taken as written, and half of a character as the sign that stands for it. */
 export const text: Reader<string> = (value) => {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'object') throw new Unreadable('must be text')
-  const words = (typeof value === 'string' ? value : String(value)).trim()
+  const words = (typeof value === 'string' ? value : String(value)).toWellFormed().trim()
   if (words.includes('\0')) throw new Unreadable('must not contain NUL')
   return words === '' ? undefined : words
 }

@@ -8,6 +8,7 @@ import type { Table } from '../batch/read.js'
 import type { Run } from '../storage/runs.js'
 import type { Choices, InputChoices } from './batch-choices.js'
 import type { GlobalOptions } from './context.js'
+import type { RunRecords } from './open-runs.js'
 import { rowColumnsOf } from './row-columns.js'
 import { identityOf } from './row-identity.js'
 import { valueReader } from './row-values.js'
@@ -26,6 +27,10 @@ export interface Job {
   readonly run?: Run
   /** Address of the database that has its run; the home of this machine when absent. */
   readonly database?: string | undefined
+  /** The same for a person to type: the option that commands about runs need to find it; empty where they need none. */
+  readonly place?: string
+  /** The records that the run was found in, where they are open already. */
+  readonly records?: RunRecords
 }
 
 /** Which column fills which field; throws MappingError. */

@@ -51,6 +51,10 @@ const writing = (isMany: boolean): Option[] => [
 const summary = (): Option =>
   new Option('--summary-json <file>', 'write how the run ended to this file, as JSON')
 
+/** Where the input of a run on record is now. */
+export const sameFile = (): Option =>
+  new Option('--csv <file>', 'the file that the run read, where it is now; - for stdin')
+
 /** The options of a run that may change when it goes on. */
 export const spending = (): Option[] => [
   new Option(

@@ -5,6 +5,7 @@ import { otherWorld } from './commands/other-world.js'
 import type { Context, GlobalOptions } from './context.js'
 import { UsageError } from './exit.js'
 import type { Begun } from './open-journal.js'
+import { placeWords } from './shared-runs.js'
 
 /** Rows under way at once: enough for many workers with several chunks each. */
 const atOnce = 4_096
@@ -17,16 +18,16 @@ export function placed(job: Job): Job {
   const { context } = shell
   const database = job.database ?? (choices.distribute ? context.home.engine : undefined)
   if (choices.distribute) checkPlace(context, database, globals)
-  if (database === undefined || database === context.home.engine) return withRecords(job, database)
-  return withRecords(
-    { ...job, shell: { ...shell, context: otherWorld(context, database, undefined) } },
-    database,
-  )
+  const kept = withRecords(job, database)
+  if (database === undefined || database === context.home.engine) return kept
+  return { ...kept, shell: { ...shell, context: otherWorld(context, database, undefined) } }
 }
 
 /** What is remembered of a run is where all who may go on with it find it. */
 const withRecords = (job: Job, database: string | undefined): Job =>
-  database !== undefined && isPostgres(database) ? { ...job, database } : job
+  database !== undefined && isPostgres(database)
+    ? { ...job, database, place: placeWords(job.shell.context, { database }) }
+    : job
 
 function checkPlace(context: Context, database: string | undefined, globals: GlobalOptions): void {
   if (database !== undefined && isPostgres(database)) return

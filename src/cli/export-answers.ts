@@ -1,21 +1,21 @@
 import { validate } from '../api/invalid.js'
 import { checkTable } from '../batch/check.js'
 import { run as runRows } from '../batch/run.js'
-import { openInput, openOutput } from './batch-files.js'
+import { openOutput } from './batch-files.js'
 import { type Job, lookupOf, mappingOf } from './batch-job.js'
 import { exits } from './exit.js'
-import { findRun, runIdentityOf } from './find-run.js'
+import { findRun, inputOf, runIdentityOf } from './find-run.js'
 import { interruptible } from './interrupts.js'
 import { nobody, readingJournal } from './open-journal.js'
 import type { RunRecords } from './open-runs.js'
-import { tellReport } from './report.js'
+import { goingOn, tellReport } from './report.js'
 import { rowPriceOf } from './row-price.js'
 
 /** Writes what the run of a job has answered, in the order of its rows; nothing is looked up. Answers the exit code. */
 export async function exportAnswers(job: Job, records: RunRecords): Promise<number> {
-  const { shell, operation, shape, choices, globals } = job
+  const { shell, operation, shape, globals } = job
   const { context } = shell
-  const { table } = await openInput(context, choices)
+  const { table } = await inputOf(job)
   const mapping = mappingOf(job, table)
   const lookup = lookupOf(job, mapping, table.header)
   const run = await findRun(job, await runIdentityOf(job, table, mapping), records.runs)
@@ -26,7 +26,7 @@ export async function exportAnswers(job: Job, records: RunRecords): Promise<numb
     lookup.skip,
   )
   const missing = { status: 'skipped', error: 'Not looked up yet' } as const
-  const journal = await readingJournal(context, records, run, missing)
+  const journal = await readingJournal(records, run, missing)
   const output = await openOutput(job, table, async () => false, false)
   return interruptible(context.streams, async (signal) => {
     const report = await runRows({
@@ -40,7 +40,7 @@ export async function exportAnswers(job: Job, records: RunRecords): Promise<numb
       time: { now: () => context.clock.now(), sleep: async () => {} },
     })
     if (output.isAbandoned()) return exits.ok
-    await tellReport(context, report, globals, run.id)
+    await tellReport(context, report, globals, goingOn(job, run.id))
     return report.stopped?.exit_code ?? exits.ok
   })
 }

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { toJson } from '../api/exact-json.js'
 import type { Mapping } from '../batch/mapping.js'
 import type { Table } from '../batch/read.js'
+import { CsvError } from '../csv/csv-error.js'
 import type { Run, RunIdentity, Runs } from '../storage/runs.js'
+import { type InputFile, openInput } from './batch-files.js'
 import type { Job } from './batch-job.js'
 import { UsageError } from './exit.js'
 import { targetNames } from './target-name.js'
@@ -53,23 +55,41 @@ export async function findKnown(job: Job, identity: RunIdentity, runs: Runs): Pr
 
 /** The run that a batch goes on with, nothing where it is a new one; throws UsageError where another stands in its way. */
 export async function findRun(job: Job, identity: RunIdentity, runs: Runs): Promise<Run | undefined> {
-  const { choices, run } = job
+  const { choices, run, place = '' } = job
   await runs.adopt(identity)
-  if (run) return sameRun(run, identity, runs)
+  if (run) return sameRun(job, run, identity, runs)
   if (choices.fresh) return undefined
   const known = await runs.known(identity)
   if (known) return known
   const other = await runs.inTheWay(identity)
   if (!other) return undefined
+  const where = `${other.id}${place}`
+  const goOn =
+    place === ''
+      ? 'Put the file back to go on'
+      : `To go on with the file that it read: prospect runs resume ${where} --csv FILE`
   throw new UsageError(
-    `${identity.file} has changed since run ${other.id} read it, which has ${grouped(other.done)} of ` +
-      `${grouped(other.total)} rows and is not finished.`,
-    `Put the file back to go on; to give that run up, add --fresh, or: prospect runs forget ${other.id}`,
+    `${identity.file} has changed since run ${other.id} read it${place === '' ? '' : ', maybe on another machine'}, which has ` +
+      `${grouped(other.done)} of ${grouped(other.total)} rows and is not finished.`,
+    `${goOn}; to give that run up, add --fresh, or: prospect runs forget ${where}`,
   )
 }
 
+/** Opens the input of a job; what a run on record read may be somewhere else by now. */
+export async function inputOf({ shell, choices, run }: Job): Promise<InputFile> {
+  try {
+    return await openInput(shell.context, choices)
+  } catch (error) {
+    if (choices.file !== run?.file || existsSync(run.file) || !(error instanceof CsvError)) throw error
+    throw new UsageError(
+      `${error.message} Run ${run.id} read it there, maybe on another machine.`,
+      'Say where the same file is now, with --csv FILE; --csv - reads it from stdin.',
+    )
+  }
+}
+
 /** The record of a run as it is now, if it is still the same run. */
-async function sameRun(run: Run, identity: RunIdentity, runs: Runs): Promise<Run> {
+async function sameRun({ choices, place }: Job, run: Run, identity: RunIdentity, runs: Runs): Promise<Run> {
   const [now] = await runs.find(run.id)
   if (now && identity.knownBy === now.knownBy) return now
   if (identity.target !== run.target)
@@ -77,8 +97,13 @@ async function sameRun(run: Run, identity: RunIdentity, runs: Runs): Promise<Run
       `Run ${run.id} is for another target: ${run.target}.`,
       'Choose that target with --profile, --base-url or --local.',
     )
+  if (choices.file !== run.file && identity.fileHash !== run.fileHash)
+    throw new UsageError(
+      `${choices.file === '-' ? 'What came through the pipe' : identity.file} has other content than ${run.file}, as run ${run.id} read it.`,
+      'Give the same file with --csv, or start a new run with this one.',
+    )
   throw new UsageError(
-    `${run.file} is not what run ${run.id} read: it has changed.`,
-    'Put the file back, or start a new run with it.',
+    `${run.file} is not what run ${run.id} read: it has changed${place ? ', or this machine has another file there' : ''}.`,
+    'Put the file back, name the same one with --csv FILE, or start a new run with it.',
   )
 }

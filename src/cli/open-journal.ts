@@ -1,3 +1,4 @@
+import { ApiError } from '../api/errors.js'
 import { isPriced } from '../api/operation.js'
 import type { Batch } from '../batch/batch.js'
 import type { Journal } from '../batch/journal.js'
@@ -5,10 +6,10 @@ import type { JournalOptions } from '../storage/journal.js'
 import type { NewRun, Run, RunIdentity } from '../storage/runs.js'
 import type { InputFile } from './batch-files.js'
 import type { Job } from './batch-job.js'
-import type { Context } from './context.js'
 import type { Known } from './find-run.js'
 import type { RunRecords } from './open-runs.js'
 import { markShared } from './run-folder.js'
+import { lockOfDead } from './run-lock.js'
 import { requestOf } from './run-request.js'
 import { profileName } from './target-name.js'
 
@@ -40,13 +41,13 @@ export async function openJournal(
   output: string | null,
 ): Promise<Begun> {
   const { records } = beginning
-  const { choices, shell } = job
+  const { choices } = job
   const run = await begin(job, beginning, rows, output)
   if (run.status === 'finished') {
-    const journal = await readingJournal(shell.context, records, run, goneAnswer)
+    const journal = await readingJournal(records, run, goneAnswer)
     return { run, journal, target: { caller: nobody } }
   }
-  const target = await targetOf(job, run)
+  const target = await targetOf(job, records, run)
   const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = choices
   const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
   const mayRepeat = await isRepeatable(job, target.caller)
@@ -57,22 +58,19 @@ export async function openJournal(
     store,
     others: othersOf(beginning.known),
   }
-  return { run, journal: await openOver(shell.context, records, run, options), target }
+  return { run, journal: await openOver(records, run, options), target }
 }
 
 /** The journal of a run of which nothing is asked; `missing` is what rows without an answer get. */
 export const readingJournal = (
-  context: Context,
   records: RunRecords,
   run: Run,
   missing: NonNullable<JournalOptions['missing']>,
-): Promise<Journal> =>
-  openOver(context, records, run, { budget: {}, mayRepeat: true, retryUnknown: false, missing })
+): Promise<Journal> => openOver(records, run, { budget: {}, mayRepeat: true, retryUnknown: false, missing })
 
 /** The journal of a run over the database it is in. */
 export async function openOver(
-  { clock }: Context,
-  { database, runs, locks }: RunRecords,
+  { database, runs, locks, now }: RunRecords,
   run: Run,
   options: Omit<JournalOptions, 'now' | 'answeredUpTo' | 'fence'>,
 ): Promise<Journal> {
@@ -80,8 +78,6 @@ export async function openOver(
   const { answeredUpTo } = await import('../storage/answers.js')
   const answered = await database.read((reads) => answeredUpTo(reads, run.number))
   if (run.indexed === 0 && answered > 0) await runs.index(run)
-  // Those who share a database go by its clock.
-  const now = () => clock.now() + (database.aheadMs?.() ?? 0)
   const fence = locks.fenceOf(run.knownBy)
   return journalOf(database, run, { ...options, now, fence, answeredUpTo: answered })
 }
@@ -95,23 +91,29 @@ async function begin(
   const { context } = job.shell
   // What was read from a pipe this time is gone with this command: the run has it, or another file of that content.
   const file = known && input.isPiped ? known.file : identity.file
-  const request = requestOf(job, file)
+  const going = {
+    file,
+    output,
+    request: requestOf(job, file),
+    spread: job.choices.distribute ? 1 : 0,
+  } as const
   if (known) {
-    if (known.status !== 'finished')
-      await records.runs.begin(known, { file, output, request }, context.clock.now())
-    return known
+    if (known.status === 'finished') return known
+    const { lostAt } = await records.runs.begin(known, going, records.now())
+    return { ...known, lostAt }
   }
   const run: NewRun = {
     ...identity,
-    ...{ id: input.id, request, output, total },
+    ...going,
+    ...{ id: input.id, total },
     profile: profileName(context, job.globals),
-    startedAt: context.clock.now(),
+    startedAt: records.now(),
   }
   const made = await records.runs.add(run)
   // From its id follow the keys of its rows: it must be there whatever happens.
   await records.database.flush()
   input.keep()
-  if (records.isShared && input.isPiped) await markShared(context, made.id)
+  if (records.address !== undefined && input.isPiped) await markShared(context, made.id)
   return made
 }
 
@@ -119,16 +121,41 @@ async function begin(
 export const isRepeatable = async ({ operation }: Job, { honoursKeys }: Batch['caller']): Promise<boolean> =>
   !isPriced(operation) || !honoursKeys || honoursKeys()
 
-async function targetOf({ shell, operation, globals }: Job, run: Run): Promise<Begun['target']> {
+async function targetOf(
+  { shell, operation, globals }: Job,
+  records: RunRecords,
+  run: Run,
+): Promise<Begun['target']> {
   const { context } = shell
   const caller = await context.caller(globals)
   const callOptions = { apiKey: await context.apiKey(globals) }
   const { settled } = caller
-  // A part that lost the run may still send what it had begun: it is paid once for as long as its reply is there.
-  if (!settled || !isPriced(operation) || run.lostAt !== null) return { caller, callOptions }
+  if (!settled || !isPriced(operation)) return { caller, callOptions }
+  const drop = (id: string) => settled(id, Number.MAX_SAFE_INTEGER, callOptions)
+  if (records.address !== undefined) await settleOthers(records, run, drop)
+  const { mayStillSend } = await import('../storage/lost-runs.js')
+  if (mayStillSend(run, records.now())) return { caller, callOptions }
   // At the end that includes what is kept for several rows together.
   const upTo = (before: number) => (before < run.total ? before : Number.MAX_SAFE_INTEGER)
   return { caller, callOptions, onSafe: (before) => settled(run.id, upTo(before), callOptions) }
+}
+
+/** Has the replies to runs dropped that were taken over long ago, and are over. */
+async function settleOthers(
+  { database, locks, now }: RunRecords,
+  run: Run,
+  settle: (id: string) => Promise<void>,
+): Promise<void> {
+  const { settleLost } = await import('../storage/lost-runs.js')
+  // This command has the lock of its own run, and of those that would be the same.
+  const hold = ({ knownBy }: Pick<Run, 'knownBy'>) =>
+    knownBy === run.knownBy ? { release: () => {} } : lockOfDead(locks, knownBy)
+  try {
+    await settleLost(database, run, { now: now(), hold, settle })
+  } catch (error) {
+    // No run fails because of another one: the next batch tries again.
+    if (!(error instanceof ApiError)) throw error
+  }
 }
 
 /** Who is never asked. */

@@ -12,8 +12,10 @@ export interface RunRecords {
   readonly runs: Runs
   readonly locks: RunLocks
   readonly database: Driver
-  /** Whether other machines have the same records. */
-  readonly isShared: boolean
+  /** The address that other machines have the same records at; absent where they are in the home of this one. */
+  readonly address: string | undefined
+  /** Real time, by the clock of all who have these records. */
+  now(): number
 }
 
 /** Where the records of runs are: on a server by its `postgres://` address, else in the home of this machine. */
@@ -21,18 +23,24 @@ export interface RunPlace {
   readonly database?: string | undefined
 }
 
-/** Opens the records of runs; closed with the command. */
-export async function openRuns(context: Context, { database: address }: RunPlace = {}): Promise<RunRecords> {
+/** Opens the records of runs, unless they are those that were opened before; closed with the command. */
+export async function openRuns(
+  context: Context,
+  { database: address }: RunPlace = {},
+  opened?: RunRecords,
+): Promise<RunRecords> {
+  if (opened && opened.address === address) return opened
   prepareHome(context.home)
   const { openState } = await import('../storage/state.js')
   const { runsOver } = await import('../storage/runs.js')
   // Whoever needs to know that something survives a power cut flushes it.
-  const options = { durable: false, now: () => context.clock.now() }
+  const clock = () => context.clock.now()
+  const options = { durable: false, now: clock }
   const database = await openState(address ?? context.home.state, options)
   context.onClose(() => database.close())
-  const isShared = address !== undefined
-  const locks = isShared ? await leasesOver(context, database) : fileLocks(context)
-  return { runs: runsOver(database, locks.fenceOf), locks, database, isShared }
+  const locks = address === undefined ? fileLocks(context) : await leasesOver(context, database)
+  const now = () => clock() + (database.aheadMs?.() ?? 0)
+  return { runs: runsOver(database, locks.fenceOf), locks, database, address, now }
 }
 
 /** Whether a run is under way: on record as such, by a process that lives. */

@@ -1,5 +1,6 @@
 import type { Rejects } from '../batch/rejects.js'
 import type { Report } from '../batch/report.js'
+import type { Job } from './batch-job.js'
 import { complain } from './complain.js'
 import type { Context, GlobalOptions } from './context.js'
 import { credited } from './facts.js'
@@ -11,7 +12,7 @@ export async function tellReport(
   context: Context,
   report: Report,
   options: GlobalOptions,
-  run: string,
+  next: string,
   rejects?: Pick<Rejects, 'file' | 'partial'>,
 ): Promise<void> {
   context.notify(counts(report), options)
@@ -26,13 +27,21 @@ export async function tellReport(
   const isTold = partial === null || stopped.reason.includes(partial)
   const kept = isTold ? '' : keptText(report.rows, partial)
   const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
-  const next = `To go on, run the same command again, or: prospect runs resume ${run}`
   const hint = [kept, stopped.hint, next].filter((text) => text !== '').join(' ')
   await complain(
     context,
     { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint },
     options,
   )
+}
+
+/** How to go on with a run that was stopped, as what works: a command that begins anew would not. */
+export function goingOn(
+  { choices, place = '' }: Pick<Job, 'place'> & { choices: Pick<Job['choices'], 'fresh' | 'retryUnknown'> },
+  run: string,
+): string {
+  const again = choices.fresh ? '' : ', run the same command again, or'
+  return `To go on${again}: prospect runs resume ${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${place}`
 }
 
 /** A number of rows in words. */

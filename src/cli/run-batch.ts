@@ -5,19 +5,19 @@ import { describeMapping } from '../batch/mapping.js'
 import type { Table } from '../batch/read.js'
 import { exitCodeOf } from '../batch/report.js'
 import { run as runRows } from '../batch/run.js'
-import { openInput, openOutput } from './batch-files.js'
+import { openOutput } from './batch-files.js'
 import { type Job, type Lookup, lookupOf } from './batch-job.js'
 import { placed, sendingOf, workersText } from './distribution.js'
 import { exits } from './exit.js'
 import { credited } from './facts.js'
-import { findKnown, type Known, runIdentityOf } from './find-run.js'
+import { findKnown, inputOf, type Known, runIdentityOf } from './find-run.js'
 import { exitOfSignal, interruptible } from './interrupts.js'
 import { mapRows } from './map-columns.js'
 import { type Beginning, openJournal } from './open-journal.js'
 import { openRuns } from './open-runs.js'
 import { progressText, startProgress } from './progress.js'
 import { agreedTo, showQuote } from './quote/show.js'
-import { rowed, tellReport } from './report.js'
+import { goingOn, rowed, tellReport } from './report.js'
 import { rowPriceOf } from './row-price.js'
 import { togetherOf } from './row-together.js'
 import { removeLeftovers } from './run-folder.js'
@@ -37,13 +37,13 @@ async function runMapped(unmapped: Job, ended: (what: Ended) => void): Promise<n
   const { context } = shell
   if (choices.lock !== undefined && !choices.dryRun)
     hold(context, namedLock(context, choices.lock), `The lock ${choices.lock}`)
-  const input = await openInput(context, choices)
+  const input = await inputOf(unmapped)
   const { mapping, job } = await mapRows(unmapped, input.table)
   if (choices.mapOnly) return showMapping(shell, mapping, globals)
   for (const line of describeMapping(mapping)) context.notify(line, globals)
   const lookup = lookupOf(job, mapping, input.table.header)
   const identity = await runIdentityOf(job, input.table, mapping)
-  const records = await openRuns(context, { database: unmapped.database })
+  const records = await openRuns(context, { database: unmapped.database }, unmapped.records)
   if (!choices.dryRun) await holdRun(context, records.locks, identity.knownBy, 'This run')
   const { stopKilled } = await import('../storage/killed-runs.js')
   await stopKilled(records.database, ({ knownBy }) =>
@@ -118,7 +118,7 @@ async function runAll(
   const { run, journal, target } = await openJournal(job, beginning, check.rows, output.path)
   const sending = await sendingOf(job, { run, target }, signal)
   // What others have on record says nothing of the folders of this machine.
-  if (!records.isShared)
+  if (records.address === undefined)
     await removeLeftovers(context, new Set((await records.runs.list()).map(({ id }) => id)))
   const progress = await startProgress(context, globals, (step, elapsedMs) => {
     const workers = sending.workers()
@@ -145,7 +145,7 @@ async function runAll(
   if (output.isAbandoned()) return exits.ok
   const { rejects } = output
   ended({ run, report, rejects })
-  await tellReport(context, report, globals, run.id, rejects)
+  await tellReport(context, report, globals, goingOn(job, run.id), rejects)
   if (known?.status === 'finished' && !report.stopped) return exits.ok
   return exitOfSignal(signal) ?? exitCodeOf(report, choices.failOn)
 }

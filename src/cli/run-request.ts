@@ -52,7 +52,12 @@ export async function jobOf(shell: Shell, run: Run, { options, globals }: Invoca
     operation: request.batch ? { ...row, batch: request.batch } : row,
     shape: await shapeOf(row.id),
     constants: request.constants,
-    choices: { ...request.choices, ...Object.fromEntries(given), ...shaped, dryRun: options.dryRun === true },
+    choices: {
+      ...{ ...request.choices, ...Object.fromEntries(given), ...shaped },
+      // The file may be elsewhere on this machine.
+      ...(typeof options.csv === 'string' ? { file: options.csv } : {}),
+      dryRun: options.dryRun === true,
+    },
     globals: { ...request.globals, ...globals, ...(output === null ? {} : { output }) },
     run,
   }

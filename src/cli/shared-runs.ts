@@ -24,7 +24,16 @@ export function placeOf({ home }: Context, { database, shared }: Invocation['opt
   return shared === true ? { database: served(home.engine, 'PROSPECT_DATABASE_URL') } : {}
 }
 
-/** The same, with the world whose engine is in that database. */
+/** The option that names a place to a shell, with a space before it; an address of the environment may hold a password. */
+export function placeWords({ home }: Context, { database }: RunPlace): string {
+  if (database === undefined) return ''
+  return database === home.engine ? ' --shared' : ` --database ${quoted(database)}`
+}
+
+const quoted = (text: string): string =>
+  /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+
+/** Where the runs are that a command is about, with the world whose engine is in that database. */
 export function worldOf(
   context: Context,
   options: Invocation['options'],

@@ -93,7 +93,7 @@ async function refusal(
   }
 }
 
-/** Keeps what a reply says of the windows; or that there was none. */
+/** Keeps what a reply says of the windows; or that there was none. What cannot be kept takes no reply from anybody. */
 async function learn(
   owner: string,
   windows: readonly WindowKept[],
@@ -103,8 +103,9 @@ async function learn(
   // What it says is of this moment, and not of when it can be written down.
   const now = clock.now()
   const waitMs = retryAfterMs(reply?.headers['retry-after'], now)
-  await store.change(owner, namesOf(windows), (known) => ({
+  const learnt = store.change(owner, namesOf(windows), (known) => ({
     keep: reply ? corrected(windows, known, reply, waitMs, now) : unanswered(windows, known, now),
     answer: undefined,
   }))
+  await learnt.catch(() => {})
 }

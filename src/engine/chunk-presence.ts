@@ -1,10 +1,10 @@
-import { type Clock, dueWork, type Ids, type Store } from './ports.js'
+import { type Clock, dueWork, type Ids, type LeftBefore, type Store } from './ports.js'
 
 /** Tells those who wait for rows that somebody takes part. */
 export interface Presence {
   /** Is seen for a while. */
   show(): Promise<void>
-  /** Clears away what commands left behind that ended long ago. */
+  /** Clears away what commands and workers left behind that are gone, now and then. */
   tidy(): Promise<void>
   /** Takes part no longer. */
   end(): Promise<void>
@@ -13,8 +13,9 @@ export interface Presence {
 /** How long a worker is seen to take part, and how often it says so; real time. */
 const seenMs = 15_000
 const showEveryMs = 4_000
-/** A command that was not heard of for so long goes on as if it began anew. */
+/** A command that was not heard of for so long goes on as if it began anew; that it may is known for so long. */
 const deadMs = 600_000
+const knownMs = 30 * 86_400_000
 const tidyEveryMs = 60_000
 
 /** Makes the presence of one worker, which is told only while there is somebody to tell. */
@@ -35,14 +36,21 @@ export function presenceOf(
       await keep(clock.now() + seenMs)
     },
     tidy: async () => {
-      if (isTidyDue(tidyEveryMs))
-        await store.transaction((tx) => tx.dropDeadChunks(clock.now() - deadMs), dueWork)
+      // With the store to itself: it takes the chunks of many, in an order that nobody else keeps to.
+      if (isTidyDue(tidyEveryMs)) await store.transaction((tx) => tx.dropDeadChunks(leftBefore(clock.now())))
     },
     end: async () => {
       if (shown) await keep(null)
     },
   }
 }
+
+/** What is cleared away at a moment of real time. */
+export const leftBefore = (now: number): LeftBefore => ({
+  chunks: now - deadMs,
+  runs: now - knownMs,
+  workers: now,
+})
 
 /** Whether so much time has passed since it last said yes; by a clock that is never set. */
 function every(): (ms: number) => boolean {

@@ -36,6 +36,8 @@ export interface TakenChunk extends Omit<NewChunk, 'createdAt'> {
 /** A chunk that is answered. */
 export interface AnsweredChunk {
   readonly id: string
+  /** How often it was taken: more than once, and any of its calls may have been made before. */
+  readonly taken: number
   /** What came of its calls, as JSON. */
   readonly replies: string
 }
@@ -44,15 +46,24 @@ export interface AnsweredChunk {
 export interface ChunkWork {
   /** Runs whose commands live. */
   readonly runs: number
-  /** Runs whose commands do not. */
-  readonly dead: number
+  /** How much was left behind by commands and workers that are gone. */
+  readonly left: number
   readonly isDue: boolean
+}
+
+/** Moments of real time before which what was last heard of is cleared away. */
+export interface LeftBefore {
+  /** The chunks of a run, whose command may yet come back. */
+  readonly chunks: number
+  /** That there was the run. */
+  readonly runs: number
+  readonly workers: number
 }
 
 /** Questions about rows that are spread over machines. */
 export interface ChunkReads {
   /** What there is for those who ask a source. */
-  chunkWork(source: string, lease: Lease): Awaitable<ChunkWork>
+  chunkWork(source: string, lease: Lease, before: LeftBefore): Awaitable<ChunkWork>
   /** Workers that take part for a source at a moment of real time. */
   chunkWorkers(source: string, now: number): Awaitable<number>
   /** Answered chunks of a run, at most `limit`. */
@@ -63,11 +74,11 @@ export interface ChunkReads {
 export interface ChunkWrites {
   /** Puts a run in the hands of a command, and drops its chunks: whoever is at one writes nothing of it any more. */
   takeChunkRun(run: ChunkRun): Awaitable<void>
-  /** Answers whether the run is still in the hands of this token. */
-  renewChunkRun(run: string, token: string, leaseUntil: number): Awaitable<boolean>
+  /** Answers whether the run is still in the hands of this token: as it was, anew where it was cleared away, or not. */
+  renewChunkRun(run: string, token: string, leaseUntil: number): Awaitable<'kept' | 'anew' | 'lost'>
   dropChunkRun(run: string, token: string): Awaitable<void>
-  /** Forgets runs whose commands were last heard of before a moment of real time, and workers that are gone. */
-  dropDeadChunks(before: number): Awaitable<void>
+  /** Clears away what commands and workers left behind that are gone; a run remains in nobody's hands for a while. */
+  dropDeadChunks(before: LeftBefore): Awaitable<void>
   /** Whether the run is in the hands of this token, which stays so until the transaction ends. */
   holdsChunkRun(run: string, token: string): Awaitable<boolean>
   addChunks(chunks: readonly NewChunk[]): Awaitable<void>

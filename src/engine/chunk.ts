@@ -1,5 +1,5 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../api/caller.js'
-import { failureOf } from '../api/errors.js'
+import { ApiError, failureOf } from '../api/errors.js'
 import { parseExact, toJson } from '../api/exact-json.js'
 
 /** The call of a row, as whoever takes its chunk makes it. */
@@ -7,6 +7,8 @@ export interface ChunkCall {
   readonly ordinal: number
   /** Whether the row surely was never sent before. */
   readonly fresh: boolean
+  /** Whether somebody may have made it who has not said what came of it, and it may have cost something. */
+  readonly doubted?: true
   /** Idempotency key, the same whenever the row is sent. */
   readonly key: string
   readonly input: Input
@@ -18,8 +20,20 @@ interface Lost {
   readonly unknown: boolean
 }
 
-/** What came of a call: a reply, none, or null where it was not made. */
-export type Came = Omit<Reply, 'text'> | Lost | null
+/** A call that may have been made, by somebody who cannot say what came of it. */
+interface Doubted {
+  readonly doubted: true
+}
+
+/** What came of a call: a reply, none, nothing that anybody knows, or null where it was not made. */
+export type Came = Omit<Reply, 'text'> | Lost | Doubted | null
+
+/** Of a call that was begun and came to no end that is known; it may be made again where it has one effect. */
+export const inDoubt: Came = { doubted: true }
+
+/** Whether a call was answered. */
+export const isAnswer = (came: Came | undefined): came is Omit<Reply, 'text'> =>
+  came !== null && came !== undefined && 'status' in came
 
 /** Calls as JSON. */
 export const writeCalls = (calls: readonly ChunkCall[]): string => toJson(calls)
@@ -36,15 +50,16 @@ export const readCame = (text: string): readonly Came[] => parseExact(text) as C
 /** What is told of a call that brought no reply. */
 export const lostOf = ({ message, unknown }: ConnectionLost): Lost => ({ lost: message, unknown })
 
-/** The reply in what came of a call; throws ConnectionLost where there was none. */
+/** The reply in what came of a call; throws where there was none. */
 export function replyOf(came: Exclude<Came, null>): Reply {
   if ('lost' in came) throw new ConnectionLost(came.lost, came.unknown)
+  if (!isAnswer(came)) throw new ApiError('outcome_unknown')
   return came
 }
 
 /** Whether calls behind this one would be refused like it, now or for good. */
 export function isHeldBack(came: Came): boolean {
-  if (came === null || 'lost' in came || isOk(came) || came.unknown) return false
+  if (!isAnswer(came) || isOk(came) || came.unknown) return false
   return came.status === 429 || stops(came)
 }
 

@@ -2,6 +2,7 @@ import type { Caller, Reply } from '../api/caller.js'
 import { ApiError, errorBody } from '../api/errors.js'
 import { operation } from '../api/table.js'
 import { accessOf, checkScope, createAccess } from './access.js'
+import { NotAsked } from './answering.js'
 import type { Clock, Principal, Store } from './ports.js'
 
 /** What stands between people with keys of ours and a server that knows one key. */
@@ -15,16 +16,24 @@ export interface GuardPorts {
   readonly sleep: (ms: number) => Promise<void>
 }
 
-/** The same server for somebody whose key was checked before, known by its id: it is looked up again once. */
+/**
+ * The same server for somebody whose key was checked before, known by its id: it is looked up again once. Where that
+ * cannot be done here and now, whoever calls is told that nothing was asked.
+ */
 export function guardedFor(
   keyId: string,
   upstream: Pick<Caller, 'call'>,
   { store, clock, apiKey }: Omit<GuardPorts, 'sleep'>,
 ): Pick<Caller, 'call'> {
   let principal: Promise<Principal> | undefined
-  const access = () => {
+  const access = async () => {
     principal ??= accessOf(store, clock, keyId)
-    return principal
+    try {
+      return await principal
+    } catch (error) {
+      principal = undefined
+      throw error instanceof ApiError && !isFault(error) ? error : new NotAsked(error)
+    }
   }
   return { call: guardedBy(access, upstream, apiKey) }
 }
@@ -38,6 +47,9 @@ export function guarded(upstream: Caller, { store, clock, apiKey, sleep }: Guard
   return { ...upstream, call: guardedBy(access, upstream, apiKey) }
 }
 
+/** Whether something is wrong here, and not with what is asked. */
+const isFault = ({ status }: ApiError): boolean => status >= 500
+
 const guardedBy =
   (
     access: (apiKey: string | undefined) => Promise<Principal>,
@@ -46,13 +58,16 @@ const guardedBy =
   ): Caller['call'] =>
   async (id, input, options = {}) => {
     const row = operation(id)
+    let isAsked = false
     try {
       const principal = await access(options.apiKey)
       const fields = typeof input === 'function' ? await input() : input
       checkScope(row, principal)
+      isAsked = true
       return await upstream.call(id, fields, { ...options, apiKey })
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error
+      // Of a fault behind this point nobody knows whether the server has done the work.
+      if (!(error instanceof ApiError) || (isAsked && isFault(error))) throw error
       const body = errorBody(error, row)
       return { status: error.status, body, headers: error.headers, credits: 0 } satisfies Reply
     }

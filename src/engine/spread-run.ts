@@ -1,4 +1,3 @@
-import { ApiError } from '../api/errors.js'
 import type { OperationId } from '../api/table.js'
 import { createAccess } from './access.js'
 import { type ChunkCall, writeCalls } from './chunk.js'
@@ -27,12 +26,35 @@ export interface Bundle {
   readonly calls: readonly ChunkCall[]
 }
 
+/** What is known of a run after a sign of life. */
+export interface Renewed {
+  /** Workers that take part. */
+  readonly workers: number
+  /** Whether its chunks were cleared away, since nothing was heard of it for long. */
+  readonly isAnew: boolean
+}
+
+/** A run that this command does not have any more: its rows are sent by another one, or were taken back. */
+export class RunTaken extends Error {
+  override readonly name = 'RunTaken'
+  /** Exit code of a command that ends with it. */
+  readonly exit = 15
+  readonly hint = 'See how far it is: prospect runs list. What was paid for is not lost.'
+
+  constructor() {
+    super(
+      'This run is not in the hands of this command any more: another one has it, or its rows were taken back.',
+    )
+  }
+}
+
 const answeredAtOnce = 20
 
 /** A run as the shared database has it, in the hands of this process. */
 export class SpreadRun {
   readonly #ports: SpreadRunPorts
   readonly #token: string
+  #workspaceId = ''
   #lastAt = 0
   #hasBegun = false
 
@@ -48,25 +70,29 @@ export class SpreadRun {
   /** Takes the run in hand; refuses a key that is not valid. What an earlier command left of it, nobody goes on with. */
   async begin(): Promise<void> {
     const { store, clock, sleep, apiKey, run, source } = this.#ports
-    const { key } = await createAccess(store, { clock, sleep })(apiKey)
+    const { key, workspace } = await createAccess(store, { clock, sleep })(apiKey)
     const { leaseUntil } = leaseFrom(this.#ports)
-    await this.#write((tx) => tx.takeChunkRun({ run, keyId: key.id, source, token: this.#token, leaseUntil }))
+    const taken = { run, keyId: key.id, source, token: this.#token, leaseUntil }
+    this.#workspaceId = workspace.id
+    await this.#writeAll((tx) => tx.takeChunkRun(taken))
     this.#hasBegun = true
   }
 
-  /** Gives a sign of life; answers how many workers take part. */
-  async renew(): Promise<number> {
+  /** Gives a sign of life. */
+  async renew(): Promise<Renewed> {
     const { store, clock, run, source } = this.#ports
     const { leaseUntil } = leaseFrom(this.#ports)
-    if (!(await this.#write((tx) => tx.renewChunkRun(run, this.#token, leaseUntil)))) throw takenOver()
-    return await store.read((reads) => reads.chunkWorkers(source, clock.now()))
+    const state = await this.#write((tx) => tx.renewChunkRun(run, this.#token, leaseUntil))
+    if (state === 'lost') throw new RunTaken()
+    const workers = await store.read((reads) => reads.chunkWorkers(source, clock.now()))
+    return { workers, isAnew: state === 'anew' }
   }
 
   /** Hands out rows, and drops chunks that are done with. */
   async put(bundles: readonly Bundle[], done: readonly string[]): Promise<void> {
     const chunks = bundles.map((bundle) => this.#chunkOf(bundle))
     await this.#write(async (tx) => {
-      if (!(await tx.holdsChunkRun(this.#ports.run, this.#token))) throw takenOver()
+      await this.#check(tx)
       if (done.length > 0) await tx.dropChunks(done)
       await tx.addChunks(chunks)
     })
@@ -80,11 +106,15 @@ export class SpreadRun {
 
   /** Takes back chunks that nobody has begun, or all that are not answered; answers their ids. */
   withdraw(all: boolean): Promise<readonly string[]> {
-    return this.#write((tx) => tx.withdrawChunks(this.#ports.run, all))
+    const write = all ? this.#writeAll : this.#write
+    return write(async (tx) => {
+      await this.#check(tx)
+      return await tx.withdrawChunks(this.#ports.run, all)
+    })
   }
 
   async end(): Promise<void> {
-    if (this.#hasBegun) await this.#write((tx) => tx.dropChunkRun(this.#ports.run, this.#token))
+    if (this.#hasBegun) await this.#writeAll((tx) => tx.dropChunkRun(this.#ports.run, this.#token))
   }
 
   /** How often a sign of life is due, in milliseconds. */
@@ -97,10 +127,14 @@ export class SpreadRun {
     return { id, run: this.#ports.run, operation, calls: writeCalls(calls), createdAt: this.#lastAt }
   }
 
-  #write<T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> {
-    return this.#ports.store.transaction(work, `spread ${this.#ports.run}`)
+  async #check(tx: Transaction): Promise<void> {
+    if (!(await tx.holdsChunkRun(this.#ports.run, this.#token))) throw new RunTaken()
   }
-}
 
-const takenOver = () =>
-  new ApiError('storage_failed', { reason: 'the run is in the hands of another command now' })
+  readonly #write = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
+    this.#ports.store.transaction(work, `spread ${this.#ports.run}`)
+
+  /** What takes chunks that somebody may be charging for, several at once: no charge of the workspace waits meanwhile. */
+  readonly #writeAll = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
+    this.#ports.store.transaction(work, this.#workspaceId)
+}

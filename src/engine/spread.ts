@@ -1,9 +1,11 @@
 import type { Caller, CallOptions, Input, Reply } from '../api/caller.js'
 import { ApiError, errorBody } from '../api/errors.js'
+import { isPriced } from '../api/operation.js'
 import { type OperationId, operation } from '../api/table.js'
 import { Alarm } from './alarm.js'
-import { type Came, type ChunkCall, readCame, replyOf, stops } from './chunk.js'
-import { type Bundle, SpreadRun, type SpreadRunPorts } from './spread-run.js'
+import { type Came, isAnswer, readCame, stops } from './chunk.js'
+import { maybeMade, outcomesOf, type Sent, tell, tellOpen, tellUnsent } from './spread-rows.js'
+import { type Bundle, RunTaken, SpreadRun, type SpreadRunPorts } from './spread-run.js'
 
 /** How the rows of a run are spread over machines. */
 export interface SpreadPorts extends SpreadRunPorts {
@@ -31,13 +33,6 @@ const lookMs = 1_000
 /** How long rows that somebody has begun are awaited when a run ends early. */
 const patienceMs = 10_000
 
-/** A row on its way, and who waits for what comes of it. */
-interface Sent {
-  readonly call: ChunkCall
-  readonly resolve: (reply: Reply) => void
-  readonly reject: (error: unknown) => void
-}
-
 /** A caller whose rows are called by the workers of a shared database, and by nobody twice. */
 export function spread(ports: SpreadPorts): Caller {
   const spreading = new Spreading(ports)
@@ -62,11 +57,13 @@ class Spreading {
   #done: string[] = []
   #workers = 0
   #beatAt = Number.NEGATIVE_INFINITY
-  /** A refusal that ends the run has come. */
+  /** A refusal that ends the run has come: what comes back from now on goes out no more. */
   #isRefused = false
   #endsAt: number | undefined
   #working: Promise<void> | undefined
   #isClosed = false
+  /** Another command has the run: nothing is sent any more. */
+  #taken: RunTaken | undefined
 
   constructor(ports: SpreadPorts) {
     this.#ports = ports
@@ -76,6 +73,7 @@ class Spreading {
 
   send(input: Input, { row, idempotencyKey = '' }: CallOptions): Promise<Reply> {
     const { ordinal = 0, fresh = false } = row ?? {}
+    if (this.#taken) return Promise.reject(this.#taken)
     this.#working ??= this.#work()
     return new Promise((resolve, reject) => {
       this.#waiting.push({ call: { ordinal, fresh, key: idempotencyKey, input }, resolve, reject })
@@ -96,7 +94,7 @@ class Spreading {
     const ring = () => this.#alarm.ring()
     const stopListening = store.onWork(ring, 'answers')
     signal?.addEventListener('abort', ring)
-    while (!this.#isClosed) {
+    while (!this.#isClosed && !this.#taken) {
       await sleep(gatherMs)
       await this.#turn().catch((error: unknown) => this.#fail(error))
       await this.#alarm.rung(lookMs)
@@ -106,10 +104,12 @@ class Spreading {
   }
 
   async #turn(): Promise<void> {
-    if (this.#waiting.length === 0 && this.#open.size === 0 && !this.#ports.watches) return
+    const isIdle = this.#waiting.length === 0 && this.#open.size === 0
+    if (isIdle && !this.#run.hasBegun && !this.#ports.watches) return
     if (!this.#run.hasBegun) await this.#run.begin()
+    // While nothing is under way too: a run that pauses for an hour is none that has ended.
     await this.#beat()
-    if (this.#ports.signal?.aborted || this.#isRefused) await this.#withdraw()
+    if (!isIdle && (this.#ports.signal?.aborted || this.#isRefused)) await this.#withdraw()
     await this.#put()
     await this.#look()
   }
@@ -118,14 +118,29 @@ class Spreading {
   async #beat(): Promise<void> {
     const now = performance.now()
     if (now - this.#beatAt < (this.#workers === 0 ? lookMs : this.#run.beatMs)) return
+    const { workers, isAnew } = await this.#run.renew()
     this.#beatAt = now
-    this.#workers = await this.#run.renew()
-    this.#ports.onWorkers?.(this.#workers)
+    this.#workers = workers
+    if (isAnew) this.#sendAgain()
+    this.#ports.onWorkers?.(workers)
+  }
+
+  /** The chunks are gone, and with them what came of their rows. */
+  #sendAgain(): void {
+    for (const sent of this.#open.values())
+      this.#waiting.push(...sent.map((one) => maybeMade(one, this.#isPriced)))
+    this.#open.clear()
+    this.#done = []
+  }
+
+  get #isPriced(): boolean {
+    return isPriced(operation(this.#ports.operation))
   }
 
   async #put(): Promise<void> {
-    if (this.#waiting.length === 0 && this.#done.length === 0) return
-    const waiting = this.#waiting.splice(0)
+    const done = this.#done
+    const waiting = this.#takeDue()
+    if (waiting.length === 0 && done.length === 0) return
     const bundles: (Bundle & { readonly sent: readonly Sent[] })[] = []
     for (const size = this.#size(); bundles.length * size < waiting.length; ) {
       const sent = waiting.slice(bundles.length * size, (bundles.length + 1) * size)
@@ -134,7 +149,8 @@ class Spreading {
     }
     const open = () => bundles.forEach(({ id, sent }) => void this.#open.set(id, sent))
     try {
-      await this.#run.put(bundles, this.#done.splice(0))
+      await this.#run.put(bundles, done)
+      this.#done = []
       open()
     } catch (error) {
       // They went out, or surely did not.
@@ -142,6 +158,15 @@ class Spreading {
       else open()
       throw error
     }
+  }
+
+  /** Rows that may be sent now. */
+  #takeDue(): readonly Sent[] {
+    const now = performance.now()
+    const isDue = ({ notBefore = now }: Sent) => notBefore <= now
+    const due = this.#waiting.filter(isDue)
+    this.#waiting = this.#waiting.filter((one) => !isDue(one))
+    return due
   }
 
   #size(): number {
@@ -152,42 +177,39 @@ class Spreading {
 
   async #look(): Promise<void> {
     if (this.#open.size === 0) return
-    for (const { id, replies } of await this.#run.answered()) {
+    for (const { id, taken, replies } of await this.#run.answered()) {
       const sent = this.#open.get(id)
       if (!sent) continue
+      const came = readCame(replies)
       this.#open.delete(id)
       this.#done.push(id)
-      this.#settle(sent, readCame(replies))
+      this.#settle(sent, came, taken)
     }
     // What is done with, or comes back, need not wait for the next answer.
-    if (this.#done.length > 0 || this.#waiting.length > 0) this.#alarm.ring()
+    if (this.#done.length > 0 || this.#waiting.some((one) => !one.notBefore)) this.#alarm.ring()
   }
 
-  #settle(sent: readonly Sent[], came: readonly Came[]): void {
-    const refusal = came.find((one) => one !== null && 'status' in one && one.status === 429)
-    for (const [at, one] of sent.entries()) {
-      // What was not sent because of a refusal would meet it too, for now.
-      const what = came[at] ?? refusal
-      if (!what) this.#waiting.push(one)
-      else if ('lost' in what) rejected(one, what)
-      else {
-        if (stops(what)) this.#isRefused = true
-        one.resolve(what)
-      }
+  #settle(sent: readonly Sent[], came: readonly Came[], taken: number): void {
+    if (came.some((one) => isAnswer(one) && stops(one))) this.#isRefused = true
+    const now = this.#ports.clock.now()
+    for (const [at, outcome] of outcomesOf(sent, came, { taken, isPriced: this.#isPriced, now }).entries()) {
+      const one = sent[at] as Sent
+      if (outcome.kind === 'again') this.#waiting.push(outcome.sent)
+      else if (outcome.kind === 'told') tell(one, outcome.came)
+      else one.reject(outcome.error)
     }
   }
 
   /** The run ends: what nobody has begun is not sent. What somebody has is awaited, unless the user wants to go. */
   async #withdraw(): Promise<void> {
-    this.#isRefused = false
-    await this.#takeBack(false, ({ resolve }) => resolve(notSent))
-    for (const { resolve } of this.#waiting.splice(0)) resolve(notSent)
+    await this.#takeBack(false, (sent) => tellUnsent(sent))
+    for (const sent of this.#waiting.splice(0)) tellUnsent(sent)
     if (!this.#ports.signal?.aborted) return
     this.#endsAt ??= performance.now() + patienceMs
     if (performance.now() < this.#endsAt) return
     // From now on nothing is written of them; what was, is found when the run goes on.
     await this.#look()
-    await this.#takeBack(true, ({ reject }) => reject(new ApiError('outcome_unknown')))
+    await this.#takeBack(true, tellOpen)
   }
 
   async #takeBack(all: boolean, settle: (sent: Sent) => void): Promise<void> {
@@ -199,9 +221,10 @@ class Spreading {
 
   /** What waits is refused like anything the database cannot take; what became of the rest is not known. */
   #fail(error: unknown): void {
-    for (const { resolve, reject } of this.#waiting.splice(0))
-      if (isCertain(error)) resolve(this.#refusal(error))
-      else reject(error)
+    if (error instanceof RunTaken) this.#taken = error
+    for (const sent of this.#waiting.splice(0))
+      if (isCertain(error)) tellUnsent(sent, this.#refusal(error))
+      else sent.reject(error)
     for (const sent of this.#open.values()) for (const { reject } of sent) reject(error)
     this.#open.clear()
   }
@@ -215,14 +238,3 @@ class Spreading {
 /** Whether an error says that nothing was done. */
 const isCertain = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code !== 'outcome_unknown'
-
-function rejected({ reject }: Sent, came: Exclude<Came, null>): void {
-  try {
-    replyOf(came)
-  } catch (error) {
-    reject(error)
-  }
-}
-
-/** Of a row that nobody has sent, and that need not be: it may be, at any time. */
-const notSent: Reply = { status: 429, body: { error: 'Not sent' }, headers: {}, credits: 0, waitMs: 0 }

@@ -2,15 +2,7 @@ import { parseExact, toJson } from '../api/exact-json.js'
 import { type Answer, isUnknown, type Source, type Status } from '../batch/answer.js'
 import type { Answered } from '../batch/journal.js'
 import { addRow, type Connection, send, type Value } from './driver.js'
-
-/** Rows that a run can have; its number stands in the digits above. */
-export const rowsPerRun = 2 ** 32
-
-/** Where the answer to a row of a run is kept. */
-export const placeOf = (run: number, ordinal: number): number => run * rowsPerRun + ordinal
-
-/** Number of the run that an answer belongs to. */
-export const runAt = (place: number): number => Math.floor(place / rowsPerRun)
+import { placeOf, runAt } from './row-place.js'
 
 /** A kept answer. */
 export interface KeptAnswer {

@@ -18,6 +18,12 @@ export const isShared = ({ engine }: Pick<CataloguePlace, 'engine'>): boolean =>
 export const openCatalogueDatabase = async (place: CataloguePlace): Promise<Driver> =>
   isShared(place) ? await openShared(place.engine) : openSqlite(place.catalogue, { pageBytes: 8_192 })
 
+/** Opens the database of a catalogue that machines share; nothing where nobody ever made one. */
+export async function findSharedCatalogue(url: string): Promise<Driver | undefined> {
+  const { hasBeside } = await import('./postgres.js')
+  return (await hasBeside(url, beside)) ? await openShared(url) : undefined
+}
+
 /** Opens the database of the catalogue that the engine at a `postgres://` address has beside it. */
 export async function openShared(url: string): Promise<Driver> {
   const { openPostgres } = await import('./postgres.js')

@@ -1,6 +1,7 @@
 /**
  * Rows of runs that are spread over machines. A run is here while its command lives; its rows go out in chunks, each of
- * which belongs to one worker at a time. There is no API key in it: of the one that is used, only its id.
+ * which belongs to one worker at a time. A run without a token is in nobody's hands: its chunks were cleared away. There is
+ * no API key in it: of the one that is used, only its id.
  */
 export const chunkTables = `
 CREATE TABLE chunk_runs (

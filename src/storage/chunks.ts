@@ -10,7 +10,9 @@ const dueSql = `
   ORDER BY c.created_at, c.id LIMIT 1`
 const runsSql = `
 SELECT count(CASE WHEN source = ? AND lease_until > ? THEN 1 END) AS runs,
-  count(CASE WHEN lease_until <= ? THEN 1 END) AS dead FROM chunk_runs`
+  count(CASE WHEN (token <> '' AND lease_until < ?) OR lease_until < ? THEN 1 END)
+  + (SELECT count(*) FROM chunk_workers WHERE seen_until < ?) AS "left"
+FROM chunk_runs`
 const claimSql = `
 UPDATE chunks SET state = 'running', token = ?, lease_until = ?, taken = taken + 1
 WHERE id = (${dueSql} FOR UPDATE SKIP LOCKED)
@@ -20,6 +22,7 @@ const takeSql = `
 INSERT INTO chunk_runs (run, key_id, source, token, lease_until) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (run) DO UPDATE SET key_id = excluded.key_id, source = excluded.source, token = excluded.token,
   lease_until = excluded.lease_until`
+const renewRunSql = 'UPDATE chunk_runs SET token = ?, lease_until = ? WHERE run = ? AND token = ?'
 const addSql = `
 INSERT INTO chunks (id, run, operation, calls, state, created_at, lease_until, taken)
 VALUES (?, ?, ?, ?, 'queued', ?, 0, 0)`
@@ -36,12 +39,12 @@ const dueAt = (source: string, lease: Lease) => [...freeAt(lease), source, lease
 /** Questions about rows that are spread over machines. */
 export function chunkReads(connection: Connection): ChunkReads {
   return {
-    chunkWork: async (source, lease) => {
-      const now = lease.realNow
-      const found = await connection.get<Omit<ChunkWork, 'isDue'>>(runsSql, source, now, now)
-      const { runs = 0, dead = 0 } = found ?? {}
+    chunkWork: async (source, lease, before) => {
+      const moments = [lease.realNow, before.chunks, before.runs, before.workers]
+      const found = await connection.get<Omit<ChunkWork, 'isDue'>>(runsSql, source, ...moments)
+      const { runs = 0, left = 0 } = found ?? {}
       const isDue = runs > 0 && (await connection.get(dueSql, ...dueAt(source, lease))) !== undefined
-      return { runs, dead, isDue }
+      return { runs, left, isDue }
     },
     chunkWorkers: async (source, now) => {
       const sql = 'SELECT count(*) AS workers FROM chunk_workers WHERE source = ? AND seen_until > ?'
@@ -49,7 +52,7 @@ export function chunkReads(connection: Connection): ChunkReads {
     },
     answeredChunks: (run, limit) =>
       connection.all<AnsweredChunk>(
-        "SELECT id, replies FROM chunks WHERE run = ? AND state = 'answered' ORDER BY created_at, id LIMIT ?",
+        "SELECT id, taken, replies FROM chunks WHERE run = ? AND state = 'answered' ORDER BY created_at, id LIMIT ?",
         ...[run, limit],
       ),
   }
@@ -62,11 +65,13 @@ export const chunkWrites = (connection: Connection): ChunkWrites => ({
   dropDeadChunks: async (before) => {
     // Locked, so that none of them is heard of meanwhile.
     const deadSql = 'SELECT run FROM chunk_runs WHERE lease_until < ? FOR UPDATE'
-    const dead = await connection.all<{ run: string }>(deadSql, before)
+    const dead = await connection.all<{ run: string }>(deadSql, before.chunks)
     const runs = JSON.stringify(dead.map((one) => one.run))
     await connection.run(`DELETE FROM chunks WHERE run ${oneOf}`, runs)
-    await connection.run(`DELETE FROM chunk_runs WHERE run ${oneOf}`, runs)
-    await connection.run('DELETE FROM chunk_workers WHERE seen_until < ?', before)
+    // A command that comes back finds out by it that nobody has taken the run over.
+    await connection.run(`UPDATE chunk_runs SET token = '' WHERE run ${oneOf}`, runs)
+    await connection.run('DELETE FROM chunk_runs WHERE lease_until < ?', before.runs)
+    await connection.run('DELETE FROM chunk_workers WHERE seen_until < ?', before.workers)
   },
 })
 
@@ -82,11 +87,11 @@ function commandWrites(connection: Connection) {
       await connection.run(takeSql, run, keyId, source, token, leaseUntil)
       await drop(run)
     },
-    renewChunkRun: async (run, token, leaseUntil) =>
-      (await connection.run(
-        'UPDATE chunk_runs SET lease_until = ? WHERE run = ? AND token = ?',
-        ...[leaseUntil, run, token],
-      )) > 0,
+    renewChunkRun: async (run, token, leaseUntil) => {
+      const renew = (from: string) => connection.run(renewRunSql, token, leaseUntil, run, from)
+      if ((await renew(token)) > 0) return 'kept'
+      return (await renew('')) > 0 ? 'anew' : 'lost'
+    },
     dropChunkRun: async (run, token) => {
       if (!(await holdsChunkRun(run, token))) return
       await drop(run)

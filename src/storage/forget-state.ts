@@ -1,9 +1,9 @@
 import { parseBody, parseExact, toJson } from '../api/exact-json.js'
 import type { Forgotten } from '../engine/ports.js'
-import { runAt } from './answers.js'
 import type { Connection, Driver } from './driver.js'
 import { rememberedMs } from './inbox.js'
 import { promoteAll } from './outbox.js'
+import { runAt } from './row-place.js'
 
 /** What this machine remembered of somebody and is gone. */
 export interface ForgottenState {

@@ -1,7 +1,7 @@
 import type { AsyncJob, Enrichment, ForgetReads, ForgetWrites, KeptReply } from '../engine/ports.js'
 import type { Connection } from './driver.js'
+import { placeOf } from './row-place.js'
 import { changeOf, enrichmentColumns, fromRow, jobColumns, type Row, selectList } from './rows.js'
-import { rowsPerRun } from './run-replies.js'
 
 const jobsSql = `SELECT ${selectList(jobColumns)} FROM jobs WHERE id > ? ORDER BY id LIMIT ?`
 const repliesSql = `
@@ -84,7 +84,7 @@ async function dropRepliesOfRun(connection: Connection, run: string): Promise<nu
   for (const { number } of known)
     dropped += await connection.run(
       'DELETE FROM run_replies WHERE place >= ? AND place < ?',
-      ...[number * rowsPerRun, (number + 1) * rowsPerRun],
+      ...[placeOf(number, 0), placeOf(number + 1, 0)],
     )
   await connection.run('DELETE FROM reply_runs WHERE run = ?', run)
   return dropped

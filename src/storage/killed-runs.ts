@@ -1,5 +1,5 @@
-import { placeOf } from './answers.js'
 import type { Driver } from './driver.js'
+import { placeOf } from './row-place.js'
 import type { Hold } from './run-locks.js'
 import { runScope } from './runs.js'
 

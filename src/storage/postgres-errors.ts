@@ -39,9 +39,12 @@ const unreachable: Readonly<Record<string, string>> = {
   ENETDOWN: 'there is no way to its network',
 }
 
+/** What is told of errors that others come to know of before the server does, too. */
+export const reasons = { '3F000': 'there is no such schema; create it first' } as const
+
 const unwritable: Readonly<Record<string, string>> = {
   '25006': 'it is read-only; give the address of the primary server',
-  '3F000': 'there is no such schema; create it first',
+  ...reasons,
   '42501': 'the role may not do that; make it the owner of the database or of its schema',
   '42P01': 'its tables are missing or belong to another schema',
   '53100': 'the disk is full',

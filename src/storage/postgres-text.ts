@@ -4,6 +4,8 @@ export interface Prepared {
   readonly text: string
   /** Whether it writes, or may. */
   readonly writes: boolean
+  /** Which of its values are lists. */
+  readonly lists: readonly number[]
 }
 
 /** Statements that are kept by name; no connection may keep all mixes of filters there are. */
@@ -24,11 +26,31 @@ export function statements(asArrays = false): (sql: string) => Prepared {
       name,
       text: numbered(asArrays ? sql.replace(among, isAmong) : sql),
       writes: !/^\s*SELECT\b/i.test(sql),
+      lists: listsIn(sql),
     }
     if (name) known.set(sql, made)
     return made
   }
 }
+
+function listsIn(sql: string): number[] {
+  const places = (sql.match(token) ?? []).filter((found) => found === '?' || found.includes('json_each('))
+  return places.flatMap((found, place) => (found === '?' ? [] : [place]))
+}
+
+/**
+ * Values as PostgreSQL takes them. Half of a character in a text goes out as the sign that stands for it; in a list it is
+ * written out, and would be refused.
+ */
+export const bound = <V>(values: readonly V[], lists: readonly number[]): V[] =>
+  values.map((value, place) =>
+    typeof value === 'string' && value.includes('\\ud') && lists.includes(place)
+      ? (value.replace(escaped, (found, half) => (half ? '\ufffd' : found)) as V)
+      : value,
+  )
+
+/** Only halves of characters are written out so: whole ones stand for themselves in what JSON.stringify answers. */
+const escaped = /\\(?:(ud[89a-f][0-9a-f]{2})|.)/g
 
 /** What a row is asked to be one of. As an array that functions of the schema make, its values are known to the planner. */
 const among = /\b(NOT )?IN \(SELECT (value|atom) FROM json_each\(\?\)\)/g

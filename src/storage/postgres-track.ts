@@ -2,7 +2,7 @@ import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import type { Connection, Value } from './driver.js'
 import { CommitUnknown, type Track } from './lane.js'
 import { isConflict, isLost, isUndone, isUnsent } from './postgres-errors.js'
-import type { Prepared } from './postgres-text.js'
+import { bound, type Prepared } from './postgres-text.js'
 
 /** What begins a transaction, and who is told what it answers. */
 export interface Beginning {
@@ -134,9 +134,9 @@ export class PostgresTrack implements Track {
   }
 
   async #query(sql: string, values: readonly Value[]): Promise<QueryResult> {
-    const { name, text, writes } = this.#options.prepare(sql)
+    const { name, text, writes, lists } = this.#options.prepare(sql)
     if (writes) this.#written = true
-    const query = { text, values: values as Value[], ...(name ? { name } : {}) }
+    const query = { text, values: bound(values, lists), ...(name ? { name } : {}) }
     const result = await this.#told(this.#open().query(query))
     // What found no row to change has changed nothing that would have to be undone.
     if (writes && result.rowCount) this.#dirty = true

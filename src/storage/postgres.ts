@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
+import { ApiError } from '../api/errors.js'
 import { dueWork } from '../engine/ports.js'
 import type { Driver } from './driver.js'
 import { Lane, Turn } from './lane.js'
 import { Bell } from './postgres-bell.js'
 import { ServerClock, timeSql } from './postgres-clock.js'
-import { understoodPostgres } from './postgres-errors.js'
+import { reasons, understoodPostgres } from './postgres-errors.js'
 import { checkServer, createPool, pin, planAnew } from './postgres-pool.js'
 import { statements } from './postgres-text.js'
 import { type Beginning, PostgresTrack, type TrackOptions } from './postgres-track.js'
@@ -94,7 +95,7 @@ async function firstLook(pool: Pool, beside: string): Promise<string> {
   try {
     await checkServer(client)
     const { rows } = await client.query<{ name: string | null }>(schemaSql)
-    const schema = `${rows[0]?.name ?? ''}${beside}`
+    const schema = beside === '' ? (rows[0]?.name ?? '') : nameBeside(rows[0]?.name ?? null, beside)
     if (beside !== '') await makeSchema(client, schema)
     await pin(client, schema)
     return schema
@@ -103,14 +104,43 @@ async function firstLook(pool: Pool, beside: string): Promise<string> {
   }
 }
 
+/** Bytes of a name; the server cuts off the rest, and two schemas would be one. */
+const mostNameBytes = 63
+
+/** The name of a schema of our own. Where the engine has none, nobody would ever find ours again. */
+function nameBeside(engine: string | null, beside: string): string {
+  const refuse = (reason: string) => new ApiError('storage_failed', { reason })
+  if (engine === null) throw refuse(reasons['3F000'])
+  const most = mostNameBytes - Buffer.byteLength(beside)
+  if (Buffer.byteLength(engine) > most)
+    throw refuse(`the name of its schema has more than ${most} bytes, and tables beside it need a longer one`)
+  return engine + beside
+}
+
 /** Makes a schema of our own, which nobody else has rights to; several processes may do so at once. */
 async function makeSchema(client: PoolClient, name: string): Promise<void> {
   const there = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
   if (there.rows.length > 0) return
   await client.query(`CREATE SCHEMA "${name.replaceAll('"', '""')}"`).catch((error: unknown) => {
-    if (!['23505', '42P06'].includes(String((error as { code?: unknown }).code))) throw error
+    const code = String((error as { code?: unknown }).code)
+    if (code === '42501') throw new ApiError('storage_failed', { reason: mayNotMake(name) })
+    if (!['23505', '42P06'].includes(code)) throw error
   })
 }
+
+const mayNotMake = (name: string): string =>
+  `the role may not make the schema ${name}; its owner runs GRANT CREATE ON DATABASE … TO …, or CREATE SCHEMA "${name}" AUTHORIZATION …`
+
+/** Whether there are tables of our own beside the engine's at an address; nothing is made. */
+export async function hasBeside(url: string, beside: string): Promise<boolean> {
+  const engine = await openPostgres(url)
+  const found = await engine
+    .read((reads) => reads.get<object>(besideSql, beside))
+    .finally(() => engine.close())
+  return found !== undefined
+}
+
+const besideSql = 'SELECT 1 AS one FROM pg_namespace WHERE nspname = CAST(current_schema() AS TEXT) || ?'
 
 function readLane(options: Omit<TrackOptions, 'begin'>, clock: ServerClock): Lane {
   const begin = (): Beginning => {

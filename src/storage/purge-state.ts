@@ -1,7 +1,7 @@
-import { placeOf, runAt } from './answers.js'
 import { startOfDay } from './budget.js'
 import { forgetBulks } from './bulks.js'
 import type { Connection, Driver } from './driver.js'
+import { placeOf, runAt } from './row-place.js'
 import type { Hold } from './run-locks.js'
 import { runScope } from './runs.js'
 

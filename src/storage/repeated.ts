@@ -1,7 +1,8 @@
 import { type Answer, isUnknown } from '../batch/answer.js'
 import type { Answered, JournalRow } from '../batch/journal.js'
-import { answersOf, equalIn, type Indexed, indexAnswers, placeOf, servesEqual } from './answers.js'
+import { answersOf, equalIn, type Indexed, indexAnswers, servesEqual } from './answers.js'
 import type { Connection } from './driver.js'
+import { placeOf } from './row-place.js'
 
 /** Where the answers to lookups that repeat are: the newest wait in memory, to go into the index in large portions. */
 export class Repeated {

@@ -30,7 +30,8 @@ export class RunLost extends Error {
   override readonly name = 'RunLost'
   /** Exit code of a command that ends with it. */
   readonly exit = 15
-  readonly hint = 'See how far it is: prospect runs list. What was paid for is not lost.'
+  readonly hint =
+    'See how far it is: prospect runs list, with --database or --shared as here. What was paid for is not lost.'
 
   constructor() {
     super('Another command has taken over this run: nothing was heard from this one for a while.')

@@ -1,6 +1,7 @@
 import type { RunRow } from '../api/caller.js'
 import type { Reads, RunReply, Transaction } from '../engine/ports.js'
 import { addRow, type Connection, whenAnswered } from './driver.js'
+import { placeOf, rowsPerRun } from './row-place.js'
 
 /** The replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
 export const runReplies = `
@@ -29,19 +30,14 @@ interface Numbered {
   readonly number: number
 }
 
-/** Rows that a run can have; its number stands in the digits above. */
-export const rowsPerRun = 2 ** 32
-
 const nameOf = (workspaceId: string, run: string): string => `run ${workspaceId} ${run}`
-
-const placeOf = ({ number }: Numbered, ordinal: number): number => number * rowsPerRun + ordinal
 
 /** Questions about rows of runs. */
 export function runReplyReads(connection: Connection) {
   return {
     runReply: async (workspaceId, run, ordinal) => {
       const known = await connection.get<Numbered>(numberSql, workspaceId, run)
-      return known && connection.get<RunReply>(replySql, placeOf(known, ordinal))
+      return known && connection.get<RunReply>(replySql, placeOf(known.number, ordinal))
     },
   } satisfies Partial<Reads>
 }
@@ -54,11 +50,13 @@ export function runReplyWrites(connection: Connection) {
       (await connection.get<Numbered>(numberSql, workspaceId, run)) ??
       (await connection.get<Numbered>(addSql, workspaceId, run))
     if (!known) throw new Error('a run was not given a number')
+    // The places of all its rows are its own, or it has none.
+    placeOf(known.number, rowsPerRun)
     connection.known.set(nameOf(workspaceId, run), known)
     return known
   }
   const keep = (run: Numbered, { ordinal, fresh }: RunRow, { status, credits, body }: RunReply) => {
-    const values = [placeOf(run, ordinal), status, credits, body]
+    const values = [placeOf(run.number, ordinal), status, credits, body]
     // Where a row that was never sent has a reply all the same, the whole transaction fails.
     return fresh
       ? whenAnswered(addRow(connection, firstSql, ...values), () => true)
@@ -74,7 +72,11 @@ export function runReplyWrites(connection: Connection) {
     dropRunReplies: async (workspaceId, run, before) => {
       const known = await connection.get<Numbered>(numberSql, workspaceId, run)
       return known
-        ? connection.run(dropSql, placeOf(known, 0), placeOf(known, Math.min(before, rowsPerRun)))
+        ? connection.run(
+            dropSql,
+            placeOf(known.number, 0),
+            placeOf(known.number, Math.min(before, rowsPerRun)),
+          )
         : 0
     },
   } satisfies Partial<Transaction>

@@ -1,8 +1,9 @@
 import { unknownAnswer } from '../batch/answer.js'
-import { forgetAnswers, indexNext, placeOf } from './answers.js'
+import { forgetAnswers, indexNext } from './answers.js'
 import { forgetBulks } from './bulks.js'
 import type { Connection, Driver, Value } from './driver.js'
 import { adoptFormer, type Renamed } from './former-targets.js'
+import { placeOf } from './row-place.js'
 import { RunLost } from './run-locks.js'
 
 /** What makes a run the same run when it is started again. */
@@ -152,10 +153,7 @@ const begin = async (
   now: number,
   fence: string,
 ): Promise<Run | undefined> =>
-  connection.get<Run>(
-    beginSql,
-    ...[file, output, request, now, now, spread, now, spread, number, fence],
-  )
+  connection.get<Run>(beginSql, ...[file, output, request, now, now, spread, now, spread, number, fence])
 
 async function add(connection: Connection, run: NewRun, fence: string): Promise<Run> {
   if (fence !== '' && !(await connection.get(lockSql, run.knownBy, fence))) throw new RunLost()
@@ -166,6 +164,8 @@ async function add(connection: Connection, run: NewRun, fence: string): Promise<
     ...[run.output, run.total, run.startedAt, fence, run.spread ?? 0],
   )
   if (!made) throw new Error('a run was not put on record')
+  // Refused before anything is paid where the rows of the next one would have no places of their own.
+  placeOf(made.number + 1, 0)
   return made
 }
 

@@ -96,15 +96,9 @@ export async function openState(location: string, options: StateOptions = {}): P
 
 /** Opens what several machines remember at a `postgres://` address; nothing where nobody ever began to. */
 export async function findShared(address: string, options: StateOptions = {}): Promise<Driver | undefined> {
-  const { openPostgres } = await import('./postgres.js')
-  const engine = await openPostgres(address)
-  const found = await engine
-    .read((reads) => reads.get<object>(sharedSql, beside))
-    .finally(() => engine.close())
-  return found && openState(address, options)
+  const { hasBeside } = await import('./postgres.js')
+  return (await hasBeside(address, beside)) ? await openState(address, options) : undefined
 }
-
-const sharedSql = 'SELECT 1 AS one FROM pg_namespace WHERE nspname = CAST(current_schema() AS TEXT) || ?'
 
 async function openDriver(location: string, { now, ...options }: StateOptions): Promise<Driver> {
   if (!isPostgres(location)) return openSqlite(location, options)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import { copyCatalogue } from '../../src/catalogue/copy.js'
+import { copyIntoPostgres } from '../../src/catalogue/copy-postgres.js'
 import { kinds } from '../../src/catalogue/kind.js'
 import { loadSample } from '../../src/catalogue/sample.js'
 import type { PeopleFilters } from '../../src/engine/ports.js'
@@ -11,7 +12,7 @@ import { openShared } from '../../src/storage/catalogue-database.js'
 import type { Driver } from '../../src/storage/driver.js'
 import { openSqlite } from '../../src/storage/sqlite.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
-import { countedIds, exported, stillClock } from './open.js'
+import { countedIds, exported, longText, stillClock } from './open.js'
 
 const patience = 120_000
 let folder: string
@@ -76,6 +77,35 @@ it('P45: a catalogue is the same on a server and back in a file, byte for byte',
     expect(await catalogue.importRecords('companies', more)).toMatchObject({ added: 1, rejectedTotal: 0 })
   expect(await said(server.catalogue)).toBe(await said(first.catalogue))
   expect(await said(back.catalogue)).toBe(await said(first.catalogue))
+})
+
+it('names a record that a server would refuse, before anything is copied', {
+  timeout: patience,
+}, async () => {
+  const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
+  const history = [{ date: '2025-01-31', headcount: 3, department: longText(3_000) }]
+  await first.catalogue.importRecords('companies', [{ domain: 'a.example', headcount_history: history }])
+  const copied = await copyCatalogue(first.driver, server.driver)
+  expect(copied).toEqual({ tooLong: "A department of the company 'a.example'" })
+  expect(await server.catalogue.stats()).toMatchObject({ companies: 0 })
+  await first.catalogue.importRecords('companies', [{ domain: 'b.example', industry: longText(3_000) }])
+  expect(await copyCatalogue(first.driver, server.driver)).toMatchObject({
+    tooLong: expect.stringContaining("company 'b.example'"),
+  })
+})
+
+it('fails once where the server refuses a row, whatever is sent behind it', {
+  timeout: patience,
+}, async () => {
+  const { driver } = await opened(await openShared(schema.url))
+  const rows = (key: number) => [{ key, slug: key === 1 ? null : `s${key}`, name: 'S', category: null }]
+  const copying = driver.transaction(async (connection) => {
+    const target = copyIntoPostgres(connection)
+    await target.begin()
+    for (const key of [1, 2, 3]) await target.add('technologies', rows(key))
+  })
+  // Whatever is left unheard ends the process, and this test with it.
+  await expect(copying).rejects.toThrow('23502')
 })
 
 it('goes into an empty catalogue only', { timeout: patience }, async () => {

@@ -60,3 +60,7 @@ export async function exported(catalogue: Catalogue, kind: Kind): Promise<Given[
   for await (const record of catalogue.exportRecords(kind)) records.push(record)
   return records
 }
+
+/** A text that cannot be written shorter; three bytes a letter. */
+export const longText = (letters: number): string =>
+  Array.from({ length: letters }, (_, at) => String.fromCodePoint(0x4e00 + ((at * 7_919) % 20_000))).join('')

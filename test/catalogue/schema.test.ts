@@ -32,9 +32,11 @@ describe('the catalogue file', () => {
       connection.exec(`PRAGMA user_version = ${migrations.length + 1}`),
     )
     await expect(openEmpty(driver)).rejects.toThrow('upgrade')
-    const version = await driver.read((connection) => connection.get('PRAGMA user_version'))
+    await expect(driver.read(() => 1)).rejects.toThrow()
+    const again = file()
+    const version = await again.read((connection) => connection.get('PRAGMA user_version'))
     expect(version).toEqual({ user_version: migrations.length + 1 })
-    await driver.close()
+    await again.close()
   })
 
   it('may be opened twice at once, and shows what the other one has imported', async () => {

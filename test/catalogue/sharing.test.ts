@@ -1,10 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import type { Given } from '../../src/catalogue/kind.js'
+import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/catalogue-database.js'
 import { randomIds } from '../helpers/engine.js'
-import { freshSchema, type TestDatabase } from '../support/postgres.js'
-import { stillClock } from './open.js'
+import { freshDatabase, freshSchema, type TestDatabase } from '../support/postgres.js'
+import { longText, stillClock } from './open.js'
 
 let schema: TestDatabase
 const open: Catalogue[] = []
@@ -59,17 +61,73 @@ describe('a catalogue that several processes share', () => {
 
   it('rejects what an index cannot hold, and goes on', { timeout: 120_000 }, async () => {
     const catalogue = await opened()
-    const long = Array.from({ length: 5_000 }, (_, at) =>
-      String.fromCodePoint(0x4e00 + ((at * 7_919) % 20_000)),
-    ).join('')
+    const long = longText(5_000)
+    const date = '2025-01-31'
     const records = [
       company(1),
       { ...company(2), industry: long },
       { ...company(3), name: long, description: long },
+      { ...company(4), industry_id: longText(600), industry: longText(600) },
+      { ...company(5), headcount_history: [{ date, headcount: 3, department: longText(1_000) }] },
+      // As it is compared it is eleven times as long.
+      { ...company(6), headcount_history: [{ date, headcount: 3, department: '\ufdfa'.repeat(400) }] },
+      { ...company(7), domain: `${'a'.repeat(3_000)}.com` },
+      { ...company(1), industry_id: longText(500) },
+      { ...company(1), industry: longText(500) },
+      company(8),
     ]
     const { added, rejected } = await catalogue.importRecords('companies', records)
-    expect(added).toBe(2)
-    expect(rejected).toMatchObject([{ line: 2 }])
+    expect(added).toBe(3)
+    expect(rejected.map(({ line }) => line)).toEqual([2, 4, 5, 6, 7, 9])
+    const people = [{ ...person(1), company_domain: `${'b'.repeat(3_000)}.com` }, person(2)]
+    expect(await catalogue.importRecords('people', people)).toMatchObject({
+      added: 1,
+      rejected: [{ line: 1 }],
+    })
+    const profile = (name: string) => ({ network_profile_url: `https://www.network.example/in/${name}` })
+    const post_url = 'https://www.network.example/posts/1'
+    const posts = [
+      { post_url, engagers: [profile(encodeURIComponent(longText(1_000)))] },
+      { post_url, engagers: [profile('%00')] },
+      { post_url, engagers: [profile('jo')] },
+    ]
+    const report = await catalogue.importRecords('posts', posts)
+    expect([report.added, report.rejected.map(({ line }) => line)]).toEqual([1, [1, 2]])
+  })
+
+  it('takes halves of characters, and is asked for them', { timeout: 120_000 }, async () => {
+    const catalogue = await opened()
+    const half = 'half \ud83d'
+    const records = [{ ...company(1), name: half, description: half }, company(2)]
+    expect(await catalogue.importRecords('companies', records)).toMatchObject({ added: 2, rejectedTotal: 0 })
+    const people = [
+      { ...person(1), full_name: half, title: half },
+      { full_name: half, company_name: half, network_profile_url: 'https://www.network.example/in/h\udc00' },
+    ]
+    expect(await catalogue.importRecords('people', people)).toMatchObject({ rejectedTotal: 0 })
+    expect(await catalogue.company({ domain: 'c1.example' })).toMatchObject({ name: 'half \ufffd' })
+    const filters = { included_companies: ['\ud83d'], included_job_titles: ['\ud83d'] }
+    expect(await catalogue.count({ kind: 'people', filters }, 0)).toBe(0)
+  })
+
+  it('leaves no connection behind where it cannot be opened', { timeout: 120_000 }, async () => {
+    const database = await freshDatabase()
+    try {
+      await (await openEngine({ engine: database.url })).close()
+      await database.sql('UPDATE public_catalogue.schema_version SET version = 99')
+      await expect(openEngine({ engine: database.url })).rejects.toThrow('upgrade')
+      await expect(opened(database.url)).rejects.toThrow('upgrade')
+      const left = `SELECT count(*) AS n FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE 'prospect%'`
+      let count = 1
+      for (let tries = 100; count > 0 && tries > 0; tries--) {
+        count = Number((await database.sql(left))[0]?.n)
+        if (count > 0) await pause(50)
+      }
+      expect(count).toBe(0)
+    } finally {
+      await database.drop()
+    }
   })
 
   it('has no record twice when two import the same at once', { timeout: 120_000 }, async () => {

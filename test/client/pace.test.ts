@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Caller, Reply } from '../../src/api/caller.js'
+import { type Caller, ConnectionLost, type Reply } from '../../src/api/caller.js'
+import { ApiError } from '../../src/api/errors.js'
 import { operation } from '../../src/api/table.js'
 import { windowsOf } from '../../src/api/windows.js'
 import type { PacedWindow } from '../../src/client/pace.js'
@@ -213,6 +214,28 @@ describe('a paced caller', () => {
     const { caller } = server(hand(), 'free')
     const slow = paced(caller, { windows: untouched, origin: 'o', clock: hand(), plan: 'free' })
     expect((await slow.call('credits.show', {})).status).toBe(200)
+  })
+
+  it('keeps no answer back that it cannot learn from', async () => {
+    const lost = new ConnectionLost('cut')
+    const replies = [
+      Promise.resolve({ status: 200, body: {}, headers: {}, credits: 1 }),
+      Promise.reject(lost),
+    ] as const
+    const answers = await Promise.allSettled(
+      replies.map((reply) => {
+        const windows = memory()
+        let changes = 0
+        const full: Windows = {
+          change: (...asked) =>
+            changes++ === 0 ? windows.change(...asked) : Promise.reject(new ApiError('busy')),
+        }
+        const caller: Caller = { call: () => reply, close: async () => {} }
+        const slow = paced(caller, { windows: full, origin: 'o', clock: hand(), plan: 'basic' })
+        return slow.call('accounts.hiring', { domain: 'known.example' })
+      }),
+    )
+    expect(answers).toMatchObject([{ value: { status: 200, credits: 1 } }, { reason: lost }])
   })
 
   it('takes in what others used of the same windows', async () => {

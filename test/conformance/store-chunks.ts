@@ -6,6 +6,9 @@ import { lease } from './store-work.js'
 const run = { run: 'r1', keyId: key.id, source: '', token: 'command', leaseUntil: 100_000 }
 const chunk: NewChunk = { id: 'c1', run: 'r1', operation: 'accounts.enrich', calls: '[1]', createdAt: 5 }
 
+/** What is cleared away: chunks before a moment, runs so much later, workers at once. */
+const before = (chunks: number) => ({ chunks, runs: chunks - 50_000, workers: chunks })
+
 /** What every store must do with rows that are spread over machines. */
 export function describeChunks(name: string, open: () => Promise<Store>): void {
   let store: Store
@@ -15,7 +18,11 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
     store.transaction((tx) => tx.addChunks(chunks.map((one) => ({ ...chunk, ...one }))))
   const answer = (token: string) => store.transaction((tx) => tx.answerChunk('c1', token, '[2]'))
   const work = (realNow: number, source = '') =>
-    store.read((reads) => reads.chunkWork(source, lease(realNow)))
+    store.read((reads) => reads.chunkWork(source, lease(realNow), before(100_000)))
+  const tidy = (chunks: number) => store.transaction((tx) => tx.dropDeadChunks(before(chunks)))
+  const left = async (chunks: number) =>
+    (await store.read((reads) => reads.chunkWork('', lease(0), before(chunks)))).left
+  const renew = (token = 'command') => store.transaction((tx) => tx.renewChunkRun('r1', token, 200_000))
 
   describe(`rows that are spread over ${name}`, () => {
     beforeEach(async () => {
@@ -52,7 +59,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect(await answer('b')).toBe(true)
       expect(await answer('b')).toBe(false)
       expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toEqual([
-        { id: 'c1', replies: '[2]' },
+        { id: 'c1', taken: 2, replies: '[2]' },
       ])
       await store.transaction((tx) => tx.dropChunks(['c1']))
       expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toEqual([])
@@ -60,10 +67,10 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
 
     it('are begun for a command that lives, by those who ask its source', async () => {
       await put({})
-      expect(await work(0)).toEqual({ runs: 1, dead: 0, isDue: true })
-      expect(await work(0, 'https://other.example/')).toEqual({ runs: 0, dead: 0, isDue: false })
+      expect(await work(0)).toEqual({ runs: 1, left: 0, isDue: true })
+      expect(await work(0, 'https://other.example/')).toEqual({ runs: 0, left: 0, isDue: false })
       expect(await claim('a', 0, 'https://other.example/')).toBeUndefined()
-      expect(await work(100_000)).toEqual({ runs: 0, dead: 1, isDue: false })
+      expect(await work(100_000)).toEqual({ runs: 0, left: 0, isDue: false })
       expect(await claim('a', 100_000)).toBeUndefined()
     })
 
@@ -81,21 +88,41 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       await put({})
       await store.transaction((tx) => tx.takeChunkRun({ ...run, token: 'next' }))
       expect(await claim('a', 0)).toBeUndefined()
-      expect(await store.transaction((tx) => tx.renewChunkRun('r1', 'command', 200_000))).toBe(false)
+      expect(await renew()).toBe('lost')
       expect(await store.transaction((tx) => tx.holdsChunkRun('r1', 'command'))).toBe(false)
       await store.transaction((tx) => tx.dropChunkRun('r1', 'command'))
       await put({})
-      await store.transaction((tx) => tx.dropDeadChunks(100_000))
+      await tidy(100_000)
       expect(await work(0)).toMatchObject({ runs: 1, isDue: true })
-      await store.transaction((tx) => tx.dropDeadChunks(100_001))
-      expect(await work(0)).toEqual({ runs: 0, dead: 0, isDue: false })
+      expect(await left(100_001)).toBe(1)
+      await tidy(100_001)
+      expect(await work(0)).toMatchObject({ isDue: false })
+      expect(await left(100_001)).toBe(0)
+    })
+
+    it('are gone when nothing was heard of a command for long, which may go on unless another one came', async () => {
+      await put({})
+      await tidy(100_001)
+      expect([await renew(), await renew(), await work(0)]).toEqual([
+        'anew',
+        'kept',
+        { runs: 1, left: 0, isDue: false },
+      ])
+      await tidy(200_001)
+      await store.transaction((tx) => tx.takeChunkRun({ ...run, token: 'next', leaseUntil: 200_000 }))
+      expect(await renew()).toBe('lost')
+      await tidy(200_001)
+      expect(await renew('next')).toBe('anew')
+      expect(await left(250_001)).toBe(1)
+      await tidy(250_001)
+      expect([await renew('next'), await left(250_001)]).toEqual(['lost', 0])
     })
 
     it('are gone when somebody must not be on record any more', async () => {
       await put({})
       await store.transaction((tx) => tx.takeBackJobs())
-      expect(await work(0)).toEqual({ runs: 0, dead: 0, isDue: false })
-      expect(await store.transaction((tx) => tx.renewChunkRun('r1', 'command', 200_000))).toBe(false)
+      expect(await work(0)).toEqual({ runs: 0, left: 0, isDue: false })
+      expect(await renew()).toBe('lost')
     })
 
     it('tell how many take part', async () => {
@@ -107,6 +134,9 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect([await count(9), await count(10), await count(20)]).toEqual([2, 1, 0])
       await store.transaction((tx) => tx.keepChunkWorker('a', '', null))
       expect(await count(10)).toBe(0)
+      expect(await left(11)).toBe(2)
+      await tidy(11)
+      expect([await count(9), await left(11)]).toEqual([0, 0])
     })
 
     it('find who asks by the id of a key', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ConnectionLost } from '../../src/api/caller.js'
 import {
+  inDoubt,
   isHeldBack,
   lostOf,
   readCalls,
@@ -20,6 +21,7 @@ describe('what a chunk holds', () => {
       null,
       { status: 429, body: { error: 'wait' }, headers: { 'retry-after': '1' }, credits: 0, waitMs: 250 },
       { status: 503, body: {}, headers: {}, credits: 0, unknown: true as const },
+      inDoubt,
     ]
     expect(readCame(writeCame(came))).toEqual(came)
     const calls = [{ ordinal: 2 ** 31, fresh: true, key: 'run-1', input: { limit: 5, ids: [1n << 60n] } }]
@@ -39,6 +41,8 @@ describe('what a chunk holds', () => {
     ['a key', { ...reply, status: 401 }, true],
     ['an open outcome', { ...reply, status: 503, unknown: true as const }, false],
     ['no reply', { lost: 'cut', unknown: true }, false],
+    ['what nobody knows', inDoubt, false],
+    ['what was not called', null, false],
   ])('holds the calls behind it back or not: %s', (_, came, isHeld) => {
     expect(isHeldBack(came)).toBe(isHeld)
   })

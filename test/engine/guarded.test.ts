@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../../src/api/caller.js'
-import { guarded } from '../../src/engine/guarded.js'
+import { ApiError } from '../../src/api/errors.js'
+import { NotAsked } from '../../src/engine/answering.js'
+import { guarded, guardedFor } from '../../src/engine/guarded.js'
 import { describeCaller } from '../conformance/caller.js'
 import { type Bench, openBench } from '../helpers/engine.js'
 
@@ -36,6 +38,36 @@ describe('a guard', () => {
       await caller.call('accounts.enrich', {}, { apiKey: front.key }),
     ].map(({ status }) => status)
     expect([statuses, seen]).toEqual([[401, 401, 200], ['of-the-server']])
+  })
+})
+
+describe('a server that was asked', () => {
+  const fault = new ApiError('storage_failed', { reason: 'the disk is full' })
+  const upstream: Caller = { call: () => Promise.reject(fault), close: async () => {} }
+
+  it('may have done what a fault behind it leaves open: that is no refusal', async () => {
+    const { caller, front } = await guard(upstream, 'of-the-server')
+    open.push(front)
+    await expect(caller.call('accounts.enrich', {}, { apiKey: front.key })).rejects.toBe(fault)
+  })
+})
+
+describe('a server that is asked for somebody whose key was checked before', () => {
+  it('is not asked where the key cannot be looked up, but as soon as it can', async () => {
+    const front = await openBench()
+    open.push(front)
+    const [key] = await front.store.read((reads) => reads.keys(front.workspaceId))
+    let isAway = true
+    const store: typeof front.store = {
+      ...front.store,
+      readShared: (name, work) =>
+        isAway ? Promise.reject(new ApiError('database_unreachable')) : front.store.readShared(name, work),
+    }
+    const upstream = { call: async () => ({ status: 200, body: {}, headers: {}, credits: 1 }) }
+    const caller = guardedFor(key?.id ?? '', upstream, { store, clock, apiKey: 'of-the-server' })
+    await expect(caller.call('accounts.enrich', {})).rejects.toThrow(NotAsked)
+    isAway = false
+    expect((await caller.call('accounts.enrich', {})).status).toBe(200)
   })
 })
 

@@ -122,7 +122,7 @@ describe('a worker that loses a chunk', () => {
 
   it('leaves open what became of its rows, where they cannot be called again', async () => {
     const source = new TestSource()
-    work.work({ source, mayRepeat: false })
+    work.work({ source, mayRepeat: async () => false })
     const held = source.hold()
     const reply = work.command('run').call(0, 'known.example')
     const release = await held
@@ -158,7 +158,7 @@ describe('a command', () => {
     await reply
     const second = work.command('run')
     expect((await second.call(1, 'known-1.example')).status).toBe(200)
-    expect((await first.call(2, 'known-2.example')).status).toBe(503)
+    await expect(first.call(2, 'known-2.example')).rejects.toMatchObject({ exit: 15 })
     await first.close()
     expect((await second.call(3, 'known-3.example')).status).toBe(200)
     expect(await work.spent()).toBe(3)

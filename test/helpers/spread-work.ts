@@ -21,7 +21,9 @@ export interface SpreadWork {
     readonly leaseMs?: number
     readonly source?: TestSource
     /** Whether a call may be made again under its key. */
-    readonly mayRepeat?: boolean
+    readonly mayRepeat?: () => Promise<boolean>
+    /** Calls under way at once. */
+    readonly atOnce?: number
   }): Worker
   /** A command that spreads a run. */
   command(run: string, options?: Partial<SpreadPorts>): Command
@@ -45,10 +47,11 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
   await admin.setCredits(1_000_000)
   const ports = { store, clock, ids: randomIds }
   const ends: (() => Promise<void>)[] = []
-  const workOn: SpreadWork['work'] = ({ leaseMs, source = new TestSource(), mayRepeat = true } = {}) => {
+  const workOn: SpreadWork['work'] = (options = {}) => {
+    const { leaseMs, source = new TestSource(), mayRepeat = async () => true, atOnce = 100 } = options
     const engine = createEngine({ ...ports, source })
     const answering = {
-      ...{ source: '', places: 2, atOnce: 100, mayRepeat: async () => mayRepeat },
+      ...{ source: '', places: 2, atOnce, mayRepeat },
       actingFor: engine.actingFor,
     }
     const targets = () => ({ allow: [], loopback: true })

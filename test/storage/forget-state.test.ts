@@ -3,17 +3,11 @@ import { parseExact, toJson } from '../../src/api/exact-json.js'
 import type { Answer } from '../../src/batch/answer.js'
 import { hashNumber, hashOf } from '../../src/csv/identity-filter.js'
 import type { Forgotten } from '../../src/engine/ports.js'
-import {
-  answersOf,
-  equalIn,
-  indexNext,
-  keepAnswers,
-  placeOf,
-  storedAnswer,
-} from '../../src/storage/answers.js'
+import { answersOf, equalIn, indexNext, keepAnswers, storedAnswer } from '../../src/storage/answers.js'
 import type { Driver } from '../../src/storage/driver.js'
 import { forgetInState } from '../../src/storage/forget-state.js'
 import { type Events, eventsOver } from '../../src/storage/inbox.js'
+import { placeOf } from '../../src/storage/row-place.js'
 import { type NewRun, type Run, runsOver } from '../../src/storage/runs.js'
 import { openState } from '../../src/storage/state.js'
 import { states } from '../helpers/states.js'

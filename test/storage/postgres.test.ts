@@ -448,3 +448,32 @@ describe('work that another node accepted', () => {
     await other.close()
   })
 })
+
+describe('tables beside those of the engine', () => {
+  const inSchema = (name: string) =>
+    `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${encodeURIComponent(`-c search_path=${name}`)}`
+  const beside = '_catalogue'
+
+  it('are not made where the engine has no schema', async () => {
+    const name = `${schema.name}_missing`
+    await expect(openPostgres(inSchema(name), { beside })).rejects.toMatchObject({
+      details: { reason: expect.stringContaining('no such schema') },
+    })
+    const made = await schema.sql(
+      `SELECT nspname FROM pg_namespace WHERE nspname IN ('_catalogue', '${name}_catalogue')`,
+    )
+    expect(made).toEqual([])
+  })
+
+  it('are not made where their name would be cut off', async () => {
+    const name = schema.name.padEnd(60, 'x')
+    await schema.sql(`CREATE SCHEMA ${name}`)
+    try {
+      await expect(openPostgres(inSchema(name), { beside })).rejects.toMatchObject({
+        details: { reason: expect.stringContaining('more than 53 bytes') },
+      })
+    } finally {
+      await schema.sql(`DROP SCHEMA ${name} CASCADE`)
+    }
+  })
+})

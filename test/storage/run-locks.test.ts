@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Driver } from '../../src/storage/driver.js'
 import { stopKilled } from '../../src/storage/killed-runs.js'
+import { settleLost } from '../../src/storage/lost-runs.js'
 import { leaseLocks } from '../../src/storage/run-locks.js'
 import { type Run, runsOver } from '../../src/storage/runs.js'
 import { findShared, openState } from '../../src/storage/state.js'
@@ -130,6 +131,53 @@ describe('a holder who lost a run', () => {
     await expire()
     await locksOf(there, 'there').take('known')
     expect((await runs.list())[0]?.lostAt).toBeGreaterThan(0)
+  })
+
+  it('sends nothing any more where workers were to, unless the next one does without them', async () => {
+    await held()
+    await sql('UPDATE runs SET spread = 1')
+    await expire()
+    const other = locksOf(there, 'there')
+    const next = await other.take('known')
+    const runs = runsOver(there, other.fenceOf)
+    const record = async () => (await runs.find('run-1'))[0] as Run
+    const going = { file: '/in.csv', output: null, request: '{}' }
+    expect(await record()).toMatchObject({ lostAt: null })
+    expect(await runs.begin(await record(), { ...going, spread: 1 }, 5)).toMatchObject({ lostAt: null })
+    await next?.release()
+    await other.take('known')
+    expect(await runs.begin(await record(), going, 6)).toMatchObject({ lostAt: 6, spread: 0 })
+    expect(await runs.begin(await record(), { ...going, spread: 1 }, 7)).toMatchObject({
+      lostAt: 6,
+      spread: 1,
+    })
+  })
+
+  it('keeps a run unsettled for a day, and for as long as somebody is at it', async () => {
+    const { runs, journal, lock } = await held()
+    await journal.end({ complete: true, certain: true, cleared: 0 })
+    const day = 86_400_000
+    await sql(`UPDATE runs SET lost_at = ${day}`)
+    const settled: string[] = []
+    const settle = async (now: number, target = 'local') => {
+      const other = locksOf(there, 'there')
+      const hold = async ({ knownBy }: { knownBy: string }) =>
+        (await other.isHeld(knownBy)) ? undefined : other.take(knownBy)
+      const one = { now, hold, settle: async (id: string) => void settled.push(id) }
+      await settleLost(there, { target, profile: 'default' }, one)
+      return settled.length
+    }
+    expect(await settle(2 * day)).toBe(0)
+    await lock?.release()
+    expect(await settle(2 * day, 'another')).toBe(0)
+    expect(await settle(2 * day - 1)).toBe(0)
+    expect(await settle(2 * day)).toBe(1)
+    expect(await settle(3 * day)).toBe(1)
+    expect((await runs.list())[0]).toMatchObject({ lostAt: null })
+    // Its lock was left behind: whoever had it may be about to send.
+    await sql(`UPDATE runs SET lost_at = ${day}; INSERT INTO run_locks VALUES ('known', 'x', 'nobody', 1)`)
+    expect(await settle(4 * day)).toBe(1)
+    expect((await runs.list())[0]?.lostAt).toBeGreaterThan(4 * day)
   })
 
   it('does not take the lock of the next one away when it ends', async () => {

@@ -27,15 +27,14 @@ const unmade = ({ job, identity }: Asked): Run => ({
 export async function askedJournal(asked: Asked): Promise<Pick<Journal, 'resume' | 'recall'>> {
   const { job, records, known } = asked
   const { context } = job.shell
-  if (known?.status === 'finished')
-    return readingJournal(context, records, known, { status: 'failed', error: null })
+  if (known?.status === 'finished') return readingJournal(records, known, { status: 'failed', error: null })
   const run = known ?? unmade(asked)
   const { maxAgeMs, retryUnknown } = job.choices
   const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
   const isOpen = run.sentTo > run.sentFrom
   const mayRepeat = !isOpen || (await isRepeatable(job, await context.caller(job.globals)))
   const others = othersOf(known)
-  return openOver(context, records, run, { budget: {}, mayRepeat, retryUnknown, store, others })
+  return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, others })
 }
 
 /** What the budgets leave for the run; undefined where it has none. */
@@ -46,7 +45,7 @@ export async function budgetOf(asked: Asked): Promise<number | undefined> {
   const { budgetLeft } = await import('../../storage/budget.js')
   const run = known ?? unmade(asked)
   const left = await records.database.read((connection) =>
-    budgetLeft(connection, run, { perRun, perDay }, job.shell.context.clock.now()),
+    budgetLeft(connection, run, { perRun, perDay }, records.now()),
   )
   // What is set aside for rows under way is still theirs to spend.
   return Math.max(0, left.credits + left.reserved)

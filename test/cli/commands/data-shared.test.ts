@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { freshDatabase, freshSchema, type TestDatabase } from '../../support/postgres.js'
 import { type Machine, machine } from './run.js'
 
 let schema: TestDatabase
@@ -55,6 +55,36 @@ describe('a catalogue that machines share', () => {
       `SELECT count(*) AS n FROM ${schema.name}_catalogue.people WHERE record LIKE '%Jane%'`,
     )
     expect(Number(left[0]?.n)).toBe(0)
+  }, 120_000)
+
+  it('is not needed, and not made, by a role that may not make it', async () => {
+    const database = await freshDatabase()
+    const role = `r_${database.name}`
+    const url = database.url.replace('postgres://postgres@', `postgres://${role}@`)
+    const run = (...argv: string[]) => here.run([...argv, '--database', url])
+    try {
+      await database.sql(`CREATE ROLE ${role} LOGIN; GRANT USAGE, CREATE ON SCHEMA public TO ${role}`)
+      expect(await run('data', 'purge', '--older-than', '1d', '--yes')).toMatchObject({ code: 0 })
+      expect(await run('data', 'forget', 'jo@acme.example', '--yes')).toMatchObject({ code: 0 })
+      const counted = await run('data', 'stats', '--json')
+      expect(JSON.parse(counted.stdout)).toMatchObject({ companies: 0, people: 0 })
+      const refused = await run('data', 'sample')
+      expect(refused.code).toBe(10)
+      expect(refused.stderr).toContain('GRANT CREATE ON DATABASE')
+      const made = await database.sql("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'public_%'")
+      expect(made).toEqual([])
+    } finally {
+      await database.drop()
+      await schema.sql(`DROP ROLE ${role}`)
+    }
+  }, 120_000)
+
+  it('is opened before a server says that it is ready', async () => {
+    await here.run(['data', 'stats', ...at()])
+    await schema.sql(`UPDATE ${schema.name}_catalogue.schema_version SET version = 99`)
+    const served = await here.run(['serve', '--port', '0', ...at()])
+    expect([served.code === 0, served.stdout]).toEqual([false, ''])
+    expect(served.stderr).toContain('upgrade prospect')
   }, 120_000)
 
   it('takes the one that a machine has, and gives it back, but over nothing that is there', async () => {

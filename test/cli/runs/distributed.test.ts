@@ -103,6 +103,24 @@ describe('a run over several workers', { timeout: patience }, () => {
     await expectPaidOnce(domains)
   })
 
+  it('goes on elsewhere when its command was killed, and keeps no reply for that one', async () => {
+    await clusterOf(600)
+    const domains = known.slice(0, 600)
+    fileOf(domains)
+    await cluster.worker()
+    const running = cluster.start(enrich)
+    await chargedAtLeast(50)
+    running.kill('SIGKILL')
+    await running
+    // As if nothing had been heard of it for long.
+    await cluster.sql('UPDATE public_state.run_locks SET lease_until = 1')
+    const elsewhere = { PROSPECT_HOME: join(cluster.folder, 'elsewhere') }
+    expect(await cluster.start(enrich, elsewhere)).toMatchObject({ exitCode: 0 })
+    await expectPaidOnce(domains)
+    expect(await cluster.sql('SELECT lost_at FROM public_state.runs')).toEqual([{ lost_at: null }])
+    expect(await cluster.sql('SELECT place FROM run_replies')).toEqual([])
+  })
+
   it('stops when the credits are spent, with 4, and goes on after a top-up', async () => {
     await clusterOf(400)
     const domains = known.slice(0, 400)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { command } from '../command.js'
 import { type Machine, machine, type Outcome } from '../commands/run.js'
 import { csvOf, type Listed } from './paying.js'
 
@@ -61,14 +62,14 @@ async function stopped(rows = 12, from = 0): Promise<string> {
 /** The command that the hint of a stopped run names, as it would be typed. */
 function named({ stderr }: Outcome): string[] {
   const [, words = ''] = /prospect (runs resume .*)$/m.exec(stderr) ?? []
-  return words.trim().split(' ')
+  return words.trim().replaceAll("'", '').split(' ')
 }
 
 /** Another address of a server, at which connections are counted. */
 async function counted(url: string) {
-  const there = new URL(url)
   const socket = '.s.PGSQL.5432'
-  const real = join(there.searchParams.get('host') ?? '', socket)
+  const host = /(?<=[?&]host=)[^&]+/
+  const real = join(decodeURIComponent(host.exec(url)?.[0] ?? ''), socket)
   const folder = mkdtempSync(join(tmpdir(), 'door-'))
   let count = 0
   const door = createServer((client) => {
@@ -78,9 +79,8 @@ async function counted(url: string) {
     client.pipe(server).pipe(client)
   })
   await new Promise<void>((resolve) => door.listen(join(folder, socket), resolve))
-  there.searchParams.set('host', folder)
   return {
-    url: there.href,
+    url: url.replace(host, encodeURIComponent(folder)),
     count: () => count,
     close: async () => {
       await new Promise((resolve) => door.close(resolve))
@@ -135,8 +135,8 @@ describe('a run that is resumed at another machine', () => {
     const { code, stderr } = await enrich(here, ...at())
     expect(code).toBe(2)
     expect(stderr).toContain('maybe on another machine')
-    expect(stderr).toContain(`prospect runs forget ${id} --database ${schema.url}`)
-    expect(stderr).toContain(`prospect runs resume ${id} --database ${schema.url} --csv FILE`)
+    expect(stderr).toContain(`prospect runs forget ${id} --database '${schema.url}'`)
+    expect(stderr).toContain(`prospect runs resume ${id} --database '${schema.url}' --csv FILE`)
   })
 })
 
@@ -167,6 +167,32 @@ describe('the hint of a stopped run', () => {
   })
 })
 
+describe('a machine whose clock is behind', () => {
+  const day = 86_400_000
+  const late = (...argv: string[]) =>
+    command(argv, {
+      env: { PROSPECT_HOME: here.home },
+      cwd: here.home,
+      clock: { now: () => Date.now() - 3 * day },
+    })
+  const times = async () =>
+    (await sql('SELECT started_at, ended_at FROM runs')).map((row) =>
+      [row.started_at, row.ended_at].map(Number),
+    )
+
+  it('puts runs on record by the clock of their database', async () => {
+    writeFileSync(join(here.home, 'in.csv'), csvOf(9, 30))
+    const begun = Date.now() - day
+    const part = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet', ...at()]
+    expect((await late(...part, '--max-credits', '4')).code).toBe(12)
+    for (const time of (await times()).flat()) expect(time).toBeGreaterThan(begun)
+    const [{ id } = { id: '' }] = await runs()
+    await sql(`UPDATE runs SET status = 'running', ended_at = NULL`)
+    expect((await late('runs', 'forget', id, ...at())).code).toBe(0)
+    for (const time of (await times()).flat()) expect(time).toBeGreaterThan(begun)
+  })
+})
+
 describe('a shared database', () => {
   it('is opened once by runs resume', async () => {
     const id = await stopped()
@@ -186,7 +212,7 @@ describe('a shared database', () => {
 
   it('is reached by data forget', async () => {
     writeFileSync(join(here.home, 'people.csv'), `Profile\n${profile}\n`)
-    const batch = ['leads', 'enrich', '--csv', 'people.csv', '--map', 'profile_url=Profile', '-o', 'out.csv']
+    const batch = ['leads', 'enrich', '--csv', 'people.csv', '--map', 'network_url=Profile', '-o', 'out.csv']
     const looked = await here.run([...batch, '--quiet', ...at()])
     expect([looked.code, looked.stderr]).toEqual([0, ''])
     const held = async () =>
@@ -225,6 +251,14 @@ describe('what the engine replied to a run that was taken over', () => {
     expect((await replies()) - before).toBe(5)
     await sql(`UPDATE runs SET lost_at = lost_at - ${day}`)
     await another()
+    expect(await replies()).toBe(before)
+  })
+
+  it('is dropped by the same command when it begins anew', async () => {
+    const before = await replies()
+    await lost(30)
+    await sql(`UPDATE runs SET lost_at = lost_at - ${day}`)
+    expect((await enrich(here, ...at(), '--fresh')).code).toBe(0)
     expect(await replies()).toBe(before)
   })
 

@@ -37,7 +37,7 @@ async function copy(shell: Shell, { args: [to], options, globals }: Invocation):
   const told = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
   const copied = await copyCatalogue(from, into, told).finally(() => progress.stop())
-  if (typeof copied === 'string') throw refusal(copied, to)
+  if (typeof copied === 'string' || 'tooLong' in copied) throw refusal(copied, to)
   await shell.print({ to, rows: copied.rows }, globals)
   return exits.ok
 }
@@ -62,14 +62,19 @@ async function openBoth(
   prepareHome(home)
   const open = async (engine: string) => {
     const driver = await openCatalogueDatabase({ engine, catalogue: home.catalogue })
-    onClose(() => driver.close())
-    await openCatalogue(driver, { clock, ids })
+    const catalogue = await openCatalogue(driver, { clock, ids })
+    onClose(() => catalogue.close())
     return driver
   }
   return { machine: await open(''), server: await open(home.engine) }
 }
 
 function refusal(copied: Exclude<Copied, { rows: number }>, to: string | undefined): Error {
+  if (typeof copied === 'object')
+    return new UsageError(
+      `${copied.tooLong} is too long for a server. Nothing was copied.`,
+      'Shorten it: prospect data import with the record as it should be updates it. Then copy again.',
+    )
   if (copied === 'not empty')
     return new UsageError(
       `The catalogue ${to === 'server' ? 'on the server' : 'of this machine'} holds data already; a copy goes into an empty one.`,

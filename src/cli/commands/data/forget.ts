@@ -41,7 +41,7 @@ async function forget(shell: Shell, { args, options, globals }: Invocation): Pro
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
   const meant = await meantBy(args[0], profileUrl)
   const { tracesGiven, tracesOf, wordsOf } = await import('../../../catalogue/traces.js')
-  const records = await openRecords(context)
+  const records = await openRecords(context, true)
   const given = tracesGiven(meant)
   const traces = await records.catalogue?.read((connection) => tracesOf(connection, meant))
   const told = await forgetKnown(context, records, traces ?? given, dryRun, globals).finally(records.close)

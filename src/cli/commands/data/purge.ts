@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Clock } from '../../../engine/ports.js'
 import type { Driver } from '../../../storage/driver.js'
 import type { PurgedRuns } from '../../../storage/purge-state.js'
 import { canAsk } from '../../ask.js'
@@ -24,7 +25,8 @@ export function purgeCommand(shell: Shell): Command {
     command,
     ['data purge --older-than 90d', 'data purge --older-than 12h --yes'],
     'Work that is under way or not delivered stays, and so do lists, the catalogue, the ledger and what was spent.\n' +
-      "Work ages by the engine's clock, runs and events by this machine's.",
+      "Work ages by the engine's clock, runs that machines share by that of their database, the others and events by this\n" +
+      "machine's.",
   )
   return shell.action(command, (invocation) => purge(shell, invocation))
 }
@@ -34,7 +36,7 @@ async function purge(shell: Shell, { options, globals }: Invocation): Promise<nu
   const { olderThan } = options as { olderThan: number }
   if (canAsk(context, globals))
     await confirmLoss(context, 'This deletes old work, runs and received events for good.', globals)
-  const records = await openRecords(context)
+  const records = await openRecords(context, false)
   const purged = await purgeAll(context, records, olderThan).finally(records.close)
   const { remaining } = await rewriteAll(context)
   await shell.print(purged, globals, { layout: () => summary(purged) })
@@ -56,7 +58,7 @@ async function purgeAll(
   const { eventsOver } = await import('../../../storage/inbox.js')
   const before = clock.now() - olderThanMs
   const purged: PurgedRuns[] = []
-  for (const place of places) purged.push(await purgeRunsOf(place, before, clock.now()))
+  for (const place of places) purged.push(await purgeRunsOf(place, olderThanMs, clock))
   const runs = purged.flatMap((each) => each.runs)
   const answers = purged.reduce((count, each) => count + each.answers, 0)
   if (state) await removeLeftovers(context, await idsOfRuns(state))
@@ -77,12 +79,14 @@ async function purgeAll(
 
 async function purgeRunsOf(
   { database, locks }: RunsOnRecord,
-  before: number,
-  now: number,
+  olderThanMs: number,
+  clock: Clock,
 ): Promise<PurgedRuns> {
   const { purgeRuns } = await import('../../../storage/purge-state.js')
   const { stopKilled } = await import('../../../storage/killed-runs.js')
   await stopKilled(database, ({ knownBy }) => lockOfDead(locks, knownBy))
+  const now = clock.now() + (database.aheadMs?.() ?? 0)
+  const before = now - olderThanMs
   return await purgeRuns(database, { before, now, hold: ({ knownBy }) => locks.take(knownBy) })
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import type { Store } from '../../../engine/ports.js'
-import { isShared, openCatalogueDatabase } from '../../../storage/catalogue-database.js'
+import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/catalogue-database.js'
 import type { Driver } from '../../../storage/driver.js'
 import { isPostgres } from '../../../storage/location.js'
 import { openStore } from '../../../storage/open.js'
@@ -27,17 +27,16 @@ export interface RunsOnRecord {
   readonly locks: RunLocks
 }
 
-/** Opens all that is on record on this machine, and in the database that it shares with others. */
-export async function openRecords(context: Context): Promise<RecordsOnDisk> {
-  const { home, clock, ids } = context
+/** Opens all that is on record on this machine, and in the database that it shares with others; the catalogue if asked to. */
+export async function openRecords(context: Context, withCatalogue: boolean): Promise<RecordsOnDisk> {
+  const { home, clock } = context
   prepareHome(home)
-  const hasCatalogue = isShared(home) || isThere(home.catalogue)
-  const catalogue = hasCatalogue ? await openCatalogueDatabase(home) : undefined
-  // Brings its schema up to date, and gives it the indexes that an import left to be built.
-  if (catalogue) await openCatalogue(catalogue, { clock, ids })
+  const catalogue = withCatalogue ? await catalogueOnRecord(context) : undefined
   const store = isThere(home.engine) ? await openStore(home.engine) : undefined
   const state = isThere(home.state) ? await openState(home.state) : undefined
-  const shared = isPostgres(home.engine) ? await findShared(home.engine) : undefined
+  const shared = isPostgres(home.engine)
+    ? await findShared(home.engine, { now: () => clock.now() })
+    : undefined
   const runs = [
     ...(state ? [{ database: state, locks: fileLocks(context) }] : []),
     ...(shared ? [{ database: shared, locks: await leasesOver(context, shared) }] : []),
@@ -48,6 +47,16 @@ export async function openRecords(context: Context): Promise<RecordsOnDisk> {
       for (const database of [catalogue, store, state, shared]) await database?.close()
     },
   }
+}
+
+/** The catalogue, where there is one: its schema up to date, and with the indexes that an import left to be built. */
+async function catalogueOnRecord({ home, clock, ids }: Context): Promise<Driver | undefined> {
+  if (!isShared(home) && !isThere(home.catalogue)) return undefined
+  const catalogue = isShared(home)
+    ? await findSharedCatalogue(home.engine)
+    : await openCatalogueDatabase(home)
+  if (catalogue) await openCatalogue(catalogue, { clock, ids })
+  return catalogue
 }
 
 const isThere = (location: string): boolean => isPostgres(location) || existsSync(location)

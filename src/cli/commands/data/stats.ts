@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import type { Stats } from '../../../catalogue/stats.js'
+import type { Context } from '../../context.js'
 import type { Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { catalogueOption, worldOf } from './catalogue-option.js'
@@ -12,8 +14,20 @@ export function statsCommand(shell: Shell): Command {
     'Nothing there yet? prospect data sample',
   )
   return shell.action(command, async ({ options, globals }) => {
-    const { catalogue } = worldOf(shell.context, options)
-    await shell.print(await (await catalogue()).stats(), globals)
+    await shell.print(await statsOf(worldOf(shell.context, options)), globals)
     return 0
   })
 }
+
+/** A shared catalogue that nobody has made yet stays so: who only counts may not have the right to make it. */
+async function statsOf({ home, catalogue }: Context): Promise<Stats> {
+  const { findSharedCatalogue, isShared } = await import('../../../storage/catalogue-database.js')
+  if (isShared(home)) {
+    const found = await findSharedCatalogue(home.engine)
+    if (!found) return nothing
+    await found.close()
+  }
+  return await (await catalogue()).stats()
+}
+
+const nothing: Stats = { companies: 0, people: 0, jobs: 0, technologies: 0, posts: 0 }

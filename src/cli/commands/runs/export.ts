@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
+import { sameFile } from '../../batch-options.js'
 import { exportAnswers } from '../../export-answers.js'
 import { openRuns } from '../../open-runs.js'
 import { jobOf } from '../../run-request.js'
-import { sharedOptions, worldOf } from '../../shared-runs.js'
+import { placeWords, sharedOptions, worldOf } from '../../shared-runs.js'
 import type { Shell } from '../../shell.js'
 import { guide } from '../guide.js'
 import { knownRun } from './known-run.js'
@@ -12,6 +13,7 @@ export function exportRun(shell: Shell): Command {
   const command = shell
     .command('export', 'Write the output of a run again, as far as it has come')
     .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
+  command.addOption(sameFile())
   sharedOptions(command)
   guide(
     command,
@@ -23,6 +25,6 @@ export function exportRun(shell: Shell): Command {
     const records = await openRuns(context, place)
     const run = await knownRun(records.runs, invocation.args[0] ?? '')
     const job = await jobOf({ ...shell, context }, { ...run, output: null }, invocation)
-    return exportAnswers({ ...job, run }, records)
+    return exportAnswers({ ...job, run, place: placeWords(shell.context, place) }, records)
   })
 }

@@ -19,15 +19,18 @@ export function forgetRun(shell: Shell): Command {
   guide(command, ['runs forget 7f6f2d0e'], 'Their answers are still taken by a batch with --max-age.')
   return shell.action(command, async ({ args, options, globals }) => {
     const { context, place } = worldOf(shell.context, options)
-    const { runs, locks } = await openRuns(context, place)
+    const { runs, locks, now } = await openRuns(context, place)
+    const { mayStillSend } = await import('../../../storage/lost-runs.js')
     const held = new Set<string>()
     for (const id of args) {
       const run = await knownRun(runs, id)
       // Runs of the same command have one lock, which this command may have already.
       if (!held.has(run.knownBy)) await holdRun(context, locks, run.knownBy, `Run ${run.id}`)
       held.add(run.knownBy)
-      await runs.forget(run, context.clock.now())
-      await forgetReplies(context, run.target, run.id)
+      const { lostAt } = (await runs.find(run.id))[0] ?? run
+      await runs.forget(run, now())
+      // A later batch has them dropped when nobody is left who would pay for a row once more.
+      if (!mayStillSend({ lostAt }, now())) await forgetReplies(context, run.target, run.id)
       await rm(folderOf(context, run.id), { recursive: true, force: true })
       context.notify(`Run ${run.id} is forgotten.`, globals)
     }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { spending } from '../../batch-options.js'
+import { sameFile, spending } from '../../batch-options.js'
 import { groups } from '../../flags.js'
 import { openRuns } from '../../open-runs.js'
 import { runBatch } from '../../run-batch.js'
@@ -14,6 +14,7 @@ export function resumeRun(shell: Shell): Command {
   const command = shell
     .command('resume', 'Go on with a run: it remembers its file, columns, options and output')
     .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
+  command.addOption(sameFile().helpGroup(groups.batch))
   for (const option of spending()) command.addOption(option.helpGroup(groups.batch))
   command.option('--dry-run', 'show what the rest can cost, send nothing')
   sharedOptions(command)
@@ -24,8 +25,8 @@ export function resumeRun(shell: Shell): Command {
   )
   return shell.action(command, async (invocation) => {
     const place = placeOf(shell.context, invocation.options)
-    const { runs } = await openRuns(shell.context, place)
-    const run = await knownRun(runs, invocation.args[0] ?? '')
-    return runBatch({ ...(await jobOf(shell, run, invocation)), ...place })
+    const records = await openRuns(shell.context, place)
+    const run = await knownRun(records.runs, invocation.args[0] ?? '')
+    return runBatch({ ...(await jobOf(shell, run, invocation)), ...place, records })
   })
 }

@@ -1,4 +1,5 @@
 import { isLoopback } from '../../../http/hosts.js'
+import { isShared } from '../../../storage/catalogue-database.js'
 import type { Context, GlobalOptions } from '../../context.js'
 import { namesOf } from '../../target.js'
 import { targetsOf } from '../delivery-targets.js'
@@ -21,6 +22,8 @@ export async function engineBehind(
   // A server that the profile names is not what is served.
   const caller = await context.caller({ ...globals, local: true })
   const worker = works ? await context.worker() : undefined
+  // On a server it may be out of reach, or not ours: better told now than at each lookup.
+  if (isShared(context.home)) await context.catalogue()
   return {
     handler: await served(context, caller, globals, { baseUrl, names, ready: () => admin.clock() }),
     hosts: [],

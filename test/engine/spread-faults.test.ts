@@ -1,0 +1,321 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Reply } from '../../src/api/caller.js'
+import { ApiError, type ErrorCode } from '../../src/api/errors.js'
+import { type Came, type ChunkCall, readCalls, writeCame } from '../../src/engine/chunk.js'
+import { SpreadRun } from '../../src/engine/spread-run.js'
+import { randomIds, TestSource } from '../helpers/engine.js'
+import { openSpreadWork, type SpreadWork } from '../helpers/spread-work.js'
+import { freshSchema, type TestDatabase } from '../support/postgres.js'
+
+let schema: TestDatabase
+let work: SpreadWork
+
+beforeEach(async () => {
+  schema = await freshSchema()
+  work = await openSpreadWork(schema.url)
+}, 60_000)
+
+afterEach(async () => {
+  await work.close()
+  await schema.drop()
+})
+
+const clock = { now: () => Date.now() }
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+const domains = (rows: number) => Array.from({ length: rows }, (_, at) => `known-${at}.example`)
+const chunks = (state: string) => schema.sql(`SELECT id FROM chunks WHERE state = '${state}'`)
+const busy: Reply = { status: 429, body: {}, headers: { 'retry-after': '60' }, credits: 0 }
+
+async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await isSo())) await sleep(10)
+}
+
+const told = (replies: readonly Promise<Reply>[]) =>
+  Promise.allSettled(replies).then((all) =>
+    all.map((one) => (one.status === 'fulfilled' ? one.value.status : (one.reason as ApiError).code)),
+  )
+
+/** Takes the one chunk there is, as a worker would; with no time, as one that is killed at once. */
+async function taken(token: string, ms = 60_000): Promise<string> {
+  await until(async () => (await chunks('queued')).length + (await chunks('running')).length > 0)
+  const realNow = Date.now() + work.store.aheadMs()
+  const claim = { token, source: '', realNow, leaseUntil: realNow + ms }
+  const chunk = await work.store.transaction((tx) => tx.claimChunk(claim), 'test')
+  return chunk?.id ?? ''
+}
+
+async function answered(token: string, came: readonly Came[]): Promise<void> {
+  const id = await taken(token)
+  await work.store.transaction((tx) => tx.answerChunk(id, token, writeCame(came)), 'test')
+}
+
+async function killed(): Promise<void> {
+  await taken('killed', 1)
+  await sleep(5)
+}
+
+const queuedCalls = async (): Promise<readonly ChunkCall[]> => {
+  await until(async () => (await chunks('queued')).length > 0)
+  const found = await schema.sql("SELECT calls FROM chunks WHERE state = 'queued' ORDER BY created_at")
+  return found.flatMap(({ calls }) => readCalls(String(calls)))
+}
+
+describe('rows of a chunk that somebody else had', () => {
+  it('are all open at once where they cannot be called again', async () => {
+    const command = work.command('run')
+    const replies = command.all(domains(20))
+    await killed()
+    const source = new TestSource()
+    const mayRepeat = async () => {
+      await sleep(2_100)
+      return false
+    }
+    work.work({ source, mayRepeat, atOnce: 4 })
+    expect(await replies).toMatchObject(Array(20).fill({ status: 503, unknown: true, credits: 0 }))
+    expect([source.asked, await work.spent()]).toEqual([0, 0])
+  })
+
+  it('go out as what may have been called, and by nobody who must not do that again', async () => {
+    const replies = work.command('run').all(domains(3))
+    await killed()
+    await answered('giving', [null, null, null])
+    const calls = await queuedCalls()
+    expect(calls.map(({ fresh, doubted }) => [fresh, doubted])).toEqual(Array(3).fill([false, true]))
+    const source = new TestSource()
+    work.work({ source, mayRepeat: async () => false })
+    expect(await replies).toMatchObject(Array(3).fill({ unknown: true }))
+    expect(source.asked).toBe(0)
+  })
+
+  it('that come back stay fresh where nobody had them', async () => {
+    const replies = work.command('run').all(domains(3))
+    await answered('giving', [null, null, null])
+    const calls = await queuedCalls()
+    expect(calls.map(({ fresh, doubted }) => [fresh, doubted])).toEqual(Array(3).fill([true, undefined]))
+    work.work()
+    expect(await replies).toMatchObject(Array(3).fill({ status: 200, credits: 1 }))
+  })
+
+  it.each([
+    ['come back', [null, null]],
+    ['wait behind a refusal', [busy, null]],
+    ['are refused for good', [{ ...busy, status: 401 }, null]],
+  ] satisfies [string, Came[]][])('are open when the run ends, where they %s', async (_, came) => {
+    const ending = new AbortController()
+    const command = work.command('run', { signal: ending.signal })
+    const replies = told(domains(2).map((domain, at) => command.call(at, domain)))
+    await killed()
+    await answered('giving', came)
+    await until(async () => (await chunks('running')).length === 0)
+    ending.abort('SIGINT')
+    expect(await replies).toEqual(Array(2).fill('outcome_unknown'))
+  })
+
+  it('end the run with the refusal they meet, and stay open', async () => {
+    const reply = expect(work.command('run').call(0, 'known.example')).rejects.toMatchObject({
+      ...{ code: 'outcome_unknown', status: 402, message: 'Insufficient credits' },
+    })
+    await killed()
+    await answered('giving', [{ ...busy, status: 402, body: { error: 'Insufficient credits' } }])
+    await reply
+  })
+
+  it('go out no more once a refusal has ended the run', async () => {
+    const command = work.command('run', { rows: 2, atOnce: 2 })
+    const replies = command.all(domains(2))
+    const [first, second] = [await taken('first'), await taken('second')]
+    const answer = (id: string, token: string, came: Came) =>
+      work.store.transaction((tx) => tx.answerChunk(id, token, writeCame([came])), 'test')
+    await answer(first, 'first', { ...busy, status: 402 })
+    await until(async () => (await chunks('answered')).length === 0)
+    await answer(second, 'second', null)
+    expect(await replies).toMatchObject([{ status: 402 }, { status: 429, waitMs: 0 }])
+    expect(await chunks('queued')).toEqual([])
+  })
+
+  it('are told what they are refused with where nobody had them', async () => {
+    const replies = work.command('run').all(domains(2))
+    await answered('giving', [busy, null])
+    expect(await replies).toMatchObject([busy, busy])
+  })
+
+  it('are open where the one who has them now cannot reach anybody', async () => {
+    const reply = expect(work.command('run').call(0, 'known.example')).rejects.toMatchObject({
+      unknown: true,
+    })
+    await killed()
+    await answered('giving', [{ lost: 'refused', unknown: false }])
+    await reply
+  })
+})
+
+describe('a worker whose database fails', () => {
+  it.each<ErrorCode>(['busy', 'storage_failed', 'database_unreachable', 'outcome_unknown'])(
+    'gives the rows back: %s',
+    async (code) => {
+      const source = new TestSource()
+      source.before = () => {
+        source.before = () => {}
+        throw new ApiError(code)
+      }
+      work.work({ source })
+      const replies = await work.command('run').all(domains(5))
+      expect(replies).toMatchObject(Array(5).fill({ status: 200, credits: 1 }))
+      expect(await work.spent()).toBe(5)
+    },
+  )
+
+  it('clears workers away that are gone, though no run is dead', async () => {
+    await schema.sql("INSERT INTO chunk_workers (id, source, seen_until) VALUES ('killed', '', 1)")
+    work.work()
+    await until(async () => (await schema.sql('SELECT id FROM chunk_workers')).length === 0)
+  })
+})
+
+describe('a command that pauses', () => {
+  const leaseUntil = async () =>
+    Number((await schema.sql("SELECT lease_until FROM chunk_runs WHERE run = 'run'"))[0]?.lease_until ?? 0)
+
+  it('lives on though nothing is under way', async () => {
+    work.work()
+    const command = work.command('run', { leaseMs: 1_200 })
+    await command.call(0, 'known.example')
+    const last = await leaseUntil()
+    await until(async () => (await leaseUntil()) > last + 1_200)
+    expect((await command.call(1, 'known.example')).status).toBe(200)
+  })
+
+  it('for long, and whose chunks were cleared away, sends their rows again as what may have been called', async () => {
+    const reply = work.command('run').call(0, 'known.example')
+    await killed()
+    const before = { chunks: Number.MAX_SAFE_INTEGER, runs: 0, workers: 0 }
+    await work.store.transaction((tx) => tx.dropDeadChunks(before))
+    expect(await queuedCalls()).toMatchObject([{ ordinal: 0, fresh: false, doubted: true }])
+    work.work()
+    expect(await reply).toMatchObject({ status: 200, credits: 1 })
+  })
+
+  it('while another one takes the run ends with the code of a lock', async () => {
+    const first = expect(work.command('run').call(0, 'known-0.example')).rejects.toMatchObject({ exit: 15 })
+    await until(async () => (await chunks('queued')).length > 0)
+    const second = work.command('run').call(1, 'known-1.example')
+    await first
+    work.work()
+    expect((await second).status).toBe(200)
+  })
+
+  it('takes nothing back of what is in the hands of another one', async () => {
+    const ports = {
+      store: work.store,
+      clock,
+      ids: randomIds,
+      sleep,
+      run: 'run',
+      apiKey: work.key,
+      source: '',
+    }
+    const [first, second] = [new SpreadRun(ports), new SpreadRun(ports)]
+    await first.begin()
+    await second.begin()
+    const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
+    await second.put([{ id: 'c', operation: 'accounts.enrich', calls: [call] }], [])
+    for (const all of [false, true]) await expect(first.withdraw(all)).rejects.toMatchObject({ exit: 15 })
+    expect(await chunks('queued')).toEqual([{ id: 'c' }])
+    await second.end()
+  })
+})
+
+describe('a command whose database refuses', () => {
+  const refuse = (when: string) =>
+    schema.sql(`CREATE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '55P03'; END $$;
+      CREATE TRIGGER refused BEFORE ${when} ON chunks FOR EACH ROW EXECUTE FUNCTION refused()`)
+
+  it('to drop what is answered drops it later', async () => {
+    await refuse('DELETE')
+    work.work()
+    const command = work.command('run')
+    expect((await command.call(0, 'known-0.example')).status).toBe(200)
+    await sleep(100)
+    expect(await chunks('answered')).toHaveLength(1)
+    await schema.sql('DROP TRIGGER refused ON chunks')
+    expect((await command.call(1, 'known-1.example')).status).toBe(200)
+    await until(async () => (await chunks('answered')).length === 0)
+  })
+
+  it('lets no row wait for an answer that cannot be read', async () => {
+    const reply = expect(work.command('run').call(0, 'known.example')).rejects.toThrow(SyntaxError)
+    await until(async () => (await chunks('queued')).length > 0)
+    await schema.sql("UPDATE chunks SET state = 'answered', replies = '{'")
+    await reply
+  })
+})
+
+describe('charges of several chunks', () => {
+  it('and a command that takes the run do not wait for each other', async () => {
+    const ports = {
+      store: work.store,
+      clock,
+      ids: randomIds,
+      sleep,
+      run: 'run',
+      apiKey: work.key,
+      source: '',
+    }
+    const first = new SpreadRun(ports)
+    await first.begin()
+    const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
+    const bundle = (id: string) => ({ id, operation: 'accounts.enrich' as const, calls: [call] })
+    await first.put([bundle('a'), bundle('b')], [])
+    await taken('worker')
+    await taken('worker')
+    let tries = 0
+    let isHeld = false
+    const charging = work.store.transaction(async (tx) => {
+      tries++
+      await tx.holdsChunk('b', 'worker')
+      isHeld = true
+      // Longer than the server waits before it looks for a circle: it would be found here.
+      await sleep(1_200)
+      await tx.holdsChunk('a', 'worker')
+      await tx.setCounter('test', 'charged', { startedAt: 0, count: 1 } as never)
+    }, work.workspaceId)
+    await until(() => isHeld)
+    await new SpreadRun(ports).begin()
+    await charging
+    expect([tries, await schema.sql('SELECT id FROM chunks')]).toEqual([1, []])
+  })
+
+  it('and signs of life of their worker do not wait for each other', async () => {
+    const source = new TestSource()
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    source.before = () => released
+    const worker = work.work({ source, leaseMs: 900 })
+    const replies = work.command('run', { rows: 2, atOnce: 2 }).all(domains(2))
+    await until(async () => (await chunks('running')).length === 2)
+    const found = await schema.sql('SELECT id, token FROM chunks ORDER BY created_at, id')
+    const [a, b] = found.map(({ id, token }) => [String(id), String(token)] as const)
+    if (!a || !b) throw new Error('two chunks are expected')
+    // The signs of both are due while one of them cannot be given.
+    const before = work.store.transaction(async (tx) => {
+      await tx.holdsChunk(...a)
+      await sleep(700)
+    }, 'before')
+    await sleep(400)
+    let tries = 0
+    await work.store.transaction(async (tx) => {
+      tries++
+      await tx.holdsChunk(...a)
+      await sleep(1_200)
+      await tx.holdsChunk(...b)
+    }, work.workspaceId)
+    await before
+    release()
+    await replies
+    await worker.stop()
+    expect(tries).toBe(1)
+  })
+})
