@@ -40,8 +40,13 @@ export async function forgetInCatalogue(
   const themselves = await step(({ connection }, acts) => forgetPeople(connection, traces, acts))
   // Words of deleted texts stay in the index of SQLite until its parts are merged.
   if (!dryRun && driver.dialect === 'sqlite') await mergeTexts(driver, true)
+  // And values of deleted rows in what PostgreSQL notes of its tables, until it looks at them again.
+  if (!dryRun && driver.dialect === 'postgres')
+    await driver.transaction((connection) => connection.exec(lookAgain))
   return { ...themselves, posts, jobs, companies }
 }
+
+const lookAgain = 'SET LOCAL statement_timeout = 0; ANALYZE companies, people, phones, jobs, posts, engagers'
 
 /** Does a step in a transaction of its own; `acts` says whether it changes anything. */
 type Step = <T>(work: (rows: Rows, acts: boolean) => Promise<T>) => Promise<T>

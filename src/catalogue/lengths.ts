@@ -1,8 +1,5 @@
-import type { Connection } from '../storage/driver.js'
-import type { CompanyRow } from './company-row.js'
-import type { HeadcountEntry } from './headcount.js'
+import type { Connection, Value } from '../storage/driver.js'
 import { foldText } from './name.js'
-import type { Engager } from './posts.js'
 import { short, Unreadable } from './values.js'
 
 // An index of PostgreSQL by order refuses a row of more than about 2,700 bytes, and with it whatever is written beside it. Each
@@ -12,21 +9,27 @@ import { short, Unreadable } from './values.js'
 const mostBytes = 2_000
 
 /** Refuses a company whose row would not fit into an index of PostgreSQL. */
-export function checkCompany({ domain, facts }: Pick<CompanyRow, 'domain' | 'facts'>): void {
+export function checkCompany({
+  domain,
+  facts,
+}: {
+  readonly domain: string | null
+  readonly facts: readonly Value[]
+}): void {
   const texts = [domain, ...facts].filter((value) => typeof value === 'string')
   if (Buffer.byteLength(texts.join('')) > mostBytes)
     throw new Unreadable('its domain, industry, place or id is too long')
 }
 
 /** Refuses departments that would not fit into one, as they are given or as they are compared. */
-export function checkHistory(history: readonly HeadcountEntry[]): void {
+export function checkHistory(history: readonly { readonly department: string }[]): void {
   for (const { department } of history)
     if ([department, foldText(department)].some((name) => Buffer.byteLength(name) > mostBytes))
       throw new Unreadable(`headcount_history: the department '${short(department)}' is too long`)
 }
 
 /** Refuses engagers that would not fit into one. */
-export function checkEngagers(engagers: readonly Engager[]): void {
+export function checkEngagers(engagers: readonly { readonly profile: string; readonly url: string }[]): void {
   for (const { profile, url } of engagers)
     if (Buffer.byteLength(profile) > mostBytes)
       throw new Unreadable(`engagers: the profile url '${short(url)}' is too long`)

@@ -42,12 +42,14 @@ function listsIn(sql: string): number[] {
  * Values as PostgreSQL takes them. Half of a character in a text goes out as the sign that stands for it; in a list it is
  * written out, and would be refused.
  */
-export const bound = <V>(values: readonly V[], lists: readonly number[]): V[] =>
-  values.map((value, place) =>
+export function bound<V>(values: readonly V[], lists: readonly number[]): readonly V[] {
+  if (lists.length === 0) return values
+  return values.map((value, place) =>
     typeof value === 'string' && value.includes('\\ud') && lists.includes(place)
       ? (value.replace(escaped, (found, half) => (half ? '\ufffd' : found)) as V)
       : value,
   )
+}
 
 /** Only halves of characters are written out so: whole ones stand for themselves in what JSON.stringify answers. */
 const escaped = /\\(?:(ud[89a-f][0-9a-f]{2})|.)/g

@@ -129,7 +129,7 @@ async function makeSchema(client: PoolClient, name: string): Promise<void> {
 }
 
 const mayNotMake = (name: string): string =>
-  `the role may not make the schema ${name}; its owner runs GRANT CREATE ON DATABASE … TO …, or CREATE SCHEMA "${name}" AUTHORIZATION …`
+  `the role may not make the schema ${name}; the owner of the database runs GRANT CREATE ON DATABASE … TO …, or CREATE SCHEMA "${name}" AUTHORIZATION …`
 
 /** Whether there are tables of our own beside the engine's at an address; nothing is made. */
 export async function hasBeside(url: string, beside: string): Promise<boolean> {

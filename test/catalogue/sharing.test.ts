@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import type { Given } from '../../src/catalogue/kind.js'
+import { tracesOf } from '../../src/catalogue/traces.js'
 import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/catalogue-database.js'
 import { randomIds } from '../helpers/engine.js'
@@ -92,7 +93,7 @@ describe('a catalogue that several processes share', () => {
       { post_url, engagers: [profile('jo')] },
     ]
     const report = await catalogue.importRecords('posts', posts)
-    expect([report.added, report.rejected.map(({ line }) => line)]).toEqual([1, [1, 2]])
+    expect([report.added, report.rejected.map(({ line }) => line).sort()]).toEqual([1, [1, 2]])
   })
 
   it('takes halves of characters, and is asked for them', { timeout: 120_000 }, async () => {
@@ -108,6 +109,25 @@ describe('a catalogue that several processes share', () => {
     expect(await catalogue.company({ domain: 'c1.example' })).toMatchObject({ name: 'half \ufffd' })
     const filters = { included_companies: ['\ud83d'], included_job_titles: ['\ud83d'] }
     expect(await catalogue.count({ kind: 'people', filters }, 0)).toBe(0)
+  })
+
+  it('knows which phone is nobody else’s, however many companies there are', {
+    timeout: 120_000,
+  }, async () => {
+    const catalogue = await opened()
+    const [own, colleagues, company1, far] = ['+33639980077', '+33170189900', '+33170189901', '+33170189902']
+    await catalogue.importRecords('companies', [{ ...company(1), phone: company1 }])
+    await catalogue.importRecords('people', [
+      { ...person(1), phones: [own, colleagues, company1, far] },
+      { ...person(401), phones: [colleagues] },
+    ] as Given[])
+    await schema.sql(`INSERT INTO ${schema.name}_catalogue.companies (key, domain, words, record)
+      VALUES (120001, 'far.example', '', '{"phone":"${far}"}'), (120002, 'not.example', '', '{"about":"${own}"}')`)
+    const driver = await openShared(schema.url)
+    const traces = await driver
+      .read((connection) => tracesOf(connection, { email: 'p1@c1.example' }))
+      .finally(() => driver.close())
+    expect(traces.phones).toEqual([own])
   })
 
   it('leaves no connection behind where it cannot be opened', { timeout: 120_000 }, async () => {

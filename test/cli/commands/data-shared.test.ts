@@ -24,6 +24,16 @@ const at = () => ['--database', schema.url]
 const people =
   'full_name,email,company_domain\nJane Doe,jane.doe@acme.example,acme.example\nJo Roe,jo@acme.example,acme.example\n'
 
+/** Columns of people of which the server notes a value with these letters. */
+async function noted(letters: string): Promise<number> {
+  const all = ['most_common_vals', 'histogram_bounds', 'most_common_elems'].map(
+    (kind) => `CAST(${kind} AS TEXT)`,
+  )
+  const found = await schema.sql(`SELECT count(*) AS n FROM pg_stats
+    WHERE schemaname = '${schema.name}_catalogue' AND concat_ws(' ', ${all.join(', ')}) ILIKE '%${letters}%'`)
+  return Number(found[0]?.n)
+}
+
 describe('a catalogue that machines share', () => {
   it('is filled at one and asked at the other, with no password in a command', async () => {
     writeFileSync(join(here.home, 'people.csv'), people)
@@ -46,6 +56,8 @@ describe('a catalogue that machines share', () => {
     writeFileSync(join(here.home, 'people.csv'), people)
     for (const place of [[], at()])
       expect((await here.run(['data', 'import', 'people', 'people.csv', ...place])).code).toBe(0)
+    await schema.sql(`ANALYZE ${schema.name}_catalogue.people`)
+    expect(await noted('jane')).toBeGreaterThan(0)
     const told = await here.run(['data', 'forget', 'jane.doe@acme.example', '--yes', '--json', ...at()])
     const report = JSON.parse(told.stdout) as { catalogue: object; files: string[] }
     expect(report.catalogue).toMatchObject({ people: 1 })
@@ -55,6 +67,25 @@ describe('a catalogue that machines share', () => {
       `SELECT count(*) AS n FROM ${schema.name}_catalogue.people WHERE record LIKE '%Jane%'`,
     )
     expect(Number(left[0]?.n)).toBe(0)
+    expect(await noted('jane')).toBe(0)
+  }, 120_000)
+
+  it('is told to be empty, and where this machine has one', async () => {
+    const doctor = async () => {
+      const { stdout } = await here.run(['doctor', '--json'], { env: { PROSPECT_DATABASE_URL: schema.url } })
+      return stdout
+    }
+    expect(await doctor()).toContain('is empty: lookups find nothing.')
+    expect(await schema.sql(`SELECT 1 FROM pg_namespace WHERE nspname = '${schema.name}_catalogue'`)).toEqual(
+      [],
+    )
+    writeFileSync(join(here.home, 'people.csv'), people)
+    await here.run(['data', 'import', 'people', 'people.csv'])
+    const told = await doctor()
+    expect(told).toContain(join(here.home, 'catalogue.db'))
+    expect(told).toContain('prospect data copy server')
+    expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(0)
+    expect(await doctor()).toContain("in the engine's database holds data.")
   }, 120_000)
 
   it('is not needed, and not made, by a role that may not make it', async () => {
@@ -80,7 +111,7 @@ describe('a catalogue that machines share', () => {
   }, 120_000)
 
   it('is opened before a server says that it is ready', async () => {
-    await here.run(['data', 'stats', ...at()])
+    await here.run(['data', 'sample', '--companies', '1', '--people', '1', ...at()])
     await schema.sql(`UPDATE ${schema.name}_catalogue.schema_version SET version = 99`)
     const served = await here.run(['serve', '--port', '0', ...at()])
     expect([served.code === 0, served.stdout]).toEqual([false, ''])
