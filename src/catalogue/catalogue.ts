@@ -1,6 +1,6 @@
 import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports.js'
 import type { Connection, Driver } from '../storage/driver.js'
-import { migrate, versionOf } from '../storage/migrate.js'
+import { migrate, readied, versionOf } from '../storage/migrate.js'
 import { accountOf } from './account.js'
 import { countProfiles } from './count-profiles.js'
 import { headcountOf } from './evolution.js'
@@ -48,13 +48,7 @@ export async function openCatalogue(
   driver: Driver,
   ports: { readonly clock: Clock; readonly ids: Ids },
 ): Promise<Catalogue> {
-  try {
-    await bringUpToDate(driver)
-  } catch (error) {
-    await driver.close()
-    throw error
-  }
-  return catalogueOver(driver, ports)
+  return catalogueOver(await readied(driver, bringUpToDate), ports)
 }
 
 async function bringUpToDate(driver: Driver): Promise<void> {

@@ -203,8 +203,7 @@ class RunJournal implements Journal {
     await this.#driver.transaction(async (connection) => {
       const moment = now()
       const entered = enterAnswers(connection, this.#own, { credits, released, unknown, done: this.#done })
-      const kept = keepAnswers(connection, number, rows, moment)
-      if (entered ?? kept) await Promise.all([entered, kept])
+      await Promise.all([entered, keepAnswers(connection, number, rows, moment)])
       if (indexes) await this.#repeated.index(connection)
       for (const change of bulks) await changeBulk(connection, change)
       if (calls > 0) await countSpent(connection, this.#run, { credits, calls }, moment)

@@ -12,6 +12,17 @@ export interface Migration {
   readonly work?: (connection: Connection) => Awaitable<void>
 }
 
+/** The database, once it was made ready; one that cannot be is closed. */
+export async function readied(driver: Driver, ready: (driver: Driver) => Promise<void>): Promise<Driver> {
+  try {
+    await ready(driver)
+    return driver
+  } catch (error) {
+    await driver.close()
+    throw error
+  }
+}
+
 /**
  * Brings a database to the newest schema, in one transaction: several processes may start at once, one of them
  * migrates. A database of a newer program is refused and left as it is.

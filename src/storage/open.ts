@@ -1,20 +1,19 @@
 import type { Reads, Store, Transaction } from '../engine/ports.js'
 import { chunkReads, chunkWrites } from './chunks.js'
 import { counterReads, counterWrites } from './counters.js'
+import { openDatabase } from './database.js'
 import { deliveryReads, deliveryWrites } from './deliveries.js'
 import type { Connection, Driver } from './driver.js'
 import { forgetReads, forgetWrites } from './forget.js'
 import { jobReads, jobWrites } from './jobs.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
 import { listReads, listWrites } from './lists.js'
-import { isPostgres } from './location.js'
 import { memberReads, memberWrites } from './members.js'
-import { migrate, versionOf } from './migrate.js'
+import { migrate, readied, versionOf } from './migrate.js'
 import { migrations } from './migrations.js'
 import { replyReads, replyWrites } from './replies.js'
 import { runReplyReads, runReplyWrites } from './run-replies.js'
 import { savedReads, savedWrites } from './saved.js'
-import { openSqlite } from './sqlite.js'
 
 /**
  * Opens the engine's store at a path, `:memory:` or a `postgres://` address, bringing its schema up to date. `now` is this
@@ -26,20 +25,9 @@ export async function openStore(location: string, now?: () => number): Promise<S
 
 /** Opens the database itself, as `openStore` does. */
 export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
-  const driver = await openDriver(location, now)
-  try {
-    await migrate(driver, migrations)
-    return driver
-  } catch (error) {
-    await driver.close()
-    throw error
-  }
-}
-
-async function openDriver(location: string, now: (() => number) | undefined): Promise<Driver> {
-  if (!isPostgres(location)) return openSqlite(location)
-  const { openPostgres } = await import('./postgres.js')
-  return openPostgres(location, now ? { now } : {})
+  return readied(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
+    migrate(driver, migrations),
+  )
 }
 
 /** The store's verbs over a driver. */

@@ -1,12 +1,12 @@
+import { openDatabase } from './database.js'
 import type { Driver } from './driver.js'
-import { isPostgres } from './location.js'
-import { type Migration, migrate } from './migrate.js'
+import { type Migration, migrate, readied } from './migrate.js'
 import { passedWorkTables } from './passed-work.js'
 import { postgresOf } from './postgres-schema.js'
 import { runLockTables } from './run-locks.js'
 import { bulkTables, runsOnServer, runTables } from './run-schema.js'
 import { serverTables } from './server-schema.js'
-import { openSqlite, type SqliteOptions } from './sqlite.js'
+import type { SqliteOptions } from './sqlite.js'
 
 const receivedEvents = `
 CREATE TABLE receiver_path (
@@ -83,26 +83,16 @@ export interface StateOptions extends SqliteOptions {
 }
 
 /** Opens `state.db`, or what is in its place on a server, by a `postgres://` address; brings its schema up to date. */
-export async function openState(location: string, options: StateOptions = {}): Promise<Driver> {
-  const driver = await openDriver(location, options)
-  try {
-    await migrate(driver, stateMigrations)
-    return driver
-  } catch (error) {
-    await driver.close()
-    throw error
-  }
+export async function openState(location: string, { now, ...sqlite }: StateOptions = {}): Promise<Driver> {
+  // Plans made while the tables are empty would read all answers of a run for each one that is looked for.
+  const postgres = { beside, planAnew: true, ...(now ? { now } : {}) }
+  return readied(await openDatabase(location, { sqlite, postgres }), (driver) =>
+    migrate(driver, stateMigrations),
+  )
 }
 
 /** Opens what several machines remember at a `postgres://` address; nothing where nobody ever began to. */
 export async function findShared(address: string, options: StateOptions = {}): Promise<Driver | undefined> {
   const { hasBeside } = await import('./postgres.js')
   return (await hasBeside(address, beside)) ? await openState(address, options) : undefined
-}
-
-async function openDriver(location: string, { now, ...options }: StateOptions): Promise<Driver> {
-  if (!isPostgres(location)) return openSqlite(location, options)
-  const { openPostgres } = await import('./postgres.js')
-  // Plans made while the tables are empty would read all answers of a run for each one that is looked for.
-  return openPostgres(location, { beside, planAnew: true, ...(now ? { now } : {}) })
 }

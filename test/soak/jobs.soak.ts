@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
 import { killOverProgress, startCrew } from '../helpers/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-work.js'
 import { bundled, start } from '../helpers/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
+import { recoverySeconds } from './recovery.js'
 import { some } from './share.js'
 
 let worker: string
@@ -40,19 +40,7 @@ it('P13: 200 kills of workers over 1,000 jobs with deliveries', async () => {
 })
 
 it('P13: a job whose worker was killed goes on within 45 s', async () => {
-  const limit = 400
-  const id = await work.accept('accounts.search', { webhook_url: work.receiver.url, keyword: 'known', limit })
-  const first = start(worker, work.file, '30000', '500', '1000000')
-  while ((await work.admin.job(id)).done === 0) await pause(20)
-  const second = start(worker, work.file, '30000', '0', '1000000')
-  while (second.lines.length === 0) await pause(20)
-  first.child.kill('SIGKILL')
-  const began = performance.now()
-  const { done } = await work.admin.job(id)
-  while ((await work.admin.job(id)).done === done) await pause(20)
-  const seconds = (performance.now() - began) / 1_000
-  second.child.kill('SIGTERM')
-  await second.ended
+  const seconds = await recoverySeconds(worker, work)
   expect(seconds).toBeLessThanOrEqual(45)
   found({
     promise: 'P13',

@@ -7,6 +7,7 @@ import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-wor
 import { bundled, type Running, start } from '../helpers/processes.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
 import { found, grouped } from './findings.js'
+import { recoverySeconds } from './recovery.js'
 import { seedOf, some } from './share.js'
 
 const leaseMs = 1_500
@@ -129,23 +130,7 @@ it('P44: nothing is taken from workers that stood still for two leases, and no j
 })
 
 it('P44: a job whose node was killed goes on on another within 45 s', async () => {
-  const id = await work.accept('accounts.search', {
-    webhook_url: work.receiver.url,
-    keyword: 'known',
-    limit: 400,
-  })
-  const first = start(program, work.file, '30000', '500', '1000000')
-  while ((await work.admin.job(id)).done === 0) await pause(20)
-  const second = start(program, work.file, '30000', '0', '1000000')
-  while (second.lines.length === 0) await pause(20)
-  first.child.kill('SIGKILL')
-  await first.ended
-  const began = performance.now()
-  const { done } = await work.admin.job(id)
-  while ((await work.admin.job(id)).done === done) await pause(20)
-  const seconds = (performance.now() - began) / 1_000
-  second.child.kill('SIGTERM')
-  await second.ended
+  const seconds = await recoverySeconds(program, work)
   expect(seconds).toBeLessThanOrEqual(45)
   found({
     promise: 'P44',
