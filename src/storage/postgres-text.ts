@@ -40,16 +40,24 @@ function listsIn(sql: string): number[] {
 
 /**
  * Values as PostgreSQL takes them. Half of a character in a text goes out as the sign that stands for it; in a list it is
- * written out, and would be refused.
+ * written out, and would be refused. What is asked for may have U+0000, which no text there has: a sign that none has
+ * either stands for it, so that nothing is found.
  */
-export function bound<V>(values: readonly V[], lists: readonly number[]): readonly V[] {
-  if (lists.length === 0) return values
-  return values.map((value, place) =>
+export function bound<V>(
+  values: readonly V[],
+  { lists, writes }: Pick<Prepared, 'lists' | 'writes'>,
+): readonly V[] {
+  const held = !writes && values.some(hasNul) ? values.map(withoutNul) : values
+  if (lists.length === 0) return held
+  return held.map((value, place) =>
     typeof value === 'string' && value.includes('\\ud') && lists.includes(place)
       ? (value.replace(escaped, (found, half) => (half ? '\ufffd' : found)) as V)
       : value,
   )
 }
+
+const hasNul = (value: unknown): value is string => typeof value === 'string' && value.includes('\0')
+const withoutNul = <V>(value: V): V => (hasNul(value) ? (value.replaceAll('\0', '\uffff') as V) : value)
 
 /** Only halves of characters are written out so: whole ones stand for themselves in what JSON.stringify answers. */
 const escaped = /\\(?:(ud[89a-f][0-9a-f]{2})|.)/g

@@ -134,9 +134,10 @@ export class PostgresTrack implements Track {
   }
 
   async #query(sql: string, values: readonly Value[]): Promise<QueryResult> {
-    const { name, text, writes, lists } = this.#options.prepare(sql)
+    const prepared = this.#options.prepare(sql)
+    const { name, text, writes } = prepared
     if (writes) this.#written = true
-    const query = { text, values: bound(values, lists) as Value[], ...(name ? { name } : {}) }
+    const query = { text, values: bound(values, prepared) as Value[], ...(name ? { name } : {}) }
     const result = await this.#told(this.#open().query(query))
     // What found no row to change has changed nothing that would have to be undone.
     if (writes && result.rowCount) this.#dirty = true

@@ -118,6 +118,7 @@ describe('who is meant', () => {
     ],
     ['nothing', {}, undefined],
     ['blank text', { url: '', firstName: ' ', lastName: ' ', domain: ' ', companyName: ' ' }, undefined],
+    ['a character that no text has', { firstName: '\0', lastName: 'x', companyName: '\0' }, undefined],
   ])('by %s', async (_, query, id) => {
     expect((await catalogue.person(query))?.id).toBe(id)
   })
