@@ -33,7 +33,10 @@ it('gives halves of characters in lists the sign that stands for them, and leave
   const { lists } = statements()('SELECT ? IN (SELECT value FROM json_each(?)), ?')
   expect(lists).toEqual([1])
   const texts = ['\ud83d', 'whole \u{1f600}', String.raw`C:\ud83d`, '"\n']
-  const [one, list, other] = bound(['\\ud83d', JSON.stringify(texts), '["\\ud83d"]'], { lists, writes: false })
+  const [one, list, other] = bound(['\\ud83d', JSON.stringify(texts), '["\\ud83d"]'], {
+    lists,
+    writes: false,
+  })
   expect([one, other]).toEqual(['\\ud83d', '["\\ud83d"]'])
   expect(JSON.parse(String(list))).toEqual(['\ufffd', ...texts.slice(1)])
 })
