@@ -36,11 +36,10 @@ export async function outcomeOf(error: unknown, context: Context, options: Globa
 
 /** What commander found wrong, in our words; what was typed after `=` could be a secret and is left out. */
 function usage(error: CommanderError): UsageError {
-  const [first = '', suggestion = ''] = error.message.replace(/^error: /, '').split('\n')
+  const [first = '', meant = ''] = error.message.replace(/^error: /, '').split('\n')
   const text = reworded(first)
     .replace(/'(--?[^'=]+)=[^']*'/g, "'$1'")
     .replace(/'/g, '"')
-  const meant = suggestion.replace(/^\(|\)$/g, '')
   return new UsageError(
     `${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.'),
     `${meant} Add --help to see what it takes.`.trim(),

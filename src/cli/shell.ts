@@ -1,10 +1,10 @@
-import { Command, Option } from 'commander'
+import { Command, type ErrorOptions, Option } from 'commander'
 import { globalsOf } from './argv.js'
 import type { Context, GlobalOptions } from './context.js'
 import { addGlobals, groups } from './flags.js'
 import { print, type View } from './output.js'
 import { lookOf } from './terminal.js'
-import { checkWord } from './words.js'
+import { checkWord, meantOptions } from './words.js'
 
 /** What a chosen command gets: its arguments, its own options, and the global ones. */
 export interface Invocation {
@@ -29,12 +29,27 @@ export interface Shell {
   exitCode(): number
 }
 
+/** A command that is asked for something, and says which option was meant by one it lacks. */
+class Asked extends Command {
+  override error(message: string, options?: ErrorOptions): never {
+    const typed = options?.code === 'commander.unknownOption' && /'(--[^'=]+)/.exec(message)?.[1]
+    if (!typed) return super.error(message, options)
+    const known = this.createHelp().visibleOptions(this)
+    const meant = meantOptions(
+      typed,
+      known.flatMap(({ long }) => long ?? []),
+    )
+    const [said] = message.split('\n')
+    return super.error(meant.length > 0 ? `${said}\nDid you mean ${meant.join(' or ')}?` : `${said}`, options)
+  }
+}
+
 /** Makes the shell of one invocation. */
 export function createShell(context: Context): Shell {
   let code = 0
   return {
     context,
-    command: (name, summary) => configured(new Command(name).description(summary), context),
+    command: (name, summary) => configured(new Asked(name).description(summary), context),
     action: (command, run) =>
       addGlobals(command).action(async () => {
         const globals = globalsOf(command)

@@ -20,6 +20,18 @@ function guess(word: string, names: readonly string[], path: string): string {
   return `It has: ${names.join(', ')}.`
 }
 
+const mostMeant = 3
+
+/** The options that were probably meant by one that a command lacks: the nearest, else the first with the same word in them. */
+export function meantOptions(typed: string, options: readonly string[]): readonly string[] {
+  const near = nearest(typed, options)
+  if (near !== undefined) return [near]
+  const one = singular(typed.replace(/^--/, ''))
+  return options.filter((option) => option.split('-').map(singular).includes(one)).slice(0, mostMeant)
+}
+
+const singular = (word: string): string => word.replace(/s$/, '')
+
 /** The words that lead to a command. */
 const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
