@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { load } from '../bin/load.js'
+import { external, vendored } from './packages.js'
 import { writePlaces } from './places.js'
 import { writeTypes } from './types.js'
 
@@ -12,12 +13,6 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
 /** Built beside and moved into place whole, so that nobody runs half a program. */
 const fresh = join(root, `dist-${process.pid}.partial`)
-
-/** Packages that few commands need, or that are not JavaScript alone: loaded from node_modules when they are used. */
-const external = ['better-sqlite3', 'pg', 'conf', 'ora', '@inquirer/prompts', 'undici']
-
-/** Packages that a user does not have, and that few commands need: each is a file of its own. */
-const vendored = { '@faker-js/faker': 'faker.js' }
 
 const shared = {
   absWorkingDir: root,

@@ -7,6 +7,7 @@ const sources = [
   'src',
   'bin',
   'scripts/build.js',
+  'scripts/packages.js',
   'scripts/places.js',
   'scripts/place-file.js',
   'scripts/place-names.js',

@@ -9,13 +9,18 @@ import pg from 'pg'
 const program = fileURLToPath(new URL('../../test/support/postgres-server.js', import.meta.url))
 const port = 5432
 
+/** What whoever runs a server for this gives it; the tests have hundreds of small ones. */
+const settings = ['shared_buffers=1GB', 'max_wal_size=4GB']
+
 /** Starts a PostgreSQL of its own on the disk of the machine's temporary files, gone with this process. */
 export async function startDatabase() {
   const above = mkdtempSync(join(tmpdir(), 'prospect-pg-'))
   // It runs as somebody else where this runs as root; its own folder in this one is private.
   chmodSync(above, 0o711)
   const folder = join(above, 'server')
-  const child = spawn(process.execPath, [program, folder, String(process.pid)], { stdio: 'ignore' })
+  const child = spawn(process.execPath, [program, folder, String(process.pid), ...settings], {
+    stdio: 'ignore',
+  })
   const ended = new Promise((resolve) => child.on('close', resolve))
   const sql = async (text) => {
     const client = new pg.Client({ host: folder, port, user: 'postgres', database: 'postgres' })

@@ -22,21 +22,35 @@ export async function findPgbench() {
 
 /** The statements of one transaction that writes, as the server logged them; each with its values put in. */
 export function lastTransaction(log) {
-  const entries = log.split(/\n(?=\d{4}-\d\d-\d\d )/).map((entry) => {
+  const entries = entriesOf(log)
+  const begun = entries.findLastIndex(({ text }) => text.startsWith('BEGIN') && text.includes('READ WRITE'))
+  const own = entries.slice(begun).filter(({ pid }) => pid === entries[begun]?.pid)
+  const end = own.findIndex(({ text }) => text === 'COMMIT')
+  if (begun < 0 || end < 0) throw new Error('the log of PostgreSQL holds no transaction')
+  return statementsOf(own.slice(0, end + 1)).flatMap((statement) => statement.split('; '))
+}
+
+/** What was asked for, as the server logged it; each question with its values put in. */
+export function questionsOf(log) {
+  const asked = statementsOf(entriesOf(log)).filter((statement) => /^SELECT\b/i.test(statement))
+  if (asked.length === 0) throw new Error('the log of PostgreSQL holds no question')
+  return asked
+}
+
+const entriesOf = (log) =>
+  log.split(/\n(?=\d{4}-\d\d-\d\d )/).map((entry) => {
     const [, pid, kind, text] =
       /^\S+ \S+ \S+ \[(\d+)\] (LOG: {2}(?:statement|execute [^:]+)|DETAIL: {2}Parameters): ([\s\S]*)/.exec(
         entry,
       ) ?? []
     return { pid, isValues: kind?.startsWith('DETAIL') ?? false, text: text?.trim() ?? '' }
   })
-  const begun = entries.findLastIndex(({ text }) => text.startsWith('BEGIN') && text.includes('READ WRITE'))
-  const own = entries.slice(begun).filter(({ pid }) => pid === entries[begun]?.pid)
-  const end = own.findIndex(({ text }) => text === 'COMMIT')
-  if (begun < 0 || end < 0) throw new Error('the log of PostgreSQL holds no transaction')
+
+function statementsOf(entries) {
   const statements = []
-  for (const { isValues, text } of own.slice(0, end + 1))
+  for (const { isValues, text } of entries)
     if (isValues) statements.push(withValues(statements.pop(), text))
-    else statements.push(...text.split('; '))
+    else statements.push(text)
   return statements
 }
 
@@ -73,16 +87,33 @@ function follows(insert) {
 
 /** Transactions per second of scripts that are taken at random. */
 export async function pgbench(path, { folder, port }, { scripts, clients, seconds }) {
-  const files = scripts.map((script, at) => {
-    const file = join(folder, '..', `charge-${at}.sql`)
-    writeFileSync(file, script)
-    return ['-f', file]
-  })
-  const { stdout } = await run(path, [
-    ...['-h', folder, '-p', String(port), '-U', 'postgres', '-n', '-M', 'prepared'],
-    ...['-c', String(clients), '-j', '2', '-T', String(seconds)],
-    ...files.flat(),
-    'postgres',
+  const files = scripts.flatMap((script, at) => ['-f', written(folder, `charge-${at}`, script)])
+  const stdout = await runPgbench(path, [
+    ...['-h', folder, '-p', String(port), '-M', 'prepared', '-c', String(clients), '-j', '2'],
+    ...['-T', String(seconds), ...files, 'postgres'],
   ])
   return Number(/^tps = ([\d.]+)/m.exec(stdout)?.[1])
 }
+
+/** Milliseconds that a server takes for questions which are asked one after the other, the mean of so many times. */
+export async function pgbenchMs(path, { folder, port }, { database, questions, times, settings }) {
+  const script = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', ...questions, 'COMMIT', ''].join(';\n')
+  const stdout = await runPgbench(
+    path,
+    [
+      ...['-h', folder, '-p', String(port), '-M', 'simple', '-c', '1', '-t', String(times)],
+      ...['-f', written(folder, 'questions', script), database],
+    ],
+    { PGOPTIONS: settings.map((setting) => `-c ${setting}`).join(' ') },
+  )
+  return Number(/^latency average = ([\d.]+) ms/m.exec(stdout)?.[1])
+}
+
+function written(folder, name, script) {
+  const file = join(folder, '..', `${name}.sql`)
+  writeFileSync(file, script)
+  return file
+}
+
+const runPgbench = async (path, args, env = {}) =>
+  (await run(path, ['-U', 'postgres', '-n', ...args], { env: { ...process.env, ...env } })).stdout

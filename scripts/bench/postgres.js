@@ -8,7 +8,7 @@ import { domainOf, writeCompanies } from './data.js'
 import { startDatabase } from './database.js'
 import { askJson, median } from './measure.js'
 import { chargeScript, findPgbench, lastTransaction, pgbench } from './pgbench.js'
-import { searchIn } from './search.js'
+import { searchOnServer } from './postgres-search.js'
 import { startServer } from './server.js'
 
 const credits = 100_000_000
@@ -18,7 +18,7 @@ const clients = [8, connections]
 const companies = 500
 
 /** Paid lookups per second with the engine's state on PostgreSQL, against pgbench running the statements of a charge. */
-export async function postgres({ quick }) {
+export async function postgres({ folder, quick }) {
   const database = await startDatabase()
   const home = mkdtempSync(join(tmpdir(), 'prospect-bench-'))
   const env = { ...process.env, PROSPECT_HOME: home, PROSPECT_DATABASE_URL: database.url }
@@ -34,7 +34,7 @@ export async function postgres({ quick }) {
     await askJson([binary, 'data', 'import', 'companies', file, '--json'], env)
     const measurements = []
     for (const count of [1, 100]) measurements.push(...(await chargesOf(count, place)))
-    measurements.push(...(await searchIn(database.url, { quick, where: ' on PostgreSQL' })))
+    measurements.push(...(await searchOnServer({ database, path, folder, quick })))
     return measurements
   } finally {
     await database.stop()

@@ -3,6 +3,7 @@ import type { Connection, Driver } from '../storage/driver.js'
 import type { StoredAccount } from './account.js'
 import { wordsOf } from './company-row.js'
 import { jobTexts, type StoredJob } from './jobs.js'
+import { lookAgain } from './look-again.js'
 import type { StoredPost } from './posts.js'
 import { changeTexts, type Rows } from './row-writer.js'
 import { mergeTexts } from './text-merging.js'
@@ -42,11 +43,9 @@ export async function forgetInCatalogue(
   if (!dryRun && driver.dialect === 'sqlite') await mergeTexts(driver, true)
   // And values of deleted rows in what PostgreSQL notes of its tables, until it looks at them again.
   if (!dryRun && driver.dialect === 'postgres')
-    await driver.transaction((connection) => connection.exec(lookAgain))
+    await lookAgain(driver, ['companies', 'people', 'phones', 'jobs', 'posts', 'engagers'])
   return { ...themselves, posts, jobs, companies }
 }
-
-const lookAgain = 'SET LOCAL statement_timeout = 0; ANALYZE companies, people, phones, jobs, posts, engagers'
 
 /** Does a step in a transaction of its own; `acts` says whether it changes anything. */
 type Step = <T>(work: (rows: Rows, acts: boolean) => Promise<T>) => Promise<T>

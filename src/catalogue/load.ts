@@ -1,5 +1,6 @@
 import type { Connection, Driver } from '../storage/driver.js'
 import type { Kind } from './kind.js'
+import { lookAgain } from './look-again.js'
 import { Seen } from './seen.js'
 import { atOnce } from './statements.js'
 import { answered, done, type Steps } from './steps.js'
@@ -118,11 +119,13 @@ export function* enter(connection: Connection, load: Load | undefined, isNext: b
 }
 
 /**
- * Makes a catalogue as usual after much was written, also after an import that was killed; does nothing for others.
- * Where many records of a kind were `updated`, words that they no longer have are dropped.
+ * Makes a catalogue as usual after much of a kind was written, also after an import that was killed; does nothing for
+ * others. Where many records were `updated`, words that they no longer have are dropped. PostgreSQL notes what there is
+ * now: a search that it plans for an empty table may take minutes in a full one.
  */
 export async function endLoad(driver: Driver, kind?: Kind, updated = 0): Promise<void> {
-  if (driver.dialect === 'postgres') return
+  if (driver.dialect === 'postgres')
+    return kind && (await lookAgain(driver, [...new Set(['companies', ...filled[kind]])]))
   const { isOver, isRenewed } = await driver.read((connection) => {
     const statements = atOnce(connection)
     const last = kind && statements.get<{ key: number }>(`SELECT max(key) AS key FROM ${kind}`)

@@ -11,7 +11,7 @@ import { states } from '../helpers/states.js'
 import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
 import { testFolder } from './folder.js'
 
-describe.each(states)('%s', (name, open) => {
+describe.each(states())('%s', (name, open) => {
   const folder = testFolder()
   const later = () => new Promise((resolve) => setImmediate(resolve))
 

@@ -24,7 +24,7 @@ import { type BulkTarget, bulkTarget, price } from './bulk-target.js'
 import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
 import { testFolder } from './folder.js'
 
-describe.each(states)('%s', (name, open) => {
+describe.each(states())('%s', (name, open) => {
   const folder = testFolder()
 
   const together: Together = {

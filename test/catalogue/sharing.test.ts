@@ -51,6 +51,21 @@ describe('a catalogue that several processes share', () => {
     expect(others).toEqual([{ may: false }])
   })
 
+  it('is searched by what it holds as soon as much was imported', { timeout: 60_000 }, async () => {
+    const catalogue = await opened()
+    await schema.sql(`ANALYZE ${schema.name}_catalogue.people`)
+    await catalogue.importRecords('people', from(0, 1_500).map(person))
+    const noted = await schema.sql(
+      `SELECT relname AS table, reltuples AS rows FROM pg_class
+       WHERE relnamespace = CAST('${schema.name}_catalogue' AS REGNAMESPACE) AND relname IN ('people', 'companies')
+       ORDER BY relname`,
+    )
+    expect(noted).toEqual([
+      { table: 'companies', rows: 400 },
+      { table: 'people', rows: 1_500 },
+    ])
+  })
+
   it('answers from a replica, where nothing can be written', { timeout: 120_000 }, async () => {
     const first = await opened()
     await first.importRecords('companies', [company(1), company(2)])

@@ -6,6 +6,14 @@ import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+/** What the build leaves out of the program too: every start would read it. */
+const { external, vendored } = (await import(join(root, 'scripts', 'packages.js'))) as Readonly<{
+  external: readonly string[]
+  vendored: Readonly<Record<string, string>>
+}>
+/** How what is bundled and was no module asks for Node's own ones. */
+const banner = "import { createRequire as __of } from 'node:module'; const require = __of(import.meta.url)"
+
 /** Bundles a TypeScript program of the tests, so that it can run as a process of its own; answers its path. */
 export async function bundled(program: string): Promise<string> {
   const folder = join(root, 'node_modules', '.cache', 'prospect-tests')
@@ -17,7 +25,8 @@ export async function bundled(program: string): Promise<string> {
     bundle: true,
     platform: 'node',
     format: 'esm',
-    packages: 'external',
+    external: [...external, ...Object.keys(vendored)],
+    banner: { js: banner },
     logLevel: 'error',
   })
   return outfile

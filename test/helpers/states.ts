@@ -3,8 +3,8 @@ import type { Driver } from '../../src/storage/driver.js'
 import { openState } from '../../src/storage/state.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 
-/** The databases that runs may be kept in, and how a test gets an empty one. */
-export const states: readonly [name: string, open: () => Promise<Driver>][] = [
+/** The databases that runs of a file's tests may be kept in, and how a test gets an empty one. */
+export const states = (): readonly [name: string, open: () => Promise<Driver>][] => [
   ['SQLite', () => openState(':memory:')],
   ['PostgreSQL', sharedState()],
 ]

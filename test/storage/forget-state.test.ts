@@ -57,7 +57,7 @@ const rows = (run: Run) => state.read((connection) => answersOf(connection, run.
 
 const event = { path: 'p', receivedAt: now, event: 'x', search: 's', verified: true, headers: {} }
 
-describe.each(states)('answers of runs: %s', (_, open) => {
+describe.each(states())('answers of runs: %s', (_, open) => {
   beforeEach(async () => {
     state = await open()
   })

@@ -12,7 +12,7 @@ const moved = {
   formerly: [{ target: 'local', knownBy: 'before', engine }],
 }
 
-describe.each(states)('the records of an engine that was moved: %s', (_, open) => {
+describe.each(states())('the records of an engine that was moved: %s', (_, open) => {
   async function stopped(more: Parameters<typeof newRun>[0] = {}) {
     const driver = await open()
     const runs = runsOver(driver)

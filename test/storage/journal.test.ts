@@ -9,7 +9,7 @@ import { type Run, runsOver } from '../../src/storage/runs.js'
 import { journalFor, newJournal, newRun } from '../batch/fakes.js'
 import { states } from '../helpers/states.js'
 
-describe.each(states)('%s', (name, open) => {
+describe.each(states())('%s', (name, open) => {
   const row = (ordinal: number, identity = `id ${ordinal}`): JournalRow => ({
     ordinal,
     identity,

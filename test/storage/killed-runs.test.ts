@@ -5,7 +5,7 @@ import { type Run, runsOver } from '../../src/storage/runs.js'
 import { journalFor, newRun } from '../batch/fakes.js'
 import { states } from '../helpers/states.js'
 
-describe.each(states)('%s', (_, open) => {
+describe.each(states())('%s', (_, open) => {
   const day = 86_400_000
   const free = () => ({ release: () => {} })
   const rows = [0, 1, 2, 3].map((ordinal) => ({

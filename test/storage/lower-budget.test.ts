@@ -4,7 +4,7 @@ import { type Run, runsOver } from '../../src/storage/runs.js'
 import { journalFor, newRun } from '../batch/fakes.js'
 import { states } from '../helpers/states.js'
 
-describe.each(states)('%s', (_, open) => {
+describe.each(states())('%s', (_, open) => {
   const row = (ordinal: number) => ({
     ...{ ordinal, identity: `id ${ordinal}`, hash: ordinal, repeats: false, most: 1, perRecord: undefined },
   })

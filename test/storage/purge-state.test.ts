@@ -6,7 +6,7 @@ import { type Run, runsOver } from '../../src/storage/runs.js'
 import { journalFor, newRun } from '../batch/fakes.js'
 import { states } from '../helpers/states.js'
 
-describe.each(states)('%s', (_, open) => {
+describe.each(states())('%s', (_, open) => {
   const day = 86_400_000
   const now = 20 * day + 1_000
   const free = () => ({ release: () => {} })

@@ -14,7 +14,7 @@ describe('the place of a row', () => {
   })
 })
 
-describe.each(states)('%s', (_, open) => {
+describe.each(states())('%s', (_, open) => {
   const day = 86_400_000
   const rows = [0, 1, 2, 3].map((ordinal) => ({
     ...{ ordinal, identity: `id ${ordinal}`, hash: ordinal, repeats: true, most: 1 },

@@ -1,7 +1,7 @@
 /**
  * Runs a PostgreSQL server until SIGTERM, or until the process it serves has ended, however that ends; then nothing is
  * left of it. SIGUSR2 lets it crash and start again. Arguments: folder for data and socket,
- * which goes with the one above it; id of the process.
+ * which goes with the one above it; id of the process; settings that this server has instead of those of the tests.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, cpSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 
-const [folder, served] = process.argv.slice(2)
+const [folder, served, ...own] = process.argv.slice(2)
 const data = join(folder, 'data')
 const isRoot = process.getuid?.() === 0
 /** PostgreSQL refuses to run as root. */
@@ -48,6 +48,7 @@ function run(bin) {
       'max_wal_size=128MB',
       'autovacuum_naptime=10s',
     ],
+    ...own,
   ]
   const log = openSync(join(folder, 'log'), 'a')
   return spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {
