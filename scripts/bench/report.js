@@ -40,7 +40,7 @@ ${machine}
 
 ${table(measurements)}
 
-- The server is started for the run, on the disk of the machine, and flushes every commit. Clients, programs and
+- The server is started for the run with shared buffers of 1 GB, on the disk of the machine, and flushes every commit. Clients, programs and
   server share the machine. What is measured runs in turns with pgbench, three rounds of five seconds each, medians; the
   run fails unless there is a charge for every answer.
 - Every answer of ours is a whole request over HTTP: the key is looked up, the company is found in the catalogue of the
@@ -48,7 +48,7 @@ ${table(measurements)}
   those together that need no answer of each other. Each of its connections brings one charge at a time, as each of ours
   brings one request. The ratio is to the faster of its two numbers of connections.
 - More than 1 is possible because requests that wait together share a commit.
-${isOfSearch(measurements) ? '- Search: the same questions about the same people as above, in a catalogue on the same server.\n' : ''}`
+${isOfSearch(measurements) ? '- Search: the same questions about the same people as above, in a catalogue that was copied to the same server. One after\n  the other, ten times each; pgbench sends what the server was asked for each, over one connection with our settings.\n' : ''}`
 
 const withoutPostgres = (measurements, machine) => `# Performance
 
