@@ -3,6 +3,8 @@ import { inPostgres } from './open.js'
 
 // What a catalogue does is the same wherever it is kept: these tests are those of SQLite.
 process.env[inPostgres] = 'yes'
+// A file that this process had before would not be run again.
+vi.resetModules()
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 afterAll(() => {
   delete process.env[inPostgres]
