@@ -124,8 +124,9 @@ export function* enter(connection: Connection, load: Load | undefined, isNext: b
  * now: a search that it plans for an empty table may take minutes in a full one.
  */
 export async function endLoad(driver: Driver, kind?: Kind, updated = 0): Promise<void> {
+  // Where that fails, the server does it by itself, later; how the import ended is not changed by it.
   if (driver.dialect === 'postgres')
-    return kind && (await lookAgain(driver, [...new Set(['companies', ...filled[kind]])]))
+    return kind && (await lookAgain(driver, [...new Set(['companies', ...filled[kind]])]).catch(() => {}))
   const { isOver, isRenewed } = await driver.read((connection) => {
     const statements = atOnce(connection)
     const last = kind && statements.get<{ key: number }>(`SELECT max(key) AS key FROM ${kind}`)
