@@ -28,15 +28,21 @@ export const peopleSearch: Finder<'people'> = {
   async find(connection, filters, { limit, after, now }) {
     const query = await peopleQuery(connection, filters, now)
     const [last] = readPosition<readonly [key: number]>(after) ?? [0]
-    const [keys, ...values] = keysOf(connection, query, limit + 1, (key) => [`${key} > ?`, last])
-    const rows = await connection.all<PersonAtCompany & { key: number }>(
-      `SELECT people.key, people.record, companies.record AS company FROM (${keys}) AS found
+    const isWhole = after === undefined && findsAllFirst(connection, query)
+    const [keys, ...values] = keysOf(connection, query, limit + 1, (key) => [`${key} > ?`, last], isWhole)
+    const rows = await connection.all<PersonAtCompany & { key: number; total: number }>(
+      `SELECT people.key, people.record, companies.record AS company${isWhole ? ', found.total' : ''}
+        FROM (${keys}) AS found
         CROSS JOIN people ON people.key = found.key LEFT JOIN companies ON companies.key = people.company
         ORDER BY found.key`,
       ...values,
     )
     const { records, ...more } = partOf(rows, limit, ({ key }) => [key])
-    return { records: records.map((row) => leadOf(row, now)), ...more }
+    const total = rows[0]?.total ?? 0
+    return {
+      ...{ records: records.map((row) => leadOf(row, now)), ...more },
+      ...(isWhole && total <= exactUpTo ? { total } : {}),
+    }
   },
 }
 
@@ -60,12 +66,18 @@ function keysOf(
   query: PeopleQuery,
   limit?: number,
   more?: (key: string) => Condition,
+  isCounted = false,
 ): Condition {
   const { key, from, conditions } = pathOf(connection, query)
   const [where, ...values] = every([...conditions, ...query.conditions, ...(more ? [more(key)] : [])])
-  const sql = `SELECT ${key} AS key FROM ${from} WHERE ${where} ORDER BY ${key}`
+  const counted = isCounted ? ', count(*) OVER () AS total' : ''
+  const sql = `SELECT ${key} AS key${counted} FROM ${from} WHERE ${where} ORDER BY ${key}`
   return limit === undefined ? [sql, ...values] : [`${sql} LIMIT ?`, ...values, limit]
 }
+
+/** Whether all who match are found before the first of them is known: then they are as well counted. */
+const findsAllFirst = ({ dialect }: Connection, { text }: Pick<PeopleQuery, 'text'>): boolean =>
+  dialect === 'postgres' && text !== undefined && !text.negated
 
 interface Path {
   readonly key: 'people_text.rowid' | 'people.key' | '+people.key'
@@ -80,7 +92,7 @@ function pathOf(connection: Connection, { text, staff }: PeopleQuery): Path {
   if (connection.dialect === 'postgres')
     return {
       // The sign keeps it from reading the words of everybody in order, where few have them.
-      key: text && !text.negated ? '+people.key' : 'people.key',
+      key: findsAllFirst(connection, { text }) ? '+people.key' : 'people.key',
       from: 'people',
       conditions: [...(staff ? [staff.condition] : []), ...texts],
     }

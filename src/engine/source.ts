@@ -110,6 +110,8 @@ export interface Span {
 export interface Found<T> {
   readonly records: readonly T[]
   readonly next?: string
+  /** What `count` would answer, of a first span that was found by going through them all. */
+  readonly total?: number
 }
 
 /** Somebody to find addresses and numbers of. */

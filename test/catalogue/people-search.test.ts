@@ -50,6 +50,8 @@ describe('a search of people', () => {
             JSON.stringify(filters),
           ).toEqual(expected.map((person) => person.network_profile_url))
           expect(await catalogue.count(given, now)).toBe(expected.length)
+          const { total = expected.length } = await catalogue.find(given, { limit: 2, now })
+          expect(total).toBe(expected.length)
         }
         await catalogue.close()
       }),

@@ -66,6 +66,18 @@ describe('a catalogue that several processes share', () => {
     ])
   })
 
+  it('counts whom it finds by words while it looks for the first of them', { timeout: 60_000 }, async () => {
+    const catalogue = await opened()
+    await catalogue.importRecords('people', from(0, 12).map(person))
+    const search = { kind: 'people', filters: { keyword: 'person' } } as const
+    const first = await catalogue.find(search, { limit: 5, now: stillClock.now() })
+    const second = await catalogue.find(search, { limit: 5, now: stillClock.now(), after: first.next })
+    expect([first, second].map(({ records, total }) => [records.length, total])).toEqual([
+      [5, 12],
+      [5, undefined],
+    ])
+  })
+
   it('answers from a replica, where nothing can be written', { timeout: 120_000 }, async () => {
     const first = await opened()
     await first.importRecords('companies', [company(1), company(2)])

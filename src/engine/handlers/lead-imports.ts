@@ -96,8 +96,8 @@ async function personaOf({ input, principal, store }: Work<'leads.search'>): Pro
 
 /** How many people a search finds, and the first of them. */
 export async function seen(source: Source, search: Search<'people' | 'engagers'>, now: number) {
-  const { records, next } = await source.find(search, { limit: previewSize, now })
+  const { records, next, total } = await source.find(search, { limit: previewSize, now })
   // To find out that these are all takes as long as to count them.
-  const total = next === undefined ? records.length : await source.count(search, now)
-  return { search, total, preview: records.map(leadPreview) }
+  const count = next === undefined ? records.length : (total ?? (await source.count(search, now)))
+  return { search, total: count, preview: records.map(leadPreview) }
 }
