@@ -134,6 +134,11 @@ describe('the house', () => {
     expect([...modules].flatMap((module) => longFunctions(module, 60))).toEqual([])
   })
 
+  it('asks in one place whether a text is an address', () => {
+    const asking = [...modules].filter(([, text]) => /\bURL\.canParse\(/.test(text)).map(([name]) => name)
+    expect(asking).toEqual([])
+  })
+
   it('exports by name, from files named after what they hold', () => {
     expect(
       [...modules].filter(([, text]) => /^export default|\bas default\b/m.test(text)).map(([name]) => name),

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { isCountry } from './countries.js'
 import { type SearchPage, searchPageOf } from './network-url.js'
+import { parsedUrl } from './parsed-url.js'
 
 /** Bounds of what a request may hold; a body as a whole is bounded by its size. */
 export const bounds = {
@@ -62,10 +63,12 @@ export const industry = (description: string): z.ZodString =>
   described(string(trimmed, filled, atMost(bounds.text), clean, idOrName), description)
 const idOrName = z.regex(/^\d+$|\p{L}/u, 'must be the id or the name of an industry')
 
-const isWebAddress = (url: string): boolean => /^https?:\/\/[^\s/?#]/i.test(url) && URL.canParse(url)
+const webAddress = (url: string): URL | undefined =>
+  /^https?:\/\/[^\s/?#]/i.test(url) ? parsedUrl(url) : undefined
+const isWebAddress = (url: string): boolean => webAddress(url) !== undefined
 const isProfileUrl = (url: string): boolean =>
   /^(https?:\/\/)?[^\s/?#@:]+\.[^\s/?#@:]+(:\d+)?\/\S/i.test(url) &&
-  URL.canParse(/^https?:/i.test(url) ? url : `https://${url}`)
+  parsedUrl(/^https?:/i.test(url) ? url : `https://${url}`) !== undefined
 
 /** An absolute http or https address. */
 export const uri = (description: string): z.ZodString =>
@@ -117,9 +120,8 @@ export const searchUrl = (
 }
 
 function isWebhookTarget(url: string): boolean {
-  if (!isWebAddress(url)) return false
-  const { username, password, hash } = new URL(url)
-  return username === '' && password === '' && hash === ''
+  const target = webAddress(url)
+  return target?.username === '' && target.password === '' && target.hash === ''
 }
 
 /** Where results are delivered to. */

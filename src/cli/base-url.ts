@@ -1,4 +1,5 @@
 import { isOwnMachine } from '../api/own-machine.js'
+import { parsedUrl } from '../api/parsed-url.js'
 import { UsageError } from './exit.js'
 
 /** What every base address ends in: the version of the API. */
@@ -9,7 +10,7 @@ const ending = '/api/v2'
  * the corrected address; `source` names where it was given.
  */
 export function baseUrlOf(text: string, source: string, insecure = false): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = parsedUrl(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '')
     throw new UsageError(`${source} takes an https address.`, 'Such as https://api.example.com/api/v2')
   if (url.username !== '' || url.password !== '')

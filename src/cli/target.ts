@@ -1,4 +1,5 @@
 import type { WireNames } from '../api/names.js'
+import { parsedUrl } from '../api/parsed-url.js'
 import { baseUrlOf } from './base-url.js'
 import type { GlobalOptions, Profile, Settings, Streams } from './context.js'
 import { UsageError } from './exit.js'
@@ -96,6 +97,6 @@ export function namesOf(
  * then is.
  */
 export function isKeyFor(origin: string, env: Streams['env']): boolean {
-  const text = env.PROSPECT_BASE_URL
-  return !text || !URL.canParse(text) || new URL(text).origin === origin
+  const named = parsedUrl(env.PROSPECT_BASE_URL ?? '')
+  return !named || named.origin === origin
 }

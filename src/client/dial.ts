@@ -1,3 +1,4 @@
+import { parsedUrl } from '../api/parsed-url.js'
 import type { Targets } from '../engine/ports.js'
 import { type Address, addressOf, covers, embeddedIn, isLinkLocal, isLoopback, kindOf } from './networks.js'
 
@@ -24,8 +25,8 @@ export async function destinationOf(
   targets: Targets,
   resolve: Resolve,
 ): Promise<Destination | Refused> {
-  if (!URL.canParse(text)) return { refused: 'The url is not valid' }
-  const url = new URL(text)
+  const url = parsedUrl(text)
+  if (!url) return { refused: 'The url is not valid' }
   const unfit = whyUnfit(url, text)
   if (unfit) return { refused: unfit }
   const host = hostOf(url)

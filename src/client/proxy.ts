@@ -1,4 +1,5 @@
 import { isOwnMachine } from '../api/own-machine.js'
+import { parsedUrl } from '../api/parsed-url.js'
 import { hostOf } from './dial.js'
 
 /** Variables of the environment, by name. */
@@ -12,8 +13,7 @@ export function proxyOf(url: URL, env: Environment): URL | undefined {
   if (isOwnMachine(url) || isExcepted(url, variable(env, 'no_proxy'))) return undefined
   const text = variable(env, url.protocol === 'https:' ? 'https_proxy' : 'http_proxy')
   if (text === '') return undefined
-  const whole = text.includes('://') ? text : `http://${text}`
-  const proxy = URL.canParse(whole) ? new URL(whole) : undefined
+  const proxy = parsedUrl(text.includes('://') ? text : `http://${text}`)
   if (proxy && /^(?:https?|socks5h?|socks):$/.test(proxy.protocol) && proxy.hostname !== '') return proxy
   throw new ProxyError(url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY')
 }

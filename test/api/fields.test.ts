@@ -25,6 +25,11 @@ describe('fields', () => {
     expect(accepts(field.profileUrl('x'), value)).toBe(expected)
   })
 
+  it('a host with accented letters is taken however often one was', () => {
+    const many = Array.from({ length: 20_000 }, () => 'https://www.café-méridien.example/hook')
+    expect(many.filter((url) => !accepts(field.webhookUrl(), url))).toEqual([])
+  })
+
   it.each([
     ['https://www.network.example/sales/search/people?query=(keywords:x)', true, true],
     ['https://linkedin.com/search/results/people/?keywords=x', true, false],

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { parsedUrl } from '../../src/api/parsed-url.js'
 import { type Shape, shapeOf } from '../../src/api/shapes.js'
 import { type Operation, operations } from '../../src/api/table.js'
 import { accept } from '../../src/engine/accept.js'
@@ -110,7 +111,11 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value !
 const fieldChecks: Readonly<Record<string, Readonly<Record<string, (value: unknown) => boolean>>>> = {
   Error: { error: isText },
   CodedError: { error: Number.isInteger, message: isText },
-  InsufficientCredits: { error: isText, code: isText, top_up_url: (url) => URL.canParse(String(url)) },
+  InsufficientCredits: {
+    error: isText,
+    code: isText,
+    top_up_url: (url) => parsedUrl(String(url)) !== undefined,
+  },
 }
 
 function expectError(described: Described, status: number, body: Record<string, unknown>): void {

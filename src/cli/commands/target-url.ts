@@ -1,8 +1,9 @@
+import { parsedUrl } from '../../api/parsed-url.js'
 import { UsageError } from '../exit.js'
 
 /** The address of an option that deliveries are sent to: http or https, without a user or a fragment. */
 export function targetUrl(text: string, option: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = parsedUrl(text)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     throw new UsageError(`${option} takes an http or https address.`, 'Such as http://localhost:3000/hooks')
   if (url.username !== '' || url.password !== '')

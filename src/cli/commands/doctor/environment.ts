@@ -1,3 +1,4 @@
+import { parsedUrl } from '../../../api/parsed-url.js'
 import type { Scene } from './scene.js'
 import { ok, type Verdict, warning } from './verdict.js'
 
@@ -35,9 +36,9 @@ function described(name: string, value: string): string {
 
 /** An address without user and password, and without what is not known to be free of them. */
 function withoutCredentials(text: string): string {
-  const whole = text.includes('://') ? text : `http://${text}`
-  if (!URL.canParse(whole)) return 'not an address'
-  const { protocol, host, pathname } = new URL(whole)
+  const url = parsedUrl(text.includes('://') ? text : `http://${text}`)
+  if (!url) return 'not an address'
+  const { protocol, host, pathname } = url
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
 }
 

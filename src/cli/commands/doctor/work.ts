@@ -1,3 +1,4 @@
+import { parsedUrl } from '../../../api/parsed-url.js'
 import type { AsyncJob, Delivery, Reads } from '../../../engine/ports.js'
 import { isoTime } from '../time-values.js'
 import { counted } from './counted.js'
@@ -60,7 +61,7 @@ export const deliveries = (scene: Scene): Promise<readonly Verdict[]> =>
 function failedDelivery({ url, error, status }: Delivery, count: number): Verdict {
   const reason = error ?? (status === null ? 'no answer' : `answer ${status}`)
   // The rest of an address may be a secret of whoever receives there.
-  const host = URL.canParse(url) ? new URL(url).host : 'its receiver'
+  const host = parsedUrl(url)?.host ?? 'its receiver'
   return warning(
     `${counted(count, 'delivery', 'deliveries')} failed for good; the newest, to ${host}: ${reason.replace(/\.$/, '')}.`,
     'prospect engine deliveries list --state failed, then prospect engine deliveries retry ID',
