@@ -101,6 +101,17 @@ export interface Failure {
   readonly stops: boolean
 }
 
+/** A refusal that ends a run, of a row that somebody may have sent before: it says why, and not what the row cost. */
+export class RefusedInDoubt extends ApiError {
+  readonly failure: Failure
+
+  constructor(failure: Failure) {
+    super('outcome_unknown')
+    this.message = failure.text
+    this.failure = failure
+  }
+}
+
 /**
  * How servers have said, or say in other words, what has a row of its own: the statuses, and what the text must say.
  * Empty balances were 422 (waterfall, validation, hiring, stack) or 401 (intents) before they were 402.

@@ -1,4 +1,4 @@
-import { ApiError, type Failure, failureOf } from '../api/errors.js'
+import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../api/errors.js'
 import { CsvError } from '../csv/csv-error.js'
 import { OutputError } from './errors.js'
 import type { Shortage } from './journal.js'
@@ -64,7 +64,11 @@ export class Ending {
     if (error instanceof CsvError || error instanceof OutputError)
       this.#end({ reason: error.message, hint: '', exit_code: error.exit, at_row: null })
     else if (error instanceof ApiError) {
-      const { text, exit, hint: usual } = failureOf(error.status, { error: error.message })
+      const {
+        text,
+        exit,
+        hint: usual,
+      } = error instanceof RefusedInDoubt ? error.failure : failureOf(error.status, { error: error.message })
       const hint = error.code === 'storage_failed' ? notLost : usual
       this.#end({ reason: text, hint, exit_code: exit, at_row: null })
     } else {

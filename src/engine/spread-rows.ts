@@ -1,5 +1,5 @@
 import type { Reply } from '../api/caller.js'
-import { ApiError, failureOf } from '../api/errors.js'
+import { ApiError, failureOf, RefusedInDoubt } from '../api/errors.js'
 import { retryAfterMs } from '../api/retry-after.js'
 import { type Came, type ChunkCall, isAnswer, isHeldBack, replyOf, stops } from './chunk.js'
 
@@ -54,18 +54,9 @@ function outcomeOf(sent: Sent, came: Came, refusal: Came, { taken, isPriced, now
   if (!isAnswer(came)) return { kind: 'told', came: { ...came, unknown: true } }
   if (came.status >= 500) return { kind: 'told', came: { ...came, unknown: true } }
   if (!isHeldBack(came)) return { kind: 'told', came }
-  return stops(came) ? { kind: 'open', error: new RefusedInDoubt(came) } : again(came)
-}
-
-/** A refusal that ends a run, of a row that somebody may have sent before: it says why, and not what the row cost. */
-class RefusedInDoubt extends ApiError {
-  override readonly status: number
-
-  constructor({ status, body }: Omit<Reply, 'text'>) {
-    super('outcome_unknown')
-    this.status = status
-    this.message = failureOf(status, body).text
-  }
+  return stops(came)
+    ? { kind: 'open', error: new RefusedInDoubt(failureOf(came.status, came.body)) }
+    : again(came)
 }
 
 const isInDoubt = (came: Came): boolean => came !== null && 'doubted' in came

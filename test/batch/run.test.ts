@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Input } from '../../src/api/caller.js'
 import { ConnectionLost } from '../../src/api/caller.js'
-import { ApiError } from '../../src/api/errors.js'
+import { ApiError, failureOf, RefusedInDoubt } from '../../src/api/errors.js'
 import type { Batch } from '../../src/batch/batch.js'
 import { OutputError } from '../../src/batch/errors.js'
 import type { Journal } from '../../src/batch/journal.js'
@@ -356,6 +356,23 @@ describe('refusals that every row would meet', () => {
     expect(sink.ended()).toBe('abandoned')
     expect(exitCodeOf(report, 'none')).toBe(exit)
   })
+
+  test.each(refusals)(
+    '%i stops it at a row that may have been sent before: %j, exit %i',
+    async (...refusal) => {
+      const [status, body, exit] = refusal
+      const failure = failureOf(status, body)
+      const { report } = await runDomains(
+        domains(12),
+        (input, nth) => {
+          if (nth > 10) throw new RefusedInDoubt(failure)
+          return company(input.domain)
+        },
+        { concurrency: 1 },
+      )
+      expect(report.stopped).toMatchObject({ exit_code: exit, reason: failure.text, hint: failure.hint })
+    },
+  )
 
   test('rows answered after the refused one are written, in order; unanswered ones are not', async () => {
     await fc.assert(

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/caller.js'
-import { ApiError, type ErrorCode } from '../../src/api/errors.js'
+import { ApiError, type ErrorCode, errorBody } from '../../src/api/errors.js'
 import { type Came, type ChunkCall, readCalls, writeCame } from '../../src/engine/chunk.js'
 import { SpreadRun } from '../../src/engine/spread-run.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
@@ -111,12 +111,16 @@ describe('rows of a chunk that somebody else had', () => {
     expect(await replies).toEqual(Array(2).fill('outcome_unknown'))
   })
 
-  it('end the run with the refusal they meet, and stay open', async () => {
+  it.each<[ErrorCode, number]>([
+    ['insufficient_credits', 4],
+    ['workspace_limit_exceeded', 5],
+  ])('end the run with the refusal they meet, %s, and stay open', async (refusal, exit) => {
+    const error = new ApiError(refusal)
     const reply = expect(work.command('run').call(0, 'known.example')).rejects.toMatchObject({
-      ...{ code: 'outcome_unknown', status: 402, message: 'Insufficient credits' },
+      ...{ code: 'outcome_unknown', message: error.message, failure: { exit } },
     })
     await killed()
-    await answered('giving', [{ ...busy, status: 402, body: { error: 'Insufficient credits' } }])
+    await answered('giving', [{ ...busy, status: error.status, body: errorBody(error) }])
     await reply
   })
 
