@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { operations } from '../api/table.js'
+import { areaOf, operations } from '../api/table.js'
 import { nearest } from '../batch/nearest.js'
 import { UsageError } from './exit.js'
 
@@ -11,6 +11,8 @@ export function checkWord(parent: Command, word: string, path: string = pathOf(p
 }
 
 function guess(word: string, names: readonly string[], path: string): string {
+  const named = namedByApi(word, path)
+  if (named.length > 0) return `Did you mean: ${named.join(' or ')}?`
   const meant = nearest(word, names)
   if (meant !== undefined) return `Did you mean: ${path} ${meant}?`
   const elsewhere = operations().flatMap(({ command }) =>
@@ -18,6 +20,15 @@ function guess(word: string, names: readonly string[], path: string): string {
   )
   if (elsewhere.length > 0) return `Did you mean: ${[...new Set(elsewhere)].join(' or ')}?`
   return `It has: ${names.join(', ')}.`
+}
+
+/** Commands of the operations that the API calls so, in this area: by the last word of their path, or of their id. */
+function namedByApi(word: string, path: string): readonly string[] {
+  const name = word.replaceAll('-', '_')
+  const inArea = operations().filter(({ id }) => path === `prospect ${areaOf(id)}`)
+  return inArea
+    .filter((row) => row.path.endsWith(`/${name}`) || row.id.endsWith(`.${name}`))
+    .map(({ command, flag }) => `prospect ${command}${flag ? ` --${flag}` : ''}`)
 }
 
 const mostMeant = 3
