@@ -39,6 +39,9 @@ function waitFor({ endsAt, confirmed }: PacedWindow, now: number): number {
 /** `RateLimit-Reset` is in whole seconds, rounded up. */
 const roundingMs = 1_000
 
+/** What clocks of several nodes of a server may differ by, and that of one by rounding. */
+const clocksMs = 5
+
 const limitOf = ({ limit }: WindowKept, { most }: PacedWindow): number =>
   most ?? limit ?? Number.POSITIVE_INFINITY
 
@@ -87,16 +90,31 @@ interface Said {
   readonly limit: number
   readonly remaining: number
   readonly endsAt: number
+  /** Whether it said to the millisecond when the window ends. */
+  readonly isExact: boolean
 }
 
 function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: number): Said | undefined {
   const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
     wholeIn(headers[`ratelimit-${name}`]),
   )
+  if (limit === undefined || remaining === undefined) return undefined
   const resetMs = reset === undefined ? undefined : reset * 1_000
-  const endMs = status === 429 ? Math.max(waitMs ?? 0, resetMs ?? 0) : resetMs
-  if (limit === undefined || remaining === undefined || endMs === undefined) return undefined
-  return { limit, remaining: status === 429 ? 0 : remaining, endsAt: now + endMs }
+  if (status === 429) {
+    const endMs = Math.max(waitMs ?? 0, resetMs ?? 0)
+    return { limit, remaining: 0, endsAt: now + endMs, isExact: false }
+  }
+  if (resetMs === undefined) return undefined
+  const exactMs = exactReset(headers['x-ratelimit-reset-after'], resetMs)
+  return { limit, remaining, endsAt: now + (exactMs ?? resetMs), isExact: exactMs !== undefined }
+}
+
+/** The seconds with decimals that some servers add, where they are what was rounded up; in milliseconds. */
+function exactReset(text: string | undefined, resetMs: number): number | undefined {
+  if (text === undefined || !/^\d{1,9}\.\d{3,6}$/.test(text)) return undefined
+  const exactMs = Math.ceil(Number(text) * 1_000)
+  const isRounded = exactMs <= resetMs && exactMs >= resetMs - roundingMs
+  return isRounded ? Math.min(exactMs + clocksMs, resetMs) : undefined
 }
 
 function wholeIn(text: string | undefined): number | undefined {
@@ -118,7 +136,7 @@ export function corrected(
   const meant = said && meantBy(windows, known, said, now)
   return known.map((one, at) => {
     const window = windows[at] as WindowKept
-    if (said && at === meant) return correct(current(window, one, now), said)
+    if (said && at === meant) return correct(window, current(window, one, now), said)
     const begun = one && begunBy(window, one, now, reply.status < 500)
     return begun && isUnknown(window, begun) ? { ...begun, most: untold } : begun
   })
@@ -145,12 +163,16 @@ const begunBy = (
 ): PacedWindow =>
   known.confirmed ? known : { ...known, endsAt: Math.min(known.endsAt, now + windowMs), confirmed: isCounted }
 
-function correct(found: PacedWindow, { limit, remaining, endsAt }: Said): PacedWindow {
+function correct(
+  { windowMs }: WindowKept,
+  found: PacedWindow,
+  { limit, remaining, endsAt, isExact }: Said,
+): PacedWindow {
   const used = Math.max(0, limit - remaining)
   // The server has begun a new window: the one that is known had ended there already.
-  const isNew = found.confirmed && endsAt > found.endsAt + roundingMs
+  const isNew = found.confirmed && endsAt > found.endsAt + (isExact ? windowMs / 2 : roundingMs)
   const count = isNew ? used : Math.max(found.count, used)
-  // Each reset is rounded up, so that the earliest end that was told is the truest.
+  // Each reset is rounded up, or comes late, so that the earliest end that was told is the truest.
   const end = found.confirmed && !isNew ? Math.min(found.endsAt, endsAt) : endsAt
   return { endsAt: end, count, most: limit, confirmed: true }
 }

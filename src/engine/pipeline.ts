@@ -13,7 +13,7 @@ import { checkMeans, grantDue, meansOf } from './ledger.js'
 import type { Awaitable, Principal, Source, Store, StoredReply, Workspace } from './ports.js'
 import { costOf, creditsNeeded, unitsFor } from './price.js'
 import { checkQuota } from './quotas.js'
-import { countRequest } from './rates.js'
+import { countRequest, rateHeaders } from './rates.js'
 import { rowClaim } from './run-rows.js'
 import { checkSession } from './sessions.js'
 import { billOf, type Fence, type Request, settle } from './settlement.js'
@@ -36,7 +36,9 @@ export interface PipelinePorts extends ClaimPorts {
 }
 
 type Fields = Input | (() => Promise<Input>)
-type Headers = Readonly<Record<string, string>>
+
+/** What is said of the windows that a request was counted in, or refused by. */
+type Told = () => Reply['headers']
 
 /**
  * Takes one request through the checks in the order of `docs/rules.md`: key, body, rates, fields, scope,
@@ -48,29 +50,47 @@ export async function answer(
   fields: Fields,
   options: CallOptions,
 ): Promise<Reply> {
-  let headers: Headers = {}
+  let told: Told | undefined
   try {
     const principal = await ports.access(options.apiKey)
-    const now = engineTime(principal.clock, ports.realNow())
+    const engineNow = () => engineTime(principal.clock, ports.realNow())
+    const now = engineNow()
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
     const given = typeof fields === 'function' ? await fields() : fields
-    if (isLimited(operation)) headers = await countRequest(ports.store, operation, principal, given.live, now)
+    if (isLimited(operation)) {
+      const admission = await countRequest(ports.store, operation, principal, given.live, now)
+      told = () => rateHeaders(admission, engineNow())
+      if (admission.refused) throw new ApiError('rate_limited')
+    }
     const input = await check(ports, operation, given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
-    if (operation.idempotent && options.row) return await answerRow(ports, request, options.row, headers)
-    const key = operation.idempotent ? idempotencyKey(options.idempotencyKey) : undefined
-    return key === undefined
-      ? await work(ports, request, headers)
-      : await once(ports, request, given, key, headers)
+    return withHeaders(await replyTo(ports, request, given, options), told)
   } catch (error) {
-    return refusal(error, operation, headers)
+    return withHeaders(refusal(error, operation), told)
   }
 }
 
-function refusal(error: unknown, operation: Operation, headers: Reply['headers']): Reply {
+/** A reply with what is true of the windows when it is given: work takes its time. */
+const withHeaders = (reply: Reply, told: Told | undefined): Reply =>
+  told ? { ...reply, headers: { ...told(), ...reply.headers } } : reply
+
+/** The reply to what may be done: one that there is already, or that of the work. */
+async function replyTo(
+  ports: PipelinePorts,
+  request: Request,
+  given: Input,
+  { row, idempotencyKey: header }: CallOptions,
+): Promise<Reply> {
+  const { idempotent } = request.operation
+  if (idempotent && row) return await answerRow(ports, request, row)
+  const key = idempotent ? idempotencyKey(header) : undefined
+  return key === undefined ? await work(ports, request) : await once(ports, request, given, key)
+}
+
+function refusal(error: unknown, operation: Operation): Reply {
   if (!(error instanceof ApiError)) throw error
   const body = errorBody(error, operation)
-  return { status: error.status, body, headers: { ...headers, ...error.headers }, credits: 0 }
+  return { status: error.status, body, headers: error.headers, credits: 0 }
 }
 
 /** Fields (400, 422) with what hangs on them (sessions, consent, webhooks), then the key's scope (403). */
@@ -92,54 +112,34 @@ async function check(
 }
 
 /** With an idempotency key: the reply it has, or the work under a claim. */
-async function once(
-  ports: PipelinePorts,
-  request: Request,
-  given: Input,
-  key: string,
-  headers: Headers,
-): Promise<Reply> {
+async function once(ports: PipelinePorts, request: Request, given: Input, key: string): Promise<Reply> {
   const { operation, principal, now } = request
   const fingerprint = fingerprintOf(operation, given)
   const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
-  if ('claim' in claimed) return await underClaim(ports, request, headers, claimed.claim)
-  return replayed(claimed.replay, operation, headers)
+  if ('claim' in claimed) return await underClaim(ports, request, claimed.claim)
+  return replayed(claimed.replay, operation)
 }
 
 /** A row of a run on this machine: the reply it has, or the work under its claim. */
-async function answerRow(
-  ports: PipelinePorts,
-  request: Request,
-  row: RunRow,
-  headers: Headers,
-): Promise<Reply> {
+async function answerRow(ports: PipelinePorts, request: Request, row: RunRow): Promise<Reply> {
   const { id } = request.principal.workspace
   const found = row.fresh
     ? undefined
     : await ports.store.read((reads) => reads.runReply(id, row.run, row.ordinal))
-  if (!found) return await work(ports, request, headers, rowClaim(id, row))
-  return { ...replayed(found, request.operation, headers), replayed: found.credits }
+  if (!found) return await work(ports, request, rowClaim(id, row))
+  return { ...replayed(found, request.operation), replayed: found.credits }
 }
 
-const replayed = (
-  { status, body }: Pick<StoredReply, 'status' | 'body'>,
-  operation: Operation,
-  headers: Headers,
-): Reply => ({
+const replayed = ({ status, body }: Pick<StoredReply, 'status' | 'body'>, operation: Operation): Reply => ({
   status: status ?? operation.ok,
   body: parseExact(body ?? 'null'),
-  headers: { ...headers, 'idempotent-replayed': 'true' },
+  headers: { 'idempotent-replayed': 'true' },
   credits: 0,
 })
 
-async function underClaim(
-  ports: PipelinePorts,
-  request: Request,
-  headers: Headers,
-  claim: Claim,
-): Promise<Reply> {
+async function underClaim(ports: PipelinePorts, request: Request, claim: Claim): Promise<Reply> {
   try {
-    return await work(ports, request, headers, claim)
+    return await work(ports, request, claim)
   } catch (error) {
     await claim.drop()
     throw error
@@ -147,7 +147,7 @@ async function underClaim(
 }
 
 /** What can be paid is checked, the work done, and what it found charged, in this order. */
-async function work(ports: PipelinePorts, request: Request, headers: Headers, claim?: Claim): Promise<Reply> {
+async function work(ports: PipelinePorts, request: Request, claim?: Claim): Promise<Reply> {
   const { operation, principal, now } = request
   const { ids, source, store } = ports
   const affordable = await checkLimits(store, request)
@@ -167,13 +167,13 @@ async function work(ports: PipelinePorts, request: Request, headers: Headers, cl
     if (hasEffect || isKept(claim))
       await settle(ports, request, { credits, status: operation.ok, body, keep, job }, claim)
     if (job) ports.accepted(job.id)
-    return { status: operation.ok, body, headers, credits, ...(claim?.text ? { text: claim.text } : {}) }
+    return { status: operation.ok, body, headers: {}, credits, ...(claim?.text ? { text: claim.text } : {}) }
   } catch (error) {
     // That nothing was found is an answer too: free, and kept under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     const body = errorBody(error, operation)
     if (isKept(claim)) await settle(ports, request, { credits: 0, status: error.status, body }, claim)
-    return { status: error.status, body, headers, credits: 0 }
+    return { status: error.status, body, headers: {}, credits: 0 }
   }
 }
 

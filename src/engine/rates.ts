@@ -1,4 +1,3 @@
-import { ApiError } from '../api/errors.js'
 import type { Operation } from '../api/table.js'
 import { type Window, windowsOf } from '../api/windows.js'
 import type { Counter, Principal, Store } from './ports.js'
@@ -6,6 +5,12 @@ import type { Counter, Principal, Store } from './ports.js'
 /** A window after a request was counted in it, or refused by it. */
 interface Counted extends Window, Counter {
   readonly resetAt: number
+}
+
+/** What came of a request: the windows that it was counted in, or those that refuse it. */
+export interface Admission {
+  readonly refused: boolean
+  readonly windows: readonly Counted[]
 }
 
 /**
@@ -18,21 +23,18 @@ export function currentWindow(window: Window, counter: Counter | undefined, now:
   return { ...window, startedAt, count: ended ? 0 : counter.count, resetAt: startedAt + window.windowMs }
 }
 
-/**
- * Counts a request in all its windows in one small transaction, or in none and refuses it with 429. Answers
- * the rate-limit headers, empty for an exempt operation.
- */
+/** Counts a request in all its windows in one small transaction, or in none; an exempt operation has none. */
 export async function countRequest(
   store: Store,
   operation: Operation,
   principal: Principal,
   live: unknown,
   now: number,
-): Promise<Readonly<Record<string, string>>> {
+): Promise<Admission> {
   const windows = windowsOf(operation, principal.workspace.plan, live)
-  if (windows.length === 0) return {}
+  if (windows.length === 0) return { refused: false, windows: [] }
   const owner = `user:${principal.member.id}`
-  const decided = await store.transaction(async (tx) => {
+  return store.transaction(async (tx) => {
     const found: Counted[] = []
     for (const window of windows)
       found.push(currentWindow(window, await tx.lockCounter(owner, window.name), now))
@@ -41,22 +43,26 @@ export async function countRequest(
     for (const { name, startedAt, count } of counted) await tx.setCounter(owner, name, { startedAt, count })
     return { refused: false, windows: counted }
   }, owner)
-  const headers = rateHeaders(decided.windows, now)
-  if (decided.refused)
-    throw new ApiError('rate_limited', {}, { ...headers, 'retry-after': headers['ratelimit-reset'] ?? '1' })
-  return headers
 }
 
 const isFull = (window: Counted) => window.count >= window.limit
 
-/** Headers of the window with the least remaining; on equal remaining, of the one that resets last. */
-function rateHeaders(windows: readonly Counted[], now: number): Record<string, string> {
+/**
+ * Headers of the window with the least remaining; on equal remaining, of the one that resets last. None without windows.
+ * After `retry-after` seconds a request that was refused is let in. `x-ratelimit-reset-after` is in seconds as the other is,
+ * to the millisecond: who keeps to a window of a second has to know when it ends.
+ */
+export function rateHeaders({ refused, windows }: Admission, now: number): Readonly<Record<string, string>> {
   const remaining = (window: Counted) => Math.max(0, window.limit - window.count)
   const [tightest] = [...windows].sort((a, b) => remaining(a) - remaining(b) || b.resetAt - a.resetAt)
   if (!tightest) return {}
+  const leftMs = Math.max(0, tightest.resetAt - now)
+  const reset = String(Math.max(1, Math.ceil(leftMs / 1_000)))
   return {
     'ratelimit-limit': String(tightest.limit),
     'ratelimit-remaining': String(remaining(tightest)),
-    'ratelimit-reset': String(Math.max(1, Math.ceil((tightest.resetAt - now) / 1_000))),
+    'ratelimit-reset': reset,
+    'x-ratelimit-reset-after': (leftMs / 1_000).toFixed(3),
+    ...(refused ? { 'retry-after': reset } : {}),
   }
 }

@@ -75,6 +75,10 @@ export const headers: Readonly<Record<string, Schema>> = {
   'RateLimit-Limit': wholeHeader('Requests allowed in the window with the least remaining'),
   'RateLimit-Remaining': wholeHeader('Requests that remain in it'),
   'RateLimit-Reset': wholeHeader('Seconds until it resets, rounded up'),
+  'X-RateLimit-Reset-After': {
+    description: 'The same to the millisecond, as it was when the answer was ready',
+    schema: { type: 'number', minimum: 0, multipleOf: 0.001 },
+  },
   'Retry-After': wholeHeader('Seconds to wait before trying again'),
   'Idempotent-Replayed': {
     description: 'Present when this is the stored answer of an earlier request with the same key',
@@ -91,7 +95,12 @@ export const headersNamed = (...names: string[]): Schema =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** Names of the headers on every answer of an operation that a request limit counts. */
-export const rateHeaders = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
+export const rateHeaders = [
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'X-RateLimit-Reset-After',
+] as const
 
 /** Every error response an operation may refer to: one for each status, and one for each body shape where there are two. */
 export function errorResponses(): Record<string, Schema> {

@@ -19,8 +19,15 @@ function memory(): Windows {
   }
 }
 
-/** A server that keeps its windows as the specification says, on a clock of its own, and counts its refusals. */
-function server(clock: { now(): number }, plan: string, skewMs = 0) {
+/**
+ * A server that keeps its windows as the specification says, on a clock of its own, and counts its refusals. An exact one
+ * says to the millisecond when they end, as it is when it answers: after `work`.
+ */
+function server(
+  clock: { now(): number },
+  plan: string,
+  { skewMs = 0, isExact = false, work = () => {} } = {},
+) {
   const windows = new Map<string, { startedAt: number; count: number }>()
   const seen = { refused: 0, admitted: 0 }
   const caller: Caller = {
@@ -42,11 +49,14 @@ function server(clock: { now(): number }, plan: string, skewMs = 0) {
           a.limit - a.count - (b.limit - b.count) || b.startedAt + b.windowMs - (a.startedAt + a.windowMs),
       )
       if (!least) return { status: 200, body: {}, headers: {}, credits: 0 }
-      const reset = String(Math.max(1, Math.ceil((least.startedAt + least.windowMs - now) / 1_000)))
+      work()
+      const left = (least.startedAt + least.windowMs - clock.now() - skewMs) / 1_000
+      const reset = String(Math.max(1, Math.ceil(left)))
       const headers = {
         'ratelimit-limit': String(least.limit),
         'ratelimit-remaining': String(Math.max(0, least.limit - least.count)),
         'ratelimit-reset': reset,
+        ...(isExact ? { 'x-ratelimit-reset-after': Math.max(0, left).toFixed(3) } : {}),
         ...(full.length > 0 ? { 'retry-after': reset } : {}),
       }
       return { status: full.length > 0 ? 429 : 200, body: {}, headers, credits: 0 }
@@ -260,10 +270,10 @@ describe('a paced caller', () => {
         arrivals,
         ids,
         fc.constantFrom('basic', 'build', 'growth'),
-        fc.nat(999),
-        async (gaps, id, plan, skew) => {
+        fc.record({ skewMs: fc.nat(999), isExact: fc.boolean(), workMs: fc.constantFrom(0, 30, 400) }),
+        async (gaps, id, plan, { workMs, ...kind }) => {
           const clock = hand()
-          const { caller, seen } = server(clock, plan, skew)
+          const { caller, seen } = server(clock, plan, { ...kind, work: () => clock.wait(workMs) })
           const windows = memory()
           const processes = [0, 1].map(() => paced(caller, { windows, origin: 'o', clock, plan }))
           for (const [at, gap] of gaps.entries()) {
@@ -287,7 +297,7 @@ describe('a paced caller', () => {
 
   it('lets 250 calls of two processes through within 1.05 times the ideal time', async () => {
     const clock = hand()
-    const { caller, seen } = server(clock, 'growth', 400)
+    const { caller, seen } = server(clock, 'growth', { skewMs: 400 })
     const windows = memory()
     const processes = [0, 1].map(() => paced(caller, { windows, origin: 'o', clock, plan: 'growth' }))
     for (let done = 0; done < 250; ) {
@@ -298,6 +308,70 @@ describe('a paced caller', () => {
     expect(seen).toEqual({ refused: 0, admitted: 250 })
     expect(clock.now() - start).toBeLessThan(120_000 * 1.05)
   })
+
+  it.each([false, true])(
+    'loses the time of no slow answer where the server is exact: %s',
+    async (isExact) => {
+      const clock = hand()
+      const { caller, seen } = server(clock, 'growth', { isExact, work: () => clock.wait(50) })
+      const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan: 'growth' })
+      for (let done = 0; done < 60; ) {
+        const { status, waitMs } = await slow.call('accounts.hiring', { domain: 'a.example' })
+        if (status === 200) done++
+        else clock.wait(waitMs ?? 0)
+      }
+      expect(seen).toEqual({ refused: 0, admitted: 60 })
+      const [least, tookMs] = [11_000 + 5 * 50, clock.now() - start]
+      if (isExact) expect(tookMs).toBeLessThanOrEqual(least + 11 * 5)
+      else expect(tookMs).toBeGreaterThanOrEqual(least + 11 * 50)
+    },
+  )
+
+  it.each([
+    [false, 1],
+    [true, 0],
+  ])(
+    'finds out that a window ended while an answer was on its way, exact %s: %i refused',
+    async (isExact, refused) => {
+      const clock = hand()
+      const { caller, seen } = server(clock, 'growth', { isExact })
+      const wayMs = [300]
+      const far: Caller = {
+        ...caller,
+        call: async (...asked) => {
+          const reply = await caller.call(...asked)
+          clock.wait(wayMs.shift() ?? 0)
+          return reply
+        },
+      }
+      const slow = paced(far, { windows: memory(), origin: 'o', clock, plan: 'growth' })
+      const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
+      await ask()
+      // It ended at 1,000, and as this machine knows not before 1,300: this request opens the next one.
+      clock.wait(850)
+      await ask()
+      clock.wait(170)
+      await Promise.all(Array.from({ length: 5 }, ask))
+      expect(seen.refused).toBe(refused)
+    },
+  )
+
+  it.each(['soon', '-0.500', '0.5', '1.001', '58.999', '1e9.000'])(
+    'keeps to the seconds of a server that adds %s',
+    async (more) => {
+      const clock = hand()
+      const headers = { 'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'ratelimit-reset': '1' }
+      const call = async (): Promise<Reply> => ({
+        status: 200,
+        body: {},
+        headers: { ...headers, 'x-ratelimit-reset-after': more },
+        credits: 0,
+      })
+      const slow = paced({ call, close: async () => {} }, { windows: memory(), origin: 'o', clock })
+      await slow.call('personas.list', {})
+      expect(await slow.call('personas.list', {})).toMatchObject({ status: 429, waitMs: 1_000 })
+    },
+  )
 
   it('is not held up by a clock that goes back', async () => {
     const [clock, real] = [hand(), hand()]

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rateOf } from '../../src/api/operation.js'
 import { type OperationId, operations } from '../../src/api/table.js'
-import { openBench } from '../helpers/engine.js'
+import { createEngine } from '../../src/engine/engine.js'
+import type { Store } from '../../src/engine/ports.js'
+import { openBench, randomIds } from '../helpers/engine.js'
 
 const limitOf = { free: 1, growth: 100 } as const
 
@@ -90,6 +92,36 @@ describe('P07: honest headers', () => {
       }),
       { numRuns: 80 },
     )
+  })
+
+  it('says to the millisecond when a window ends, as it is when the work is done', async () => {
+    const bench = await openBench()
+    const saidAfter = async (workMs: number) => {
+      bench.source.before = () => bench.clock.advance(workMs)
+      const { headers } = await bench.call('accounts.hiring', { company_domain: 'known.example' })
+      return [headers['x-ratelimit-reset-after'], headers['ratelimit-reset'], headers['ratelimit-remaining']]
+    }
+    expect(await saidAfter(1)).toEqual(['0.999', '1', '4'])
+    expect(await saidAfter(250)).toEqual(['0.749', '1', '3'])
+    expect(await saidAfter(2_000)).toEqual(['0.000', '1', '2'])
+    expect(await saidAfter(0)).toEqual(['1.000', '1', '4'])
+  })
+
+  it('says it of a refusal as it is when that is answered, however long the database took', async () => {
+    const { clock, key, source, store } = await openBench()
+    const transaction: Store['transaction'] = async (...work) => {
+      const done = await store.transaction(...work)
+      clock.advance(100)
+      return done
+    }
+    const slow = createEngine({ store: { ...store, transaction }, source, clock, ids: randomIds })
+    const replies = []
+    for (let count = 0; count < 6; count++)
+      replies.push(await slow.call('accounts.hiring', { company_domain: 'nobody.example' }, { apiKey: key }))
+    expect(replies.map(({ status, headers }) => [status, headers['x-ratelimit-reset-after']])).toEqual([
+      ...['0.900', '0.800', '0.700', '0.600', '0.500'].map((left) => [404, left]),
+      [429, '0.400'],
+    ])
   })
 
   it('grants nothing extra when the clock goes back', async () => {

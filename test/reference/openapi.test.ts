@@ -272,7 +272,7 @@ describe('errors', () => {
   })
 
   it('carry the rate-limit headers, as successes of limited operations do', () => {
-    const limited = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
+    const limited = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-RateLimit-Reset-After']
     expect(Object.keys((document.components.responses?.TooManyRequests?.headers ?? {}) as object)).toEqual([
       ...limited,
       'Retry-After',
