@@ -18,7 +18,7 @@ const engine = createEngine({
 const until = performance.now() + Number(forMs)
 while (performance.now() < until) {
   const { status, headers } = await engine.call('accounts.technologies', {}, { apiKey })
-  process.stdout.write(`${Date.now()} ${status} ${headers['ratelimit-reset'] ?? '-'}\n`)
+  process.stdout.write(`${Date.now()} ${status} ${headers['x-ratelimit-reset-after'] ?? '-'}\n`)
   await new Promise((resolve) => setTimeout(resolve, status === 429 ? 100 : 20))
 }
 await engine.close()

@@ -16,8 +16,8 @@ import { some } from './share.js'
 const minute = 60_000
 const skews = [-10 * minute, 0, 10 * minute, 3 * minute]
 const limit = 100
-/** Whole seconds, told by processes that do not ask at the same moment. */
-const toleranceMs = 2_500
+/** What is told is a little older when it is noted; of a busy machine it may be much. */
+const toleranceMs = 500
 
 let program: string
 let server: OwnServer
@@ -64,7 +64,7 @@ it('P45: nodes whose clocks are 20 minutes apart share each window, and its end'
     promise: 'P45',
     tried: `${windows} windows of ${limit}, 4 nodes with clocks from 10 minutes behind to 10 ahead, ${grouped(answers.length)} requests`,
     lost: `0 requests too many or too few in any window`,
-    measured: `the ends that nodes told of one window were ${Math.max(...spreads)} ms apart at most (told in whole seconds)`,
+    measured: `the ends that nodes told of one window were ${Math.max(...spreads)} ms apart at most`,
   })
 })
 
