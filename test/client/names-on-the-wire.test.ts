@@ -19,6 +19,8 @@ let proxy: ServingMachine
 let way: Recorder
 let wayThrough: Recorder
 let theirs: WebhookReceiver
+/** Takes what nobody looks at: a name would be looked up in the network. */
+let unread: WebhookReceiver
 const open: { close(): Promise<void> }[] = []
 const opened = <T extends { close(): Promise<void> }>(one: T): T => {
   open.push(one)
@@ -27,6 +29,7 @@ const opened = <T extends { close(): Promise<void> }>(one: T): T => {
 
 beforeAll(async () => {
   theirs = opened(await receiveWebhooks(() => undefined))
+  unread = opened(await receiveWebhooks(() => undefined))
   server = opened(
     await servingWith(
       {},
@@ -55,7 +58,8 @@ const known = {
 
 /** Requests that make a server name its fields: a good one, one with nothing, and one with wrong values everywhere. */
 const variants = (id: keyof typeof requests, path: string): readonly Record<string, unknown>[] => {
-  const whole = { ...requests[id], ...(path.includes('{') ? {} : { custom: { note: 1 } }) }
+  const hook = 'webhook_url' in requests[id] ? { webhook_url: unread.url } : {}
+  const whole = { ...requests[id], ...hook, ...(path.includes('{') ? {} : { custom: { note: 1 } }) }
   const wrong = Object.fromEntries(renamedFields.map((name) => [name, 7]))
   const bare = path.includes('{') ? whole : {}
   return [whole, bare, { ...whole, ...wrong }, { ...whole, ...known }]

@@ -87,7 +87,7 @@ describe('data purge', () => {
 
   it('leaves work that waits, work that is not delivered, and lists', async () => {
     await filled()
-    await here.json(...search('--no-wait', '--webhook-url', 'https://127.0.0.1.example/'))
+    await here.json(...search('--no-wait', '--webhook-url', 'http://127.0.0.1:9/'))
     await here.run(['lists', 'create', '--name', 'A', '--input', '-'], {
       stdin: JSON.stringify({ companies: [{ name: 'Acme', domain: 'acme.example' }] }),
     })

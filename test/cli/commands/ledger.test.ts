@@ -180,7 +180,7 @@ describe('windows', () => {
 describe('work that goes on after its reply', () => {
   it('is on record when the command saw its end', async () => {
     await here.json('data', 'sample', '--companies', '30')
-    const line = 'intents stack --stacks react --limit 2 --wait --webhook-url https://x.example'
+    const line = 'intents stack --stacks react --limit 2 --wait --webhook-url http://127.0.0.1:9/'
     expect((await here.run(line.split(' '))).code).toBe(0)
     const { credits } = await here.json<{ credits: { enrichment: number } }>('credits')
     const charged = 1_000 - credits.enrichment
