@@ -6,9 +6,7 @@ import { parseArgs } from 'node:util'
 import { ensure } from './ensure.js'
 import { binary, root } from './run.js'
 
-const { values: asked } = parseArgs({ options: { quick: { type: 'boolean' }, only: { type: 'string' } } })
-
-async function main() {
+async function main(asked) {
   await ensure()
   // Only now is it certain that the packages the measurements use are installed.
   const [
@@ -48,13 +46,13 @@ async function main() {
       process.stderr.write(`${name} …\n`)
       measurements.push(...(await measure(place)))
     }
-    return finish(measurements, report)
+    return finish(asked, measurements, report)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function finish(measurements, { document, holds, table, withPostgres }) {
+function finish(asked, measurements, { document, holds, table, withPostgres }) {
   const machine = `${availableParallelism()} cores, Node ${process.versions.node}.`
   const place = `${root}docs/performance.md`
   process.stdout.write(`${machine}\n\n${table(measurements)}\n`)
@@ -65,7 +63,8 @@ function finish(measurements, { document, holds, table, withPostgres }) {
 }
 
 try {
-  process.exitCode = await main()
+  const options = { quick: { type: 'boolean' }, only: { type: 'string' } }
+  process.exitCode = await main(parseArgs({ options }).values)
 } catch (error) {
   process.stderr.write(`${error.message}\n`)
   process.exitCode = 1

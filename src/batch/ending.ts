@@ -64,13 +64,10 @@ export class Ending {
     if (error instanceof CsvError || error instanceof OutputError)
       this.#end({ reason: error.message, hint: '', exit_code: error.exit, at_row: null })
     else if (error instanceof ApiError) {
-      const {
-        text,
-        exit,
-        hint: usual,
-      } = error instanceof RefusedInDoubt ? error.failure : failureOf(error.status, { error: error.message })
-      const hint = error.code === 'storage_failed' ? notLost : usual
-      this.#end({ reason: text, hint, exit_code: exit, at_row: null })
+      const isDoubted = error instanceof RefusedInDoubt
+      const failure = isDoubted ? error.failure : failureOf(error.status, { error: error.message })
+      const hint = error.code === 'storage_failed' ? notLost : failure.hint
+      this.#end({ reason: failure.text, hint, exit_code: failure.exit, at_row: null })
     } else {
       this.#bug ??= { error }
       this.#end({ reason: 'Internal error', hint: '', exit_code: 1, at_row: null })

@@ -11,15 +11,16 @@ export function checkWord(parent: Command, word: string, path: string = pathOf(p
 }
 
 function guess(word: string, names: readonly string[], path: string): string {
-  const named = namedByApi(word, path)
-  if (named.length > 0) return `Did you mean: ${named.join(' or ')}?`
-  const meant = nearest(word, names)
-  if (meant !== undefined) return `Did you mean: ${path} ${meant}?`
-  const elsewhere = operations().flatMap(({ command }) =>
-    command.endsWith(` ${word}`) ? [`prospect ${command}`] : [],
-  )
-  if (elsewhere.length > 0) return `Did you mean: ${[...new Set(elsewhere)].join(' or ')}?`
-  return `It has: ${names.join(', ')}.`
+  const near = nearest(word, names)
+  const guesses = [namedByApi(word, path), near === undefined ? [] : [`${path} ${near}`], elsewhere(word)]
+  const meant = guesses.find(({ length }) => length > 0)
+  return meant ? `Did you mean: ${meant.join(' or ')}?` : `It has: ${names.join(', ')}.`
+}
+
+/** Commands of other areas that end in a word. */
+function elsewhere(word: string): readonly string[] {
+  const ending = operations().filter(({ command }) => command.endsWith(` ${word}`))
+  return [...new Set(ending.map(({ command }) => `prospect ${command}`))]
 }
 
 /** Commands of the operations that the API calls so, in this area: by the last word of their path, or of their id. */

@@ -13,10 +13,14 @@ export function proxyOf(url: URL, env: Environment): URL | undefined {
   if (isOwnMachine(url) || isExcepted(url, variable(env, 'no_proxy'))) return undefined
   const text = variable(env, url.protocol === 'https:' ? 'https_proxy' : 'http_proxy')
   if (text === '') return undefined
-  const proxy = parsedUrl(text.includes('://') ? text : `http://${text}`)
+  const proxy = addressOf(text)
   if (proxy && /^(?:https?|socks5h?|socks):$/.test(proxy.protocol) && proxy.hostname !== '') return proxy
   throw new ProxyError(url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY')
 }
+
+/** An address as variables of the environment have it, which may lack its scheme; nothing where it is none. */
+export const addressOf = (text: string): URL | undefined =>
+  parsedUrl(text.includes('://') ? text : `http://${text}`)
 
 /** A variable that names no proxy; its value may hold a password and is not repeated. */
 export class ProxyError extends Error {

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Ids } from './ports.js'
 
-const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** What keys are written in. */
+export const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const prefix = 'pk_'
 const bodyLength = 32
 const checkLength = 6

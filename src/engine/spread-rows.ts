@@ -25,7 +25,7 @@ export interface Answered {
 export type Outcome =
   | { readonly kind: 'told'; readonly came: Exclude<Came, null> }
   | { readonly kind: 'again'; readonly sent: Sent }
-  | { readonly kind: 'open'; readonly error: ApiError }
+  | { readonly kind: 'open'; readonly error: RefusedInDoubt }
 
 /**
  * Decides what becomes of the rows of a chunk. Where somebody had it before, any of its calls may have been made and paid

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { isKey, makeKey } from '../../src/engine/keys.js'
+import { alphabet, isKey, makeKey } from '../../src/engine/keys.js'
 import { openBench, randomIds } from '../helpers/engine.js'
 import { random } from '../helpers/killed-batch.js'
 import { bundled } from '../helpers/processes.js'
@@ -72,8 +72,6 @@ function welch(one: readonly number[], other: readonly number[]): number {
   return (a.mean - b.mean) / Math.sqrt(a.error + b.error)
 }
 
-const letters = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-
 /** Without the slowest, which are those of the machine: what is measured takes microseconds. */
 const cropped = (values: readonly number[]): number[] =>
   [...values].sort((one, other) => one - other).slice(0, Math.floor(values.length * 0.95))
@@ -83,7 +81,7 @@ it('P29: how long a refusal takes does not tell how near a key is to one that is
   const bench = await openBench()
   const seed = seedOf()
   const pick = random(seed)
-  const bodyOf = (key: string) => Uint8Array.from(key.slice(3, 35), (letter) => letters.indexOf(letter))
+  const bodyOf = (key: string) => Uint8Array.from(key.slice(3, 35), (letter) => alphabet.indexOf(letter))
   const near = (body: Uint8Array): string => {
     const bytes = Uint8Array.from(body)
     bytes[31] = ((bytes[31] ?? 0) + 1 + pick(61)) % 62

@@ -1,4 +1,4 @@
-import { parsedUrl } from '../../../api/parsed-url.js'
+import { addressOf } from '../../../client/proxy.js'
 import type { Scene } from './scene.js'
 import { ok, type Verdict, warning } from './verdict.js'
 
@@ -36,7 +36,7 @@ function described(name: string, value: string): string {
 
 /** An address without user and password, and without what is not known to be free of them. */
 function withoutCredentials(text: string): string {
-  const url = parsedUrl(text.includes('://') ? text : `http://${text}`)
+  const url = addressOf(text)
   if (!url) return 'not an address'
   const { protocol, host, pathname } = url
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
