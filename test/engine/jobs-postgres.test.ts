@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
 import { killOverProgress, startCrew } from '../helpers/killed-workers.js'
@@ -44,14 +45,14 @@ describe('workers on three nodes and one PostgreSQL', () => {
     const input = { webhook_url: work.receiver.url, keyword: 'known', limit: 1_000 }
     const id = await work.accept('accounts.search', input)
     const first = start(program, work.file, leaseMs, '40', '1000000')
-    while ((await work.admin.job(id)).done === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    while ((await work.admin.job(id)).done === 0) await pause(20)
     first.child.kill('SIGSTOP')
     const { done: before, token } = await work.admin.job(id)
     const second = start(program, work.file, leaseMs, '40', '1000000')
-    while ((await work.admin.job(id)).token === token) await new Promise((resolve) => setTimeout(resolve, 20))
+    while ((await work.admin.job(id)).token === token) await pause(20)
     first.child.kill('SIGCONT')
-    while ((await work.admin.job(id)).state === 'running')
-      await new Promise((resolve) => setTimeout(resolve, 20))
+    // The job, and then what it says of itself to the receiver.
+    while ((await progressOf(work)) < 1) await pause(20)
     const job = await work.admin.job(id)
     expect(job).toMatchObject({ state: 'finished', done: 1_000 })
     expect(before).toBeLessThan(1_000)
