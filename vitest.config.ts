@@ -8,8 +8,9 @@ export default defineConfig({
     maxWorkers: 2,
     // Files of a worker share what they import: a third of the time would go into loading it anew for each.
     isolate: false,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // For what never ends: the slowest take a third of it where they share a machine with other work.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     retry: 0,
   },
 })

@@ -514,7 +514,7 @@ describe.each(states())('%s', (name, open) => {
       { numRuns: name === 'SQLite' ? 200 : 8, timeout: 30_000 },
     )
     expect(outcomes.killed).toBeGreaterThan(name === 'SQLite' ? 100 : 0)
-  }, 120_000)
+  })
 
   describe('the ids that work is accepted under', () => {
     const accepted = (contacts: readonly object[]) =>

@@ -115,5 +115,4 @@ it.each<[string, OperationId, number, number, number, number, number]>([
     expect(server.seen).toEqual({ answered: processes * rows, refused: 0 })
     expect((time.now() - began) / 1_000 / ideal).toBeLessThan(1.05)
   },
-  60_000,
 )

@@ -14,7 +14,6 @@ import { openSqlite } from '../../src/storage/sqlite.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 import { countedIds, exported, longText, stillClock } from './open.js'
 
-const patience = 120_000
 let folder: string
 let schema: TestDatabase
 const drivers: Driver[] = []
@@ -22,13 +21,13 @@ const drivers: Driver[] = []
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-copy-'))
   schema = await freshSchema()
-}, patience)
+})
 
 afterEach(async () => {
   for (const driver of drivers.splice(0)) await driver.close()
   await schema.drop()
   rmSync(folder, { recursive: true })
-}, patience)
+})
 
 async function opened(driver: Driver): Promise<{ driver: Driver; catalogue: Catalogue }> {
   drivers.push(driver)
@@ -45,9 +44,7 @@ const built = () =>
     UNION ALL SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
     WHERE connamespace = '${schema.name}_catalogue'::regnamespace ORDER BY def`)
 
-it('P45: a catalogue is the same on a server and back in a file, byte for byte', {
-  timeout: patience,
-}, async () => {
+it('P45: a catalogue is the same on a server and back in a file, byte for byte', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
   await loadSample(first.catalogue, { companies: 60, people: 2_500, now: stillClock.now() })
   const [expected, rules] = [await said(first.catalogue), await built()]
@@ -79,9 +76,7 @@ it('P45: a catalogue is the same on a server and back in a file, byte for byte',
   expect(await said(back.catalogue)).toBe(await said(first.catalogue))
 })
 
-it('names a record that a server would refuse, before anything is copied', {
-  timeout: patience,
-}, async () => {
+it('names a record that a server would refuse, before anything is copied', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
   const history = [{ date: '2025-01-31', headcount: 3, department: longText(3_000) }]
   await first.catalogue.importRecords('companies', [{ domain: 'a.example', headcount_history: history }])
@@ -94,9 +89,7 @@ it('names a record that a server would refuse, before anything is copied', {
   })
 })
 
-it('fails once where the server refuses a row, whatever is sent behind it', {
-  timeout: patience,
-}, async () => {
+it('fails once where the server refuses a row, whatever is sent behind it', async () => {
   const { driver } = await opened(await openShared(schema.url))
   const rows = (key: number) => [{ key, slug: key === 1 ? null : `s${key}`, name: 'S', category: null }]
   const copying = driver.transaction(async (connection) => {
@@ -108,7 +101,7 @@ it('fails once where the server refuses a row, whatever is sent behind it', {
   await expect(copying).rejects.toThrow('23502')
 })
 
-it('goes into an empty catalogue only', { timeout: patience }, async () => {
+it('goes into an empty catalogue only', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
   await first.catalogue.importRecords('companies', [{ domain: 'a.example' }])
   await server.catalogue.importRecords('companies', [{ domain: 'b.example' }])

@@ -249,23 +249,19 @@ describe('the result of an import into an empty table', () => {
   it.each<['companies' | 'people', fc.Arbitrary<Given>]>([
     ['companies', company],
     ['people', person],
-  ])(
-    'is that of importing the same %s into one that is not empty',
-    { timeout: 60_000 },
-    async (kind, record) => {
-      const places = fc.array(fc.integer({ min: 0, max: many }), { minLength: odds, maxLength: odds })
-      const odd = fc.array(record, { minLength: odds, maxLength: odds })
-      await fc.assert(
-        fc.asyncProperty(odd, places, async (odd, places) => {
-          const records = Array.from({ length: many }, (_, at) => filler[kind](at))
-          odd.forEach((one, at) => {
-            records.splice(places[at] ?? 0, 0, one)
-          })
-          const first = [filler[kind](many)]
-          expect(await resultOf(kind, records, [])).toEqual(await resultOf(kind, records, first))
-        }),
-        { numRuns: 6 },
-      )
-    },
-  )
+  ])('is that of importing the same %s into one that is not empty', async (kind, record) => {
+    const places = fc.array(fc.integer({ min: 0, max: many }), { minLength: odds, maxLength: odds })
+    const odd = fc.array(record, { minLength: odds, maxLength: odds })
+    await fc.assert(
+      fc.asyncProperty(odd, places, async (odd, places) => {
+        const records = Array.from({ length: many }, (_, at) => filler[kind](at))
+        odd.forEach((one, at) => {
+          records.splice(places[at] ?? 0, 0, one)
+        })
+        const first = [filler[kind](many)]
+        expect(await resultOf(kind, records, [])).toEqual(await resultOf(kind, records, first))
+      }),
+      { numRuns: 6 },
+    )
+  })
 })

@@ -1,12 +1,10 @@
-import { afterAll, describe, vi } from 'vitest'
+import { afterAll, describe } from 'vitest'
 import { inPostgres } from './open.js'
 
 // What a catalogue does is the same wherever it is kept: these tests are those of SQLite.
 process.env[inPostgres] = 'yes'
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 afterAll(() => {
   delete process.env[inPostgres]
-  vi.resetConfig()
 })
 
 const suites = [

@@ -14,12 +14,12 @@ const open: Catalogue[] = []
 
 beforeEach(async () => {
   schema = await freshSchema()
-}, 60_000)
+})
 
 afterEach(async () => {
   for (const catalogue of open.splice(0)) await catalogue.close()
   await schema.drop()
-}, 60_000)
+})
 
 /** The catalogue as one more process opens it. */
 async function opened(url = schema.url): Promise<Catalogue> {
@@ -41,7 +41,7 @@ const person = (number: number): Given => ({
 const from = (first: number, count: number) => Array.from({ length: count }, (_, at) => first + at)
 
 describe('a catalogue that several processes share', () => {
-  it('is made by one of them, however many begin at once', { timeout: 120_000 }, async () => {
+  it('is made by one of them, however many begin at once', async () => {
     const all = await Promise.all(from(0, 8).map(() => opened()))
     await all[0]?.importRecords('companies', [company(1)])
     for (const catalogue of all) expect(await catalogue.stats()).toMatchObject({ companies: 1 })
@@ -51,7 +51,7 @@ describe('a catalogue that several processes share', () => {
     expect(others).toEqual([{ may: false }])
   })
 
-  it('is searched by what it holds as soon as much was imported', { timeout: 60_000 }, async () => {
+  it('is searched by what it holds as soon as much was imported', async () => {
     const catalogue = await opened()
     await schema.sql(`ANALYZE ${schema.name}_catalogue.people`)
     await catalogue.importRecords('people', from(0, 1_500).map(person))
@@ -66,7 +66,7 @@ describe('a catalogue that several processes share', () => {
     ])
   })
 
-  it('counts whom it finds by words while it looks for the first of them', { timeout: 60_000 }, async () => {
+  it('counts whom it finds by words while it looks for the first of them', async () => {
     const catalogue = await opened()
     await catalogue.importRecords('people', from(0, 12).map(person))
     const search = { kind: 'people', filters: { keyword: 'person' } } as const
@@ -78,7 +78,7 @@ describe('a catalogue that several processes share', () => {
     ])
   })
 
-  it('answers from a replica, where nothing can be written', { timeout: 120_000 }, async () => {
+  it('answers from a replica, where nothing can be written', async () => {
     const first = await opened()
     await first.importRecords('companies', [company(1), company(2)])
     const readOnly = encodeURIComponent(' -c default_transaction_read_only=on')
@@ -87,7 +87,7 @@ describe('a catalogue that several processes share', () => {
     expect(await replica.stats()).toMatchObject({ companies: 2 })
   })
 
-  it('rejects what an index cannot hold, and goes on', { timeout: 120_000 }, async () => {
+  it('rejects what an index cannot hold, and goes on', async () => {
     const catalogue = await opened()
     const long = longText(5_000)
     const date = '2025-01-31'
@@ -123,7 +123,7 @@ describe('a catalogue that several processes share', () => {
     expect([report.added, report.rejected.map(({ line }) => line).sort()]).toEqual([1, [1, 2]])
   })
 
-  it('takes halves of characters, and is asked for them', { timeout: 120_000 }, async () => {
+  it('takes halves of characters, and is asked for them', async () => {
     const catalogue = await opened()
     const half = 'half \ud83d'
     const records = [{ ...company(1), name: half, description: half }, company(2)]
@@ -138,9 +138,7 @@ describe('a catalogue that several processes share', () => {
     expect(await catalogue.count({ kind: 'people', filters }, 0)).toBe(0)
   })
 
-  it('knows which phone is nobody else’s, however many companies there are', {
-    timeout: 120_000,
-  }, async () => {
+  it('knows which phone is nobody else’s, however many companies there are', async () => {
     const catalogue = await opened()
     const [own, colleagues, company1, far] = ['+33639980077', '+33170189900', '+33170189901', '+33170189902']
     await catalogue.importRecords('companies', [{ ...company(1), phone: company1 }])
@@ -157,7 +155,7 @@ describe('a catalogue that several processes share', () => {
     expect(traces.phones).toEqual([own])
   })
 
-  it('leaves no connection behind where it cannot be opened', { timeout: 120_000 }, async () => {
+  it('leaves no connection behind where it cannot be opened', async () => {
     const database = await freshDatabase()
     try {
       await (await openEngine({ engine: database.url })).close()
@@ -177,7 +175,7 @@ describe('a catalogue that several processes share', () => {
     }
   })
 
-  it('has no record twice when two import the same at once', { timeout: 120_000 }, async () => {
+  it('has no record twice when two import the same at once', async () => {
     const [one, other] = [await opened(), await opened()]
     const reports = await Promise.all([
       one.importRecords('companies', from(0, 2_500).map(company)),

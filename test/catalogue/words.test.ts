@@ -34,7 +34,7 @@ it('makes the words of SQLite of every character there is', () => {
     )
   const words = wordsOfTexts()
   expect(texts.map(words)).toEqual(asked(texts))
-}, 60_000)
+})
 
 it.each([
   'Zürich',

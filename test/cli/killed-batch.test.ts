@@ -15,4 +15,4 @@ it('a run of 1,000 rows that is killed 10 times loses nothing and pays nothing t
   const survived = await killedBatch(program, { rows: 1_000, kills: 10, seed })
   expect([survived.kills, `PROSPECT_TEST_SEED=${seed}`]).toEqual([10, expect.any(String)])
   expectNothingLost(survived)
-}, 120_000)
+})

@@ -170,7 +170,7 @@ describe('a thousand calls', () => {
       }),
       { numRuns: 1 },
     )
-  }, 120_000)
+  })
 
   it('meet an outage with no multiplied load', async () => {
     await through(

@@ -46,7 +46,7 @@ beforeAll(async () => {
     await servingWith({ PROSPECT_API_KEY: server.key }, async () => {}, '--upstream', upstream, ...words),
   )
   wayThrough = opened(await recorderTo(Number(new URL(proxy.baseUrl).port)))
-}, 60_000)
+})
 afterAll(async () => {
   for (const one of open.splice(0).reverse()) await one.close()
 })
@@ -91,7 +91,6 @@ describe('with words of a server on both sides', () => {
         await remote.close()
       }
     },
-    30_000,
   )
 
   it('the description of the server has its words too', async () => {
@@ -142,30 +141,26 @@ describe('deliveries with words of a server', () => {
     ['accounts.search', { keyword: 'robots', streaming: true }],
     ['contacts.enrich', { firstname: 'Ann', lastname: 'Number1', domain: 'company-1.example' }],
     ['lists.create', { companies: [{ domain: 'robots-1.example' }] }],
-  ] as const)(
-    'have no neutral spelling, and custom as it was given: %s',
-    async (id, input) => {
-      const before = theirs.arrivals.length
-      const custom = { network_url: 'of your own' }
-      const name = id.startsWith('contacts') ? { enrichment_type: ['email'] } : { name: 'A' }
-      const remote = remoteTo(server.baseUrl, { names })
-      const reply = await remote.call(
-        id,
-        { ...input, ...name, custom, webhook_url: theirs.url },
-        { apiKey: server.key },
-      )
-      await remote.close()
-      expect([200, 201, 202], JSON.stringify(reply.body)).toContain(reply.status)
-      const isLast = ({ body }: { body: string }) => body.includes('.completed"')
-      await until(() => theirs.arrivals.slice(before).some(isLast))
-      for (const { body } of theirs.arrivals.slice(before)) {
-        const { custom: given, ...rest } = JSON.parse(body) as Record<string, unknown>
-        expect(neutralIn(JSON.stringify(rest))).toEqual([])
-        if (given !== undefined) expect(given).toEqual(custom)
-      }
-    },
-    30_000,
-  )
+  ] as const)('have no neutral spelling, and custom as it was given: %s', async (id, input) => {
+    const before = theirs.arrivals.length
+    const custom = { network_url: 'of your own' }
+    const name = id.startsWith('contacts') ? { enrichment_type: ['email'] } : { name: 'A' }
+    const remote = remoteTo(server.baseUrl, { names })
+    const reply = await remote.call(
+      id,
+      { ...input, ...name, custom, webhook_url: theirs.url },
+      { apiKey: server.key },
+    )
+    await remote.close()
+    expect([200, 201, 202], JSON.stringify(reply.body)).toContain(reply.status)
+    const isLast = ({ body }: { body: string }) => body.includes('.completed"')
+    await until(() => theirs.arrivals.slice(before).some(isLast))
+    for (const { body } of theirs.arrivals.slice(before)) {
+      const { custom: given, ...rest } = JSON.parse(body) as Record<string, unknown>
+      expect(neutralIn(JSON.stringify(rest))).toEqual([])
+      if (given !== undefined) expect(given).toEqual(custom)
+    }
+  })
 
   it.each([['engine', 'jobs', 'run'], ['worker']])(
     'have those words whoever makes them: %s',
@@ -184,7 +179,6 @@ describe('deliveries with words of a server', () => {
       expect(bodies.flatMap(neutralIn)).toEqual([])
       expect(bodies.join()).toContain('linkedin_url')
     },
-    30_000,
   )
 
   it('come to a command that waits, in our words', async () => {
@@ -196,7 +190,7 @@ describe('deliveries with words of a server', () => {
       { env: { PROSPECT_API_KEY: server.key } },
     )
     expect([code, json]).toMatchObject([0, [{ lead: { network_profile_url: expect.any(String) } }, {}, {}]])
-  }, 30_000)
+  })
 })
 
 async function until(holds: () => boolean): Promise<void> {

@@ -15,4 +15,4 @@ it('P42: whoever looks while credits move between workspaces sees them all', asy
   const { transfers, looks } = await runBank(program, { ms: 3_000, kills: 4 })
   expect(transfers).toBeGreaterThan(0)
   expect(looks).toBeGreaterThan(0)
-}, 60_000)
+})

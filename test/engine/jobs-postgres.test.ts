@@ -7,7 +7,6 @@ import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-wor
 import { bundled, start } from '../helpers/processes.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 
-const patience = 180_000
 const leaseMs = '1500'
 
 let program: string
@@ -23,17 +22,15 @@ afterAll(() => rmSync(program))
 beforeEach(async () => {
   schema = await freshSchema()
   work = await openAcceptedWork(schema.url)
-}, patience)
+})
 
 afterEach(async () => {
   await work.close()
   await schema.drop()
-}, patience)
+})
 
 describe('workers on three nodes and one PostgreSQL', () => {
-  it('P13, P44: lose no job and double no record, though they are killed', {
-    timeout: patience,
-  }, async () => {
+  it('P13, P44: lose no job and double no record, though they are killed', async () => {
     await acceptMixed(work, 40)
     const crew = startCrew(3, program, work.file, leaseMs, '20', '1000000')
     expect(await killOverProgress(crew, 6, () => progressOf(work))).toBe(6)
@@ -41,7 +38,7 @@ describe('workers on three nodes and one PostgreSQL', () => {
     expect(await expectNothingLost(work)).toMatchObject({ jobs: 40 })
   })
 
-  it('P44: have nothing taken from whoever stood still and lost a job', { timeout: patience }, async () => {
+  it('P44: have nothing taken from whoever stood still and lost a job', async () => {
     const input = { webhook_url: work.receiver.url, keyword: 'known', limit: 1_000 }
     const id = await work.accept('accounts.search', input)
     const first = start(program, work.file, leaseMs, '40', '1000000')

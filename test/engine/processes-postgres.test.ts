@@ -8,8 +8,6 @@ import { randomIds } from '../helpers/engine.js'
 import { bundled, start } from '../helpers/processes.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 
-const patience = 120_000
-
 let program: string
 let bank: string
 let schema: TestDatabase
@@ -32,12 +30,12 @@ beforeEach(async () => {
   store = await openStore(schema.url)
   admin = createAdmin({ store, clock: { now: () => Date.now() }, ids: randomIds })
   key = (await admin.init()).key ?? ''
-}, patience)
+})
 
 afterEach(async () => {
   await store.close()
   await schema.drop()
-}, patience)
+})
 
 /** Runs a node per clock that is wrong by so many milliseconds; answers what each call came to. */
 async function calls(skews: readonly number[], ...args: string[]): Promise<string[]> {
@@ -53,7 +51,7 @@ const right = [0, 0, 0, 0]
 const minutes = 60_000
 
 describe('four nodes on one PostgreSQL', () => {
-  it('P02: spend exactly what there is', { timeout: patience }, async () => {
+  it('P02: spend exactly what there is', async () => {
     await admin.setCredits(100)
     const lines = await calls(right, 'accounts.enrich', '100', '16', '-')
     expect(withStatus(lines, 200)).toHaveLength(100)
@@ -62,25 +60,21 @@ describe('four nodes on one PostgreSQL', () => {
     expect((await admin.verify()).ok).toBe(true)
   })
 
-  it('P06, P45: admit exactly the plan limit, however wrong their clocks are', {
-    timeout: patience,
-  }, async () => {
+  it('P06, P45: admit exactly the plan limit, however wrong their clocks are', async () => {
     const skews = [-10 * minutes, 0, 10 * minutes, 3 * minutes]
     const lines = await calls(skews, 'accounts.technologies', '60', '12', '-')
     expect(withStatus(lines, 200)).toHaveLength(100)
     expect(withStatus(lines, 429)).toHaveLength(140)
   })
 
-  it('P10: execute a key once, however many bring it', { timeout: patience }, async () => {
+  it('P10: execute a key once, however many bring it', async () => {
     const lines = await calls(right, 'accounts.enrich', '25', '5', 'key')
     expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
     expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(100)
     expect((await admin.status()).credits.enrichment).toBe(975)
   })
 
-  it('P12, P43: every key has one effect, however often nodes are killed', {
-    timeout: patience,
-  }, async () => {
+  it('P12, P43: every key has one effect, however often nodes are killed', async () => {
     const acknowledged = new Set<string>()
     for (let kill = 0; kill < 8; kill++) {
       const running = start(program, schema.url, key, 'accounts.enrich', '400', '8', 'key')
@@ -100,7 +94,7 @@ describe('four nodes on one PostgreSQL', () => {
     expect((await admin.verify()).ok).toBe(true)
   })
 
-  it('P42: see one total at every moment, whoever moves credits', { timeout: patience }, async () => {
+  it('P42: see one total at every moment, whoever moves credits', async () => {
     const own = await freshSchema()
     const banked = await runBank(bank, { ms: 3_000, kills: 3, writers: 3, readers: 2, location: own.url })
     expect(banked.transfers).toBeGreaterThan(0)
@@ -108,9 +102,7 @@ describe('four nodes on one PostgreSQL', () => {
     await own.drop()
   })
 
-  it('P39: bring its schema up to date once, when eight start at the same time', {
-    timeout: patience,
-  }, async () => {
+  it('P39: bring its schema up to date once, when eight start at the same time', async () => {
     const fresh = await freshSchema()
     const stores = await Promise.all(Array.from({ length: 8 }, () => openStore(fresh.url)))
     for (const one of stores) expect(await one.read((reads) => reads.workspaces())).toEqual([])

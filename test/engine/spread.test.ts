@@ -9,7 +9,7 @@ let work: SpreadWork
 beforeEach(async () => {
   schema = await freshSchema()
   work = await openSpreadWork(schema.url)
-}, 60_000)
+})
 
 afterEach(async () => {
   await work.close()

@@ -10,9 +10,9 @@ let home: string
 beforeAll(async () => {
   program = await bundled('programs/prospect.ts')
   home = mkdtempSync(join(tmpdir(), 'prospect-receiver-'))
-}, 60_000)
+})
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 it('takes each delivery once and loses none that it acknowledged, though it is killed again and again', async () => {
   await expectEachTakenOnce(program, home, { deliveries: 1_000, distinct: 700, kills: 5 })
-}, 60_000)
+})

@@ -50,7 +50,7 @@ beforeAll(() => {
     ...{ target: 'ES2023', lib: ['ES2023'], module: 'NodeNext', moduleResolution: 'NodeNext' },
   }
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
-}, 60_000)
+})
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 /** Compiles what is in the project; answers what the compiler complains about. */
@@ -96,7 +96,7 @@ describe('the packed package', () => {
       valid: false,
       credits: { credits: { enrichment: 998 } },
     })
-  }, 60_000)
+  })
 
   it('does not compile with fields and operations that there are not, nor with the body of a refusal as one', () => {
     const lines = [
@@ -116,7 +116,7 @@ describe('the packed package', () => {
     } finally {
       rmSync(join(project, 'wrong.ts'))
     }
-  }, 60_000)
+  })
 
   it('has a command that works without the repository', () => {
     const command = join('node_modules', '.bin', 'prospect')
@@ -136,5 +136,5 @@ describe('the packed package', () => {
     expect(run(command, 'data', 'import', 'companies', 'in.csv').status).toBe(0)
     expect(run(command, 'openapi').status).toBe(0)
     expect(run(command, 'doctor', '--json').stdout).toContain('"ok"')
-  }, 60_000)
+  })
 })

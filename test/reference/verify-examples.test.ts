@@ -119,7 +119,7 @@ describe.each([
   ['TypeScript', typeScript, true],
   ['Python', python, has('python3', '--version')],
   ['the shell', shell, has('openssl', 'version')],
-] as const)('the check of docs/webhooks.md in %s', { timeout: 60_000 }, (_, verify, isThere) => {
+] as const)('the check of docs/webhooks.md in %s', (_, verify, isThere) => {
   const other = newSecret(new Uint8Array(32).fill(9))
 
   it.runIf(isThere)('verifies every event, and either secret of a rotation', async () => {

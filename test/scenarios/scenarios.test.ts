@@ -7,7 +7,7 @@ import { runScenario } from './run-scenario.js'
 
 const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.txt'))
 
-describe.concurrent('scenarios', { timeout: 60_000 }, () => {
+describe.concurrent('scenarios', () => {
   for (const file of files) {
     const scenario = readScenario(readFileSync(join(import.meta.dirname, file), 'utf8'))
     it(`${file}: ${scenario.title}`, async () => {

@@ -12,8 +12,6 @@ import { job } from '../conformance/store-work.js'
 import { type CutConnection, cutConnection } from '../support/cut-connection.js'
 import { freshDatabase, freshSchema, type TestDatabase } from '../support/postgres.js'
 
-const patience = 60_000
-
 let schema: TestDatabase
 let way: CutConnection
 let driver: Driver
@@ -27,13 +25,13 @@ beforeEach(async () => {
   await driver.transaction((connection) =>
     connection.exec('CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)'),
   )
-}, patience)
+})
 
 afterEach(async () => {
   await driver.close()
   await way.close()
   await schema.drop()
-}, patience)
+})
 
 const throughWay = (defaults = '') => {
   const options = encodeURIComponent(`-c search_path=${schema.name} ${defaults}`)
@@ -113,9 +111,7 @@ describe('works that share a commit', () => {
     expect(await ids()).toEqual([1, 2, 3])
   })
 
-  it('of one scope run alone on all machines, those of another one meanwhile', {
-    timeout: patience,
-  }, async () => {
+  it('of one scope run alone on all machines, those of another one meanwhile', async () => {
     const other = await openPostgres(schema.url)
     const order: string[] = []
     let goOn = () => {}
@@ -312,9 +308,7 @@ describe('transactions in each other’s way', () => {
 })
 
 describe('a schema', () => {
-  it('stays ours when another comes before it; tables of others in it stay theirs', {
-    timeout: patience,
-  }, async () => {
+  it('stays ours when another comes before it; tables of others in it stay theirs', async () => {
     const database = await freshDatabase()
     const role = `r_${database.name}`
     await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role};
@@ -357,16 +351,12 @@ describe('a server', () => {
     await expect(openStore('postgres://[')).rejects.toMatchObject({ code: 'database_unreachable' })
   })
 
-  it(
-    'that would forget what it confirms is refused',
-    async () => {
-      const database = await freshDatabase()
-      await database.sql(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
-      await expect(openStore(database.url)).rejects.toThrow('synchronous_commit')
-      await database.drop()
-    },
-    patience,
-  )
+  it('that would forget what it confirms is refused', async () => {
+    const database = await freshDatabase()
+    await database.sql(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
+    await expect(openStore(database.url)).rejects.toThrow('synchronous_commit')
+    await database.drop()
+  })
 
   it('keeps locks of a node that stands still for 15 seconds at most', async () => {
     const set = (name: string) => driver.read((connection) => connection.get(`SHOW ${name}`))
@@ -378,9 +368,7 @@ describe('a server', () => {
 })
 
 describe('the ledger on PostgreSQL', () => {
-  it('P01: is only ever added to, and kept from roles that are not its owner', {
-    timeout: patience,
-  }, async () => {
+  it('P01: is only ever added to, and kept from roles that are not its owner', async () => {
     const database = await freshDatabase()
     const role = `r_${database.name}`
     await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role}`)
@@ -419,9 +407,7 @@ describe('the ledger on PostgreSQL', () => {
 })
 
 describe('work that another node accepted', () => {
-  it('is heard of when it is committed, also on a connection that was cut meanwhile', {
-    timeout: patience,
-  }, async () => {
+  it('is heard of when it is committed, also on a connection that was cut meanwhile', async () => {
     const [one, other] = [await openStore(throughWay()), await openStore(schema.url)]
     await other.transaction(async (tx) => {
       await tx.addWorkspace(workspace, true)

@@ -21,4 +21,4 @@ it('P45: every operation and event has the same bytes over SQLite and over Postg
   } finally {
     await schema.drop()
   }
-}, 120_000)
+})

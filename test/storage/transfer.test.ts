@@ -11,8 +11,6 @@ import { randomIds } from '../helpers/engine.js'
 import { sampleRun } from '../reference/sample-run.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 
-const patience = 120_000
-
 let folder: string
 let schema: TestDatabase
 const open: Driver[] = []
@@ -20,13 +18,13 @@ const open: Driver[] = []
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'prospect-transfer-'))
   schema = await freshSchema()
-}, patience)
+})
 
 afterEach(async () => {
   for (const driver of open.splice(0)) await driver.close()
   await schema.drop()
   rmSync(folder, { recursive: true })
-}, patience)
+})
 
 const file = (name: string) => join(folder, name)
 
@@ -44,7 +42,7 @@ async function begun(location: string): Promise<Driver> {
 }
 
 describe('an engine that moves', () => {
-  it('P40: is the same in PostgreSQL and back in a file, byte for byte', { timeout: patience }, async () => {
+  it('P40: is the same in PostgreSQL and back in a file, byte for byte', async () => {
     await sampleRun(file('old.db'))
     const rows = await exportEngine(await database(file('old.db')), file('first'))
     expect(rows).toBeGreaterThan(200)
@@ -78,7 +76,7 @@ describe('an engine that moves', () => {
     expect(await names('view')).toEqual(engineViews)
   })
 
-  it('goes on where its runs were numbered', { timeout: patience }, async () => {
+  it('goes on where its runs were numbered', async () => {
     const old = storeOver(await begun(file('old.db')))
     const keep = (store: typeof old, run: string) =>
       store.transaction((tx) =>
@@ -120,7 +118,7 @@ describe('an engine that moves', () => {
       (text: string) => text.replace('"table":"members"', '"table":"sqlite_master"'),
     ],
     ['empty', () => ''],
-  ])('is refused where it is %s, and leaves nothing behind', { timeout: patience }, async (_, spoil) => {
+  ])('is refused where it is %s, and leaves nothing behind', async (_, spoil) => {
     await exportEngine(await begun(file('one.db')), file('export'))
     writeFileSync(file('spoilt'), spoil(readFileSync(file('export'), 'utf8')))
     for (const location of [file('other.db'), schema.url]) {
@@ -169,7 +167,7 @@ describe('an engine that moves', () => {
     expect(readFileSync(file('export'), 'utf8').trimEnd().split('\n')).toHaveLength(rows + 2)
   })
 
-  it('names the row with a character that PostgreSQL cannot hold', { timeout: patience }, async () => {
+  it('names the row with a character that PostgreSQL cannot hold', async () => {
     const old = await begun(file('one.db'))
     await old.transaction((connection) => connection.run('UPDATE members SET name = ?', 'a\0b'))
     const member = await old.read((connection) => connection.get<{ id: string }>('SELECT id FROM members'))

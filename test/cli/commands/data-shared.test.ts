@@ -12,13 +12,13 @@ beforeEach(async () => {
   schema = await freshSchema()
   here = machine()
   there = machine()
-}, 60_000)
+})
 
 afterEach(async () => {
   here.remove()
   there.remove()
   await schema.drop()
-}, 60_000)
+})
 
 const at = () => ['--database', schema.url]
 const people =
@@ -50,7 +50,7 @@ describe('a catalogue that machines share', () => {
     for (const part of [['stats'], ['export', 'people'], ['copy', 'server'], ['sample']])
       expect((await there.run(['data', ...part, ...secret])).code).toBe(2)
     expect((await there.run(['data', 'stats', '--database', 'engine.db'])).code).toBe(2)
-  }, 120_000)
+  })
 
   it('forgets somebody, and names the file of this machine that still has them', async () => {
     writeFileSync(join(here.home, 'people.csv'), people)
@@ -68,7 +68,7 @@ describe('a catalogue that machines share', () => {
     )
     expect(Number(left[0]?.n)).toBe(0)
     expect(await noted('jane')).toBe(0)
-  }, 120_000)
+  })
 
   it('is told to be empty, and where this machine has one', async () => {
     const doctor = async () => {
@@ -86,7 +86,7 @@ describe('a catalogue that machines share', () => {
     expect(told).toContain('prospect data copy server')
     expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(0)
     expect(await doctor()).toContain("in the engine's database holds data.")
-  }, 120_000)
+  })
 
   it('is not needed, and not made, by a role that may not make it', async () => {
     const database = await freshDatabase()
@@ -108,7 +108,7 @@ describe('a catalogue that machines share', () => {
       await database.drop()
       await schema.sql(`DROP ROLE ${role}`)
     }
-  }, 120_000)
+  })
 
   it('is opened before a server says that it is ready', async () => {
     await here.run(['data', 'sample', '--companies', '1', '--people', '1', ...at()])
@@ -116,7 +116,7 @@ describe('a catalogue that machines share', () => {
     const served = await here.run(['serve', '--port', '0', ...at()])
     expect([served.code === 0, served.stdout]).toEqual([false, ''])
     expect(served.stderr).toContain('upgrade prospect')
-  }, 120_000)
+  })
 
   it('takes the one that a machine has, and gives it back, but over nothing that is there', async () => {
     writeFileSync(join(here.home, 'people.csv'), people)
@@ -134,5 +134,5 @@ describe('a catalogue that machines share', () => {
     ]
     expect(theirs.stdout).toBe(mine.stdout)
     expect(readFileSync(join(there.home, 'catalogue.db')).length).toBeGreaterThan(0)
-  }, 120_000)
+  })
 })

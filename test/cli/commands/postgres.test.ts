@@ -4,8 +4,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
 import { type Machine, machine } from './run.js'
 
-const patience = 60_000
-
 let here: Machine
 let schema: TestDatabase
 let heard: (stdout: string) => void
@@ -14,17 +12,17 @@ beforeEach(async () => {
   heard = () => {}
   here = machine((stdout) => heard(stdout))
   schema = await freshSchema()
-}, patience)
+})
 
 afterEach(async () => {
   here.remove()
   await schema.drop()
-}, patience)
+})
 
 const on = (url: string) => ({ env: { PROSPECT_DATABASE_URL: url } })
 
 describe('commands on PostgreSQL', () => {
-  it('keep their state there, and the ledger with it', { timeout: patience }, async () => {
+  it('keep their state there, and the ledger with it', async () => {
     const companies = 'name,domain\nAcme,acme.example\n'
     await here.run(['data', 'import', 'companies', '-'], { stdin: companies, ...on(schema.url) })
     const found = await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--json'], on(schema.url))
@@ -38,7 +36,7 @@ describe('commands on PostgreSQL', () => {
     expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
   })
 
-  it('are answered by what serves the same database, which is ready', { timeout: patience }, async () => {
+  it('are answered by what serves the same database, which is ready', async () => {
     const made = await here.run(['init', '--yes', '--json'], on(schema.url))
     expect(made.code).toBe(0)
     const keys = ['engine', 'keys', 'create', '--member', 'me@localhost', '--json']
@@ -56,7 +54,7 @@ describe('commands on PostgreSQL', () => {
     expect((await ended).code).toBe(0)
   })
 
-  it('take over an engine that was a file, with its keys', { timeout: patience }, async () => {
+  it('take over an engine that was a file, with its keys', async () => {
     await here.json('init')
     await here.json('engine', 'credits', 'set', '77')
     const { rows } = await here.json<{ rows: number }>('engine', 'export', 'moved')
@@ -74,21 +72,17 @@ describe('commands on PostgreSQL', () => {
     ['postgres://ann:hunter2@127.0.0.1:1/db', 'nothing listens'],
     ['postgres://ann:hunter2@nowhere.invalid/db', 'host name'],
     ['postgres://ann:hunter2@[/db', 'address'],
-  ])(
-    'end with 10 and a sentence where there is no server: %s',
-    async (url, words) => {
-      for (const command of [['credits'], ['serve', '--port', '0'], ['worker'], ['engine', 'status']]) {
-        const { code, stdout, stderr } = await here.run([...command, '--json'], on(url))
-        expect([code, stdout]).toEqual([10, ''])
-        expect(JSON.parse(stderr)).toMatchObject({ code: 'database_unreachable', exit_code: 10 })
-        expect(stderr).toContain(words)
-        expect(stderr).not.toContain('hunter2')
-      }
-    },
-    patience,
-  )
+  ])('end with 10 and a sentence where there is no server: %s', async (url, words) => {
+    for (const command of [['credits'], ['serve', '--port', '0'], ['worker'], ['engine', 'status']]) {
+      const { code, stdout, stderr } = await here.run([...command, '--json'], on(url))
+      expect([code, stdout]).toEqual([10, ''])
+      expect(JSON.parse(stderr)).toMatchObject({ code: 'database_unreachable', exit_code: 10 })
+      expect(stderr).toContain(words)
+      expect(stderr).not.toContain('hunter2')
+    }
+  })
 
-  it('that are about a file say what to use instead', { timeout: patience }, async () => {
+  it('that are about a file say what to use instead', async () => {
     for (const command of [
       ['backup', 'copy.db'],
       ['restore', 'copy.db'],

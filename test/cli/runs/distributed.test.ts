@@ -7,7 +7,6 @@ import { bundled } from '../../helpers/processes.js'
 import { freshDatabase, type TestDatabase } from '../../support/postgres.js'
 import { machine } from '../commands/run.js'
 
-const patience = 120_000
 const known = Array.from({ length: 2_000 }, (_, at) => `company-${at}.example`)
 
 let program: string
@@ -16,7 +15,7 @@ let cluster: Cluster
 
 beforeAll(async () => {
   program = await bundled('programs/prospect.ts')
-}, patience)
+})
 
 afterAll(() => rmSync(program))
 
@@ -46,11 +45,11 @@ async function expectPaidOnce(domains: readonly string[]): Promise<void> {
   expect(await cluster.sql('SELECT id FROM chunks')).toEqual([])
 }
 
-describe('a run over several workers', { timeout: patience }, () => {
+describe('a run over several workers', () => {
   afterEach(async () => {
     await cluster.remove()
     await database.drop()
-  }, patience)
+  })
 
   it('loses no row and pays none twice though one of them is killed', async () => {
     await clusterOf(2_000)

@@ -28,7 +28,7 @@ beforeAll(async () => {
     if (made.code !== 0) throw new Error(made.stderr)
   }
   first.remove()
-}, 60_000)
+})
 afterAll(() => schema.drop())
 
 let here: Machine

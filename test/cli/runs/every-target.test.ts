@@ -20,7 +20,7 @@ beforeAll(async () => {
     const companies = Array.from({ length: companyCount }, (_, at) => `Company ${at},company-${at}.example`)
     await owner.run(['data', 'import', 'companies', '-'], { stdin: `name,domain\n${companies.join('\n')}\n` })
   })
-}, 120_000)
+})
 afterAll(() => {
   rmSync(program)
   filled.remove()
@@ -34,12 +34,12 @@ const credits = (rows: readonly Readonly<Record<string, string>>[]) =>
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0)
 
 // Each test has a file of its own, and counts what it adds to what those before it were charged.
-describe.each(reaches)('on the target %s', { timeout: 120_000 }, (how) => {
+describe.each(reaches)('on the target %s', (how) => {
   let here: Reached
   let before = 0
   beforeAll(async () => {
     here = await filled.reach(program, how)
-  }, 120_000)
+  })
   beforeEach(async () => {
     before = (await here.charges()).length
   })

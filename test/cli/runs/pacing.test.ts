@@ -8,7 +8,7 @@ let bench: PacingBench
 beforeAll(async () => {
   program = await bundled('programs/prospect.ts')
   bench = await pacingBench(60)
-}, 60_000)
+})
 afterAll(() => {
   rmSync(program)
   bench.remove()
@@ -25,5 +25,4 @@ it.each([
     expect([exits, stderr]).toEqual([Array(processes).fill(0), expect.any(String)])
     expect(heard.map(({ status }) => status)).toEqual(Array(processes * rows).fill(200))
   },
-  60_000,
 )

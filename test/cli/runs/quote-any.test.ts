@@ -115,7 +115,7 @@ function paidTwice(column: string): (string | undefined)[] {
 }
 
 describe('the quote of any batch', () => {
-  it.each(commands)('agrees with what %s then costs', { timeout: 240_000 }, async (command, column, cell) => {
+  it.each(commands)('agrees with what %s then costs', async (command, column, cell) => {
     let file = 0
     const property = fc.asyncProperty(given, async ({ rows, balance, week, budget }) => {
       const name = `rows-${column}-${file++}.csv`

@@ -177,7 +177,7 @@ describe('two processes at one run', () => {
     } finally {
       server.close()
     }
-  }, 60_000)
+  })
 })
 
 describe('a run that is interrupted', () => {

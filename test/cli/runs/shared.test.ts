@@ -15,7 +15,7 @@ beforeAll(async () => {
   const paid = await first.run(['engine', 'credits', 'set', '1000', '--json'], { env })
   if (made.code !== 0 || paid.code !== 0) throw new Error(made.stderr + paid.stderr)
   first.remove()
-}, 60_000)
+})
 afterAll(() => schema.drop())
 
 let here: Machine

@@ -139,7 +139,7 @@ describe('the check of a database', () => {
       expect.stringMatching(/^problem .*newer than this program/),
     ])
     await schema.drop()
-  }, 60_000)
+  })
 })
 
 describe('the check of the catalogue', () => {
