@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest'
+import { hashOf, IdentityFilter, RepeatFilter } from '../../src/csv/identity-filter.js'
+
+const seen = (at: number) => hashOf(`company-${at}.example`)
+const unseen = (at: number) => hashOf(`nobody-${at}.example`)
+const count = (many: number, is: (at: number) => boolean) =>
+  Array.from({ length: many }, (_, at) => at).filter(is).length
+
+describe.each([1, 50, 3_000, 200_000])('a filter for %i identities', (expected) => {
+  const filter = new IdentityFilter(expected)
+  for (let at = 0; at < expected; at++) filter.add(seen(at))
+
+  it('forgets none of them', () => {
+    expect(count(expected, (at) => filter.has(seen(at)))).toBe(expected)
+  })
+
+  it('takes no more than one in fifty of others for them', () => {
+    expect(count(100_000, (at) => filter.has(unseen(at)))).toBeLessThan(2_000)
+  })
+})
+
+it('a filter that nothing was added to has nothing', () => {
+  const filter = new IdentityFilter(0)
+  expect(count(1_000, (at) => filter.has(seen(at)))).toBe(0)
+})
+
+it('what comes again is told from what comes once', () => {
+  const filter = new RepeatFilter(20_000)
+  for (let at = 0; at < 20_000; at++) filter.see(seen(at))
+  for (let at = 0; at < 20_000; at += 10) filter.see(seen(at))
+  expect(count(2_000, (at) => filter.has(seen(at * 10)))).toBe(2_000)
+  expect(count(20_000, (at) => at % 10 > 0 && filter.has(seen(at)))).toBeLessThan(800)
+})
