@@ -30,7 +30,8 @@ export async function chaosTo(origin: string, next: () => Fault, tellsHealth = t
     if (/^5/.test(fault)) return void response.writeHead(Number(fault)).end('<html>')
     passed++
     const { method = 'GET', url = '/', headers } = request
-    const { host: _, connection: __, ...rest } = headers as Record<string, string>
+    // What is said of the connection, and the length, are said anew: a second length is refused by some that fetch.
+    const { host: _, connection: __, 'content-length': ___, ...rest } = headers as Record<string, string>
     const ask = () => fetch(origin + url, { method, headers: rest, ...(method === 'POST' ? { body } : {}) })
     if (fault === 'asked twice') await (await ask()).text()
     const reply = await ask()
