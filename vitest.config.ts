@@ -8,7 +8,7 @@ export default defineConfig({
     maxWorkers: 2,
     // Files of a worker share what they import: a third of the time would go into loading it anew for each.
     isolate: false,
-    // For what never ends: the slowest take a third of it where they share a machine with other work.
+    // For what never ends: with a third of this machine the slowest takes an eighth of it.
     testTimeout: 240_000,
     hookTimeout: 240_000,
     retry: 0,
