@@ -1,24 +1,35 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { Script } from 'node:vm'
+const { readFileSync } = require('node:fs')
+const { createRequire } = require('node:module')
+const { join } = require('node:path')
+const { pathToFileURL } = require('node:url')
+const { Script } = require('node:vm')
 
-/** Loads the built program, with the code that V8 compiled for it when it was built if this V8 takes it. */
-export function load(folder) {
+/**
+ * Loads the built program from `folder`, with the code cache of this V8 where the build made one.
+ * CommonJS and one script, because the module loader alone would cost a tenth of the start.
+ */
+function load(folder) {
   const file = join(folder, 'main.cjs')
   const source = `(function(exports,require,module,__import,__url){${readFileSync(file, 'utf8')}\n})`
-  const script = new Script(source, { filename: 'main.cjs', cachedData: compiled(folder) })
+  const script = new Script(source, {
+    filename: 'main.cjs',
+    cachedData: readCache(join(folder, cacheName())),
+  })
   const module = { exports: {} }
   const run = script.runInThisContext()
   run(module.exports, createRequire(file), module, (name) => import(name), pathToFileURL(file).href)
   return { main: module.exports.main, script }
 }
 
-function compiled(folder) {
+/** The name of the code cache that this V8 accepts: V8 rejects what another version compiled. */
+const cacheName = () => `main.${process.versions.v8.split('-')[0]}.cache`
+
+function readCache(path) {
   try {
-    return readFileSync(join(folder, 'main.cache'))
+    return readFileSync(path)
   } catch {
     return undefined
   }
 }
+
+module.exports = { load, cacheName }

@@ -1,15 +1,25 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+/** `npm run build`: writes `dist/`. As npm's `prepare` on a Node that is too old, it leaves that for later. */
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
-import { load } from '../bin/load.js'
 import { external, vendored } from './packages.js'
-import { writePlaces } from './places.js'
-import { writeTypes } from './types.js'
+import { root, run } from './run.js'
+import { continueOnSupportedNode, isSupportedNode, nodeOf } from './runtime.js'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+const { npm_lifecycle_event: lifecycle, npm_command: command } = process.env
+if (lifecycle === 'prepare' && !isSupportedNode()) {
+  process.stdout.write(
+    `Not built: Node ${process.versions.node} is too old. npm run quickstart brings its own.\n`,
+  )
+  process.exit(0)
+}
+await continueOnSupportedNode()
+
+const [{ build }, { writePlaces }, { writeTypes }] = await Promise.all([
+  import('esbuild'),
+  import('./places.js'),
+  import('./types.js'),
+])
+
 const dist = join(root, 'dist')
 /** Built beside and moved into place whole, so that nobody runs half a program. */
 const fresh = join(root, `dist-${process.pid}.partial`)
@@ -18,7 +28,7 @@ const shared = {
   absWorkingDir: root,
   bundle: true,
   platform: 'node',
-  target: 'node20',
+  target: 'node22',
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
@@ -34,7 +44,7 @@ try {
     ...Object.entries(vendored).map(buildPackage),
   ])
   await writePlaces(join(fresh, 'places.db'), join(dist, 'places.db'))
-  await warmUp()
+  for (const node of await runtimes()) await writeCodeCache(node)
   await rm(dist, { recursive: true, force: true })
   await rename(fresh, dist)
 } finally {
@@ -91,25 +101,13 @@ function buildThread() {
   })
 }
 
-/** Runs a few commands once and keeps the code V8 compiled for them, so that no later start compiles it again. */
-async function warmUp() {
-  const home = await mkdtemp(join(tmpdir(), 'prospect-build-'))
-  try {
-    const { main, script } = load(fresh)
-    const quiet = () => new PassThrough().resume()
-    const run = (...argv) =>
-      main(argv, {
-        stdin: quiet(),
-        stdout: quiet(),
-        stderr: quiet(),
-        env: { PROSPECT_HOME: home },
-        cwd: home,
-      })
-    await run('credits')
-    await run('accounts', 'enrich', '--domain', 'example.com')
-    await run('--help')
-    await writeFile(join(fresh, 'main.cache'), script.createCachedData())
-  } finally {
-    await rm(home, { recursive: true, force: true })
-  }
+/** The versions of Node to make a code cache for: this one, and for a package all that are supported. */
+function runtimes() {
+  const isPacking = command === 'pack' || command === 'publish'
+  return isPacking ? Promise.all(['22', '24', '26'].map(nodeOf)) : [process.execPath]
+}
+
+async function writeCodeCache(node) {
+  const code = await run(node, [join(root, 'scripts/code-cache.js'), fresh], { stdio: 'inherit' })
+  if (code !== 0) throw new Error(`The code cache of ${node} could not be made`)
 }

@@ -1,10 +1,10 @@
 /** `npm run docs`: writes the generated parts of the documents anew. They stand between markers. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { generatedDocs } from './docs/generate.js'
 import { ensure } from './ensure.js'
 import { root } from './run.js'
 
 await ensure()
+const { generatedDocs } = await import('./docs/generate.js')
 for (const { path, text } of await generatedDocs()) {
   if (readFileSync(root + path, 'utf8') === text) continue
   writeFileSync(root + path, text)

@@ -1,12 +1,15 @@
 /** Makes sure that what is installed matches the lockfile, and that what is built is newer than its sources. */
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
-import { isMain, npm, root, run } from './run.js'
+import load from '../bin/load.js'
+import { isMain, npm, readJson, root, run } from './run.js'
+import { continueOnSupportedNode } from './runtime.js'
 
 const sources = [
   'src',
   'bin',
   'scripts/build.js',
+  'scripts/code-cache.js',
   'scripts/packages.js',
   'scripts/places.js',
   'scripts/place-file.js',
@@ -17,9 +20,11 @@ const sources = [
   'package-lock.json',
 ]
 
-/** Installs and builds where that is needed, says so on stderr, and answers what it did. */
+/**
+ * Continues on a supported Node, and installs and builds where that is needed; says so on stderr. Returns what it did.
+ */
 export async function ensure() {
-  checkNode()
+  await continueOnSupportedNode()
   const installed = !isInstalled()
   if (installed) await must('Installing the packages of package-lock.json: npm ci', () => npm('ci'))
   const built = !(await isBuilt())
@@ -35,16 +40,6 @@ async function must(title, work) {
   const code = await work()
   if (code !== 0) throw new Error(`${title}: ended with exit code ${code}`)
 }
-
-function checkNode() {
-  const wanted = readJson('package.json').engines.node.replace('>=', '')
-  const [major, minor] = process.versions.node.split('.').map(Number)
-  const [needMajor, needMinor] = wanted.split('.').map(Number)
-  if (major > needMajor || (major === needMajor && minor >= needMinor)) return
-  throw new Error(`Node ${wanted} or newer is needed; this is ${process.versions.node}`)
-}
-
-const readJson = (path) => JSON.parse(readFileSync(root + path, 'utf8'))
 
 /** Whether `node_modules` holds exactly the versions of the lockfile (packages for other platforms may lack). */
 function isInstalled() {
@@ -67,8 +62,9 @@ function packagesOf(lockfile) {
   }
 }
 
-/** Whether everything in `dist` is at least as new as the newest source. */
+/** Whether everything in `dist` is at least as new as the newest source, with a code cache of this V8. */
 async function isBuilt() {
+  if (!existsSync(`${root}dist/${load.cacheName()}`)) return false
   const built = await times('dist')
   if (built.length === 0) return false
   const newest = Math.max(...(await Promise.all(sources.map(times))).flat())

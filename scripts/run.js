@@ -1,9 +1,14 @@
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
+import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The folder of the project, with a separator at its end. */
 export const root = fileURLToPath(new URL('../', import.meta.url))
+
+/** A JSON file, by its path in the project's folder. */
+export const readJson = (path) => JSON.parse(readFileSync(resolvePath(root, path), 'utf8'))
 
 /** The built command, started with `process.execPath`. */
 export const binary = fileURLToPath(new URL('../bin/prospect.js', import.meta.url))

@@ -1,3 +1,4 @@
+import { parseJson } from '../api/exact-json.js'
 import { isObject } from '../api/objects.js'
 import { checkedField, fieldOf } from './columns.js'
 import type { ImportOptions } from './import-options.js'
@@ -51,7 +52,7 @@ async function* rowsOf(
 
 function parsed(json: string): Given | undefined {
   try {
-    const value: unknown = JSON.parse(json)
+    const value: unknown = parseJson(json)
     return isObject(value) ? value : undefined
   } catch {
     return undefined

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { parseJson } from '../api/exact-json.js'
 import { isObject } from '../api/objects.js'
 import type { Mapping } from '../batch/mapping.js'
 import { nearest } from '../batch/nearest.js'
@@ -60,7 +61,7 @@ function mapsOf(context: Context): Maps {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isDeeperThan, parseExact, toJson } from '../../src/api/exact-json.js'
+import { isDeeperThan, parseExact, parseJson, toJson } from '../../src/api/exact-json.js'
 
 describe('JSON with whole numbers of any size', () => {
   it.each([
@@ -38,6 +38,17 @@ describe('JSON with whole numbers of any size', () => {
           JSON.parse('{}') && Object.fromEntries(Object.entries(value)),
         )
       }),
+    )
+  })
+
+  it('reads escaped keys as they are, whatever keys were read before', () => {
+    const key = fc.oneof(fc.string(), fc.constantFrom('\\', '"', '\n', 'a\\', 'a"', '\\"', '\u0001'))
+    fc.assert(
+      fc.property(fc.dictionary(key, fc.string()), (value) => {
+        const text = JSON.stringify(value)
+        expect([JSON.stringify(parseExact(text)), JSON.stringify(parseJson(text))]).toEqual([text, text])
+      }),
+      { numRuns: 5_000 },
     )
   })
 

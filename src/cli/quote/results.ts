@@ -1,4 +1,5 @@
 import type { Input } from '../../api/caller.js'
+import { parseJson } from '../../api/exact-json.js'
 import type { Operation } from '../../api/table.js'
 import type { Results } from '../../batch/quote.js'
 import type { Driver } from '../../storage/driver.js'
@@ -16,7 +17,7 @@ export async function ownResults(
   const { resultsOfRuns } = await import('../../storage/results.js')
   const runs = await database.read((connection) => resultsOfRuns(connection, operation.id, target))
   const same = runs.filter(({ request }) => {
-    const { constants: theirs = {} } = JSON.parse(request) as { readonly constants?: Input }
+    const { constants: theirs = {} } = parseJson(request) as { readonly constants?: Input }
     return pricing.every((field) => JSON.stringify(theirs[field]) === JSON.stringify(constants[field]))
   })
   return {

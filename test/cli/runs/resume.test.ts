@@ -39,13 +39,18 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Resolves when a process has opened its output, which is before its first paid row, or has ended. */
 async function begun(running: ReturnType<typeof enrich>): Promise<void> {
-  while (running.exitCode === null && !existsSync(join(here.home, 'out.csv.partial'))) await pause(1)
+  while (running.nodeChildProcess.exitCode === null && !existsSync(join(here.home, 'out.csv.partial')))
+    await pause(1)
 }
 
 /** Resolves when the engine has written so often since, maybe a charge that no run has on record yet. */
 async function charging(running: ReturnType<typeof enrich>, times: number): Promise<void> {
   const last = () => statSync(join(here.home, 'engine.db-wal'), { throwIfNoEntry: false })?.mtimeMs
-  for (let left = times, before = last(); left > 0 && running.exitCode === null; await turn()) {
+  for (
+    let left = times, before = last();
+    left > 0 && running.nodeChildProcess.exitCode === null;
+    await turn()
+  ) {
     const now = last()
     if (now !== before) left--
     before = now
@@ -157,7 +162,7 @@ describe('two processes at one run', () => {
       here.write('in.csv', csvOf(3))
       const first = start('out.csv')
       await Promise.race([server.isAsked, first])
-      expect(first.exitCode).toBeNull()
+      expect(first.nodeChildProcess.exitCode).toBeNull()
       const second = await start('other.csv')
       expect([second.exitCode, second.stderr]).toEqual([15, expect.stringContaining(`process ${first.pid}`)])
       expect(existsSync(join(here.home, 'other.csv.partial'))).toBe(false)
@@ -171,7 +176,7 @@ describe('two processes at one run', () => {
         third.stderr.on('data', (text: Buffer) => String(text).includes('Going on with run') && resolve())
         void third.then(() => resolve())
       })
-      expect(third.exitCode).toBeNull()
+      expect(third.nodeChildProcess.exitCode).toBeNull()
       third.kill('SIGKILL')
       await third
     } finally {

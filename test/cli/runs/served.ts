@@ -66,7 +66,11 @@ async function reached(program: string, how: Reach, filled: string, key: string)
     run,
     killed: async (writes, ...argv) => {
       const running = start(argv)
-      await written(join(owner.home, 'engine.db-wal'), writes, () => running.exitCode === null)
+      await written(
+        join(owner.home, 'engine.db-wal'),
+        writes,
+        () => running.nodeChildProcess.exitCode === null,
+      )
       running.kill('SIGKILL')
       return endOf(await running)
     },
