@@ -18,8 +18,9 @@ function useSupportedNode() {
   const advice = isClone
     ? 'Run: npm run quickstart (it downloads one into this folder)'
     : 'Install a newer Node'
+  const versions = manifest.engines.node.replace(/[\^]|>=|\.0\.0/g, '').replace(/ \|\| (\S+)$/, ' or $1')
   process.stderr.write(
-XX
+    `prospect needs Node ${versions.replace(' || ', ', ')} or newer; this is ${process.versions.node}. ${advice}.\n`,
   )
   process.exitCode = 2
 }
