@@ -211,7 +211,7 @@ describe('a search of lookalikes', () => {
     const text = readFileSync(new URL('../../docs/lookalikes.md', import.meta.url), 'utf8')
     const rows = [...text.matchAll(/^\| `(\w+)` \| ([\d.]+) \|/gm)]
     expect(Object.fromEntries(rows.map(([, aspect, weight]) => [aspect, Number(weight)]))).toEqual(weights)
-    expect(text).toContain(`from a score of ${leastScore} on`)
+    expect(text).toContain(`with a score of ${leastScore} or more`)
     expect([sizeFactor, growthPoints]).toEqual([10, 50])
   })
 })
