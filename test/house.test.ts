@@ -134,6 +134,11 @@ describe('the house', () => {
     expect([...modules].flatMap((module) => longFunctions(module, 60))).toEqual([])
   })
 
+  it('imports zod as a namespace, because a bundle of `{ z }` carries all of its languages', () => {
+    const whole = [...modules].filter(([, text]) => /^import \{[^}]*\} from 'zod'/m.test(text))
+    expect(whole.map(([name]) => name)).toEqual([])
+  })
+
   it('asks in one place whether a text is an address', () => {
     const asking = [...modules].filter(([, text]) => /\bURL\.canParse\(/.test(text)).map(([name]) => name)
     expect(asking).toEqual([])

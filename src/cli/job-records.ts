@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { EventKind } from '../api/events.js'
 import { accountRecord, contactResult, jobRecord, leadAndCompany, listRecord } from '../api/records.js'
 import type { Shape } from '../api/shapes.js'
