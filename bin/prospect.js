@@ -1,7 +1,14 @@
 #!/usr/bin/env node
-const { readFileSync } = require('fs')
+const { existsSync, readFileSync } = require('fs')
 const { join } = require('path')
-const { downloadedNode, endWithParent, isSupported, parentPipe, relaunch } = require('./runtime.js')
+const {
+  downloadedNode,
+  endWithParent,
+  formatRange,
+  isSupported,
+  parentPipe,
+  relaunch,
+} = require('./runtime.js')
 
 const root = join(__dirname, '..')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -13,14 +20,15 @@ else start(process.argv.slice(2))
 /** Runs the program with the Node that the clone has downloaded; without one, says which Node is needed. */
 function useSupportedNode() {
   const node = downloadedNode(root)
-  if (node) return relaunch(node, [__filename].concat(process.argv.slice(2)))
-  const isClone = require('fs').existsSync(join(root, 'scripts', 'quickstart.js'))
+  // A downloaded Node that is too old itself must not look for another one.
+  if (node && !process.env[parentPipe]) return relaunch(node, [__filename].concat(process.argv.slice(2)))
+  const isClone = existsSync(join(root, 'scripts', 'quickstart.js'))
   const advice = isClone
-    ? 'Run: npm run quickstart (it downloads one into this folder)'
-    : 'Install a newer Node'
-  const versions = manifest.engines.node.replace(/[\^]|>=|\.0\.0/g, '').replace(/ \|\| (\S+)$/, ' or $1')
+    ? 'run npm run quickstart, which downloads one into this folder'
+    : 'install a newer Node'
+  const needed = formatRange(manifest.engines.node)
   process.stderr.write(
-    `prospect needs Node ${versions.replace(' || ', ', ')} or newer; this is ${process.versions.node}. ${advice}.\n`,
+    `prospect needs Node ${needed}, and this is Node ${process.versions.node}: ${advice}.\n`,
   )
   process.exitCode = 2
 }

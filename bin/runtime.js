@@ -2,12 +2,21 @@
 const { existsSync } = require('fs')
 const { join } = require('path')
 
-/** The version a range starts at, by major: `^22.22.2 || >=26.0.0` is `[[22, 22, 2, false], [26, 0, 0, true]]`. */
+/** Parses a range: `^22.22.2 || >=26.0.0` becomes `[[22, 22, 2, false], [26, 0, 0, true]]`. */
 const parseRange = (range) =>
   range.split('||').map((part) => {
     const [, operator, ...numbers] = /(\^|>=)(\d+)\.(\d+)\.(\d+)/.exec(part)
     return [...numbers.map(Number), operator === '>=']
   })
+
+/** Formats a range for people: `22 (from 22.22.2), 24, or 26 and newer`. */
+function formatRange(range) {
+  const parts = parseRange(range).map(([major, minor, patch, andNewer]) => {
+    const from = minor + patch > 0 ? ` (from ${major}.${minor}.${patch})` : ''
+    return `${major}${from}${andNewer ? ' and newer' : ''}`
+  })
+  return parts.length > 1 ? `${parts.slice(0, -1).join(', ')}, or ${parts[parts.length - 1]}` : parts[0]
+}
 
 /** Returns whether a version of Node satisfies the `engines.node` of package.json. */
 function isSupported(version, range) {
@@ -19,7 +28,7 @@ function isSupported(version, range) {
   )
 }
 
-/** The Node that a clone has downloaded, if it has one. */
+/** Returns the path of the Node that a clone has downloaded; `undefined` without one. */
 function downloadedNode(root) {
   const path = join(root, '.node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
   return existsSync(path) ? path : undefined
@@ -29,7 +38,7 @@ function downloadedNode(root) {
 const parentPipe = 'PROSPECT_PARENT_PIPE'
 
 /**
- * Runs a program with another Node as if it were this process: same streams, same exit code.
+ * Runs a program with another Node as if it were this process: same streams, same exit code, same signal.
  * SIGTERM and SIGHUP are forwarded. A terminal sends Ctrl-C and Ctrl-Z to the child itself.
  */
 function relaunch(node, args) {
@@ -47,9 +56,16 @@ function relaunch(node, args) {
   })
   child.on('exit', (code, signal) => {
     if (signal === null) process.exit(code)
-    for (const name of ['SIGTERM', 'SIGHUP', 'SIGINT']) process.removeAllListeners(name)
-    process.kill(process.pid, signal)
+    // What this process cannot die of, such as SIGPIPE or any signal to the first process of a container.
+    process.exitCode = 128 + require('os').constants.signals[signal]
+    endBy(signal)
   })
+}
+
+/** Ends this process by a signal, as if nothing listened to any. */
+function endBy(signal) {
+  for (const name of ['SIGTERM', 'SIGHUP', 'SIGINT']) process.removeAllListeners(name)
+  process.kill(process.pid, signal)
 }
 
 /** How long a child may take to stop cleanly once its parent is gone, in milliseconds. */
@@ -59,6 +75,7 @@ const graceMs = 700
 function endWithParent() {
   const descriptor = Number(process.env[parentPipe])
   delete process.env[parentPipe]
+  tolerateRepeats('SIGTERM')
   const { Socket } = require('node:net')
   const pipe = new Socket({ fd: descriptor, readable: true, writable: false })
   pipe.on('error', () => {})
@@ -70,4 +87,16 @@ function endWithParent() {
   pipe.unref()
 }
 
-module.exports = { isSupported, downloadedNode, relaunch, endWithParent, parentPipe }
+/**
+ * Lets a signal that a command handles end it once. A service manager signals parent and child, and the parent
+ * forwards it: the second one must not kill a command that is ending cleanly.
+ */
+function tolerateRepeats(signal) {
+  let isHandled = false
+  process.on(signal, () => {
+    isHandled = isHandled || process.listenerCount(signal) > 1
+    if (!isHandled) endBy(signal)
+  })
+}
+
+module.exports = { isSupported, formatRange, downloadedNode, relaunch, endWithParent, parentPipe }

@@ -6,13 +6,19 @@ import { root, run } from './run.js'
 import { continueOnSupportedNode, isSupportedNode, nodeOf } from './runtime.js'
 
 const { npm_lifecycle_event: lifecycle, npm_command: command } = process.env
-if (lifecycle === 'prepare' && !isSupportedNode()) {
+const isPacking = command === 'pack' || command === 'publish'
+if (lifecycle === 'prepare' && !isPacking && !isSupportedNode()) {
   process.stdout.write(
-    `Not built: Node ${process.versions.node} is too old. npm run quickstart brings its own.\n`,
+    `Not built, because Node ${process.versions.node} is too old: run npm run quickstart, which downloads a newer one.\n`,
   )
   process.exit(0)
 }
-await continueOnSupportedNode()
+try {
+  await continueOnSupportedNode()
+} catch (error) {
+  process.stderr.write(`${error.message}\n`)
+  process.exit(1)
+}
 
 const [{ build }, { writePlaces }, { writeTypes }] = await Promise.all([
   import('esbuild'),
@@ -103,7 +109,6 @@ function buildThread() {
 
 /** The versions of Node to make a code cache for: this one, and for a package all that are supported. */
 function runtimes() {
-  const isPacking = command === 'pack' || command === 'publish'
   return isPacking ? Promise.all(['22', '24', '26'].map(nodeOf)) : [process.execPath]
 }
 

@@ -26,9 +26,14 @@ export function run(program, args, { stdio = 'inherit', env = process.env, cwd =
 export const runPackage = (entry, args, options) =>
   run(process.execPath, [`${root}node_modules/${entry}`, ...args], options)
 
-/** Runs npm: the one that started this script, else the one on the path. Its words go to stderr. */
-export function npm(...args) {
-  const stdio = ['ignore', process.stderr, process.stderr]
+/** Runs npm: the one that started this script, else the one on the path. Its output goes to stderr. */
+export const npm = (...args) => runNpm(args, ['ignore', process.stderr, process.stderr])
+
+/** Like `npm`, with only its errors. */
+export const quietNpm = (...args) =>
+  runNpm([...args, '--loglevel', 'error'], ['ignore', 'ignore', process.stderr])
+
+function runNpm(args, stdio) {
   const cli = process.env.npm_execpath
   if (cli?.endsWith('.js')) return run(process.execPath, [cli, ...args], { stdio })
   return run(process.platform === 'win32' ? 'npm.cmd' : 'npm', args, { stdio })

@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSy
 import { constants } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import runtime from '../bin/runtime.js'
-import { isMain, npm, readJson, root, run } from './run.js'
+import { isMain, quietNpm, readJson, root, run } from './run.js'
 
 const programName = process.platform === 'win32' ? 'node.exe' : 'node'
 const folder = join(root, '.node')
@@ -24,57 +24,77 @@ export const isSupportedNode = () =>
  */
 export async function nodeOf(major) {
   if (isSupportedNode() && process.versions.node.startsWith(`${major}.`)) return process.execPath
-  const pinned = readJson('scripts/runtimes.json')[major]?.[`${process.platform}-${process.arch}`]
+  const pinned = readJson('scripts/runtimes.json')[major]?.[platform()]
   if (!pinned)
     throw new Error(
-      `There is no Node ${major} to download for ${process.platform}-${process.arch}. Install one, and run this again`,
+      `There is no Node ${major} to download for ${platform()}: install Node ${engines()}, and run this again`,
     )
   const place = major === '24' ? folder : join(folder, major)
   const program = join(place, 'bin', programName)
-  if (!existsSync(program) || readJson(`${place}/package.json`).version !== pinned.version)
-    await download(pinned, place)
+  if (!existsSync(program) || versionAt(place) !== pinned.version) await download(pinned, place)
   return program
 }
 
-/** Fetches a package, checks it against its pinned hash, and puts it in place whole. */
-async function download({ name, version, integrity }, place) {
-  process.stderr.write(`Downloading Node ${version} into .node/ of this folder\n`)
+const engines = () => runtime.formatRange(readJson('package.json').engines.node)
+
+/** The platform as `runtimes.json` names it; the programs of the registry need glibc on Linux. */
+function platform() {
+  const isMusl = process.platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime
+  return `${process.platform}${isMusl ? '-musl' : ''}-${process.arch}`
+}
+
+/** The version of the package in a folder; `undefined` when there is none, or an interrupted download. */
+function versionAt(place) {
+  try {
+    return readJson(join(place, 'package.json')).version
+  } catch {
+    return undefined
+  }
+}
+
+/** Downloads a Node and puts it in place. */
+async function download(pinned, place) {
+  process.stderr.write(`Downloading Node ${pinned.version} into .node/ of this folder\n`)
   mkdirSync(folder, { recursive: true })
   const partial = mkdtempSync(join(folder, 'partial-'))
   try {
-    const packed = await npm(
-      'pack',
-      `${name}@${version}`,
-      '--pack-destination',
-      partial,
-      '--silent',
-      '--prefer-offline',
-    )
-    const [file] = readdirSync(partial)
-    if (packed !== 0 || file === undefined)
-      throw new Error(`Node ${version} could not be downloaded (npm pack ${name}@${version})`)
-    const hash = createHash('sha512')
-      .update(readFileSync(join(partial, file)))
-      .digest('base64')
-    if (`sha512-${hash}` !== integrity)
-      throw new Error(
-        `The download of Node ${version} is damaged: its hash is not the one in scripts/runtimes.json`,
-      )
-    if ((await run('tar', ['-xzf', join(partial, file), '-C', partial])) !== 0)
-      throw new Error(`The download of Node ${version} could not be unpacked`)
-    install(join(partial, 'package'), place)
+    install(await fetchPackage(pinned, partial), place)
   } finally {
     rmSync(partial, { recursive: true, force: true })
   }
 }
 
-/** Moves what a package of Node needs to run; two processes may do this at once. */
+/**
+ * Fetches a package of the registry into an empty folder, checks it against its pinned hash, and unpacks it. Returns
+ * the folder of its files. Throws when one of these fails.
+ */
+export async function fetchPackage({ name, version, integrity }, to) {
+  // A dry run of the npm that started this would fetch nothing.
+  const options = ['--prefer-offline', '--no-dry-run', '--pack-destination', to]
+  const packed = await quietNpm('pack', `${name}@${version}`, ...options)
+  const [file] = readdirSync(to)
+  if (packed !== 0 || file === undefined) throw new Error(`${name} ${version} could not be downloaded`)
+  const hash = createHash('sha512')
+    .update(readFileSync(join(to, file)))
+    .digest('base64')
+  if (`sha512-${hash}` !== integrity)
+    throw new Error(
+      `The download of ${name} ${version} is damaged: its hash is not the one in scripts/runtimes.json`,
+    )
+  if ((await run('tar', ['-xzf', join(to, file), '-C', to])) !== 0)
+    throw new Error(`The download of ${name} ${version} could not be unpacked`)
+  return join(to, 'package')
+}
+
+/**
+ * Moves what a Node needs to run into place, file by file, because two processes may do this at once. Its package.json
+ * comes last: it says that the program is there.
+ */
 function install(from, to) {
-  mkdirSync(to, { recursive: true })
-  for (const part of ['bin', 'LICENSE', 'package.json']) {
-    rmSync(join(to, part), { recursive: true, force: true })
-    renameSync(join(from, part), join(to, part))
-  }
+  mkdirSync(join(to, 'bin'), { recursive: true })
+  const files = [join('bin', programName), 'LICENSE', 'package.json']
+  for (const file of files.filter((each) => existsSync(join(from, each))))
+    renameSync(join(from, file), join(to, file))
 }
 
 /** The environment with the `bin` folder of a Node first on the path, so that what it starts finds it, too. */
@@ -83,11 +103,19 @@ export const withNode = (node) => ({
   PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`,
 })
 
+/** Tells a script that it was already continued, so that it looks for no other Node. */
+const continued = 'PROSPECT_CONTINUED'
+
 /** Continues this script on a supported Node if this one is too old, and ends the process with its exit code. */
 export async function continueOnSupportedNode() {
+  const isContinued = process.env[continued] !== undefined
+  delete process.env[continued]
   if (isSupportedNode()) return
+  if (isContinued)
+    throw new Error(`Node ${process.versions.node} in .node/ is too old: prospect needs Node ${engines()}`)
   const node = await nodeOf('24')
-  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env: withNode(node) })
+  const env = { ...withNode(node), [continued]: 'true' }
+  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env })
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   // A terminal sends Ctrl-C to the child itself.
   process.on('SIGINT', () => {})
