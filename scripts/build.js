@@ -65,7 +65,7 @@ try {
 async function buildProgram() {
   const { outputFiles } = await build({
     ...shared,
-    entryPoints: ['src/cli/main.ts'],
+    entryPoints: ['src/cli/program/main.ts'],
     format: 'cjs',
     external: [...external, ...Object.keys(vendored)],
     define: { 'import.meta.url': '__url' },
@@ -100,7 +100,7 @@ function buildLibrary() {
 function buildThread() {
   return build({
     ...shared,
-    entryPoints: ['src/catalogue/reading-thread.ts'],
+    entryPoints: ['src/catalogue/import/reader-worker.ts'],
     outdir: fresh,
     format: 'esm',
     external,

@@ -34,7 +34,9 @@ function undocumented(documents, map) {
   const lacks = (path, text) => (textOf(path).includes(text) ? [] : [`${path}: says nothing of ${text}`])
   const commands = map.map(({ command, flag }) => `\`prospect ${[command, flag].filter(Boolean).join(' ')}\``)
   const operations = map.filter(({ method }) => method).map(({ method, path }) => `\`${method} ${path}\``)
-  const errors = [...readFileSync(`${root}src/api/errors.ts`, 'utf8').matchAll(/^ {2}(\w+): \{ ?status/gm)]
+  const errors = [
+    ...readFileSync(`${root}src/api/calls/errors.ts`, 'utf8').matchAll(/^ {2}(\w+): \{ ?status/gm),
+  ]
   return [
     ...commands.flatMap((text) => lacks('docs/commands.md', text)),
     ...operations.flatMap((text) => lacks('docs/operations.md', text)),

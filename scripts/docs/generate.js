@@ -13,7 +13,7 @@ const marker = '<!-- generated:'
 export async function generatedDocs() {
   const [{ refresh, render, renderable }, searchUrls] = await Promise.all([
     load('src/reference/markdown.ts'),
-    load('src/catalogue/search-url-table.ts'),
+    load('src/catalogue/search-url/filter-types.ts'),
   ])
   const generated = {
     ...Object.fromEntries(renderable.map((name) => [name, render(name)])),

@@ -1,28 +1,28 @@
-import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports.js'
-import type { Connection, Driver } from '../storage/driver.js'
-import { migrate, readied, versionOf } from '../storage/migrate.js'
-import { accountOf } from './account.js'
-import { countProfiles } from './count-profiles.js'
-import { headcountOf } from './evolution.js'
-import { exportRecords } from './export.js'
-import { countFound, find } from './finders.js'
-import { jobsOf } from './hiring.js'
-import type { ImportOptions } from './import-options.js'
-import type { Given, Kind } from './kind.js'
-import { endLoad } from './load.js'
-import { findLocations } from './locations.js'
-import { type Candidate, matchCompany } from './match.js'
-import { reachableNumbers } from './messenger.js'
-import { matchEmail, matchPerson } from './person-match.js'
-import { personOf } from './person-record.js'
-import { providersOver } from './providers.js'
-import type { ImportReport } from './report.js'
-import { migrations } from './schema.js'
-import { searchAt, urlOf } from './search-url.js'
-import { stackOf } from './stack.js'
-import { countAll, type Stats } from './stats.js'
-import { findTechnologies } from './technologies.js'
-import { titlesLike } from './titles.js'
+import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports/ports.js'
+import { migrate, readied, versionOf } from '../storage/database/migrate.js'
+import type { Connection, Driver } from '../storage/driver/connection.js'
+import { exportRecords } from './export/export.js'
+import type { ImportReport } from './import/report.js'
+import type { ImportOptions } from './kinds/import-options.js'
+import type { Given, Kind } from './kinds/kind.js'
+import { headcountOf } from './lookup/headcount.js'
+import { jobsOf } from './lookup/jobs.js'
+import { matchEmail, matchPerson } from './lookup/match-person.js'
+import { reachableNumbers } from './lookup/messenger.js'
+import { countAll, type Stats } from './lookup/stats.js'
+import { stackOf } from './lookup/technologies.js'
+import { titlesLike } from './lookup/titles.js'
+import { findLocations } from './places/locations.js'
+import { accountOf } from './records/account.js'
+import { type Candidate, matchCompany } from './records/match-company.js'
+import { personOf } from './records/person-record.js'
+import { findTechnologies } from './records/technologies.js'
+import { migrations } from './schema/sqlite.js'
+import { countProfiles } from './search/count-profiles.js'
+import { countFound, find } from './search/searches.js'
+import { searchAt, urlOf } from './search-url/decode.js'
+import { providersOver } from './waterfall/providers.js'
+import { endLoad } from './write/bulk-load.js'
 
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
 export interface Catalogue extends Source {
@@ -101,8 +101,9 @@ function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids 
     providers: () => providersOver(driver),
     // Reading files is loaded with the first file.
     importFile: async (kind, bytes, options = {}) =>
-      (await import('./import.js')).importFile(kind, bytes, options, ports),
-    importRecords: async (kind, records) => (await import('./import.js')).importRecords(kind, records, ports),
+      (await import('./import/import.js')).importFile(kind, bytes, options, ports),
+    importRecords: async (kind, records) =>
+      (await import('./import/import.js')).importRecords(kind, records, ports),
     stats: () => driver.read(countAll),
     exportRecords: (kind) => exportRecords(driver, kind),
     close: () => driver.close(),

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
-import { retryAfterMs } from '../api/retry-after.js'
-import type { Attempted } from '../engine/ports.js'
+import { retryAfterMs } from '../api/values/retry-after.js'
+import type { Attempted } from '../engine/ports/ports.js'
 
 /** What came of an attempt, but for the time it took. */
 export type Outcome = Omit<Attempted, 'ms'>

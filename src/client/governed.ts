@@ -1,5 +1,5 @@
-import type { OperationId } from '../api/table.js'
-import type { Clock, Ids } from '../engine/ports.js'
+import type { OperationId } from '../api/operations/table.js'
+import type { Clock, Ids } from '../engine/ports/ports.js'
 import { type KeptKeys, withKeptKeys } from './kept-keys.js'
 import { paced, type Windows } from './paced.js'
 import type { Remote } from './remote.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Caller, ConnectionLost, type Reply } from '../api/caller.js'
-import { type OperationId, operation } from '../api/table.js'
-import type { Clock, Ids } from '../engine/ports.js'
+import { type Caller, ConnectionLost, type Reply } from '../api/calls/caller.js'
+import { type OperationId, operation } from '../api/operations/table.js'
+import type { Clock, Ids } from '../engine/ports/ports.js'
 import { settles } from './retry.js'
 
 /** Keys of calls that were sent and are not known to be answered, in a place that outlives this process. */

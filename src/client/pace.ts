@@ -1,5 +1,5 @@
-import type { Reply } from '../api/caller.js'
-import type { Window } from '../api/windows.js'
+import type { Reply } from '../api/calls/caller.js'
+import type { Window } from '../api/operations/windows.js'
 
 /** A window of a server's as this machine knows it. */
 export interface PacedWindow {

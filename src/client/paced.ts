@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Caller, Input, Reply } from '../api/caller.js'
-import { ApiError, errorBody } from '../api/errors.js'
-import { retryAfterMs } from '../api/retry-after.js'
-import { type Operation, operation } from '../api/table.js'
-import { windowsOf } from '../api/windows.js'
-import type { Clock } from '../engine/ports.js'
+import type { Caller, Input, Reply } from '../api/calls/caller.js'
+import { ApiError, errorBody } from '../api/calls/errors.js'
+import { type Operation, operation } from '../api/operations/table.js'
+import { windowsOf } from '../api/operations/windows.js'
+import { retryAfterMs } from '../api/values/retry-after.js'
+import type { Clock } from '../engine/ports/ports.js'
 import { admit, corrected, type PacedWindow, unanswered, type WindowKept } from './pace.js'
 
 /** What is remembered of windows, shared by all processes of this machine. */

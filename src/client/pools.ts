@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { Pool } from 'undici'
-import { type Destination, hostOf } from './dial.js'
+import { type Destination, hostOf } from './ssrf-guard.js'
 
 /** How connections are made and kept. */
 export interface PoolSettings {

@@ -1,6 +1,6 @@
-import { isOwnMachine } from '../api/own-machine.js'
-import { parsedUrl } from '../api/parsed-url.js'
-import { hostOf } from './dial.js'
+import { isOwnMachine } from '../api/values/own-machine.js'
+import { parsedUrl } from '../api/values/parsed-url.js'
+import { hostOf } from './ssrf-guard.js'
 
 /** Variables of the environment, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,11 +1,18 @@
-import { type Caller, type CallOptions, ConnectionLost, type Input, isOk, type Reply } from '../api/caller.js'
-import { ApiError, errorBody } from '../api/errors.js'
-import type { WireNames } from '../api/names.js'
-import { type Operation, operation } from '../api/table.js'
-import { creditsCharged } from '../api/units.js'
-import type { Clock, Ids } from '../engine/ports.js'
+import {
+  type Caller,
+  type CallOptions,
+  ConnectionLost,
+  type Input,
+  isOk,
+  type Reply,
+} from '../api/calls/caller.js'
+import { ApiError, errorBody } from '../api/calls/errors.js'
+import type { WireNames } from '../api/calls/wire-names.js'
+import { type Operation, operation } from '../api/operations/table.js'
+import { creditsCharged } from '../api/operations/units.js'
+import type { Clock, Ids } from '../engine/ports/ports.js'
 import { type Connection, createConnection } from './connection.js'
-import { createHonoured, type Honoured, type Remembered } from './honoured.js'
+import { createHonoured, type Honoured, type Remembered } from './idempotency-support.js'
 import { type Environment, proxyOf } from './proxy.js'
 import { Lost, type WireAnswer } from './reading.js'
 import { replyOf } from './reply.js'

@@ -1,10 +1,10 @@
-import type { Reply } from '../api/caller.js'
-import { ApiError, errorBody } from '../api/errors.js'
-import { isDeeperThan, parseExact } from '../api/exact-json.js'
-import { misfitOf } from '../api/fits.js'
-import { renameIn, type WireNames } from '../api/names.js'
-import { shapeOf } from '../api/shapes.js'
-import type { Operation } from '../api/table.js'
+import { shapeOf } from '../api/areas/shapes.js'
+import type { Reply } from '../api/calls/caller.js'
+import { ApiError, errorBody } from '../api/calls/errors.js'
+import { renameIn, type WireNames } from '../api/calls/wire-names.js'
+import type { Operation } from '../api/operations/table.js'
+import { misfitOf } from '../api/validation/fits.js'
+import { isDeeperThan, parseExact } from '../api/values/json.js'
 import type { WireAnswer } from './reading.js'
 
 /**

@@ -1,8 +1,8 @@
-import type { Input } from '../api/caller.js'
-import { ApiError } from '../api/errors.js'
-import { toJson } from '../api/exact-json.js'
-import { renameOut, type WireNames } from '../api/names.js'
-import type { Operation } from '../api/table.js'
+import type { Input } from '../api/calls/caller.js'
+import { ApiError } from '../api/calls/errors.js'
+import { renameOut, type WireNames } from '../api/calls/wire-names.js'
+import type { Operation } from '../api/operations/table.js'
+import { toJson } from '../api/values/json.js'
 
 /** A request as it goes over the wire. */
 export interface WireRequest {

@@ -1,6 +1,6 @@
-import type { Reply } from '../api/caller.js'
-import { retryAfterMs } from '../api/retry-after.js'
-import type { Operation } from '../api/table.js'
+import type { Reply } from '../api/calls/caller.js'
+import type { Operation } from '../api/operations/table.js'
+import { retryAfterMs } from '../api/values/retry-after.js'
 import type { Lost } from './reading.js'
 
 /** Times one call is sent at most. */

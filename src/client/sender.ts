@@ -1,11 +1,11 @@
 import { lookup } from 'node:dns/promises'
 import type { Dispatcher } from 'undici'
-import { isSecret, sign } from '../api/signature.js'
-import type { Attempt, Clock, Sender } from '../engine/ports.js'
+import { isSecret, sign } from '../api/webhooks/signature.js'
+import type { Attempt, Clock, Sender } from '../engine/ports/ports.js'
 import { drain, type Outcome, outcomeOf } from './answer.js'
-import { type Destination, destinationOf, type Resolve } from './dial.js'
 import { sentenceOf } from './failure.js'
 import { createPools, type PoolSettings, type Pools } from './pools.js'
+import { type Destination, destinationOf, type Resolve } from './ssrf-guard.js'
 
 /** What a sender works with; each has a usual value. */
 export interface SenderOptions extends PoolSettings {

@@ -1,7 +1,7 @@
-import { ConnectionLost } from '../api/caller.js'
-import { ApiError, errorBody } from '../api/errors.js'
-import { toJson } from '../api/exact-json.js'
-import type { Operation } from '../api/table.js'
+import { ConnectionLost } from '../api/calls/caller.js'
+import { ApiError, errorBody } from '../api/calls/errors.js'
+import type { Operation } from '../api/operations/table.js'
+import { toJson } from '../api/values/json.js'
 
 /** Headers of every answer: it is JSON, and nothing may keep, guess about or frame it. */
 export const safeHeaders = {

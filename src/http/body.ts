@@ -1,5 +1,5 @@
-import type { Input } from '../api/caller.js'
-import { ApiError } from '../api/errors.js'
+import type { Input } from '../api/calls/caller.js'
+import { ApiError } from '../api/calls/errors.js'
 import { parseObject } from './json.js'
 
 const json = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i

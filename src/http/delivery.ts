@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ApiError } from '../api/errors.js'
+import { ApiError } from '../api/calls/errors.js'
 import type { Delivery } from './inbox.js'
 
 /** Headers that are kept with a delivery: whoever gets a copy can check it as if it came from the sender. */

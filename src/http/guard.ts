@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError } from '../api/errors.js'
+import { ApiError } from '../api/calls/errors.js'
 import { isHost } from './hosts.js'
 
 type Raw = Pick<IncomingMessage, 'rawHeaders' | 'url' | 'method' | 'httpVersionMajor'>

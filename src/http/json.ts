@@ -1,7 +1,7 @@
 import { Buffer, isUtf8 } from 'node:buffer'
-import type { Input } from '../api/caller.js'
-import { ApiError } from '../api/errors.js'
-import { isDeeperThan, parseExact } from '../api/exact-json.js'
+import type { Input } from '../api/calls/caller.js'
+import { ApiError } from '../api/calls/errors.js'
+import { isDeeperThan, parseExact } from '../api/values/json.js'
 
 /** Deepest nesting of arrays and objects in a request body. */
 export const deepest = 64

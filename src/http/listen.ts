@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener, RequestError } from '@hono/node-server'
-import { ApiError } from '../api/errors.js'
+import { ApiError } from '../api/calls/errors.js'
 import { refuse } from './answer.js'
 import { guard } from './guard.js'
 import { basePath } from './handler.js'

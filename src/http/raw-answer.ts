@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { ApiError, type ErrorCode, errorBody } from '../api/errors.js'
+import { ApiError, type ErrorCode, errorBody } from '../api/calls/errors.js'
 import { safeHeaders } from './answer.js'
 
 const lingerMs = 500

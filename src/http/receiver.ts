@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { ApiError } from '../api/errors.js'
-import { verify } from '../api/signature.js'
+import { ApiError } from '../api/calls/errors.js'
+import { verify } from '../api/webhooks/signature.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, readBody, saysJson } from './body.js'
 import { deliveryId, keptHeaders, named } from './delivery.js'

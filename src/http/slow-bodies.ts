@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { ApiError } from '../api/errors.js'
+import { ApiError } from '../api/calls/errors.js'
 import { refuseConnection } from './raw-answer.js'
 
 const slowestBytesPerSecond = 1024

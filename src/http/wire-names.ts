@@ -1,5 +1,5 @@
-import type { Caller } from '../api/caller.js'
-import { renameIn, renameOut, type WireNames } from '../api/names.js'
+import type { Caller } from '../api/calls/caller.js'
+import { renameIn, renameOut, type WireNames } from '../api/calls/wire-names.js'
 
 /** A caller whose fields have other words on the wire, in requests and in replies. */
 export const withWireNames = (caller: Caller, names: WireNames): Caller => ({

@@ -1,6 +1,6 @@
-import { ApiError, type Details, type ErrorCode, errorBody, errors } from '../api/errors.js'
-import { isLimited, isPriced } from '../api/operation.js'
-import type { Operation } from '../api/table.js'
+import { ApiError, type Details, type ErrorCode, errorBody, errors } from '../api/calls/errors.js'
+import { isLimited, isPriced } from '../api/operations/facts.js'
+import type { Operation } from '../api/operations/table.js'
 import type { Schema } from './schemas.js'
 
 const titles: Readonly<Record<number, string>> = {

@@ -1,6 +1,6 @@
 // biome-ignore-all format: recorded by test/reference/examples.test.ts, which vitest -u writes anew
-import type { EventName } from '../api/events.js'
-import type { OperationId } from '../api/table.js'
+import type { OperationId } from '../api/operations/table.js'
+import type { EventName } from '../api/webhooks/events.js'
 
 /** A request, its path parameters and query among the fields, and what the engine answered. */
 export interface Example {

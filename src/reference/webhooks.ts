@@ -1,5 +1,5 @@
-import { type EventName, eventBody, eventNames, events } from '../api/events.js'
-import { operation } from '../api/table.js'
+import { operation } from '../api/operations/table.js'
+import { type EventName, eventBody, eventNames, events } from '../api/webhooks/events.js'
 import { eventExamples } from './examples.js'
 import { jsonSchema, type Schema, type Schemas } from './schemas.js'
 import { eventWords } from './words.js'

@@ -1,6 +1,6 @@
-import type { EventName } from '../api/events.js'
-import type { Rate } from '../api/operation.js'
-import type { Operation } from '../api/table.js'
+import type { Rate } from '../api/operations/facts.js'
+import type { Operation } from '../api/operations/table.js'
+import type { EventName } from '../api/webhooks/events.js'
 
 /** A price in words, such as `3 credits per email, 30 credits per phone`; `free` when there is none. */
 export function priceWords({ price }: Operation): string {

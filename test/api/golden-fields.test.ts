@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { shapeOf } from '../../src/api/shapes.js'
-import type { OperationId } from '../../src/api/table.js'
+import { shapeOf } from '../../src/api/areas/shapes.js'
+import type { OperationId } from '../../src/api/operations/table.js'
 import { accepted, refusalOf } from './refusal.js'
 
 // What the specification says of single fields, typed by hand.

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { ApiError, errorBody } from '../../src/api/errors.js'
-import { companySizes } from '../../src/api/ids.js'
-import { isPriced, type Limit, type Rate, rateOf } from '../../src/api/operation.js'
-import { isListedPlan, planOf } from '../../src/api/plans.js'
-import { shapeOf } from '../../src/api/shapes.js'
-import { type Operation, type OperationId, operation, operations } from '../../src/api/table.js'
+import { shapeOf } from '../../src/api/areas/shapes.js'
+import { ApiError, errorBody } from '../../src/api/calls/errors.js'
+import { isPriced, type Limit, type Rate, rateOf } from '../../src/api/operations/facts.js'
+import { isListedPlan, planOf } from '../../src/api/operations/plans.js'
+import { type Operation, type OperationId, operation, operations } from '../../src/api/operations/table.js'
+import { companySizes } from '../../src/api/schemas/enumerations.js'
 import { type GoldenRow, goldenRows } from './golden-rows.js'
 
 // Expectations are typed by hand from the specification: none of them may be imported.

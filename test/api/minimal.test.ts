@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type OperationId, operations } from '../../src/api/table.js'
+import { type OperationId, operations } from '../../src/api/operations/table.js'
 import { refusalOf } from './refusal.js'
 
 const webhook_url = 'https://hooks.example.com/x'

@@ -1,7 +1,7 @@
-import { ApiError } from '../../src/api/errors.js'
-import { validate } from '../../src/api/invalid.js'
-import { type InputOf, shapeOf } from '../../src/api/shapes.js'
-import type { OperationId } from '../../src/api/table.js'
+import { type InputOf, shapeOf } from '../../src/api/areas/shapes.js'
+import { ApiError } from '../../src/api/calls/errors.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import { validate } from '../../src/api/validation/validate.js'
 
 /** The validated input. */
 export const accepted = async <Id extends OperationId>(id: Id, input: unknown): Promise<InputOf<Id>> =>

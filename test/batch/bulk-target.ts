@@ -4,7 +4,7 @@ import {
   ConnectionLost,
   type Input,
   type Reply,
-} from '../../src/api/caller.js'
+} from '../../src/api/calls/caller.js'
 import { reply } from './fakes.js'
 
 /** Price of an address. */

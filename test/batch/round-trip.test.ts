@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { csvFormat, excel } from '../../src/batch/format.js'
-import { createLayout } from '../../src/batch/layout.js'
-import { openTable } from '../../src/batch/read.js'
+import { openTable } from '../../src/batch/input/read.js'
+import { csvFormat, excel } from '../../src/batch/output/format.js'
+import { createLayout } from '../../src/batch/output/layout.js'
 import { hostile } from '../csv/hostile.js'
 import { testFolder } from './folder.js'
 

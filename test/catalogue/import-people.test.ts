@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../src/catalogue/catalogue.js'
-import type { Given } from '../../src/catalogue/kind.js'
+import type { Given } from '../../src/catalogue/kinds/kind.js'
 import { bytesOf, exported, openWith } from './open.js'
 
 const profile = (name: string) => `https://www.network.example/in/${name}`

@@ -1,6 +1,6 @@
-import { companyTypes, functions, seniorities, years } from '../../src/api/ids.js'
-import type { Given } from '../../src/catalogue/kind.js'
-import type { CompanyFilters, PeopleFilters } from '../../src/engine/ports.js'
+import { companyTypes, functions, seniorities, years } from '../../src/api/schemas/enumerations.js'
+import type { Given } from '../../src/catalogue/kinds/kind.js'
+import type { CompanyFilters, PeopleFilters } from '../../src/engine/ports/ports.js'
 import { stillClock } from './open.js'
 
 // The filters once more, in the plainest way: one record after the other, and texts compared word by word.

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
-import type { Given, Kind } from '../../src/catalogue/kind.js'
-import type { Clock, Ids } from '../../src/engine/ports.js'
-import { openShared } from '../../src/storage/catalogue-database.js'
-import type { Driver } from '../../src/storage/driver.js'
-import { openSqlite } from '../../src/storage/sqlite.js'
+import type { Given, Kind } from '../../src/catalogue/kinds/kind.js'
+import type { Clock, Ids } from '../../src/engine/ports/ports.js'
+import { openShared } from '../../src/storage/database/catalogue-location.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 
 /** A clock that stands still. */

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
-import { companySizes, companyTypes, functions, seniorities, years } from '../../src/api/ids.js'
-import type { Given } from '../../src/catalogue/kind.js'
+import {
+  companySizes,
+  companyTypes,
+  functions,
+  seniorities,
+  years,
+} from '../../src/api/schemas/enumerations.js'
+import type { Given } from '../../src/catalogue/kinds/kind.js'
 
 /** A few companies and people who share few words and values, so that random filters find some of them. */
 export interface Population {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ApiError } from '../../src/api/errors.js'
-import { searchAt } from '../../src/catalogue/search-url.js'
+import { ApiError } from '../../src/api/calls/errors.js'
+import { searchAt } from '../../src/catalogue/search-url/decode.js'
 import { companies, filter, host, people, plainCompanies, plainPeople } from './search-urls.js'
 
 const seed = Number(process.env.SEED ?? 20_260_312)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { searchAt } from '../../src/catalogue/search-url.js'
+import { searchAt } from '../../src/catalogue/search-url/decode.js'
 import { companies, filter, host, people, plainCompanies, plainPeople } from './search-urls.js'
 
 const wrongPeople = 'search_url must be a valid people search URL'

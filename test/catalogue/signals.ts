@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Given } from '../../src/catalogue/kind.js'
+import type { Given } from '../../src/catalogue/kinds/kind.js'
 
 /** Limits of spans, in turns. */
 export const limits = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 })

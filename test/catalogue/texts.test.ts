@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { readKeyword } from '../../src/catalogue/keyword.js'
-import { allOf, anyOf, beginning, inverse, phrase, within } from '../../src/catalogue/text-query.js'
-import { written as inPostgres, vectorsOf } from '../../src/catalogue/texts-postgres.js'
-import { written as inSqlite } from '../../src/catalogue/texts-sqlite.js'
-import { wordsOfTexts } from '../../src/catalogue/words.js'
+import { readKeyword } from '../../src/catalogue/full-text/keyword.js'
+import { written as inPostgres, vectorsOf } from '../../src/catalogue/full-text/postgres.js'
+import { written as inSqlite } from '../../src/catalogue/full-text/sqlite.js'
+import { allOf, anyOf, beginning, inverse, phrase, within } from '../../src/catalogue/full-text/text-query.js'
+import { wordsOfTexts } from '../../src/catalogue/full-text/tokenizer.js'
 
 describe('texts that are asked for', () => {
   it('are written for FTS5', () => {

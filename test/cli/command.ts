@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
-import type { Caller, CallOptions, Input, Reply } from '../../src/api/caller.js'
-import type { OperationId } from '../../src/api/table.js'
-import type { Streams } from '../../src/cli/context.js'
-import type { World } from '../../src/cli/create-context.js'
-import { main } from '../../src/cli/main.js'
+import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import type { Streams } from '../../src/cli/context/context.js'
+import { main } from '../../src/cli/program/main.js'
+import type { World } from '../../src/cli/target/create.js'
 
 /** What a test gives to a command. */
 export interface Given extends World {

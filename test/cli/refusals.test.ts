@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Reply } from '../../src/api/caller.js'
-import { secondsToWait } from '../../src/cli/call.js'
+import type { Reply } from '../../src/api/calls/caller.js'
+import { secondsToWait } from '../../src/cli/operation/call.js'
 import { answering, canary, command, errorOf, folder, type Given, keyed, removed } from './command.js'
 
 let home = ''

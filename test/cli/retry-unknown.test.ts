@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Caller, Input } from '../../src/api/caller.js'
-import { openState } from '../../src/storage/state.js'
+import type { Caller, Input } from '../../src/api/calls/caller.js'
+import { openState } from '../../src/storage/state/open.js'
 import { command, folder, keyed, removed } from './command.js'
 
 let home = ''

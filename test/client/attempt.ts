@@ -1,4 +1,4 @@
-import type { Attempt } from '../../src/engine/ports.js'
+import type { Attempt } from '../../src/engine/ports/ports.js'
 
 /** A signing secret of 24 bytes. */
 export const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`

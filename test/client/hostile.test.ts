@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
-import { ConnectionLost, type Reply } from '../../src/api/caller.js'
+import { ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
 import type { Remote, RemoteOptions } from '../../src/client/remote.js'
 import { certify } from './certificate.js'
 import { accepting, answering, type Listener } from './listeners.js'

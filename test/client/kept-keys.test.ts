@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type Caller, type CallOptions, ConnectionLost, type Reply } from '../../src/api/caller.js'
+import { type Caller, type CallOptions, ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
 import { withKeptKeys } from '../../src/client/kept-keys.js'
-import { serverMemory } from '../../src/storage/servers.js'
-import { openState } from '../../src/storage/state.js'
+import { openState } from '../../src/storage/state/open.js'
+import { serverMemory } from '../../src/storage/state/remote-servers.js'
 import { seededIds, TestClock } from '../helpers/engine.js'
 
 const ok: Reply = { status: 200, body: {}, headers: {}, credits: 0 }

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Caller, ConnectionLost, type Reply } from '../../src/api/caller.js'
-import { ApiError } from '../../src/api/errors.js'
-import { operation } from '../../src/api/table.js'
-import { windowsOf } from '../../src/api/windows.js'
+import { type Caller, ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
+import { ApiError } from '../../src/api/calls/errors.js'
+import { operation } from '../../src/api/operations/table.js'
+import { windowsOf } from '../../src/api/operations/windows.js'
 import type { PacedWindow } from '../../src/client/pace.js'
 import { paced, type Windows } from '../../src/client/paced.js'
 

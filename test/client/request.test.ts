@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ApiError } from '../../src/api/errors.js'
-import { operation, operations } from '../../src/api/table.js'
+import { ApiError } from '../../src/api/calls/errors.js'
+import { operation, operations } from '../../src/api/operations/table.js'
 import { wireRequest } from '../../src/client/request.js'
 
 const names = { network: 'linkedin', premium: 'sales_navigator' }

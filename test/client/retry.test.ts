@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Reply } from '../../src/api/caller.js'
-import { operations } from '../../src/api/table.js'
+import type { Reply } from '../../src/api/calls/caller.js'
+import { operations } from '../../src/api/operations/table.js'
 import { Lost } from '../../src/client/reading.js'
 import { isRead, leavesOpen, Outage, pauseAfter, settles } from '../../src/client/retry.js'
 

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type OperationId, operations } from '../../src/api/table.js'
+import { type OperationId, operations } from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
 import { answering, received } from './listeners.js'
 import { remoteTo } from './serving.js'

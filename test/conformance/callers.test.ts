@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { operations } from '../../src/api/table.js'
+import { operations } from '../../src/api/operations/table.js'
 import { remoteTo, served } from '../client/serving.js'
 import { requests } from '../spec/requests.js'
 import { describeCaller } from './caller.js'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { NewChunk, Store } from '../../src/engine/ports.js'
+import type { NewChunk, Store } from '../../src/engine/ports/ports.js'
 import { key, member, workspace } from './rows.js'
 import { lease } from './store-work.js'
 

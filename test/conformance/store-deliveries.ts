@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Delivery, DueDeliveries, Store } from '../../src/engine/ports.js'
+import type { Delivery, DueDeliveries, Store } from '../../src/engine/ports/ports.js'
 import { member, workspace } from './rows.js'
 import { job, lease } from './store-work.js'
 

@@ -7,7 +7,7 @@ import type {
   Lease,
   NewList,
   Store,
-} from '../../src/engine/ports.js'
+} from '../../src/engine/ports/ports.js'
 import { member, workspace } from './rows.js'
 
 /** A job as it is when it is accepted. */

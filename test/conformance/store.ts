@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Persona, Store } from '../../src/engine/ports.js'
+import type { Persona, Store } from '../../src/engine/ports/ports.js'
 import { key, member, workspace } from './rows.js'
 import { describeChunks } from './store-chunks.js'
 import { describeDeliveries } from './store-deliveries.js'

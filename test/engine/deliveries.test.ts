@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Attempt, Delivery } from '../../src/engine/ports.js'
-import { schedule } from '../../src/engine/post.js'
+import type { Attempt, Delivery } from '../../src/engine/ports/ports.js'
+import { schedule } from '../../src/engine/worker/attempt-delivery.js'
 import { type Bench, openBench } from '../helpers/engine.js'
 import { answered, type FakeSender, idOf, unanswered, workerOf } from './fake-sender.js'
 

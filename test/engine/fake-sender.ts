@@ -1,6 +1,6 @@
-import type { Attempt, Attempted, Sender } from '../../src/engine/ports.js'
-import type { WorkerPorts } from '../../src/engine/progress.js'
-import { createWorker } from '../../src/engine/worker.js'
+import type { WorkerPorts } from '../../src/engine/jobs/progress.js'
+import type { Attempt, Attempted, Sender } from '../../src/engine/ports/ports.js'
+import { createWorker } from '../../src/engine/worker/worker.js'
 import { type Bench, randomIds } from '../helpers/engine.js'
 
 type Answer = Partial<Attempted> | undefined

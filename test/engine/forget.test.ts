@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { forgottenBy } from '../../src/catalogue/forgotten.js'
+import { forgottenBy } from '../../src/catalogue/erasure/matcher.js'
 import { forgetInWork } from '../../src/engine/admin/forget.js'
-import type { Provider } from '../../src/engine/ports.js'
-import { runJob } from '../../src/engine/run-job.js'
+import type { Provider } from '../../src/engine/ports/ports.js'
+import { runJob } from '../../src/engine/worker/run-job.js'
 import { type Bench, openBench, randomIds } from '../helpers/engine.js'
 import { idOf, portsOf, workerOf } from './fake-sender.js'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { type EventName, eventBody, eventNames } from '../../src/api/events.js'
-import type { OperationId } from '../../src/api/table.js'
-import type { Provider } from '../../src/engine/ports.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import { type EventName, eventBody, eventNames } from '../../src/api/webhooks/events.js'
+import type { Provider } from '../../src/engine/ports/ports.js'
 import { jobOf, openBench } from '../helpers/engine.js'
 import { idOf, workerOf } from './fake-sender.js'
 

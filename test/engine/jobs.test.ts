@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AsyncJob, Provider } from '../../src/engine/ports.js'
-import { keepStep, LeaseLost } from '../../src/engine/progress.js'
-import { runJob } from '../../src/engine/run-job.js'
-import { createWorker } from '../../src/engine/worker.js'
+import { keepStep, LeaseLost } from '../../src/engine/jobs/progress.js'
+import type { AsyncJob, Provider } from '../../src/engine/ports/ports.js'
+import { runJob } from '../../src/engine/worker/run-job.js'
+import { createWorker } from '../../src/engine/worker/worker.js'
 import { type Bench, openBench, randomIds } from '../helpers/engine.js'
 
 const hook = 'https://hook.example/'

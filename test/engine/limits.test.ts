@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { operations } from '../../src/api/table.js'
+import { operations } from '../../src/api/operations/table.js'
 import { type Bench, openBench } from '../helpers/engine.js'
 
 const limits = (bench: Bench) => bench.admin.limits(bench.key)

@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
-import type { Caller, CallOptions, Input } from '../../src/api/caller.js'
-import type { OperationId } from '../../src/api/table.js'
-import { type Admin, createAdmin } from '../../src/engine/admin.js'
-import { createEngine } from '../../src/engine/engine.js'
+import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import type {
   Account,
   Clock,
@@ -21,8 +20,9 @@ import type {
   Span,
   Store,
   TechnologyUse,
-} from '../../src/engine/ports.js'
-import { openStore } from '../../src/storage/open.js'
+} from '../../src/engine/ports/ports.js'
+import { createEngine } from '../../src/engine/request/engine.js'
+import { openStore } from '../../src/storage/engine/store.js'
 
 /** A clock that stands where a test puts it. */
 export class TestClock implements Clock {

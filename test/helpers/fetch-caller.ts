@@ -1,5 +1,5 @@
-import type { Caller, CallOptions, Input } from '../../src/api/caller.js'
-import { type OperationId, operation } from '../../src/api/table.js'
+import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
+import { type OperationId, operation } from '../../src/api/operations/table.js'
 
 type Fetch = (request: Request) => Promise<Response>
 

@@ -126,7 +126,7 @@ const filesOf = (home: string) => ({ engine: join(home, 'engine.db'), catalogue:
 
 /** Rows that have an answer on record. */
 async function answered(folder: string): Promise<number> {
-  const { openState } = await import('../../src/storage/state.js')
+  const { openState } = await import('../../src/storage/state/open.js')
   const state = await openState(join(folder, 'home', 'state.db'))
   const found = await state.read((reads) => reads.get<{ n: number }>('SELECT count(*) AS n FROM answers'))
   await state.close()
@@ -134,8 +134,8 @@ async function answered(folder: string): Promise<number> {
 }
 
 async function outcome(folder: string) {
-  const { openState } = await import('../../src/storage/state.js')
-  const { runsOver } = await import('../../src/storage/runs.js')
+  const { openState } = await import('../../src/storage/state/open.js')
+  const { runsOver } = await import('../../src/storage/state/runs/runs.js')
   const { admin, close } = await openEngine(filesOf(join(folder, 'home')))
   const status = await admin.status()
   const { problems } = await admin.verify()

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { operation } from '../../src/api/table.js'
+import { operation } from '../../src/api/operations/table.js'
 import type { AcceptedWork } from './accepted-work.js'
 
 const contact = (at: number) => ({

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { eventsOver } from '../../src/storage/inbox.js'
-import { openState } from '../../src/storage/state.js'
+import { openState } from '../../src/storage/state/open.js'
+import { eventsOver } from '../../src/storage/state/webhook-inbox.js'
 import { type Sendings, sendToKilled } from './killed-receiver.js'
 
 /** Sends to a receiver that is killed, and expects that it took each delivery once and lost none it acknowledged. */

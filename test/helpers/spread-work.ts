@@ -1,10 +1,10 @@
-import type { Reply } from '../../src/api/caller.js'
-import { type Admin, createAdmin } from '../../src/engine/admin.js'
-import { createEngine } from '../../src/engine/engine.js'
-import type { Store } from '../../src/engine/ports.js'
-import { type SpreadPorts, spread } from '../../src/engine/spread.js'
-import { createWorker, type Worker } from '../../src/engine/worker.js'
-import { openStore } from '../../src/storage/open.js'
+import type { Reply } from '../../src/api/calls/caller.js'
+import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
+import { type SpreadPorts, spread } from '../../src/engine/distributed/caller.js'
+import type { Store } from '../../src/engine/ports/ports.js'
+import { createEngine } from '../../src/engine/request/engine.js'
+import { createWorker, type Worker } from '../../src/engine/worker/worker.js'
+import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from './engine.js'
 
 const clock = { now: () => Date.now() }

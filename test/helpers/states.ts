@@ -1,6 +1,6 @@
 import { afterAll } from 'vitest'
-import type { Driver } from '../../src/storage/driver.js'
-import { openState } from '../../src/storage/state.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { openState } from '../../src/storage/state/open.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 
 /** The databases that runs of a file's tests may be kept in, and how a test gets an empty one. */

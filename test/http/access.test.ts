@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { areaOf, type Operation, type OperationId, operations } from '../../src/api/table.js'
+import { areaOf, type Operation, type OperationId, operations } from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
 import { type Bench, openBench } from '../helpers/engine.js'
 import { type Fields, requests, unknownId } from '../spec/requests.js'

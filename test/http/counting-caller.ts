@@ -1,6 +1,6 @@
-import type { Caller, CallOptions, Input, Reply } from '../../src/api/caller.js'
-import { ApiError, errorBody } from '../../src/api/errors.js'
-import { type OperationId, operation } from '../../src/api/table.js'
+import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
+import { ApiError, errorBody } from '../../src/api/calls/errors.js'
+import { type OperationId, operation } from '../../src/api/operations/table.js'
 
 /** One call that was accepted. */
 export interface Seen {

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { forwarder, forwardPausesMs } from '../../src/http/forwarder.js'
 import type { Delivery, Outbox, Passed } from '../../src/http/inbox.js'
 import { passOn } from '../../src/http/pass-on.js'
-import { type Events, eventsOver } from '../../src/storage/inbox.js'
-import { openState } from '../../src/storage/state.js'
+import { openState } from '../../src/storage/state/open.js'
+import { type Events, eventsOver } from '../../src/storage/state/webhook-inbox.js'
 
 interface Got {
   readonly headers: IncomingMessage['headers']

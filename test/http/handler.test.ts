@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { operations } from '../../src/api/table.js'
+import { operations } from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
 import { CountingCaller } from './counting-caller.js'
 

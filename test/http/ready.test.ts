@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Caller } from '../../src/api/caller.js'
+import type { Caller } from '../../src/api/calls/caller.js'
 import { handler } from '../../src/http/handler.js'
 
 const caller: Caller = {

@@ -1,7 +1,7 @@
-import type { OperationId } from '../../src/api/table.js'
-import { createEngine } from '../../src/engine/engine.js'
+import type { OperationId } from '../../src/api/operations/table.js'
+import { createEngine } from '../../src/engine/request/engine.js'
 import { sharedClock } from '../../src/engine/shared-clock.js'
-import { openStore } from '../../src/storage/open.js'
+import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
 
 /**

@@ -1,6 +1,6 @@
 import { openCatalogue } from '../../src/catalogue/catalogue.js'
-import type { Connection, Driver } from '../../src/storage/driver.js'
-import { openSqlite } from '../../src/storage/sqlite.js'
+import type { Connection, Driver } from '../../src/storage/driver/connection.js'
+import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { randomIds } from '../helpers/engine.js'
 
 /**

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { Caller } from '../../src/api/caller.js'
-import { main } from '../../src/cli/main.js'
+import type { Caller } from '../../src/api/calls/caller.js'
+import { main } from '../../src/cli/program/main.js'
 import { openEngine } from '../../src/index.js'
 
 /**

@@ -1,9 +1,9 @@
-import { migrations as catalogue } from '../../src/catalogue/schema.js'
-import type { Connection, Driver } from '../../src/storage/driver.js'
-import { type Migration, migrate, versionOf } from '../../src/storage/migrate.js'
-import { migrations as engine } from '../../src/storage/migrations.js'
-import { openSqlite } from '../../src/storage/sqlite.js'
-import { stateMigrations as state } from '../../src/storage/state.js'
+import { migrations as catalogue } from '../../src/catalogue/schema/sqlite.js'
+import { type Migration, migrate, versionOf } from '../../src/storage/database/migrate.js'
+import type { Connection, Driver } from '../../src/storage/driver/connection.js'
+import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
+import { migrations as engine } from '../../src/storage/engine/migrations.js'
+import { stateMigrations as state } from '../../src/storage/state/open.js'
 
 /**
  * Brings a database to a step of its schema, and kills itself behind a statement of that. Prints how many statements there

@@ -1,4 +1,4 @@
-import { main } from '../../src/cli/main.js'
+import { main } from '../../src/cli/program/main.js'
 
 /** The program as it is in the sources, as a process of its own. */
 const { stdin, stdout, stderr, env } = process

@@ -1,6 +1,6 @@
-import { createEngine } from '../../src/engine/engine.js'
+import { createEngine } from '../../src/engine/request/engine.js'
 import { sharedClock } from '../../src/engine/shared-clock.js'
-import { openStore } from '../../src/storage/open.js'
+import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
 
 /**

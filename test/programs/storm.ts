@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { createEngine } from '../../src/engine/engine.js'
-import { openStore } from '../../src/storage/open.js'
+import { createEngine } from '../../src/engine/request/engine.js'
+import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
 
 /**

@@ -1,6 +1,6 @@
-import { createEngine } from '../../src/engine/engine.js'
-import type { Store } from '../../src/engine/ports.js'
-import { openStore } from '../../src/storage/open.js'
+import type { Store } from '../../src/engine/ports/ports.js'
+import { createEngine } from '../../src/engine/request/engine.js'
+import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
 
 /**

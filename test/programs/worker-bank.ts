@@ -1,7 +1,7 @@
-import { ApiError } from '../../src/api/errors.js'
-import { move } from '../../src/engine/ledger.js'
-import type { Transaction } from '../../src/engine/ports.js'
-import { openStore } from '../../src/storage/open.js'
+import { ApiError } from '../../src/api/calls/errors.js'
+import { move } from '../../src/engine/credits/ledger.js'
+import type { Transaction } from '../../src/engine/ports/ports.js'
+import { openStore } from '../../src/storage/engine/store.js'
 
 /**
  * Moves credits between the workspaces of a bank, or looks at what all of them have, until it is ended or killed. A line

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSender } from '../../src/client/sender.js'
-import type { Provider, Sender } from '../../src/engine/ports.js'
-import { createWorker } from '../../src/engine/worker.js'
-import { openStore } from '../../src/storage/open.js'
+import type { Provider, Sender } from '../../src/engine/ports/ports.js'
+import { createWorker } from '../../src/engine/worker/worker.js'
+import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
 
 /**

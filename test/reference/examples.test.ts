@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { eventNames } from '../../src/api/events.js'
-import { operations } from '../../src/api/table.js'
+import { operations } from '../../src/api/operations/table.js'
+import { eventNames } from '../../src/api/webhooks/events.js'
 import { eventExamples, examples } from '../../src/reference/examples.js'
 import { type SampleRun, sampleRun } from './sample-run.js'
 
@@ -17,8 +17,8 @@ function moduleText({ exchanges, events }: SampleRun): string {
     exchanges.map(({ id, input, body }) => [id, { request: input, reply: body }]),
   )
   return `// biome-ignore-all format: recorded by test/reference/examples.test.ts, which vitest -u writes anew
-import type { EventName } from '../api/events.js'
-import type { OperationId } from '../api/table.js'
+import type { OperationId } from '../api/operations/table.js'
+import type { EventName } from '../api/webhooks/events.js'
 
 /** A request, its path parameters and query among the fields, and what the engine answered. */
 export interface Example {

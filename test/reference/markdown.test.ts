@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { errors } from '../../src/api/errors.js'
-import { eventNames } from '../../src/api/events.js'
-import { operations } from '../../src/api/table.js'
+import { errors } from '../../src/api/calls/errors.js'
+import { operations } from '../../src/api/operations/table.js'
+import { eventNames } from '../../src/api/webhooks/events.js'
 import { refresh, render, renderable } from '../../src/reference/markdown.js'
 
 const rowsOf = (table: string) => table.split('\n').filter((line) => line.startsWith('| `'))

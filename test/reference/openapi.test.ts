@@ -1,9 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { errors } from '../../src/api/errors.js'
-import { eventNames } from '../../src/api/events.js'
-import { shapeOf } from '../../src/api/shapes.js'
-import { areaOf, operation, operations } from '../../src/api/table.js'
+import { shapeOf } from '../../src/api/areas/shapes.js'
+import { errors } from '../../src/api/calls/errors.js'
+import { areaOf, operation, operations } from '../../src/api/operations/table.js'
+import { eventNames } from '../../src/api/webhooks/events.js'
 import { openapi } from '../../src/reference/openapi.js'
 
 interface Described {

@@ -1,5 +1,5 @@
-import { type EventName, eventNames } from '../../src/api/events.js'
-import { type OperationId, operations } from '../../src/api/table.js'
+import { type OperationId, operations } from '../../src/api/operations/table.js'
+import { type EventName, eventNames } from '../../src/api/webhooks/events.js'
 import { type Exchange, type Fields, openSampleEngine, type SampleEngine } from './sample-engine.js'
 
 /** What the engine answered to one request of each operation, and one body of each event. */

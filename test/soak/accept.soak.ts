@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createEngine } from '../../src/engine/engine.js'
+import { createEngine } from '../../src/engine/request/engine.js'
 import { openAcceptedWork } from '../helpers/accepted-work.js'
 import { randomIds, TestSource } from '../helpers/engine.js'
 import { bundled, start } from '../helpers/processes.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isPriced } from '../../src/api/operation.js'
-import { type OperationId, operations } from '../../src/api/table.js'
+import { isPriced } from '../../src/api/operations/facts.js'
+import { type OperationId, operations } from '../../src/api/operations/table.js'
 import { openService, type Service } from './service.js'
 
 const shown = async (service: Service) =>

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { ApiError } from '../../src/api/errors.js'
+import { ApiError } from '../../src/api/calls/errors.js'
 import { requests } from './requests.js'
 import { openService, type Service } from './service.js'
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { operations } from '../../src/api/table.js'
+import { operations } from '../../src/api/operations/table.js'
 import { requests } from './requests.js'
 import { idOf, openService, type Service } from './service.js'
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { isPriced } from '../../src/api/operation.js'
-import { type OperationId, operations } from '../../src/api/table.js'
+import { isPriced } from '../../src/api/operations/facts.js'
+import { type OperationId, operations } from '../../src/api/operations/table.js'
 import { type Fields, requests } from './requests.js'
 import { openService, type Service } from './service.js'
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { OperationId } from '../../src/api/table.js'
+import type { OperationId } from '../../src/api/operations/table.js'
 import { openService, type Service } from './service.js'
 
 let service: Service

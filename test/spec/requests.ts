@@ -1,4 +1,4 @@
-import type { OperationId } from '../../src/api/table.js'
+import type { OperationId } from '../../src/api/operations/table.js'
 
 export type Fields = Readonly<Record<string, unknown>>
 

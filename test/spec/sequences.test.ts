@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { OperationId } from '../../src/api/table.js'
+import type { OperationId } from '../../src/api/operations/table.js'
 import { requests, unknownId } from './requests.js'
 import { openService, type Service } from './service.js'
 

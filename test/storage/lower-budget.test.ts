@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { JournalOptions } from '../../src/storage/journal.js'
-import { type Run, runsOver } from '../../src/storage/runs.js'
+import type { JournalOptions } from '../../src/storage/state/runs/journal.js'
+import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
 import { journalFor, newRun } from '../batch/fakes.js'
 import { states } from '../helpers/states.js'
 

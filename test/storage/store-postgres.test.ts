@@ -1,4 +1,4 @@
-import { openStore } from '../../src/storage/open.js'
+import { openStore } from '../../src/storage/engine/store.js'
 import { describeStore } from '../conformance/store.js'
 import { freshSchema } from '../support/postgres.js'
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import type { Shell } from '../shell.js'
-import type { CommandMap } from './completion/described.js'
+import type { CommandMap } from '../shell/command-map.js'
+import type { Shell } from '../shell/shell.js'
 
 /** A hand-written command as the program mounts it: its one line of help, and its code, loaded when it is used. */
 export interface Handwritten {
@@ -15,91 +15,91 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   init: {
     summary: 'Create a local workspace with a member, a key and credits',
     group: 'machine',
-    load: async () => (await import('./init.js')).initCommand,
+    load: async () => (await import('./setup/init.js')).initCommand,
   },
   login: {
     summary: 'Store the API key of a server',
     group: 'machine',
-    load: async () => (await import('./login.js')).loginCommand,
+    load: async () => (await import('./setup/login.js')).loginCommand,
   },
   logout: {
     summary: 'Forget the stored API key of a server',
     group: 'machine',
-    load: async () => (await import('./login.js')).logoutCommand,
+    load: async () => (await import('./setup/login.js')).logoutCommand,
   },
   engine: {
     summary: 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs',
     group: 'engine',
-    load: async () => (await import('./engine.js')).engineCommand,
+    load: async () => (await import('./engine/engine.js')).engineCommand,
   },
   data: {
     summary: 'The local catalogue: import, sample, stats, export, forget, purge',
     group: 'data',
-    load: async () => (await import('./data.js')).dataCommand,
+    load: async () => (await import('./data/data.js')).dataCommand,
   },
   config: {
     summary: 'Settings of this machine',
     group: 'machine',
-    load: async () => (await import('./config.js')).configCommand,
+    load: async () => (await import('./setup/config.js')).configCommand,
   },
   profiles: {
     summary: 'Named sets of settings',
     group: 'machine',
-    load: async () => (await import('./profiles.js')).profilesCommand,
+    load: async () => (await import('./setup/profiles.js')).profilesCommand,
   },
   ledger: {
     summary: 'What the commands of this machine spent, on any target',
     group: 'machine',
-    load: async () => (await import('./ledger.js')).ledgerCommand,
+    load: async () => (await import('./ledger/ledger.js')).ledgerCommand,
   },
   serve: {
     summary: 'Serve the API over HTTP on this machine',
     group: 'servers',
-    load: async () => (await import('./serve.js')).serveCommand,
+    load: async () => (await import('./serve/serve.js')).serveCommand,
   },
   worker: {
     summary: 'Do accepted work and deliver it, beside or without a server',
     group: 'servers',
-    load: async () => (await import('./worker.js')).workerCommand,
+    load: async () => (await import('./serve/worker.js')).workerCommand,
   },
   listen: {
     summary: 'Receive webhook deliveries on this machine',
     group: 'servers',
-    load: async () => (await import('./listen.js')).listenCommand,
+    load: async () => (await import('./listen/listen.js')).listenCommand,
   },
   runs: {
     summary: 'Batches: list, show, resume, export, forget',
     group: 'data',
-    load: async () => (await import('./runs.js')).runsCommand,
+    load: async () => (await import('./runs/runs.js')).runsCommand,
   },
   events: {
     summary: 'Received events: list, show, send again',
     group: 'servers',
-    load: async () => (await import('./events.js')).eventsCommand,
+    load: async () => (await import('./events/events.js')).eventsCommand,
   },
   limits: {
     summary: 'What is left of credits, quotas and requests, and when it resets',
     group: 'machine',
-    load: async () => (await import('./limits.js')).limitsCommand,
+    load: async () => (await import('./limits/limits.js')).limitsCommand,
   },
   doctor: {
     summary: 'Look for what is wrong on this machine, and say what to do',
     group: 'machine',
-    load: async () => (await import('./doctor.js')).doctorCommand,
+    load: async () => (await import('./doctor/doctor.js')).doctorCommand,
   },
   api: {
     summary: 'Call any path of the API',
     group: 'machine',
-    load: async () => (await import('./api.js')).apiCommand,
+    load: async () => (await import('./api/api.js')).apiCommand,
   },
   openapi: {
     summary: 'Print the OpenAPI document',
     group: 'machine',
-    load: async () => (await import('./openapi.js')).openapiCommand,
+    load: async () => (await import('./openapi/openapi.js')).openapiCommand,
   },
   completion: {
     summary: 'Print a completion script for your shell',
     group: 'machine',
-    load: async () => (await import('./completion.js')).completionCommand,
+    load: async () => (await import('./completion/completion.js')).completionCommand,
   },
 }

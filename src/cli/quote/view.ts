@@ -1,9 +1,9 @@
-import type { Basis, Quote } from '../../batch/quote.js'
-import { credited } from '../facts.js'
-import { duration } from '../progress.js'
-import { valueAt } from '../records.js'
-import { record } from '../table.js'
-import { grouped, type Look } from '../terminal.js'
+import type { Basis, Quote } from '../../batch/plan/quote.js'
+import { duration } from '../output/progress.js'
+import { valueAt } from '../output/records.js'
+import { record } from '../output/table.js'
+import { grouped, type Look } from '../output/terminal.js'
+import { credited } from '../output/text.js'
 
 /** A quote for a person: a line for each fact. */
 export const quoteView = (body: unknown, look: Look): string => record(facts(body as Quote), look)

@@ -1,5 +1,5 @@
-import type { StoredClock } from '../ports.js'
-import { engineTime } from '../time.js'
+import { engineTime } from '../clock.js'
+import type { StoredClock } from '../ports/ports.js'
 import { AdminError } from './error.js'
 import type { AdminPorts } from './ports.js'
 

@@ -1,4 +1,4 @@
-import { grantDue, move } from '../ledger.js'
+import { grantDue, move } from '../credits/ledger.js'
 import { type AdminPorts, current } from './ports.js'
 import { checkWhole } from './whole.js'
 

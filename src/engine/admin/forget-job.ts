@@ -1,5 +1,5 @@
-import { parseExact, toJson } from '../../api/exact-json.js'
-import type { AsyncJob, Contact, Enrichment, Forgotten, JobRecord, JobTexts, Plan } from '../ports.js'
+import { parseExact, toJson } from '../../api/values/json.js'
+import type { AsyncJob, Contact, Enrichment, Forgotten, JobRecord, JobTexts, Plan } from '../ports/ports.js'
 
 type Waterfall = Extract<Plan, { does: 'waterfall' }>
 

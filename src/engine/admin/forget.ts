@@ -1,4 +1,4 @@
-import type { AsyncJob, Forgotten, JobRecord, Reads, ReplyKey, Store, Transaction } from '../ports.js'
+import type { AsyncJob, Forgotten, JobRecord, Reads, ReplyKey, Store, Transaction } from '../ports/ports.js'
 import { isOver, leftOf, otherResult, type Told, textsWithout, toldContacts } from './forget-job.js'
 
 /** What told of somebody and is gone: records, contacts of waterfalls, texts of jobs, stored replies. */

@@ -1,6 +1,6 @@
-import { parseExact } from '../../api/exact-json.js'
-import { bodyOf } from '../deliveries.js'
-import { hold } from '../holds.js'
+import { parseExact } from '../../api/values/json.js'
+import { hold } from '../credits/holds.js'
+import { bodyOf } from '../deliveries/payloads.js'
 import type {
   AsyncJob,
   Delivery,
@@ -10,7 +10,7 @@ import type {
   ListedCompany,
   Reads,
   Transaction,
-} from '../ports.js'
+} from '../ports/ports.js'
 import { AdminError, UnknownNameError } from './error.js'
 import { type AdminPorts, current } from './ports.js'
 

@@ -1,5 +1,5 @@
-import { areaOf, operations } from '../../api/table.js'
-import { engineTime } from '../time.js'
+import { areaOf, operations } from '../../api/operations/table.js'
+import { engineTime } from '../clock.js'
 import { AdminError } from './error.js'
 import { memberOf } from './members.js'
 import { type AdminPorts, current } from './ports.js'

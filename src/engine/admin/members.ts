@@ -1,5 +1,5 @@
-import { forgetSpending, spentThisWeek } from '../allowance.js'
-import type { Member, Reads, Workspace } from '../ports.js'
+import { forgetSpending, spentThisWeek } from '../credits/allowance.js'
+import type { Member, Reads, Workspace } from '../ports/ports.js'
 import { AdminError } from './error.js'
 import { type AdminPorts, current } from './ports.js'
 import { checkWhole } from './whole.js'

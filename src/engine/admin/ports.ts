@@ -1,5 +1,5 @@
-import type { Clock, Ids, Reads, Store, Workspace } from '../ports.js'
-import { engineTime } from '../time.js'
+import { engineTime } from '../clock.js'
+import type { Clock, Ids, Reads, Store, Workspace } from '../ports/ports.js'
 import { AdminError } from './error.js'
 
 /** What administration works with. */

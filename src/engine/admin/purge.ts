@@ -1,6 +1,6 @@
-import { keptMs } from '../idempotency.js'
-import type { Clock, Dropped, Store } from '../ports.js'
-import { engineTime } from '../time.js'
+import { engineTime } from '../clock.js'
+import type { Clock, Dropped, Store } from '../ports/ports.js'
+import { keptMs } from '../settlement/idempotency.js'
 
 /** What was too old and is gone. */
 export interface PurgedWork extends Dropped {

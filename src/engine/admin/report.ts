@@ -1,7 +1,7 @@
-import { isListedPlan } from '../../api/plans.js'
-import { grantDue, verifyLedger } from '../ledger.js'
-import type { Consumption, Movement } from '../ports.js'
-import { type QuotaName, type QuotaReport, quotaReport } from '../quotas.js'
+import { isListedPlan } from '../../api/operations/plans.js'
+import { grantDue, verifyLedger } from '../credits/ledger.js'
+import { type QuotaName, type QuotaReport, quotaReport } from '../credits/quotas.js'
+import type { Consumption, Movement } from '../ports/ports.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, current } from './ports.js'
 

@@ -1,4 +1,4 @@
-import { rotateSecret, secretsOf, validSecrets } from '../secrets.js'
+import { rotateSecret, secretsOf, validSecrets } from '../deliveries/secrets.js'
 import { type AdminPorts, current } from './ports.js'
 
 /** What the engine's owner can see and do about the secrets that sign deliveries. */

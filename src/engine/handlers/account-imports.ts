@@ -1,4 +1,5 @@
-import type { Handler } from '../handler.js'
+import type { Search, Source } from '../ports/ports.js'
+import type { Handler } from './handler.js'
 import {
   accountPreview,
   echoOf,
@@ -9,8 +10,7 @@ import {
   searchFor,
   searchOf,
   started,
-} from '../imports.js'
-import type { Search, Source } from '../ports.js'
+} from './imports.js'
 
 /** `POST /accounts/`: the companies of a search url. */
 export const extract: Handler<'accounts.extract'> = async ({ input, principal, now, source, store, ids }) => {

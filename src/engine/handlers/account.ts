@@ -1,4 +1,4 @@
-import type { Handler } from '../handler.js'
+import type { Handler } from './handler.js'
 
 /** The user behind the key, their workspace, and whether its sessions on the network are valid. */
 export const show: Handler<'account.show'> = ({ principal: { member, workspace } }) => ({

@@ -1,6 +1,6 @@
-import { ApiError } from '../../api/errors.js'
-import type { Handler } from '../handler.js'
-import type { CompanyQuery, Headcount, Job } from '../ports.js'
+import { ApiError } from '../../api/calls/errors.js'
+import type { CompanyQuery, Headcount, Job } from '../ports/ports.js'
+import type { Handler } from './handler.js'
 
 /** One company; free when none is found. `live: false` omits the phone. */
 export const enrich: Handler<'accounts.enrich'> = async ({ input, source }) => {

@@ -1,13 +1,13 @@
-import { ApiError } from '../../api/errors.js'
-import { parseExact, toJson } from '../../api/exact-json.js'
-import type { InputOf } from '../../api/shapes.js'
-import { operation } from '../../api/table.js'
-import { finishedJob, type NewJob } from '../accept.js'
-import { type ContactResult, contactRecord, pendingRecord } from '../contact-record.js'
-import type { Handler, Work } from '../handler.js'
-import type { AsyncJob, Contact, Enrichment, Reads, WaterfallAsk } from '../ports.js'
-import { withTenure } from '../tenure.js'
-import { waterfall } from '../waterfall.js'
+import type { InputOf } from '../../api/areas/shapes.js'
+import { ApiError } from '../../api/calls/errors.js'
+import { operation } from '../../api/operations/table.js'
+import { parseExact, toJson } from '../../api/values/json.js'
+import { finishedJob, type NewJob } from '../credits/accept.js'
+import type { AsyncJob, Contact, Enrichment, Reads, WaterfallAsk } from '../ports/ports.js'
+import { type ContactResult, contactRecord, pendingRecord } from '../records/contact-record.js'
+import { withTenure } from '../records/tenure.js'
+import { waterfall } from '../records/waterfall.js'
+import type { Handler, Work } from './handler.js'
 
 /** The person behind a professional or personal e-mail address; free when nobody is found. */
 export const reverseLookup: Handler<'contacts.reverse_lookup'> = async ({ input, source, now }) => {

@@ -1,6 +1,6 @@
-import type { Handler } from '../handler.js'
-import { type QuotaName, type QuotaReport, quotaReport } from '../quotas.js'
-import { dayOf, periodEnd } from '../time.js'
+import { dayOf, periodEnd } from '../clock.js'
+import { type QuotaName, type QuotaReport, quotaReport } from '../credits/quotas.js'
+import type { Handler } from './handler.js'
 
 const pick = (report: QuotaReport, field: 'remaining' | 'limit'): Record<QuotaName, number> => ({
   daily_profile_scraping: report.daily_profile_scraping[field],

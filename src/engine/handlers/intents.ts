@@ -1,5 +1,7 @@
-import { blurred } from '../blur.js'
-import type { Handler, Work } from '../handler.js'
+import type { Search } from '../ports/ports.js'
+import { blurred } from '../records/blur.js'
+import { seen as seenCompanies } from './account-imports.js'
+import type { Handler, Work } from './handler.js'
 import {
   type Asked,
   filtersOf,
@@ -9,9 +11,7 @@ import {
   previewSize,
   searchFor,
   started,
-} from '../imports.js'
-import type { Search } from '../ports.js'
-import { seen as seenCompanies } from './account-imports.js'
+} from './imports.js'
 import { seen as seenPeople } from './lead-imports.js'
 
 /** `POST /intents/accounts/stack/preview`: an exact count, and companies that nobody could recognise. */

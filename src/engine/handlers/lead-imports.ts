@@ -1,6 +1,7 @@
-import { ApiError } from '../../api/errors.js'
-import type { InputOf } from '../../api/shapes.js'
-import type { Handler, Work } from '../handler.js'
+import type { InputOf } from '../../api/areas/shapes.js'
+import { ApiError } from '../../api/calls/errors.js'
+import type { PeopleFilters, Search, Source } from '../ports/ports.js'
+import type { Handler, Work } from './handler.js'
 import {
   echoOf,
   filtersOf,
@@ -11,8 +12,7 @@ import {
   searchFor,
   searchOf,
   withAccounts,
-} from '../imports.js'
-import type { PeopleFilters, Search, Source } from '../ports.js'
+} from './imports.js'
 
 /** `POST /leads`: the people of a search url. */
 export const extract: Handler<'leads.extract'> = async ({ input, principal, now, source, store, ids }) => {

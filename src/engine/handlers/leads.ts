@@ -1,6 +1,6 @@
-import { ApiError } from '../../api/errors.js'
-import type { Handler } from '../handler.js'
-import { withTenure } from '../tenure.js'
+import { ApiError } from '../../api/calls/errors.js'
+import { withTenure } from '../records/tenure.js'
+import type { Handler } from './handler.js'
 
 /** One person; free when nobody is found. `live: false` omits e-mail address and phones. */
 export const enrich: Handler<'leads.enrich'> = async ({ input, source, now }) => {

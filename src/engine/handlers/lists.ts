@@ -1,7 +1,7 @@
-import { ApiError } from '../../api/errors.js'
-import { shownList } from '../deliveries.js'
-import type { Handler } from '../handler.js'
-import { pageOf } from '../page.js'
+import { ApiError } from '../../api/calls/errors.js'
+import { shownList } from '../deliveries/payloads.js'
+import type { Handler } from './handler.js'
+import { pageOf } from './pagination.js'
 
 /** `POST /lists`: the companies are looked up afterwards. */
 export const create: Handler<'lists.create'> = ({ input, principal, now, ids }) => {

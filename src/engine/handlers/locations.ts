@@ -1,4 +1,4 @@
-import type { Handler } from '../handler.js'
+import type { Handler } from './handler.js'
 
 /** `POST /locations`: nothing found is an empty list. */
 export const find: Handler<'locations.find'> = async ({ input, source }) => ({

@@ -1,4 +1,4 @@
-import type { Handler } from '../handler.js'
+import type { Handler } from './handler.js'
 
 /** Whether a messaging app reaches each number; a number that stands there twice is paid once. */
 export const validate: Handler<'messenger.validate'> = async ({ input, source, now }) => {

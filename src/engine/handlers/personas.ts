@@ -1,8 +1,8 @@
-import { ApiError } from '../../api/errors.js'
-import type { OutputOf } from '../../api/shapes.js'
-import type { Handler } from '../handler.js'
-import { pageOf } from '../page.js'
-import type { Persona } from '../ports.js'
+import type { OutputOf } from '../../api/areas/shapes.js'
+import { ApiError } from '../../api/calls/errors.js'
+import type { Persona } from '../ports/ports.js'
+import type { Handler } from './handler.js'
+import { pageOf } from './pagination.js'
 
 /** `POST /personas`: kept together with the reply of its idempotency key. */
 export const create: Handler<'personas.create'> = ({ input, principal, now, ids }) => {

@@ -1,8 +1,8 @@
-import { ApiError } from '../../api/errors.js'
-import type { OutputOf } from '../../api/shapes.js'
-import type { Handler } from '../handler.js'
-import { pageOf } from '../page.js'
-import type { AsyncJob, JobRecord, JobState } from '../ports.js'
+import type { OutputOf } from '../../api/areas/shapes.js'
+import { ApiError } from '../../api/calls/errors.js'
+import type { AsyncJob, JobRecord, JobState } from '../ports/ports.js'
+import type { Handler } from './handler.js'
+import { pageOf } from './pagination.js'
 
 /** `GET /searches`: newest first; without `enriched=false` only those whose leads can be reached. */
 export const list: Handler<'searches.list'> = async ({ input, principal, store, ids }) => {

@@ -1,5 +1,5 @@
-import type { Handler } from '../handler.js'
-import { plainTitle, suggestTitles } from '../titles.js'
+import { plainTitle, suggestTitles } from '../titles/suggest.js'
+import type { Handler } from './handler.js'
 
 /** Titles that people have, for each one asked. */
 const most = 10

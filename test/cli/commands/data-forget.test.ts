@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { eventsOver } from '../../../src/storage/inbox.js'
-import { openSqlite } from '../../../src/storage/sqlite.js'
-import { openState } from '../../../src/storage/state.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { openState } from '../../../src/storage/state/open.js'
+import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
 import { type Machine, machine } from './run.js'
 
 let here: Machine

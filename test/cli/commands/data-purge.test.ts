@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { eventsOver } from '../../../src/storage/inbox.js'
-import { openState } from '../../../src/storage/state.js'
+import { openState } from '../../../src/storage/state/open.js'
+import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
 import { type Machine, machine } from './run.js'
 
 let here: Machine

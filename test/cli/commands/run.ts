@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
-import { main } from '../../../src/cli/main.js'
+import { main } from '../../../src/cli/program/main.js'
 
 /** How a command ended and what it said. */
 export interface Outcome {

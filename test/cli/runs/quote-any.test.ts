@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Quote } from '../../../src/batch/quote.js'
+import type { Quote } from '../../../src/batch/plan/quote.js'
 import { machine } from '../commands/run.js'
 
 const here = machine()

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Quote } from '../../../src/batch/quote.js'
+import type { Quote } from '../../../src/batch/plan/quote.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 let filled: Awaited<ReturnType<typeof machines>>

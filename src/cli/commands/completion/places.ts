@@ -1,5 +1,5 @@
-import { areas } from '../../areas.js'
-import type { Described, DescribedOption } from './described.js'
+import { areas } from '../../shell/areas.js'
+import type { Described, DescribedOption } from '../../shell/command-map.js'
 
 /** A word that can be typed, and what it is for. */
 export interface Word {

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { Argument, type Command } from 'commander'
-import type { Copied } from '../../../catalogue/copy.js'
-import type { Driver } from '../../../storage/driver.js'
-import type { Context } from '../../context.js'
-import { exits, Stop, UsageError } from '../../exit.js'
-import { prepareHome } from '../../home.js'
-import { startProgress } from '../../progress.js'
-import type { Invocation, Shell } from '../../shell.js'
-import { grouped } from '../../terminal.js'
-import { guide } from '../guide.js'
-import { catalogueOption, worldOf } from './catalogue-option.js'
+import type { Copied } from '../../../catalogue/export/copy.js'
+import type { Driver } from '../../../storage/driver/connection.js'
+import type { Context } from '../../context/context.js'
+import { exits, Stop, UsageError } from '../../context/errors.js'
+import { prepareHome } from '../../context/home.js'
+import { startProgress } from '../../output/progress.js'
+import { grouped } from '../../output/terminal.js'
+import { guide } from '../../shell/guide.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
+import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
 
 /** `prospect data copy`: the catalogue of this machine to a server, or back. */
 export function copyCommand(shell: Shell): Command {
@@ -32,7 +32,7 @@ export function copyCommand(shell: Shell): Command {
 async function copy(shell: Shell, { args: [to], options, globals }: Invocation): Promise<number> {
   const context = worldOf(shell.context, options)
   const { machine, server } = await openBoth(context, to === 'server')
-  const { copyCatalogue } = await import('../../../catalogue/copy.js')
+  const { copyCatalogue } = await import('../../../catalogue/export/copy.js')
   const progress = await startProgress(context, globals, ({ rows }) => `${grouped(rows)} rows`)
   const told = (rows: number) => progress.update({ rows, found: 0, credits: 0, total: undefined })
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
@@ -47,7 +47,7 @@ async function openBoth(
   { home, clock, ids, onClose }: Context,
   needsMachine: boolean,
 ): Promise<{ machine: Driver; server: Driver }> {
-  const { isShared, openCatalogueDatabase } = await import('../../../storage/catalogue-database.js')
+  const { isShared, openCatalogueDatabase } = await import('../../../storage/database/catalogue-location.js')
   const { openCatalogue } = await import('../../../catalogue/catalogue.js')
   if (!isShared(home))
     throw new UsageError(

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { printRecords } from '../print-records.js'
-import { catalogueOption, worldOf } from './catalogue-option.js'
+import { printRecords } from '../../output/print-records.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
+import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
 import { kindArgument, kindOf } from './kind-argument.js'
 
 const columns = {

@@ -1,8 +1,8 @@
-import type { ForgottenRecords } from '../../../catalogue/forget.js'
-import type { Traces } from '../../../catalogue/traces.js'
+import type { ForgottenRecords } from '../../../catalogue/erasure/erase.js'
+import type { Traces } from '../../../catalogue/erasure/identifiers.js'
 import type { ForgottenWork } from '../../../engine/admin/forget.js'
-import type { Clock, Forgotten } from '../../../engine/ports.js'
-import type { ForgottenState } from '../../../storage/forget-state.js'
+import type { Clock, Forgotten } from '../../../engine/ports/ports.js'
+import type { ForgottenState } from '../../../storage/state/erase.js'
 import type { RecordsOnDisk } from './records-on-disk.js'
 
 /** What told of somebody, by where it was. */
@@ -22,8 +22,8 @@ export async function forgetAll(
   clock: Clock,
   dryRun: boolean,
 ): Promise<Told> {
-  const { forgottenBy } = await import('../../../catalogue/forgotten.js')
-  const { forgetInCatalogue } = await import('../../../catalogue/forget.js')
+  const { forgottenBy } = await import('../../../catalogue/erasure/matcher.js')
+  const { forgetInCatalogue } = await import('../../../catalogue/erasure/erase.js')
   const who = forgottenBy(traces)
   const first = await forgetKept(records, who, clock, dryRun)
   const catalogue = records.catalogue
@@ -46,7 +46,7 @@ async function forgetKept(
   dryRun: boolean,
 ): Promise<Omit<Told, 'catalogue'>> {
   const { forgetInWork } = await import('../../../engine/admin/forget.js')
-  const { forgetInState } = await import('../../../storage/forget-state.js')
+  const { forgetInState } = await import('../../../storage/state/erase.js')
   let state: ForgottenState = { events: 0, answers: 0, runs: [] }
   for (const { database } of runs)
     state = together(state, await forgetInState(database, who, clock.now(), dryRun))

@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import type { Traces } from '../../../catalogue/traces.js'
-import { canAsk } from '../../ask.js'
-import { complain } from '../../complain.js'
-import type { Context, GlobalOptions } from '../../context.js'
-import { exits } from '../../exit.js'
-import type { Invocation, Shell } from '../../shell.js'
-import { grouped } from '../../terminal.js'
-import { confirmLoss } from '../engine/confirm-loss.js'
-import { guide } from '../guide.js'
-import { catalogueOption, worldOf } from './catalogue-option.js'
+import type { Traces } from '../../../catalogue/erasure/identifiers.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { exits } from '../../context/errors.js'
+import { complain } from '../../output/report-error.js'
+import { grouped } from '../../output/terminal.js'
+import { canAsk } from '../../prompt/ask.js'
+import { confirmLoss } from '../../prompt/confirm-loss.js'
+import { guide } from '../../shell/guide.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
+import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
 import { forgetAll, type Told } from './forget-all.js'
 import { holdingFiles } from './holding-files.js'
-import { meantBy } from './meant.js'
 import { openRecords, type RecordsOnDisk, rewriteAll } from './records-on-disk.js'
+import { meantBy } from './subject-argument.js'
 
 /** `prospect data forget`: deletes somebody from all that is on record on this machine. */
 export function forgetCommand(shell: Shell): Command {
@@ -40,7 +40,7 @@ async function forget(shell: Shell, { args, options, globals }: Invocation): Pro
   const context = worldOf(shell.context, options)
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
   const meant = await meantBy(args[0], profileUrl)
-  const { tracesGiven, tracesOf, wordsOf } = await import('../../../catalogue/traces.js')
+  const { tracesGiven, tracesOf, wordsOf } = await import('../../../catalogue/erasure/identifiers.js')
   const records = await openRecords(context, true)
   const given = tracesGiven(meant)
   const traces = await records.catalogue?.read((connection) => tracesOf(connection, meant))

@@ -1,9 +1,9 @@
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { isShared } from '../../../storage/catalogue-database.js'
-import type { Context } from '../../context.js'
-import { folderOf, runsFolder } from '../../run-folder.js'
+import { isShared } from '../../../storage/database/catalogue-location.js'
+import type { Context } from '../../context/context.js'
+import { folderOf, runsFolder } from '../../runs/run-folder.js'
 
 /** Input and output of a run; null for stdout. */
 export interface RunFiles {

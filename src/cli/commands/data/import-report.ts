@@ -1,7 +1,7 @@
-import type { ImportReport } from '../../../catalogue/report.js'
-import type { Context, GlobalOptions } from '../../context.js'
-import { exits, Stop } from '../../exit.js'
-import { grouped } from '../../terminal.js'
+import type { ImportReport } from '../../../catalogue/import/report.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { exits, Stop } from '../../context/errors.js'
+import { grouped } from '../../output/terminal.js'
 
 /** The report of an import as results carry it. */
 export const describeImport = (

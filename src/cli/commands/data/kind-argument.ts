@@ -1,5 +1,5 @@
 import { Argument } from 'commander'
-import { type Kind, kinds } from '../../../catalogue/kind.js'
+import { type Kind, kinds } from '../../../catalogue/kinds/kind.js'
 
 /** The first argument of commands about one kind of record. */
 export const kindArgument = (): Argument => new Argument('<kind>', 'kind of record').choices(kinds)

@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import type { Clock } from '../../../engine/ports.js'
-import type { Driver } from '../../../storage/driver.js'
-import type { PurgedRuns } from '../../../storage/purge-state.js'
-import { canAsk } from '../../ask.js'
-import type { Context } from '../../context.js'
-import { exits } from '../../exit.js'
-import { removeLeftovers } from '../../run-folder.js'
-import { lockOfDead } from '../../run-lock.js'
-import type { Invocation, Shell } from '../../shell.js'
-import { grouped } from '../../terminal.js'
-import { confirmLoss } from '../engine/confirm-loss.js'
-import { guide } from '../guide.js'
-import { durationMs } from '../time-values.js'
-import { catalogueOption, worldOf } from './catalogue-option.js'
+import type { Clock } from '../../../engine/ports/ports.js'
+import type { Driver } from '../../../storage/driver/connection.js'
+import type { PurgedRuns } from '../../../storage/state/runs/purge.js'
+import type { Context } from '../../context/context.js'
+import { exits } from '../../context/errors.js'
+import { durationMs } from '../../options/time-values.js'
+import { grouped } from '../../output/terminal.js'
+import { canAsk } from '../../prompt/ask.js'
+import { confirmLoss } from '../../prompt/confirm-loss.js'
+import { lockOfDead } from '../../runs/locks.js'
+import { removeLeftovers } from '../../runs/run-folder.js'
+import { guide } from '../../shell/guide.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
+import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
 import { openRecords, type RecordsOnDisk, type RunsOnRecord, rewriteAll } from './records-on-disk.js'
 
 /** `prospect data purge`: deletes work, runs and received events that are too old. */
@@ -55,7 +55,7 @@ async function purgeAll(
 ) {
   const { clock } = context
   const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
-  const { eventsOver } = await import('../../../storage/inbox.js')
+  const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
   const before = clock.now() - olderThanMs
   const purged: PurgedRuns[] = []
   for (const place of places) purged.push(await purgeRunsOf(place, olderThanMs, clock))
@@ -82,8 +82,8 @@ async function purgeRunsOf(
   olderThanMs: number,
   clock: Clock,
 ): Promise<PurgedRuns> {
-  const { purgeRuns } = await import('../../../storage/purge-state.js')
-  const { stopKilled } = await import('../../../storage/killed-runs.js')
+  const { purgeRuns } = await import('../../../storage/state/runs/purge.js')
+  const { stopKilled } = await import('../../../storage/state/runs/killed-runs.js')
   await stopKilled(database, ({ knownBy }) => lockOfDead(locks, knownBy))
   const now = clock.now() + (database.aheadMs?.() ?? 0)
   const before = now - olderThanMs
@@ -91,7 +91,7 @@ async function purgeRunsOf(
 }
 
 async function idsOfRuns(state: Driver): Promise<ReadonlySet<string>> {
-  const { runsOver } = await import('../../../storage/runs.js')
+  const { runsOver } = await import('../../../storage/state/runs/runs.js')
   return new Set((await runsOver(state).list()).map(({ id }) => id))
 }
 

@@ -1,15 +1,19 @@
 import { existsSync } from 'node:fs'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
-import type { Store } from '../../../engine/ports.js'
-import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/catalogue-database.js'
-import type { Driver } from '../../../storage/driver.js'
-import { isPostgres } from '../../../storage/location.js'
-import { openStore } from '../../../storage/open.js'
-import type { RunLocks } from '../../../storage/run-locks.js'
-import { findShared, openState } from '../../../storage/state.js'
-import type { Context } from '../../context.js'
-import { prepareHome } from '../../home.js'
-import { fileLocks, leasesOver } from '../../run-lock.js'
+import type { Store } from '../../../engine/ports/ports.js'
+import {
+  findSharedCatalogue,
+  isShared,
+  openCatalogueDatabase,
+} from '../../../storage/database/catalogue-location.js'
+import { isPostgres } from '../../../storage/database/location.js'
+import type { Driver } from '../../../storage/driver/connection.js'
+import { openStore } from '../../../storage/engine/store.js'
+import { findShared, openState } from '../../../storage/state/open.js'
+import type { RunLocks } from '../../../storage/state/runs/run-leases.js'
+import type { Context } from '../../context/context.js'
+import { prepareHome } from '../../context/home.js'
+import { fileLocks, leasesOver } from '../../runs/locks.js'
 
 /** The databases of this machine; those that were never made stay so. */
 export interface RecordsOnDisk {
@@ -63,7 +67,7 @@ const isThere = (location: string): boolean => isPostgres(location) || existsSyn
 
 /** Writes the databases of this machine anew; answers those that could not be, because another process uses them. */
 export async function rewriteAll({ home }: Context): Promise<{ rewritten: string[]; remaining: string[] }> {
-  const { vacuum } = await import('../../../storage/vacuum.js')
+  const { vacuum } = await import('../../../storage/database/vacuum.js')
   const files = [home.catalogue, home.engine, home.state].filter((file) => existsSync(file))
   const remaining = files.filter((file) => !vacuum(file))
   return { rewritten: files.filter((file) => !remaining.includes(file)), remaining }

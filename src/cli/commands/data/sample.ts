@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import type { Context, GlobalOptions } from '../../context.js'
-import { whole } from '../../flags.js'
-import type { Invocation, Shell } from '../../shell.js'
-import { grouped } from '../../terminal.js'
-import { guide } from '../guide.js'
-import { catalogueOption, worldOf } from './catalogue-option.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { whole } from '../../options/flags.js'
+import { grouped } from '../../output/terminal.js'
+import { guide } from '../../shell/guide.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
+import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
 
 /** `prospect data sample`: an invented market to try everything on. */
 export function sampleCommand(shell: Shell): Command {
@@ -50,7 +50,7 @@ const dayMs = 86_400_000
 
 /** Loads a sample into the catalogue; its dates lead up to today. */
 export async function addSample(context: Context, size: Size, globals: GlobalOptions): Promise<Added> {
-  const { loadSample } = await import('../../../catalogue/sample.js')
+  const { loadSample } = await import('../../../catalogue/sample/sample.js')
   const catalogue = await context.catalogue()
   context.notify('Loading sample data…', globals)
   const now = Math.floor(context.clock.now() / dayMs) * dayMs

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import type { Stats } from '../../../catalogue/stats.js'
-import type { Context } from '../../context.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { catalogueOption, worldOf } from './catalogue-option.js'
+import type { Stats } from '../../../catalogue/lookup/stats.js'
+import type { Context } from '../../context/context.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
+import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
 
 /** `prospect data stats`: how many records of each kind there are. */
 export function statsCommand(shell: Shell): Command {
@@ -21,7 +21,7 @@ export function statsCommand(shell: Shell): Command {
 
 /** A shared catalogue that nobody has made yet stays so: who only counts may not have the right to make it. */
 async function statsOf({ home, catalogue }: Context): Promise<Stats> {
-  const { findSharedCatalogue, isShared } = await import('../../../storage/catalogue-database.js')
+  const { findSharedCatalogue, isShared } = await import('../../../storage/database/catalogue-location.js')
   if (isShared(home)) {
     const found = await findSharedCatalogue(home.engine)
     if (!found) return nothing

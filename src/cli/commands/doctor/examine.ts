@@ -1,6 +1,6 @@
-import { reasonOf } from './reason.js'
-import type { Check, Scene } from './scene.js'
-import { problem, type Verdict } from './verdict.js'
+import { reasonOf } from './context/reason.js'
+import type { Check, Scene } from './context/scene.js'
+import { problem, type Verdict } from './context/verdict.js'
 
 /** What a check said, with its name; one that found several things says each. */
 export interface Finding extends Verdict {

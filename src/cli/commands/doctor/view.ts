@@ -1,6 +1,6 @@
-import type { Look } from '../../terminal.js'
-import { oneLine, widthOf } from '../../terminal.js'
-import { counted } from './counted.js'
+import type { Look } from '../../output/terminal.js'
+import { oneLine, widthOf } from '../../output/terminal.js'
+import { counted } from './context/counted.js'
 import type { Examination, Finding } from './examine.js'
 
 /** `prospect doctor` for a person: a line for each check, and under it what to do. */

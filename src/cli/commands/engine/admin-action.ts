@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import type { Admin } from '../../../engine/admin.js'
-import type { Context, GlobalOptions } from '../../context.js'
-import type { View } from '../../output.js'
-import type { Invocation, Shell } from '../../shell.js'
+import type { Admin } from '../../../engine/admin/admin.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import type { View } from '../../output/output.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
 
 /** Gives a command work for the engine's owner; its answer is printed. */
 export function adminAction(

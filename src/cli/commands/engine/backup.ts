@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Context } from '../../context.js'
-import { UsageError } from '../../exit.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import type { Context } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 
 /** `prospect engine backup`: copies of the databases, all of one moment, taken while they are in use. */
 export function backupCommand(shell: Shell): Command {
@@ -19,8 +19,8 @@ export function backupCommand(shell: Shell): Command {
       'Bring it back with: prospect engine restore FILE',
   )
   return shell.action(command, async ({ args: [file = ''], options, globals }) => {
-    const { backup } = await import('../../../storage/backup.js')
-    const { databaseFile } = await import('../../../storage/exclusive.js')
+    const { backup } = await import('../../../storage/database/backup.js')
+    const { databaseFile } = await import('../../../storage/database/database-file.js')
     const engine = databaseFile(shell.context.home.engine)
     const copies = plannedCopies(shell.context, engine, file, options.catalogue)
     const done = copies.map(({ of, from, to }) => ({ database: of, file: to, bytes: backup(from, to) }))

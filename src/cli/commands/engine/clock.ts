@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { asGroup, type Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { durationMs, isoTime, momentMs } from '../time-values.js'
+import { durationMs, isoTime, momentMs } from '../../options/time-values.js'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine clock`: engine time, which rules windows, quotas, weeks and renewals of the workspace. */

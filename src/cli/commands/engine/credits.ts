@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { whole } from '../../flags.js'
-import { asGroup, type Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import { whole } from '../../options/flags.js'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine credits`: the balance; each change is a movement of the ledger. */

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander'
-import type { Delivery } from '../../../engine/ports.js'
-import { exits, Stop } from '../../exit.js'
-import { whole } from '../../flags.js'
-import { asGroup, type Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { isoTime } from '../time-values.js'
+import type { Delivery } from '../../../engine/ports/ports.js'
+import { exits, Stop } from '../../context/errors.js'
+import { whole } from '../../options/flags.js'
+import { isoTime } from '../../options/time-values.js'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine deliveries`: what is sent to webhooks. */

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
-import type { Admin } from '../../../engine/admin.js'
-import type { Movement } from '../../../engine/ports.js'
-import { exits, Stop, UsageError } from '../../exit.js'
-import type { Invocation, Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { printRecords } from '../print-records.js'
-import { endMs, isoTime, momentMs } from '../time-values.js'
+import type { Admin } from '../../../engine/admin/admin.js'
+import type { Movement } from '../../../engine/ports/ports.js'
+import { exits, Stop, UsageError } from '../../context/errors.js'
+import { endMs, isoTime, momentMs } from '../../options/time-values.js'
+import { printRecords } from '../../output/print-records.js'
+import { guide } from '../../shell/guide.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
 import { ownersAdmin } from './admin-action.js'
 
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */

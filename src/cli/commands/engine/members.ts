@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import type { Member } from '../../../engine/ports.js'
-import { UsageError } from '../../exit.js'
-import { whole } from '../../flags.js'
-import { asGroup, type Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { isoTime } from '../time-values.js'
+import type { Member } from '../../../engine/ports/ports.js'
+import { UsageError } from '../../context/errors.js'
+import { whole } from '../../options/flags.js'
+import { isoTime } from '../../options/time-values.js'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */

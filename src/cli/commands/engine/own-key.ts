@@ -1,7 +1,7 @@
-import type { Admin } from '../../../engine/admin.js'
-import { hashKey } from '../../../engine/keys.js'
-import type { Context, GlobalOptions } from '../../context.js'
-import { forgetKey, localOrigin, storedKey } from '../../credentials.js'
+import type { Admin } from '../../../engine/admin/admin.js'
+import { hashKey } from '../../../engine/request/keys.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 
 /**
  * Forgets the key that this machine keeps for the workspace in use when the engine does not take it any more, and

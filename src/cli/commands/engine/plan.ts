@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { plans } from '../../../api/plans.js'
-import { asGroup, type Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import { plans } from '../../../api/operations/plans.js'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine plan`: the plan decides requests per minute, quotas and the monthly credits. */

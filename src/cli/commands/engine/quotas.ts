@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { QuotaReport } from '../../../engine/quotas.js'
-import { UsageError } from '../../exit.js'
-import { whole } from '../../flags.js'
-import { asGroup, type Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { isoTime } from '../time-values.js'
+import type { QuotaReport } from '../../../engine/credits/quotas.js'
+import { UsageError } from '../../context/errors.js'
+import { whole } from '../../options/flags.js'
+import { isoTime } from '../../options/time-values.js'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
+import { quotaTable } from '../limits/status-view.js'
 import { adminAction } from './admin-action.js'
-import { quotaTable } from './status-view.js'
 
 /** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
 export function quotasCommand(shell: Shell): Command {

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { forgetKey, localOrigin } from '../../credentials.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { confirmLoss } from './confirm-loss.js'
+import { forgetKey, localOrigin } from '../../context/credentials.js'
+import { confirmLoss } from '../../prompt/confirm-loss.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 
 /** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
 export function resetCommand(shell: Shell): Command {
@@ -16,7 +16,9 @@ export function resetCommand(shell: Shell): Command {
   )
   return shell.action(command, async ({ globals }) => {
     const { context } = shell
-    const { databaseFile, removeDatabase, whileUnused } = await import('../../../storage/exclusive.js')
+    const { databaseFile, removeDatabase, whileUnused } = await import(
+      '../../../storage/database/database-file.js'
+    )
     const file = databaseFile(context.home.engine)
     if (existsSync(file))
       await confirmLoss(context, `This deletes ${file}: workspaces, members, keys and the ledger.`, globals)
@@ -31,7 +33,7 @@ export function resetCommand(shell: Shell): Command {
 
 /** The workspaces whose keys this machine may hold; none where the database cannot be read. */
 async function workspaceIds(file: string): Promise<string[]> {
-  const { openStore } = await import('../../../storage/open.js')
+  const { openStore } = await import('../../../storage/engine/store.js')
   try {
     const store = await openStore(file)
     try {

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Context } from '../../context.js'
-import { prepareHome } from '../../home.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { confirmLoss } from './confirm-loss.js'
+import type { Context } from '../../context/context.js'
+import { prepareHome } from '../../context/home.js'
+import { confirmLoss } from '../../prompt/confirm-loss.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 import { forgetDeadKey } from './own-key.js'
 
 /** `prospect engine restore`: puts backups in the place of the databases. */
@@ -27,7 +27,7 @@ export function restoreCommand(shell: Shell): Command {
     const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
     if (existing.length > 0)
       await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`, globals)
-    const { restore } = await import('../../../storage/backup.js')
+    const { restore } = await import('../../../storage/database/backup.js')
     const done = plan.map(({ of, from, to, expected }) => ({
       database: of,
       file: to,
@@ -40,8 +40,8 @@ export function restoreCommand(shell: Shell): Command {
 }
 
 async function planned({ home, streams }: Context, file: string, catalogue: unknown) {
-  const { migrations } = await import('../../../storage/migrations.js')
-  const { databaseFile } = await import('../../../storage/exclusive.js')
+  const { migrations } = await import('../../../storage/engine/migrations.js')
+  const { databaseFile } = await import('../../../storage/database/database-file.js')
   const engine = {
     of: 'engine',
     from: resolve(streams.cwd, file),
@@ -49,7 +49,7 @@ async function planned({ home, streams }: Context, file: string, catalogue: unkn
     expected: { table: 'movements', newest: migrations.length },
   }
   if (typeof catalogue !== 'string') return [engine]
-  const { migrations: steps } = await import('../../../catalogue/schema.js')
+  const { migrations: steps } = await import('../../../catalogue/schema/sqlite.js')
   const expected = { table: 'companies', newest: steps.length }
   return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
 }

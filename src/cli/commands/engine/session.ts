@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
-import { UsageError } from '../../exit.js'
-import { asGroup, type Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import { UsageError } from '../../context/errors.js'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine session`: the sessions that live calls need, as `GET /account` reports them. */

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
+import { statusView } from '../limits/status-view.js'
 import { adminAction } from './admin-action.js'
-import { statusView } from './status-view.js'
 
 /** `prospect engine status`: everything about the workspace in use, in one look. */
 export function statusCommand(shell: Shell): Command {

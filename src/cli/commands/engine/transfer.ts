@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Driver } from '../../../storage/driver.js'
-import type { Context } from '../../context.js'
-import { prepareHome } from '../../home.js'
-import type { Invocation, Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import type { Driver } from '../../../storage/driver/connection.js'
+import type { Context } from '../../context/context.js'
+import { prepareHome } from '../../context/home.js'
+import { guide } from '../../shell/guide.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
 
 /** `prospect engine export`: all of the engine's state in a file that any database takes. */
 export function exportCommand(shell: Shell): Command {
@@ -19,7 +19,7 @@ export function exportCommand(shell: Shell): Command {
   )
   return shell.action(command, (invocation) =>
     moved(shell, invocation, async (driver, file) => {
-      const { exportEngine } = await import('../../../storage/transfer.js')
+      const { exportEngine } = await import('../../../storage/engine/export.js')
       return exportEngine(driver, file)
     }),
   )
@@ -38,7 +38,7 @@ export function importCommand(shell: Shell): Command {
   )
   return shell.action(command, (invocation) =>
     moved(shell, invocation, async (driver, file) => {
-      const { importEngine } = await import('../../../storage/transfer.js')
+      const { importEngine } = await import('../../../storage/engine/export.js')
       return importEngine(driver, file)
     }),
   )
@@ -58,7 +58,7 @@ async function moved(
 
 async function database({ home, clock, onClose }: Context): Promise<Driver> {
   prepareHome(home)
-  const { openEngineDatabase } = await import('../../../storage/open.js')
+  const { openEngineDatabase } = await import('../../../storage/engine/store.js')
   const driver = await openEngineDatabase(home.engine, () => clock.now())
   onClose(() => driver.close())
   return driver

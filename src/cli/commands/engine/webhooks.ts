@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { asGroup, type Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine webhooks`: how deliveries are signed. */

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { EventFilter, Events, ListedEvent } from '../../../storage/inbox.js'
-import { UsageError } from '../../exit.js'
-import { whole } from '../../flags.js'
-import { durationMs, endMs, momentMs } from '../time-values.js'
+import type { EventFilter, Events, ListedEvent } from '../../../storage/state/webhook-inbox.js'
+import { UsageError } from '../../context/errors.js'
+import { whole } from '../../options/flags.js'
+import { durationMs, endMs, momentMs } from '../../options/time-values.js'
 
 /** A time as it is typed: so long ago, or at a moment; milliseconds. */
 type Typed = { readonly agoMs: number } | { readonly at: number }

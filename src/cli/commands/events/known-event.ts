@@ -1,5 +1,5 @@
-import type { Events, KeptEvent } from '../../../storage/inbox.js'
-import { exits, Stop } from '../../exit.js'
+import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
+import { exits, Stop } from '../../context/errors.js'
 
 /** The event with an id; ends the command with exit 9 when there is none. */
 export async function knownEvent(events: Events, id: string): Promise<KeptEvent> {

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import type { ListedEvent } from '../../../storage/inbox.js'
-import { openEvents } from '../../open-events.js'
-import type { Row } from '../../records.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { printRecords } from '../print-records.js'
-import { isoTime } from '../time-values.js'
+import type { ListedEvent } from '../../../storage/state/webhook-inbox.js'
+import { openEvents } from '../../context/open-events.js'
+import { isoTime } from '../../options/time-values.js'
+import { printRecords } from '../../output/print-records.js'
+import type { Row } from '../../output/records.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 import { chosen, chosenEvents, filtered } from './filter.js'
 
 const columns = ['received_at', 'event', 'search_id', 'verified', 'forwarded', 'id']

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { openEvents } from '../../open-events.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { targetUrl } from '../target-url.js'
+import { openEvents } from '../../context/open-events.js'
+import { targetUrl } from '../../options/target-url.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 import { knownEvent } from './known-event.js'
 import { sendAll } from './send.js'
 

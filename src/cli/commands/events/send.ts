@@ -1,10 +1,10 @@
 import type { Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
-import type { Events, KeptEvent } from '../../../storage/inbox.js'
-import type { Context, GlobalOptions } from '../../context.js'
-import { exits, Stop } from '../../exit.js'
-import { exitOfSignal, interruptible } from '../../interrupts.js'
-import type { Shell } from '../../shell.js'
+import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { exits, Stop } from '../../context/errors.js'
+import { exitOfSignal, interruptible } from '../../context/interrupts.js'
+import type { Shell } from '../../shell/shell.js'
 
 /** Pauses before an address that does not answer is tried again, in milliseconds. */
 const pausesMs = [1_000, 5_000]

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import { parseBody } from '../../../api/exact-json.js'
-import type { KeptEvent } from '../../../storage/inbox.js'
-import { openEvents } from '../../open-events.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
-import { isoTime } from '../time-values.js'
+import { parseBody } from '../../../api/values/json.js'
+import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
+import { openEvents } from '../../context/open-events.js'
+import { isoTime } from '../../options/time-values.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 import { knownEvent } from './known-event.js'
 
 /** `prospect events show ID`: an event whole, and where it was sent on to. */

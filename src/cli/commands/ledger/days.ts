@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { dayOf } from '../../../api/day.js'
-import { UsageError } from '../../exit.js'
-import type { Invocation } from '../../shell.js'
+import { dayOf } from '../../../api/values/day.js'
+import { UsageError } from '../../context/errors.js'
+import type { Invocation } from '../../shell/shell.js'
 
 /** Days in UTC, both included; no bound where none is given. */
 export interface Days {

@@ -1,8 +1,8 @@
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Forward, Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
-import type { Events } from '../../../storage/inbox.js'
-import type { Context, GlobalOptions } from '../../context.js'
+import type { Events } from '../../../storage/state/webhook-inbox.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
 
 /** Sends on what a receiver keeps, and tells on stderr what did not arrive. */
 export function forwarding(

@@ -1,11 +1,11 @@
-import { parseBody } from '../../../api/exact-json.js'
+import { parseBody } from '../../../api/values/json.js'
 import type { Delivery } from '../../../http/inbox.js'
-import type { Context, GlobalOptions } from '../../context.js'
-import { UsageError } from '../../exit.js'
-import { write } from '../../io.js'
-import { fileOf, formatOf } from '../../output.js'
-import { neutral, oneLine } from '../../terminal.js'
-import { isoTime } from '../time-values.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
+import { write } from '../../context/io.js'
+import { isoTime } from '../../options/time-values.js'
+import { fileOf, formatOf } from '../../output/output.js'
+import { neutral, oneLine } from '../../output/terminal.js'
 
 /** What a receiver says first. */
 export interface Opening {

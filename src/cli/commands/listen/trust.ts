@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Context, GlobalOptions } from '../../context.js'
-import { givenSecrets, type SecretChoice, secretSource } from '../../webhook-secrets.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { givenSecrets, type SecretChoice, secretSource } from '../../options/webhook-secrets.js'
 
 /** Whom a receiver believes. */
 export interface Trust {

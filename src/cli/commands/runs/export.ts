@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { sameFile } from '../../batch-options.js'
-import { exportAnswers } from '../../export-answers.js'
-import { openRuns } from '../../open-runs.js'
-import { jobOf } from '../../run-request.js'
-import { placeWords, sharedOptions, worldOf } from '../../shared-runs.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import { exportAnswers } from '../../batch/export-answers.js'
+import { sameFile } from '../../batch/flags.js'
+import { jobOf } from '../../batch/run-request.js'
+import { openRuns } from '../../runs/run-store.js'
+import { placeWords, sharedOptions, worldOf } from '../../runs/shared-runs.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs export ID`: the output of a run again, also while it is not finished. */

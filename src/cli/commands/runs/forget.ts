@@ -1,13 +1,13 @@
 import { rm } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { ApiError } from '../../../api/errors.js'
-import type { Context } from '../../context.js'
-import { openRuns } from '../../open-runs.js'
-import { folderOf } from '../../run-folder.js'
-import { holdRun } from '../../run-lock.js'
-import { sharedOptions, worldOf } from '../../shared-runs.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import { ApiError } from '../../../api/calls/errors.js'
+import type { Context } from '../../context/context.js'
+import { holdRun } from '../../runs/locks.js'
+import { folderOf } from '../../runs/run-folder.js'
+import { openRuns } from '../../runs/run-store.js'
+import { sharedOptions, worldOf } from '../../runs/shared-runs.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs forget ID…`: takes runs off the record. */
@@ -20,7 +20,7 @@ export function forgetRun(shell: Shell): Command {
   return shell.action(command, async ({ args, options, globals }) => {
     const { context, place } = worldOf(shell.context, options)
     const { runs, locks, now } = await openRuns(context, place)
-    const { mayStillSend } = await import('../../../storage/lost-runs.js')
+    const { mayStillSend } = await import('../../../storage/state/runs/lost-runs.js')
     const held = new Set<string>()
     for (const id of args) {
       const run = await knownRun(runs, id)

@@ -1,5 +1,5 @@
-import type { Run, Runs } from '../../../storage/runs.js'
-import { exits, Stop, UsageError } from '../../exit.js'
+import type { Run, Runs } from '../../../storage/state/runs/runs.js'
+import { exits, Stop, UsageError } from '../../context/errors.js'
 
 /** The run with an id, or with one that begins so; ends the command with exit 9 when there is none. */
 export async function knownRun(runs: Runs, id: string): Promise<Run> {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { openRuns, shownRun } from '../../open-runs.js'
-import { placeOf, sharedOptions } from '../../shared-runs.js'
-import type { Shell } from '../../shell.js'
-import { guide } from '../guide.js'
+import { openRuns, shownRun } from '../../runs/run-store.js'
+import { placeOf, sharedOptions } from '../../runs/shared-runs.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
 
 /** `prospect runs list`: the runs of this machine, newest first. */
 export function listRuns(shell: Shell): Command {

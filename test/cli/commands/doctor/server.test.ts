@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ConnectionLost, type Reply } from '../../../../src/api/caller.js'
-import type { Answer, Server } from '../../../../src/cli/commands/doctor/scene.js'
-import { exits, Stop } from '../../../../src/cli/exit.js'
+import { ConnectionLost, type Reply } from '../../../../src/api/calls/caller.js'
+import type { Answer, Server } from '../../../../src/cli/commands/doctor/context/scene.js'
+import { exits, Stop } from '../../../../src/cli/context/errors.js'
 import { type Given, type Place, place } from './place.js'
 
 let here: Place

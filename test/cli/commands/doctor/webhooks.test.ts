@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answering } from '../../../client/listeners.js'
-import { freePort } from '../serving/free-port.js'
+import { freePort } from '../serve/free-port.js'
 import { type Given, type Place, place } from './place.js'
 
 let here: Place

@@ -1,0 +1,220 @@
+import * as z from 'zod'
+import * as list from '../schemas/arrays.js'
+import * as field from '../schemas/fields.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
+import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, rule } from '../schemas/rules.js'
+
+/** Identifies a company: at least one. */
+const company = () => ({
+  company_domain: field.domain('Website domain of the company').optional(),
+  company_name: field.text('Name of the company').optional(),
+  company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+})
+
+const filters = () => ({
+  keyword: field.keyword().optional(),
+  included_industries: list.industries('Industries, by id or name').optional(),
+  excluded_industries: list.industries('Industries to exclude').optional(),
+  included_locations: list.ids('Location ids').optional(),
+  excluded_locations: list.ids('Location ids to exclude').optional(),
+  company_size: list.companySizes().optional(),
+  min_revenue: field.number('Least yearly revenue, in millions', 0).optional(),
+  max_revenue: field.number('Most yearly revenue, in millions', 0).optional(),
+  revenue_currency: field.currency('Currency of the revenue, such as EUR').optional(),
+})
+
+const filterNames = [
+  'keyword',
+  'included_industries',
+  'excluded_industries',
+  'included_locations',
+  'excluded_locations',
+  'company_size',
+  'min_revenue',
+  'max_revenue',
+]
+
+const someFilter = () =>
+  rule((fields) =>
+    filterNames.some((name) => isGiven(fields[name]))
+      ? undefined
+      : badRequest(`Provide at least one filter: ${filterNames.join(', ')}`),
+  )
+
+const evolution = (months: number) =>
+  field.described(
+    z.object({
+      base_headcount: value.maybeCount('Headcount then; null when not known'),
+      current_headcount: value.count('Headcount now'),
+      headcount_gain: value.maybeCount('Difference'),
+      headcount_gain_percentage: value.maybeCount('Difference in per cent, rounded'),
+    }),
+    `Evolution over ${months} months; omitted with live: false`,
+  )
+
+/** Schemas of the area `accounts`. */
+export const accounts = {
+  'accounts.extract': {
+    input: z.object({
+      search_url: field.searchUrl('companies', 'Company-search URL of the premium search tool', {
+        premium: true,
+      }),
+      name: field.text('Name of the import'),
+      webhook_url: field.webhookUrl(),
+      streaming: field.flag('Deliver each company as it is found'),
+      custom: field.custom().optional(),
+      limit: field.limit('companies').optional(),
+    }),
+    output: z.object({
+      message: field.described(
+        z.object({
+          id: value.uuid('Identifier of the import'),
+          import_name: value.string('Name of the import'),
+          import_url: value.string('The search URL that is worked on', { format: 'uri' }),
+          created_at: value.moment('When it was created'),
+          limit: value.count('Most companies to import, when given').optional(),
+          custom: value.echo(),
+        }),
+        'The import',
+      ),
+    }),
+  },
+  'accounts.search': {
+    input: z
+      .object({
+        webhook_url: field.webhookUrl(),
+        name: field.text('Name of the import').optional(),
+        ...filters(),
+        limit: field.limit('companies').optional(),
+        streaming: field.flag('Deliver each company as it is found'),
+        custom: field.custom().optional(),
+        live: field.live(),
+      })
+      .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
+    output: z.object({
+      message: value.string('What happens now'),
+      id: value.uuid('Identifier of the import'),
+      total: value.count('Companies that match'),
+      preview: field.described(z.array(record.accountPreview()), 'The first of them'),
+    }),
+  },
+  'accounts.search_preview': {
+    input: z
+      .object({ ...filters(), live: field.live() })
+      .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
+    output: z.object({
+      total_count: value.count('Companies that match'),
+      preview: field.described(z.array(record.accountPreview()), 'The first 25 of them'),
+    }),
+  },
+  'accounts.enrich': {
+    input: z
+      .object({
+        company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+        name: field.text('Name of the company').optional(),
+        domain: field.domain().optional(),
+        country: field.country().optional(),
+        live: field.live(),
+      })
+      .check(atLeastOne('company_network_url', 'name', 'domain')),
+    output: record.accountRecord(),
+  },
+  'accounts.count_profiles': {
+    input: z
+      .object({
+        company_network_id: field.id('Identifier of the company on the network').optional(),
+        company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+        title_to_include: list.texts('Job titles to include').optional(),
+        title_to_exclude: list.texts('Job titles to exclude').optional(),
+        included_locations: list.ids('Location ids').optional(),
+        excluded_locations: list.ids('Location ids to exclude').optional(),
+      })
+      .check(exactlyOne('company_network_id', 'company_network_url')),
+    output: z.object({
+      total: value.count('Profiles that match'),
+      title_to_include: value.strings('As given'),
+      title_to_exclude: value.strings('As given'),
+      included_locations: value.strings('As given'),
+      excluded_locations: value.strings('As given'),
+    }),
+  },
+  'accounts.headcount': {
+    input: z
+      .object({
+        company_network_id: field.id('Identifier of the company on the network').optional(),
+        company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+        company_domain: field.domain('Website domain of the company').optional(),
+        departments: list.texts('Functions by name, such as Sales').optional(),
+        live: field.live(),
+      })
+      .check(atLeastOne('company_network_id', 'company_network_url', 'company_domain')),
+    output: field.described(
+      z.record(
+        z.string(),
+        z.object({
+          current_headcount: value.count('Headcount now'),
+          '3_months_evolution': evolution(3).optional(),
+          '6_months_evolution': evolution(6).optional(),
+          '12_months_evolution': evolution(12).optional(),
+        }),
+      ),
+      'By function, and All',
+    ),
+  },
+  'accounts.hiring': {
+    input: z
+      .object({
+        ...company(),
+        posted_within_days: field.whole('Only postings of the last so many days', 1, 3_650).optional(),
+        limit: field.whole('Most jobs to answer', 1, 100).default(100),
+        job_title_keywords: list.texts('Words in the title').optional(),
+        excluded_job_title_keywords: list.texts('Words not in the title').optional(),
+        job_description_keywords: list.texts('Words in the description').optional(),
+        excluded_job_description_keywords: list.texts('Words not in the description').optional(),
+        job_country_codes: list.countries('Countries of the jobs').optional(),
+        excluded_job_country_codes: list.countries('Countries to exclude').optional(),
+        full_description: field.flag('Whole descriptions instead of the first 300 characters'),
+      })
+      .check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
+    output: z.object({
+      total_jobs: value.count('Jobs that match'),
+      truncated: value.yesNo('Whether credits or the weekly limit kept jobs back'),
+      jobs: field.described(z.array(record.jobRecord()), 'The jobs, newest first'),
+    }),
+  },
+  'accounts.stack': {
+    input: z.object(company()).check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
+    output: z.object({
+      technologies: value.strings('Names'),
+      technologies_with_confidence: field.described(
+        z.array(
+          z.object({
+            name: value.string('Name'),
+            slug: value.string('Slug'),
+            confidence: field.described(z.number(), 'From 0 to 1'),
+          }),
+        ),
+        'Names with slugs and confidence',
+      ),
+    }),
+  },
+  'accounts.technologies': {
+    input: z.object({
+      query: field.text('Part of a name or slug; all when omitted').optional(),
+      limit: field.whole('Most technologies to answer', 1, 100).default(20),
+    }),
+    output: z.object({
+      technologies: field.described(
+        z.array(
+          z.object({
+            slug: value.string('Slug, as filters take it'),
+            name: value.string('Name'),
+            category: value.maybe('Category'),
+          }),
+        ),
+        'Technologies, best match first',
+      ),
+    }),
+  },
+} as const

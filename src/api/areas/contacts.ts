@@ -1,0 +1,117 @@
+import * as z from 'zod'
+import * as list from '../schemas/arrays.js'
+import * as field from '../schemas/fields.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
+import { badRequest, isGiven, missing, type Objection, rule } from '../schemas/rules.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+const contact = () => ({
+  firstname: field.text('First name').optional(),
+  lastname: field.text('Last name').optional(),
+  domain: field.domain('Website domain of the company').optional(),
+  company_name: field.text('Name of the company').optional(),
+  network_url: field.profileUrl('Profile on the network; needed for phone and personal_email').optional(),
+  custom: field.custom().optional(),
+})
+
+const request = () => ({
+  enrichment_type: list.some(z.enum(['email', 'phone', 'personal_email']), 'What to look for', 10),
+  phone_country_codes: list.countries('Only numbers of these countries').optional(),
+  phone_type: list
+    .some(z.enum(['all', 'mobile']), 'Which numbers: all, or mobile alone', 10)
+    .default(['all']),
+  webhook_url: field.webhookUrl('Address that receives the result').optional(),
+})
+
+/** What a contact lacks for the types that were asked for. */
+function lacking(contact: Fields, types: unknown): Objection | undefined {
+  const asked = Array.isArray(types) ? types : []
+  if (isGiven(contact.network_url)) return undefined
+  if (asked.some((type) => type !== 'email')) return missing('network_url')
+  const byName = isGiven(contact.firstname) && isGiven(contact.lastname)
+  return byName && (isGiven(contact.domain) || isGiven(contact.company_name))
+    ? undefined
+    : badRequest('Provide network_url, or firstname and lastname with domain or company_name')
+}
+
+const identifiable = () => rule((fields) => lacking(fields, fields.enrichment_type))
+
+const allIdentifiable = () =>
+  rule((fields) => {
+    const contacts = fields.contacts as readonly Fields[]
+    for (const [index, one] of contacts.entries()) {
+      const objection = lacking(one, fields.enrichment_type)
+      if (objection?.error === 'missing_keys') return missing(`contacts.${index}.${objection.reason}`)
+      if (objection) return { ...objection, reason: `contacts.${index}: ${objection.reason}` }
+    }
+    return undefined
+  })
+
+const result = () =>
+  z.union([
+    record.contactResult(),
+    z.object({
+      enrichment_id: value.uuid('Identifier of the bulk enrichment'),
+      status: field.described(z.enum(['pending', 'finished']), 'Whether all the work is done'),
+      total: value.count('Contacts in all'),
+      finished: value.count('Contacts that are done'),
+      contacts: field.described(z.array(record.contactResult()), 'The contacts, in the order given'),
+    }),
+  ])
+
+/** Schemas of the area `contacts`. */
+export const contacts = {
+  'contacts.enrich': {
+    input: z.object({ ...request(), ...contact() }).check(identifiable()),
+    output: z.object({
+      enrichment_id: value.uuid('Identifier of the enrichment'),
+      first_name: value.maybe('First name'),
+      last_name: value.maybe('Last name'),
+      status: field.described(z.literal('pending'), 'Always pending'),
+      custom: value.echo(),
+    }),
+  },
+  'contacts.enrich_sync': {
+    input: z.object({ ...request(), ...contact() }).check(identifiable()),
+    output: record.contactResult(),
+  },
+  'contacts.bulk_enrich': {
+    input: z
+      .object({
+        contacts: field.described(
+          z
+            .array(z.object(contact()))
+            .check(
+              z.minLength(2, { error: 'must have 2 to 100 items', abort: true }),
+              z.maxLength(100, { error: 'must have 2 to 100 items', abort: true }),
+            ),
+          '2 to 100 contacts',
+        ),
+        ...request(),
+      })
+      .check(allIdentifiable()),
+    output: z.object({
+      enrichment_id: value.uuid('Identifier of the bulk enrichment'),
+      contacts: field.described(
+        z.array(
+          z.object({ enrichment_id: value.uuid('Identifier of the enrichment'), custom: value.echo() }),
+        ),
+        'One enrichment for each contact, in the order given',
+      ),
+    }),
+  },
+  'contacts.get': {
+    input: z.object({ id: field.pathId('Identifier of the enrichment') }),
+    output: result(),
+  },
+  'contacts.get_enrichment': {
+    input: z.object({ id: field.pathId('Identifier of the enrichment') }),
+    output: result(),
+  },
+  'contacts.reverse_lookup': {
+    input: z.object({ email: field.email('Professional or personal e-mail address') }),
+    output: record.personRecord(),
+  },
+} as const

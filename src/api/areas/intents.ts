@@ -1,0 +1,187 @@
+import * as z from 'zod'
+import * as list from '../schemas/arrays.js'
+import * as field from '../schemas/fields.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
+import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, missing, rule } from '../schemas/rules.js'
+import { technologiesFound } from '../schemas/signals.js'
+
+const imports = (of: string) => ({
+  limit: field.limit(of).optional(),
+  streaming: field.flag('Deliver each record as it is found'),
+  custom: field.custom().optional(),
+})
+
+/** Narrows the companies of growth and lookalike imports. */
+const companies = () => ({
+  company_size: list.companySizes().optional(),
+  locations: list.ids('Location ids').optional(),
+  industries: list.industries('Industries, by id or name').optional(),
+})
+
+const stackFilters = () => ({
+  stacks: list.ids('Slugs of technologies').optional(),
+  stack_match: field.oneOf(['or', 'and'], 'or: any of the technologies; and: all of them').default('or'),
+  excluded_stacks: list.ids('Slugs of technologies to exclude').optional(),
+  countries: list.countries('Countries of the companies').optional(),
+  included_industries: list.industries('Industries, by id or name').optional(),
+  excluded_industries: list.industries('Industries to exclude').optional(),
+  company_size: list.companySizes().optional(),
+})
+
+const someStackFilter = () =>
+  atLeastOne(
+    'stacks',
+    'excluded_stacks',
+    'countries',
+    'included_industries',
+    'excluded_industries',
+    'company_size',
+  )
+
+const growthRanges = ['min_headcount_growth_percentage', 'max_headcount_growth_percentage']
+const departmentRanges = [
+  'min_department_headcount',
+  'max_department_headcount',
+  'min_department_headcount_growth_percentage',
+  'max_department_headcount_growth_percentage',
+]
+
+/** Growth of the whole company, or the size or growth of one department. */
+const someGrowth = () =>
+  rule((fields) => {
+    const ofDepartment = departmentRanges.some((name) => isGiven(fields[name]))
+    if (ofDepartment && !isGiven(fields.department)) return missing('department')
+    const ofCompany = growthRanges.some((name) => isGiven(fields[name]))
+    return ofCompany || ofDepartment
+      ? undefined
+      : badRequest(`Provide at least one of: ${[...growthRanges, ...departmentRanges].join(', ')}`)
+  })
+
+const started = <S extends z.ZodType>(preview: S) =>
+  z.object({
+    message: value.string('What happens now'),
+    id: value.uuid('Identifier of the import'),
+    total: value.count('Records that match'),
+    preview: field.described(z.array(preview), 'The first of them'),
+  })
+
+const blurred = () =>
+  z.object({
+    name: value.maybe('Name, blurred'),
+    domain: value.maybe('Website domain, blurred'),
+    website: value.maybe('Website, blurred'),
+    industry: value.maybe('Industry'),
+    location: value.maybe('Location in words'),
+    city: value.maybe('City'),
+    country: value.maybe('Country'),
+    network_url: value.maybe('Profile on the network, blurred'),
+    technologies_found: technologiesFound(),
+  })
+
+/** Schemas of the area `intents`. */
+export const intents = {
+  'intents.hiring': {
+    input: z.object({
+      webhook_url: field.webhookUrl(),
+      selected_keywords: list.texts('Words in the description').optional(),
+      excluded_keywords: list.texts('Words not in the description').optional(),
+      selected_titles: list.texts('Titles of the jobs').optional(),
+      excluded_titles: list.texts('Titles to exclude').optional(),
+      exclude_consulting_recruiting: field.flag('Leave out consulting and recruiting firms'),
+      exclude_internships: field.flag('Leave out internships'),
+      published_date: field
+        .oneOf(
+          [
+            'last_24_hours',
+            'last_7_days',
+            'last_15_days',
+            'last_30_days',
+            'last_90_days',
+            'last_180_days',
+            'last_360_days',
+          ],
+          'How old a posting may be',
+        )
+        .optional(),
+      company_size: list.companySizes().optional(),
+      included_locations: list.ids('Location ids').optional(),
+      excluded_locations: list.ids('Location ids to exclude').optional(),
+      included_industries: list.industries('Industries, by id or name').optional(),
+      ...imports('companies'),
+    }),
+    output: z.object({
+      id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
+      preview_count: value.count('Companies that match'),
+      message: value.string('What happens now'),
+    }),
+  },
+  'intents.stack': {
+    input: z
+      .object({ webhook_url: field.webhookUrl(), ...stackFilters(), ...imports('companies') })
+      .check(someStackFilter()),
+    output: z.object({
+      id: value.uuid('Identifier of the import; absent when nothing matches').optional(),
+      total_count: value.count('Companies that match'),
+      message: value.string('What happens now'),
+    }),
+  },
+  'intents.stack_preview': {
+    input: z.object(stackFilters()).check(someStackFilter()),
+    output: z.object({
+      total_count: value.count('Companies that match, exactly'),
+      preview: field.described(z.array(blurred()), 'At most 25 of them, blurred'),
+    }),
+  },
+  'intents.growth': {
+    input: z
+      .object({
+        webhook_url: field.webhookUrl(),
+        min_headcount_growth_percentage: field
+          .number('Least growth of the headcount, in per cent')
+          .optional(),
+        max_headcount_growth_percentage: field.number('Most growth of the headcount, in per cent').optional(),
+        department: field.text('Function by name, such as Sales').optional(),
+        min_department_headcount: field.whole('Least headcount of the department').optional(),
+        max_department_headcount: field.whole('Most headcount of the department').optional(),
+        min_department_headcount_growth_percentage: field
+          .number('Least growth of it, in per cent')
+          .optional(),
+        max_department_headcount_growth_percentage: field.number('Most growth of it, in per cent').optional(),
+        ...companies(),
+        ...imports('companies'),
+      })
+      .check(
+        someGrowth(),
+        inOrder('min_headcount_growth_percentage', 'max_headcount_growth_percentage'),
+        inOrder('min_department_headcount', 'max_department_headcount'),
+        inOrder('min_department_headcount_growth_percentage', 'max_department_headcount_growth_percentage'),
+      ),
+    output: started(record.accountPreview()),
+  },
+  'intents.lookalikes': {
+    input: z
+      .object({
+        webhook_url: field.webhookUrl(),
+        company_network_url: field.profileUrl('Profile of the company to resemble').optional(),
+        company_network_urls: list
+          .of(field.profileUrl('Profile'), 'Profiles of up to 3 companies to resemble', 3)
+          .optional(),
+        ...companies(),
+        ...imports('companies'),
+      })
+      .check(exactlyOne('company_network_url', 'company_network_urls')),
+    output: started(record.accountPreview()),
+  },
+  'intents.post_engagers': {
+    input: z.object({
+      post_url: field.uri('The post'),
+      webhook_url: field.webhookUrl(),
+      engagement: field
+        .oneOf(['reactions', 'comments', 'all'], 'Who is meant: those who reacted, commented, or both')
+        .default('all'),
+      ...imports('people'),
+    }),
+    output: started(record.leadPreview()),
+  },
+} as const

@@ -1,0 +1,184 @@
+import * as z from 'zod'
+import * as list from '../schemas/arrays.js'
+import { companyTypes, years } from '../schemas/enumerations.js'
+import * as field from '../schemas/fields.js'
+import { liveOnlyFilters } from '../schemas/live-only-filters.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
+import { atLeastOne, badRequest, invalid, isGiven, notTogether, rule } from '../schemas/rules.js'
+
+const yearIds = (of: string) =>
+  list.of(z.enum(Object.keys(years)), `Years ${of}: 1 under 1, 2 1–2, 3 3–5, 4 6–10, 5 over 10`)
+
+/** Filters of the specification that only the network itself can honour. */
+const liveFilters = () => ({
+  connections_of_profile: field.text('Connections of this profile').optional(),
+  relationship: list.texts('Degrees of connection').optional(),
+  follows_your_company: field.described(z.boolean(), 'Follows your company').optional(),
+  viewed_your_profile: field.described(z.boolean(), 'Has viewed your profile').optional(),
+  with_shared_experiences: field.described(z.boolean(), 'Shares experiences with you').optional(),
+  posted_on_linkedin: field.described(z.boolean(), 'Has posted recently').optional(),
+  past_colleague: field.described(z.boolean(), 'Has been a colleague of yours').optional(),
+})
+
+const filters = () => ({
+  keyword: field.keyword().optional(),
+  job_titles: list.texts('Current job titles').optional(),
+  excluded_job_titles: list.texts('Current job titles to exclude').optional(),
+  past_titles: list.texts('Past job titles').optional(),
+  excluded_past_titles: list.texts('Past job titles to exclude').optional(),
+  included_locations: list.ids('Location ids').optional(),
+  excluded_locations: list.ids('Location ids to exclude').optional(),
+  company_headquarters: list.ids('Location ids of the headquarters').optional(),
+  included_industries: list.industries('Industries, by id or name').optional(),
+  excluded_industries: list.industries('Industries to exclude').optional(),
+  included_companies: list.texts('Current companies, by name or network id').optional(),
+  excluded_companies: list.texts('Current companies to exclude').optional(),
+  past_companies: list.texts('Past companies, by name or network id').optional(),
+  functions: list.functions().optional(),
+  seniority_levels: list.seniorities().optional(),
+  years_of_experience: yearIds('of experience').optional(),
+  years_at_current_company: yearIds('at the current company').optional(),
+  years_in_current_position: yearIds('in the current position').optional(),
+  company_size: list.companySizes().optional(),
+  company_type: list
+    .of(z.enum(Object.keys(companyTypes)), 'Company types: C public, P private, N non-profit, and others')
+    .optional(),
+  included_account_lists: list.ids('Lists whose companies are meant').optional(),
+  excluded_account_lists: list.ids('Lists whose companies are excluded').optional(),
+  first_name: field.text('First name').optional(),
+  last_name: field.text('Last name').optional(),
+  ...liveFilters(),
+})
+
+const filtersOf = (fields: Readonly<Record<string, unknown>>): string[] =>
+  Object.keys(fields).filter((name) => !notFilters.has(name) && isGiven(fields[name]))
+const notFilters = new Set(['webhook_url', 'live', 'name', 'limit', 'streaming', 'scale', 'custom'])
+
+const someFilter = () =>
+  rule((fields) =>
+    filtersOf(fields).length > 0 ? undefined : badRequest('Provide at least one filter or a keyword'),
+  )
+
+const liveFiltersOnlyLive = () =>
+  rule((fields) => {
+    const refused = fields.live === false ? liveOnlyFilters.filter((name) => isGiven(fields[name])) : []
+    return refused.length > 0 ? invalid(`Not available with live: false: ${refused.join(', ')}`) : undefined
+  })
+
+const imports = () => ({
+  limit: field.limit('people').optional(),
+  streaming: field.flag('Deliver each lead as it is found'),
+  scale: field.flag('Leave out connections_count, headline and the vanity profile url'),
+  custom: field.custom().optional(),
+})
+
+const searchFilters = [
+  'persona_id',
+  'job_titles',
+  'excluded_job_titles',
+  'functions',
+  'seniority_levels',
+  'included_locations',
+  'excluded_locations',
+] as const
+
+/** A person is known by the profile, or by name and company. */
+const identifiable = () =>
+  rule(({ network_url, first_name, last_name, company_name, domain }) =>
+    isGiven(network_url) ||
+    (isGiven(first_name) && isGiven(last_name) && (isGiven(company_name) || isGiven(domain)))
+      ? undefined
+      : badRequest('Provide network_url, or first_name and last_name with company_name or domain'),
+  )
+
+/** Schemas of the area `leads`. */
+export const leads = {
+  'leads.extract': {
+    input: z.object({
+      search_url: field.searchUrl('people', 'Search URL of the network'),
+      name: field.text('Name of the search').optional(),
+      webhook_url: field.webhookUrl().optional(),
+      ...imports(),
+    }),
+    output: z.object({
+      id: value.uuid('Identifier of the search'),
+      status: field.described(z.literal('processing'), 'Always processing'),
+    }),
+  },
+  'leads.advanced_search': {
+    input: z
+      .object({
+        webhook_url: field.webhookUrl(),
+        name: field.text('Name of the search').optional(),
+        ...filters(),
+        ...imports(),
+        live: field.live(),
+      })
+      .check(someFilter(), liveFiltersOnlyLive()),
+    output: z.object({
+      message: field.described(
+        z.object({
+          id: value.uuid('Identifier of the search'),
+          search_name: value.string('Name of the search'),
+          search_url: value.address('The search on the network'),
+          expected_profiles_count: value.count('People that match, estimated'),
+          created_at: value.moment('When it was created'),
+          custom: value.echo(),
+        }),
+        'The search',
+      ),
+    }),
+  },
+  'leads.advanced_search_preview': {
+    input: z.object({ ...filters(), live: field.live() }).check(someFilter(), liveFiltersOnlyLive()),
+    output: z.object({
+      total_count: value.count('People that match, estimated'),
+      preview: field.described(z.array(record.leadPreview()), 'The first 25 of them'),
+    }),
+  },
+  'leads.search': {
+    input: z
+      .object({
+        company_network_id: field.id('Identifier of the company on the network').optional(),
+        company_network_url: field.profileUrl('Profile of the company on the network').optional(),
+        company_domain: field.domain('Website domain of the company').optional(),
+        persona_id: field.text('Saved persona whose titles are meant', 200).optional(),
+        job_titles: list.texts('Job titles; * for everyone').optional(),
+        excluded_job_titles: list.texts('Job titles to exclude').optional(),
+        functions: list.functions().optional(),
+        seniority_levels: list.seniorities().optional(),
+        included_locations: list.ids('Location ids').optional(),
+        excluded_locations: list.ids('Location ids to exclude').optional(),
+        name: field.text('Name of the search').optional(),
+        webhook_url: field.webhookUrl().optional(),
+        ...imports(),
+        live: field.live(),
+      })
+      .check(
+        atLeastOne('company_network_id', 'company_network_url', 'company_domain'),
+        atLeastOne(...searchFilters),
+        notTogether('persona_id', 'job_titles', 'excluded_job_titles'),
+      ),
+    output: z.object({
+      id: value.uuid('Identifier of the search'),
+      search_name: value.string('Name of the search'),
+      search_url: value.address('The search on the network'),
+      created_at: value.moment('When it was created'),
+      custom: value.echo(),
+    }),
+  },
+  'leads.enrich': {
+    input: z
+      .object({
+        network_url: field.profileUrl('Profile of the person on the network').optional(),
+        first_name: field.text('First name').optional(),
+        last_name: field.text('Last name').optional(),
+        company_name: field.text('Name of the company').optional(),
+        domain: field.domain('Website domain of the company').optional(),
+        live: field.live(),
+      })
+      .check(identifiable()),
+    output: record.personRecord(),
+  },
+} as const

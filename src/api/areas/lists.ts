@@ -1,0 +1,43 @@
+import * as z from 'zod'
+import * as list from '../schemas/arrays.js'
+import * as field from '../schemas/fields.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
+import { atLeastOne, cursorOrPage } from '../schemas/rules.js'
+
+const company = () =>
+  z
+    .object({
+      name: field.text('Name').optional(),
+      country_code: field.country().optional(),
+      domain: field.domain().optional(),
+      network_url: field.profileUrl('Profile on the network').optional(),
+    })
+    .check(atLeastOne('name', 'domain', 'network_url'))
+
+/** Schemas of the area `lists`. */
+export const lists = {
+  'lists.create': {
+    input: z.object({
+      name: field.text('Name of the list'),
+      companies: list.some(company(), 'Companies by name, domain or profile', 100_000),
+      webhook_url: field.webhookUrl('Address that is notified when the import is done').optional(),
+      custom: field.custom().optional(),
+    }),
+    output: z.object({
+      id: value.uuid('Identifier'),
+      network_list_id: value.count('Identifier of the list on the network'),
+    }),
+  },
+  'lists.list': {
+    input: z.object(field.pages()).check(cursorOrPage()),
+    output: z.object({
+      lists: field.described(z.array(record.listRecord()), 'Lists, newest first'),
+      pagination: record.pagination(),
+    }),
+  },
+  'lists.get': {
+    input: z.object({ id: field.pathId('Identifier of the list') }),
+    output: record.listRecord(),
+  },
+} as const

@@ -1,0 +1,47 @@
+import * as z from 'zod'
+import * as list from '../schemas/arrays.js'
+import * as field from '../schemas/fields.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
+import { cursorOrPage } from '../schemas/rules.js'
+
+const persona = () =>
+  z.object({
+    id: value.uuid('Identifier'),
+    name: value.string('Name'),
+    job_titles: value.strings('Job titles'),
+    excluded_job_titles: value.strings('Job titles to exclude'),
+    functions: value.strings('Ids of functions'),
+    seniority_levels: value.strings('Ids of seniority levels'),
+    created_at: value.moment('When it was created'),
+    updated_at: value.moment('When it was last changed'),
+  })
+
+/** Schemas of the area `personas`. */
+export const personas = {
+  'personas.list': {
+    input: z.object(field.pages()).check(cursorOrPage()),
+    output: z.object({
+      personas: field.described(z.array(persona()), 'Personas, newest first'),
+      pagination: record.pagination(),
+    }),
+  },
+  'personas.get': {
+    input: z.object({ uuid: field.pathId('Identifier of the persona') }),
+    output: persona(),
+  },
+  'personas.create': {
+    input: z.object({
+      name: field.text('Name'),
+      job_titles: list.texts('Job titles').optional(),
+      excluded_job_titles: list.texts('Job titles to exclude').optional(),
+      functions: list.functions().optional(),
+      seniority_levels: list.seniorities().optional(),
+    }),
+    output: persona(),
+  },
+  'personas.delete': {
+    input: z.object({ uuid: field.pathId('Identifier of the persona') }),
+    output: z.object({ message: value.string('Persona deleted') }),
+  },
+} as const

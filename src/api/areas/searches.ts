@@ -1,0 +1,67 @@
+import * as z from 'zod'
+import * as field from '../schemas/fields.js'
+import * as value from '../schemas/output-fields.js'
+import * as record from '../schemas/records.js'
+import { cursorOrPage } from '../schemas/rules.js'
+
+const states = [
+  'NOT_STARTED',
+  'ONGOING',
+  'FINISHED',
+  'RATE_LIMITED',
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'ERROR',
+] as const
+
+/** Schemas of the area `searches`. */
+export const searches = {
+  'searches.list': {
+    input: z
+      .object({
+        enriched: field
+          .described(z.boolean(), 'Only searches whose leads carry an e-mail address or phone; false for all')
+          .default(true),
+        ...field.pages(),
+      })
+      .check(cursorOrPage()),
+    output: z.object({
+      searches: field.described(
+        z.array(
+          z.object({
+            id: value.uuid('Identifier'),
+            name: value.string('Name'),
+            leads_count: value.count('Number of leads'),
+            created_at: value.moment('When it was created'),
+          }),
+        ),
+        'Saved searches, newest first',
+      ),
+      pagination: record.pagination(),
+    }),
+  },
+  'searches.get': {
+    input: z
+      .object({
+        id: field.pathId('Identifier of the search'),
+        status: field.oneOf(['qualified', 'disqualified'], 'Only leads of this status').optional(),
+        ...field.pages(),
+      })
+      .check(cursorOrPage()),
+    output: z.object({
+      search: field.described(
+        z.object({
+          id: value.uuid('Identifier'),
+          name: value.string('Name'),
+          created_at: value.moment('When it was created'),
+          status: field.described(z.enum(states), 'How far it is'),
+          leads_count: value.count('Number of leads'),
+          truncated: value.yesNo('Whether a quota or the credits ended it'),
+        }),
+        'The search',
+      ),
+      leads: field.described(z.array(record.leadAndCompany()), 'Its leads, in the order found'),
+      pagination: record.pagination(),
+    }),
+  },
+} as const

@@ -1,0 +1,61 @@
+import type { z } from 'zod'
+import type { OperationId } from '../operations/table.js'
+import type { account } from './account.js'
+import type { accounts } from './accounts.js'
+import type { contacts } from './contacts.js'
+import type { credits } from './credits.js'
+import type { intents } from './intents.js'
+import type { leads } from './leads.js'
+import type { lists } from './lists.js'
+import type { locations } from './locations.js'
+import type { messenger } from './messenger.js'
+import type { personas } from './personas.js'
+import type { searches } from './searches.js'
+import type { titles } from './titles.js'
+
+/** Schemas of an operation. `input` holds body, query and path parameters; `output` the body of a success. */
+export interface Shape {
+  readonly input: z.ZodObject
+  readonly output: z.ZodType
+}
+
+/** The schemas of every operation by its id. */
+export type Shapes = typeof account &
+  typeof accounts &
+  typeof contacts &
+  typeof credits &
+  typeof intents &
+  typeof leads &
+  typeof lists &
+  typeof locations &
+  typeof messenger &
+  typeof personas &
+  typeof searches &
+  typeof titles
+
+/** The validated input of an operation. */
+export type InputOf<Id extends OperationId> = z.output<Shapes[Id]['input']>
+/** The body of an operation's success. */
+export type OutputOf<Id extends OperationId> = z.output<Shapes[Id]['output']>
+
+const areas: Readonly<Record<string, () => Promise<Partial<Record<OperationId, Shape>>>>> = {
+  account: async () => (await import('./account.js')).account,
+  accounts: async () => (await import('./accounts.js')).accounts,
+  contacts: async () => (await import('./contacts.js')).contacts,
+  credits: async () => (await import('./credits.js')).credits,
+  intents: async () => (await import('./intents.js')).intents,
+  leads: async () => (await import('./leads.js')).leads,
+  lists: async () => (await import('./lists.js')).lists,
+  locations: async () => (await import('./locations.js')).locations,
+  messenger: async () => (await import('./messenger.js')).messenger,
+  personas: async () => (await import('./personas.js')).personas,
+  searches: async () => (await import('./searches.js')).searches,
+  titles: async () => (await import('./titles.js')).titles,
+}
+
+/** The schemas of an operation, loaded with the rest of its area when first asked for. */
+export async function shapeOf(id: OperationId): Promise<Shape> {
+  const shape = (await areas[id.slice(0, id.indexOf('.'))]?.())?.[id]
+  if (!shape) throw new Error(`no schemas for ${id}`)
+  return shape
+}

@@ -1,0 +1,175 @@
+import type { Operation } from '../operations/table.js'
+
+interface ErrorRow {
+  readonly status: number
+  /** `{name}` is replaced by a detail. */
+  readonly text: string
+  /** Exit code of a command that ends with this error. */
+  readonly exit: number
+  /** What a person can do about it. */
+  readonly hint: string
+  /** The `code` on the wire, where the specification or a decision gives one. */
+  readonly code?: string
+  /** Every further request of a batch would meet it too. */
+  readonly stops?: true
+  /** One of the operation's own errors, which take the operation's body shape. */
+  readonly own?: true
+}
+
+/** Every error the API can answer: status, text, exit code and hint stand here and nowhere else. */
+// biome-ignore format: one row, one line
+export const errors = {
+  missing_keys: { status: 400, text: 'Missing required keys: {keys}', exit: 7, own: true, hint: 'Give the missing fields.' },
+  bad_request: { status: 400, text: '{reason}', exit: 7, own: true, hint: 'Correct the request.' },
+  malformed_json: { status: 400, text: 'The request body is not valid JSON', exit: 7, own: true, hint: 'Send a JSON object.' },
+  invalid_cursor: { status: 400, text: 'Invalid pagination cursor', exit: 7, own: true, hint: 'Pass next_cursor back unchanged, or start again without a cursor.' },
+  invalid_idempotency_key: { status: 400, text: 'Idempotency-Key must be 1 to 255 visible ASCII characters', exit: 7, own: true, hint: 'Use a uuid.' },
+  invalid_api_key: { status: 401, text: 'Invalid API key', exit: 3, stops: true, hint: 'Give a valid key in PROSPECT_API_KEY or with --api-key-file; prospect credits checks it.' },
+  insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', stops: true, hint: 'Buy credits at the top-up address (on the local engine: prospect engine credits add N) and run it again.' },
+  workspace_limit_exceeded: { status: 403, text: 'Workspace weekly credit limit exceeded', exit: 5, code: 'workspace_limit_exceeded', stops: true, hint: 'Buying credits does not lift it: wait until Monday 00:00 UTC or ask an admin to raise the limit.' },
+  forbidden: { status: 403, text: 'This API key has no access to this endpoint', exit: 3, stops: true, hint: 'Use a key whose scopes include this area.' },
+  forbidden_host: { status: 403, text: 'This host name is not served here', exit: 3, hint: 'Use the address the server printed, or start it with --allow-host NAME.' },
+  forbidden_origin: { status: 403, text: 'Requests from browsers are not served here', exit: 3, hint: 'Call the API from a program, not from a page.' },
+  not_found: { status: 404, text: 'Not found', exit: 9, own: true, hint: 'Check the id.' },
+  no_company_found: { status: 404, text: 'No company found', exit: 9, own: true, hint: 'Nothing was charged. Give another identifier: profile url, domain or name with country.' },
+  no_person_found: { status: 404, text: 'No person found', exit: 9, own: true, hint: 'Nothing was charged. Give another identifier: profile url, or name with company.' },
+  method_not_allowed: { status: 405, text: 'Method not allowed', exit: 7, hint: 'See the Allow header.' },
+  request_timeout: { status: 408, text: 'The request took too long to arrive', exit: 10, hint: 'Send it again, faster.' },
+  idempotency_key_reused: { status: 409, text: 'This idempotency key was used for another request', exit: 7, code: 'idempotency_key_reused', own: true, hint: 'Use a new key for a new request.' },
+  idempotency_in_progress: { status: 409, text: 'A request with this idempotency key is still running', exit: 7, code: 'idempotency_in_progress', own: true, hint: 'Try again in a moment with the same key.' },
+  body_too_large: { status: 413, text: 'The request body is larger than {limit} bytes', exit: 7, hint: 'Send less at once.' },
+  unsupported_media_type: { status: 415, text: 'Content-Type must be application/json', exit: 7, hint: 'Send JSON.' },
+  unsupported_encoding: { status: 415, text: 'Compressed request bodies are not accepted', exit: 7, hint: 'Send the body without Content-Encoding.' },
+  invalid: { status: 422, text: '{reason}', exit: 7, own: true, hint: 'Correct the field.' },
+  plan_limit_reached: { status: 422, text: "Can't proceed with the request. Plan limit reached.", exit: 6, own: true, stops: true, hint: 'Wait for the reset (daily at 00:00 UTC, monthly on the 1st): prospect credits shows what is left.' },
+  network_session_required: { status: 422, text: 'A valid network session is required, or use live: false', exit: 7, own: true, stops: true, hint: 'Reconnect the session, or add --no-live.' },
+  consent_required: { status: 422, text: 'Personal email enrichment requires consent', exit: 7, own: true, stops: true, hint: 'Record the consent of the member (on the local engine: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.' },
+  rate_limited: { status: 429, text: 'Rate limit exceeded. Please wait before retrying.', exit: 8, hint: 'Wait for the time in Retry-After, or raise --max-wait.' },
+  network_rate_limited: { status: 429, text: 'Rate limited by the network. Please wait a few hours before retrying.', exit: 8, stops: true, hint: 'Wait a few hours.' },
+  headers_too_large: { status: 431, text: 'The request headers are too large', exit: 7, hint: 'Send fewer or shorter headers.' },
+  internal: { status: 500, text: 'Internal server error', exit: 10, hint: 'Try again; if it stays, report it.' },
+  bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
+  busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
+  storage_failed: { status: 503, text: 'The database could not be written: {reason}', exit: 10, stops: true, hint: 'Check free space and permissions; nothing was charged.' },
+  database_unreachable: { status: 503, text: 'The database cannot be reached: {reason}', exit: 10, stops: true, hint: 'Check that it runs, and its address in PROSPECT_DATABASE_URL; nothing was charged.' },
+  outcome_unknown: { status: 503, text: 'The database was lost while it kept the result; whether the work was done and charged is not known', exit: 10, stops: true, hint: 'Send it again with the same idempotency key: it is charged once. prospect credits shows the balance.' },
+} as const satisfies Record<string, ErrorRow>
+
+/** The name of an error in the table. */
+export type ErrorCode = keyof typeof errors
+
+/** Values for the places in an error's text, and extra fields of its body. */
+export type Details = Readonly<Record<string, string | number>>
+
+/** A refusal with a row in the error table; the text comes from there. */
+export class ApiError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: Details
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ErrorCode, details: Details = {}, headers: Readonly<Record<string, string>> = {}) {
+    // A refusal is an answer and not a fault: nobody needs its stack, and recording one costs more than the rest.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
+    super(errors[code].text.replace(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? '')))
+    Error.stackTraceLimit = stackTraceLimit
+    this.name = 'ApiError'
+    this.code = code
+    this.status = errors[code].status
+    this.details = details
+    this.headers = headers
+  }
+}
+
+/** The body of an error as the operation answers it. */
+export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>): Record<string, unknown> {
+  const row: ErrorRow = errors[error.code]
+  const coded = row.own === true && operation?.errors === 'coded'
+  const base = coded ? { error: row.status, message: error.message } : { error: error.message }
+  const code = row.code ? { ...base, code: row.code } : base
+  return error.code === 'insufficient_credits' ? { ...code, top_up_url: error.details.top_up_url } : code
+}
+
+/** What a failed reply means to a command: its table row, found by status, `code` and text, and its own words. */
+export interface Failure {
+  readonly text: string
+  readonly code?: string
+  readonly exit: number
+  readonly hint: string
+  /** Whether every further request would meet it too. */
+  readonly stops: boolean
+}
+
+/** A refusal that ends a run, of a row that somebody may have sent before: it says why, and not what the row cost. */
+export class RefusedInDoubt extends ApiError {
+  readonly failure: Failure
+
+  constructor(failure: Failure) {
+    super('outcome_unknown')
+    this.message = failure.text
+    this.failure = failure
+  }
+}
+
+/**
+ * How servers have said, or say in other words, what has a row of its own: the statuses, and what the text must say.
+ * Empty balances were 422 (waterfall, validation, hiring, stack) or 401 (intents) before they were 402.
+ */
+const habits: readonly (readonly [statuses: readonly number[], says: RegExp, means: ErrorCode])[] = [
+  [
+    [401, 422],
+    /\b(?:insufficient|not enough|out of|no(?: more)?) (?:\w+ ){0,2}credits?\b|\bcredits? (?:\w+ ){0,2}(?:exhausted|insufficient|used up)\b/i,
+    'insufficient_credits',
+  ],
+  [[422], /\bweekly\b.*\blimit\b|\blimit\b.*\bweek\b/i, 'workspace_limit_exceeded'],
+  [[422], /\bplan limit\b/i, 'plan_limit_reached'],
+  [[429], /\ba few hours\b|\bby the network\b/i, 'network_rate_limited'],
+]
+
+/** The row that a refusal means by its words, where its code says nothing. */
+function meantBy(status: number, text: string): ErrorRow | undefined {
+  const habit = habits.find(([statuses, says]) => statuses.includes(status) && says.test(text))
+  return habit && errors[habit[2]]
+}
+
+/** Reads the failure out of a status and body of any server of this kind. */
+export function failureOf(status: number, body: unknown): Failure {
+  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  const text = [fields.message, fields.error].find((value) => typeof value === 'string') as string | undefined
+  const said = typeof fields.code === 'string' ? fields.code : undefined
+  const coded = said === undefined ? undefined : rowsOf(status).find((row) => row.code === said)
+  const meant = coded ? undefined : meantBy(status, text ?? '')
+  const row = coded ?? meant ?? findRow(status, text ?? '')
+  const code = said ?? meant?.code
+  return {
+    text: text ?? (row && !row.text.includes('{') ? row.text : `The server answered ${status}`),
+    ...(code === undefined ? {} : { code }),
+    exit: row?.exit ?? (status >= 500 ? 10 : 7),
+    hint: row?.hint ?? '',
+    stops: row?.stops ?? false,
+  }
+}
+
+const rowsOf = (status: number): ErrorRow[] =>
+  Object.values(errors).filter((row: ErrorRow) => row.status === status)
+
+/** The row of a status without a code. Other servers may leave it out; a status of one row alone means that row all the same. */
+function findRow(status: number, text: string): ErrorRow | undefined {
+  const rows = rowsOf(status)
+  if (rows.length === 1) return rows[0]
+  const plain = rows.filter((row) => !row.code)
+  return (
+    plain.find((row) => says(text, row.text)) ?? plain.find((row) => row.text.startsWith('{')) ?? plain[0]
+  )
+}
+
+/** Whether a text was made from a template that has words of its own. */
+function says(text: string, template: string): boolean {
+  const words = template.split(/\{\w+\}/)
+  const [head = '', tail = ''] = [words[0], words.at(-1)]
+  if (words.length === 1) return text === template
+  return (
+    head !== '' && text.length >= head.length + tail.length && text.startsWith(head) && text.endsWith(tail)
+  )
+}

@@ -1,0 +1,52 @@
+import { type Fields, isObject } from '../values/objects.js'
+import type { Unit } from './facts.js'
+import { resolvesNothing } from './not-found.js'
+import type { Operation } from './table.js'
+
+/** Units that were found, as a server would charge them. */
+export type Units = Partial<Readonly<Record<Unit, number>>>
+
+/**
+ * What a success found of what its operation charges for, read from its body. Work that goes on after the reply
+ * (imports, waterfalls) has found nothing yet.
+ */
+export function unitsOf(operation: Operation, body: unknown): Units {
+  if (operation.starts || !isObject(body) || resolvesNothing(operation, body)) return {}
+  const count = counts[operation.id as keyof typeof counts]
+  return count?.(body) ?? {}
+}
+
+/** Units of the result of one waterfall; an address that is invalid is not charged, numbers are so once. */
+export const contactUnits = (result: Fields): Units => ({
+  email: Number(isFilled(result.email) && result.email_status !== 'invalid'),
+  personal_email: Number(isFilled(result.personal_email) && result.personal_email_status !== 'invalid'),
+  phone: Number(isFilled(result.phone)),
+})
+
+/** Credits that a success cost: what the server says, else the price times the units found. */
+export function creditsCharged(operation: Operation, body: unknown): number {
+  if (Object.keys(operation.price).length === 0 || operation.starts || !isObject(body)) return 0
+  if (Number.isSafeInteger(body.credits_used)) return Math.max(0, body.credits_used as number)
+  const units = Object.entries(unitsOf(operation, body)) as [Unit, number][]
+  return units.reduce((sum, [unit, found]) => sum + (operation.price[unit] ?? 0) * found, 0)
+}
+
+const counts = {
+  'accounts.enrich': () => ({ company: 1 }),
+  'accounts.hiring': ({ jobs }: Fields) => ({ job: lengthOf(jobs) }),
+  'accounts.stack': ({ technologies, technologies_with_confidence: sure }: Fields) => ({
+    company: Number(lengthOf(technologies) + lengthOf(sure) > 0),
+  }),
+  'leads.enrich': () => ({ person: 1 }),
+  'contacts.reverse_lookup': () => ({ person: 1 }),
+  'contacts.enrich_sync': contactUnits,
+  'messenger.validate': ({ results }: Fields) => ({
+    number: Array.isArray(results)
+      ? results.filter((one) => isObject(one) && one.reachable === true).length
+      : 0,
+  }),
+} as const
+
+const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0)
+
+const isFilled = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))

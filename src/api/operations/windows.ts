@@ -1,0 +1,61 @@
+import { type Limit, rateOf } from './facts.js'
+import { planOf } from './plans.js'
+import { type Operation, type OperationId, operations } from './table.js'
+
+/** A fixed window of requests of one user, opened by its first request. */
+export interface Window {
+  readonly name: string
+  readonly limit: number
+  readonly windowMs: number
+}
+
+const windowMsOf = { second: 1_000, minute: 60_000 } as const
+
+/** The windows that a request must fit in on a plan; none for an exempt operation. */
+export function windowsOf(operation: Operation, plan: string, live: unknown): Window[] {
+  const rate = rateOf(operation, live)
+  const windows: Window[] = []
+  if (rate.plan)
+    windows.push({
+      name: `plan:${operation.group}`,
+      limit: planOf(plan).requestsPerMinute,
+      windowMs: windowMsOf.minute,
+    })
+  if (rate.own) windows.push(ownWindow(operation, rate.own, live))
+  return windows
+}
+
+const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Window => ({
+  // The live and the database rate of one endpoint are two windows.
+  name: 'live' in operation.rate && live === false ? `own:${operation.id}:database` : `own:${operation.id}`,
+  limit,
+  windowMs: windowMsOf[per],
+})
+
+/** A window with what it counts. */
+export interface Counting {
+  readonly window: Window
+  /** The operation whose own window it is; null for the plan's. */
+  readonly operation: OperationId | null
+  /** The group that a window of the plan counts; null for an operation's own. */
+  readonly group: OperationId | null
+  /** Where only live results are counted, or only those of `live: false`; null where both are. */
+  readonly live: boolean | null
+}
+
+/** Every window there is on a plan: those of the plan first, in the order of the table. */
+export function windowsOn(plan: string): readonly Counting[] {
+  const all = new Map<string, Counting>()
+  for (const operation of operations())
+    for (const live of [true, false])
+      for (const window of windowsOf(operation, plan, live)) {
+        const known = all.get(window.name)
+        const isOwn = window.name.startsWith('own:')
+        const of = {
+          operation: isOwn ? operation.id : null,
+          group: isOwn ? null : (operation.group as OperationId),
+        }
+        all.set(window.name, { ...of, window, live: known && known.live !== live ? null : live })
+      }
+  return [...all.values()].sort((one, other) => Number(one.group === null) - Number(other.group === null))
+}

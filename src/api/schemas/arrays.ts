@@ -1,0 +1,59 @@
+import * as z from 'zod'
+import {
+  functions as functionLabels,
+  seniorities as seniorityLabels,
+  companySizes as sizes,
+} from './enumerations.js'
+import { bounds, country, described, id, industry, type Refusal, text } from './fields.js'
+
+/** Several items, in the order given. */
+export const of = <S extends z.ZodType>(
+  item: S,
+  description: string,
+  max: number = bounds.items,
+): z.ZodArray<S> =>
+  described(z.array(item).check(z.maxLength(max, `must have at most ${max} items`)), description)
+
+/** At least one item. */
+export const some = <S extends z.ZodType>(
+  item: S,
+  description: string,
+  max: number = bounds.items,
+): z.ZodArray<S> =>
+  described(
+    z
+      .array(item)
+      .check(
+        z.minLength(1, { error: 'must have at least one item', abort: true }),
+        z.maxLength(max, `must have at most ${max} items`),
+      ),
+    description,
+  )
+
+/** Several words or phrases. */
+export const texts = (description: string) => of(text('One of them'), description)
+/** Several ids or slugs. */
+export const ids = (description: string) => of(id('Id'), description)
+/** Several industries. */
+export const industries = (description: string) => of(industry('Id or name'), description)
+/** Several countries. */
+export const countries = (description: string) => of(country('Country code'), description)
+
+/** Company sizes by number of employees. */
+export const companySizes = () => of(z.enum(sizes), 'Company sizes by number of employees')
+
+const known = (labels: Readonly<Record<string, string>>, what: string) =>
+  z.check<string[]>(({ value, issues }) => {
+    const unknown = value.filter((one) => !Object.hasOwn(labels, one))
+    if (unknown.length === 0) return
+    const all = Object.entries(labels).map(([key, label]) => `${key} ${label}`)
+    const message = `has unknown ids: ${unknown.slice(0, 10).join(', ')}. Known ${what}: ${all.join(', ')}`
+    issues.push({ code: 'custom', input: value, message, params: { error: 'invalid' } satisfies Refusal })
+  })
+
+/** Functions (departments) by id. */
+export const functions = () =>
+  ids('Ids of functions, such as 25 for Sales').check(known(functionLabels, 'functions'))
+/** Seniority levels by id. */
+export const seniorities = () =>
+  ids('Ids of seniority levels, such as 220 for Director').check(known(seniorityLabels, 'seniority levels'))

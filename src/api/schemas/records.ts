@@ -1,0 +1,239 @@
+import * as z from 'zod'
+import { companySizes } from './enumerations.js'
+import { described } from './fields.js'
+import * as value from './output-fields.js'
+
+// Records are functions, so that an area pays at its start for those alone that it answers with.
+
+/** A company. */
+export const accountRecord = () =>
+  z.object({
+    id: value.string('Identifier of the company in the service'),
+    name: value.maybe('Name'),
+    cleaned_name: value.maybe('Name without its legal form'),
+    domain: value.maybe('Website domain'),
+    website: value.address('Website'),
+    description: value.maybe('What the company says of itself'),
+    industry: value.maybe('Industry'),
+    industry_id: value.maybe('Id of the industry'),
+    company_type: value.maybe('Kind of company, such as Public'),
+    employee_range: described(z.enum(companySizes), 'Company size').nullable(),
+    headcount: value.maybeCount('Number of employees'),
+    headquarters: value.maybe('Headquarters in words'),
+    location: value.maybe('Location in words'),
+    city: value.maybe('City'),
+    country: value.maybe('ISO 3166-1 alpha-2 code of the country'),
+    founded_year: value.maybeCount('Year of foundation'),
+    revenue: described(z.number(), 'Yearly revenue').nullable(),
+    revenue_currency: value.maybe('Currency of the revenue'),
+    phone: value.maybe('Phone number; omitted with live: false').optional(),
+    network_id: value.maybe('Identifier on the network'),
+    network_url: value.address('Profile on the network'),
+    company_profile_picture: value.address('Logo'),
+    technologies: value.strings('Slugs of the technologies it uses'),
+  })
+
+/** The post a person holds. */
+const position = () =>
+  z.object({
+    title: value.maybe('Job title'),
+    company_name: value.maybe('Name of the company'),
+    company_network_id: value.maybe('Identifier of the company on the network'),
+    started_at: value.maybe('When it began'),
+  })
+
+const terms = () => ({
+  years_in_position: value.maybeCount('Full years in the position'),
+  months_in_position: value.maybeCount('Months in the position beyond the full years'),
+  years_in_company: value.maybeCount('Full years in the company'),
+  months_in_company: value.maybeCount('Months in the company beyond the full years'),
+})
+
+const profileUrls = () => ({
+  network_profile_url: value.address('Profile on the network'),
+  premium_profile_url: value.address('Profile in the premium search tool'),
+  profile_image_url: value.address('Portrait'),
+})
+
+/** How sure an e-mail address is. */
+export const emailStatus = (of: string) =>
+  described(z.enum(['valid', 'risky', 'invalid']), `How sure ${of} is`)
+
+/** A person, as enrichment and reverse lookup answer. */
+export const personRecord = () =>
+  z.object({
+    id: value.string('Identifier of the person in the service'),
+    status: described(z.literal('QUALIFIED'), 'Always QUALIFIED'),
+    first_name: value.maybe('First name'),
+    last_name: value.maybe('Last name'),
+    full_name: value.maybe('Full name'),
+    title: value.maybe('Job title'),
+    headline: value.maybe('Headline of the profile'),
+    summary: value.maybe('What the person says of themself'),
+    seniority: value.maybe('Seniority level'),
+    function: value.maybe('Function (department)'),
+    location: value.maybe('Location in words'),
+    city: value.maybe('City'),
+    country: value.maybe('ISO 3166-1 alpha-2 code of the country'),
+    connections_count: value.maybeCount('Number of connections'),
+    company_name: value.maybe('Name of the company'),
+    company_domain: value.maybe('Website domain of the company'),
+    current_position: described(position(), 'The post the person holds').nullable(),
+    ...terms(),
+    network_id: value.maybe('Identifier on the network'),
+    ...profileUrls(),
+    most_probable_email: value.maybe('E-mail address; omitted with live: false').optional(),
+    most_probable_email_status: emailStatus('the e-mail address').nullable().optional(),
+    phones: value.strings('Phone numbers in E.164; omitted with live: false').optional(),
+  })
+
+/** A person in a search or a delivery. */
+export const leadRecord = () =>
+  z.object({
+    first_name: value.maybe('First name'),
+    last_name: value.maybe('Last name'),
+    full_name: value.maybe('Full name'),
+    gender: value.maybe('Gender'),
+    title: value.maybe('Job title'),
+    title_description: value.maybe('What the person says of the post'),
+    summary: value.maybe('What the person says of themself'),
+    most_probable_email: value.maybe('E-mail address'),
+    most_probable_email_status: emailStatus('the e-mail address').nullable(),
+    phones: value.strings('Phone numbers in E.164'),
+    ...profileUrls(),
+    is_premium_network: value.maybeYesNo('Whether the person pays for the network'),
+    is_open_profile_network: value.maybeYesNo('Whether anyone may write to the person'),
+    is_open_to_work_network: value.maybeYesNo('Whether the person looks for work'),
+    connection_degree: value.maybeCount('Degree of connection'),
+    connections_count: value.maybeCount('Number of connections; omitted with scale: true').optional(),
+    current_positions_count: value.maybeCount('Number of posts held'),
+    ...terms(),
+    status: described(z.enum(['QUALIFIED', 'DISQUALIFIED']), 'Whether the person matches the search'),
+    rejection_reason: value.strings('Why the person does not match'),
+    headline: value.maybe('Headline of the profile; omitted with scale: true').optional(),
+  })
+
+/** A lead with the company it works for. */
+export const leadAndCompany = () =>
+  z.object({
+    lead: described(leadRecord(), 'The person'),
+    company: described(accountRecord(), 'The company').nullable(),
+  })
+
+/** A company in the preview of an import. */
+export const accountPreview = () =>
+  z.object({
+    company_name: value.maybe('Name'),
+    industry: value.maybe('Industry'),
+    network_id: value.maybe('Identifier on the network'),
+    network_url: value.address('Profile on the network'),
+  })
+
+/** A person in the preview of a search. */
+export const leadPreview = () =>
+  z.object({
+    full_name: value.maybe('Full name'),
+    headline: value.maybe('Headline of the profile'),
+    current_company: value.maybe('Name of the company'),
+    current_title: value.maybe('Job title'),
+    network_id: value.maybe('Identifier on the network'),
+    profile_url: value.address('Profile on the network'),
+  })
+
+/** An open job posting. */
+export const jobRecord = () =>
+  z.object({
+    job_title: value.maybe('Job title'),
+    job_url: value.address('The posting'),
+    job_location: value.maybe('Place of work in words'),
+    country_code: value.maybe('ISO 3166-1 alpha-2 code of the country'),
+    employment_statuses: value.strings('Kinds of employment, such as Full-time'),
+    date_posted: value.maybe('Day of the posting'),
+    description: value.maybe('The description, or its first 300 characters'),
+    hiring_team: described(
+      z.array(
+        z.object({
+          name: value.maybe('Name'),
+          title: value.maybe('Job title'),
+          network_url: value.address('Profile on the network'),
+        }),
+      ),
+      'Who hires',
+    ),
+    company: described(
+      z.object({
+        name: value.maybe('Name'),
+        domain: value.maybe('Website domain'),
+        network_url: value.address('Profile on the network'),
+      }),
+      'Who looks for people',
+    ),
+  })
+
+/** Kinds of phone numbers. */
+const phoneTypes = [
+  'mobile',
+  'fixed_or_mobile',
+  'fixed_line',
+  'voip',
+  'toll_free',
+  'premium_rate',
+  'shared_cost',
+  'personal_number',
+  'pager',
+  'uan',
+  'voicemail',
+  'unknown',
+] as const
+
+/** What a waterfall found. Keys of a type that was not asked for are absent. */
+export const contactResult = () =>
+  z.object({
+    enrichment_id: value.uuid('Identifier of the enrichment'),
+    first_name: value.maybe('First name'),
+    last_name: value.maybe('Last name'),
+    network_profile_url: value.address('Profile on the network'),
+    status: described(z.enum(['pending', 'finished']), 'Whether the work is done'),
+    email: value.maybe('Professional e-mail address').optional(),
+    email_status: emailStatus('the e-mail address').nullable().optional(),
+    personal_email: value.maybe('Personal e-mail address').optional(),
+    personal_email_status: emailStatus('the personal e-mail address').nullable().optional(),
+    phone: value.strings('Phone numbers in E.164').optional(),
+    phone_details: described(
+      z.array(
+        z.object({
+          number: value.string('Phone number in E.164'),
+          type: described(z.enum(phoneTypes), 'Kind of number'),
+          country_code: value.maybe('ISO 3166-1 alpha-2 code of the country'),
+        }),
+      ),
+      'The same numbers with their kinds',
+    ).optional(),
+    credits_used: value.count('Credits charged for this contact'),
+    custom: value.echo(),
+    message: value.string('No data found, when nothing was').optional(),
+  })
+
+/** A list and the status of its import. */
+export const listRecord = () =>
+  z.object({
+    id: value.uuid('Identifier'),
+    name: value.string('Name'),
+    network_list_id: value.count('Identifier of the list on the network'),
+    created_at: value.moment('When it was created'),
+    updated_at: value.moment('When it was last changed'),
+    status: described(z.enum(['pending', 'completed', 'failed']), 'Status of the import'),
+  })
+
+/** Where a page stands among all rows. */
+export const pagination = () =>
+  described(
+    z.object({
+      page: value.count('Number of the page; absent with a cursor').optional(),
+      per_page: value.count('Rows per page'),
+      total_count: value.count('Rows in all'),
+      has_more: value.yesNo('Whether another page follows'),
+      next_cursor: value.string('Cursor of the next page; absent on the last').optional(),
+    }),
+    'Where the page stands',
+  )

@@ -1,0 +1,139 @@
+import * as z from 'zod'
+import { parseExact } from '../values/json.js'
+
+/** What a field takes, in plain words for whoever reads text: a query, a command line, a CSV file. */
+export interface Kind {
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'enum' | 'array' | 'object'
+  readonly required: boolean
+  readonly description: string
+  /** The words of an enum. */
+  readonly values?: readonly string[]
+  /** What the items of an array are. */
+  readonly item?: Kind
+  readonly default?: unknown
+}
+
+type Text = string | readonly string[]
+
+/** Describes what a schema takes; optional, default and nullable ones as what they wrap. */
+export function kindOf(schema: z.core.$ZodType): Kind {
+  const layers = layersOf(schema)
+  const preset = layers.find((layer) => layer instanceof z.ZodDefault)?.def.defaultValue
+  return {
+    ...typeOf(bare(schema)),
+    required: schema._zod.optin === undefined,
+    description: layers.map((layer) => z.globalRegistry.get(layer)?.description).find(Boolean) ?? '',
+    ...(preset === undefined ? {} : { default: preset }),
+  }
+}
+
+type Wrapper = z.ZodOptional | z.ZodNullable | z.ZodDefault
+
+const isWrapper = (schema: z.core.$ZodType): schema is Wrapper =>
+  schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable
+
+/** A schema and those it wraps, outermost first. */
+const layersOf = (schema: z.core.$ZodType): z.core.$ZodType[] =>
+  isWrapper(schema) ? [schema, ...layersOf(schema.def.innerType)] : [schema]
+
+/** What a schema wraps. */
+const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
+  isWrapper(schema) ? bare(schema.def.innerType) : schema
+
+function typeOf(schema: z.core.$ZodType): Pick<Kind, 'type' | 'values' | 'item'> {
+  if (schema instanceof z.ZodBoolean) return { type: 'boolean' }
+  if (schema instanceof z.ZodNumber) return { type: schema.isInt ? 'integer' : 'number' }
+  if (schema instanceof z.ZodEnum) return { type: 'enum', values: schema.options.map(String) }
+  if (schema instanceof z.ZodArray) return { type: 'array', item: kindOf(schema.element) }
+  if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord) return { type: 'object' }
+  return { type: 'string' }
+}
+
+/**
+ * Reads text as what a field takes. Text that is no such thing stays as it is, for validation to refuse; of a
+ * single value given several times the last counts.
+ */
+export function coerceField(schema: z.core.$ZodType, given: Text): unknown {
+  const inner = bare(schema)
+  const texts = typeof given === 'string' ? [given] : given
+  if (inner instanceof z.ZodArray) return texts.flatMap((text) => items(inner.element, text))
+  if (inner instanceof z.ZodObject || inner instanceof z.ZodRecord) return object(texts) ?? given
+  return texts.length === 0 ? given : scalar(inner, texts[texts.length - 1] ?? '')
+}
+
+/** Reads the texts among the fields of a request; what has a type already, and unknown fields, stay as they are. */
+export function coerceInput(
+  schema: z.ZodObject,
+  fields: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const shape: Readonly<Record<string, z.core.$ZodType>> = schema.shape
+  const read = ([name, value]: [string, unknown]): [string, unknown] => {
+    const field = Object.hasOwn(shape, name) ? shape[name] : undefined
+    return [name, field && isText(value) ? coerceField(field, value) : value]
+  }
+  return Object.fromEntries(Object.entries(fields).map(read))
+}
+
+const isText = (value: unknown): value is Text =>
+  typeof value === 'string' || (Array.isArray(value) && value.every((one) => typeof one === 'string'))
+
+function scalar(schema: z.core.$ZodType, text: string): unknown {
+  if (schema instanceof z.ZodBoolean) return booleans.get(text.trim().toLowerCase()) ?? text
+  if (schema instanceof z.ZodNumber) return numberIn(text) ?? text
+  return text
+}
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+])
+
+/** A number as JSON writes it; a whole one only where it can be kept exactly. */
+function numberIn(text: string): number | undefined {
+  if (!/^\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*$/.test(text)) return undefined
+  const number = Number(text)
+  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
+    ? number
+    : undefined
+}
+
+/** Items of a list written in one text: by commas where no item could hold one, such as ids, codes and words. */
+function items(item: z.core.$ZodType, text: string): unknown[] {
+  if (item instanceof z.ZodObject || item instanceof z.ZodRecord) {
+    const json = jsonIn(text)
+    return Array.isArray(json) ? json : [json ?? object([text]) ?? text]
+  }
+  if (!hasFixedForm(item) || z.safeParse(item, text).success) return [coerceField(item, text)]
+  const parts = text.split(',').map((part) => part.trim())
+  return parts.filter((part) => part !== '').map((part) => coerceField(item, part))
+}
+
+/** Whether items are of a form that can be told from a list of them; free text never is. */
+const hasFixedForm = (item: z.core.$ZodType): boolean =>
+  item instanceof z.ZodEnum ||
+  (item instanceof z.ZodString &&
+    (item.def.checks ?? []).some(({ _zod }) => _zod.def.check === 'string_format'))
+
+const jsonIn = (text: string): unknown => {
+  try {
+    return /^\s*[[{]/.test(text) ? parseExact(text) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** An object from JSON and `key=value` texts together; nothing when one of them is neither. */
+function object(texts: readonly string[]): Record<string, unknown> | undefined {
+  const entries: [string, unknown][] = []
+  for (const text of texts) {
+    const json = jsonIn(text)
+    const equals = text.indexOf('=')
+    if (typeof json === 'object' && json !== null && !Array.isArray(json))
+      entries.push(...Object.entries(json))
+    else if (equals > 0) entries.push([text.slice(0, equals).trim(), literal(text.slice(equals + 1))])
+    else return undefined
+  }
+  return Object.fromEntries(entries)
+}
+
+const literal = (text: string): unknown => booleans.get(text) ?? numberIn(text) ?? text

@@ -1,0 +1,55 @@
+import * as z from 'zod'
+import type { Shape } from '../areas/shapes.js'
+import type { Operation } from '../operations/table.js'
+import { isObject } from '../values/objects.js'
+
+/**
+ * What is wrong with the shape of another server's success, in words that follow "Upstream answered"; nothing where it
+ * can be used. Only lists and objects that the rest relies on are looked at: records have more, fewer and other fields
+ * on other servers, and what was paid for is not thrown away for the type of one field.
+ */
+export function misfitOf(
+  operation: Operation,
+  { output }: Pick<Shape, 'output'>,
+  body: unknown,
+): string | undefined {
+  const schema = bare(output)
+  if (schema instanceof z.ZodArray)
+    return Array.isArray(body) ? elementsMisfit(schema, body) : `${called(body)} in place of a list`
+  if (!isObject(body)) return `${called(body)} in place of an object`
+  const isRecord = operation.needs === 'unit' && operation.batch?.found === undefined
+  if (isRecord || !(schema instanceof z.ZodObject)) return undefined
+  const shape: Readonly<Record<string, z.core.$ZodType>> = schema.shape
+  for (const [name, field] of Object.entries(shape)) {
+    const misfit = Object.hasOwn(body, name) ? fieldMisfit(bare(field), body[name]) : undefined
+    if (misfit !== undefined) return `${misfit} in ${name}`
+  }
+  return undefined
+}
+
+function fieldMisfit(schema: z.core.$ZodType, value: unknown): string | undefined {
+  if (value === null || value === undefined) return undefined
+  if (schema instanceof z.ZodObject)
+    return isObject(value) ? undefined : `${called(value)} in place of an object`
+  if (!(schema instanceof z.ZodArray)) return undefined
+  if (Array.isArray(value)) return elementsMisfit(schema, value)
+  // One value in place of a list of values is how older servers answer.
+  const isOlder = !isObject(value) && !(bare(schema.element) instanceof z.ZodObject)
+  return isOlder ? undefined : `${called(value)} in place of a list`
+}
+
+function elementsMisfit(schema: z.ZodArray, values: readonly unknown[]): string | undefined {
+  if (!(bare(schema.element) instanceof z.ZodObject)) return undefined
+  return values.every(isObject) ? undefined : 'a list of something other than objects'
+}
+
+const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
+  schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault
+    ? bare(schema.def.innerType)
+    : schema
+
+function called(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (value === null) return 'nothing'
+  return typeof value === 'object' ? 'an object' : 'a single value'
+}

@@ -1,0 +1,90 @@
+import type { z } from 'zod'
+import type { InputOf, Shape } from '../areas/shapes.js'
+import { ApiError } from '../calls/errors.js'
+import { unalias } from '../operations/aliases.js'
+import type { OperationId } from '../operations/table.js'
+import type { Refusal } from '../schemas/fields.js'
+import { type Fields, isObject } from '../values/objects.js'
+
+type Row = Refusal['error']
+
+/** How many sentences an answer holds at most, and how many issues are read for them. */
+const maxSentences = 5
+const maxIssues = 100
+/** The specification answers missing dates as it answers malformed ones. */
+const missingIsInvalid: ReadonlySet<OperationId> = new Set<OperationId>(['credits.consumption'])
+
+/** The input of an operation, checked and complete; an `ApiError` that names every field that is wrong. */
+export function validate<Id extends OperationId>(id: Id, shape: Shape, input: unknown): InputOf<Id> {
+  if (!isObject(input)) throw new ApiError('bad_request', { reason: 'The request must be a JSON object' })
+  const fields = unalias(id, input)
+  const parsed = shape.input.safeParse(fields)
+  if (parsed.success) return parsed.data as InputOf<Id>
+  throw refusal(id, shape, fields, parsed.error.issues)
+}
+
+function refusal(
+  id: OperationId,
+  shape: Shape,
+  fields: Fields,
+  issues: readonly z.core.$ZodIssue[],
+): ApiError {
+  const keys = missingKeys(shape.input, fields)
+  if (keys.length > 0 && !missingIsInvalid.has(id))
+    return new ApiError('missing_keys', { keys: keys.join(', ') })
+  const row = severest(issues.map(rowOf))
+  const told = issues.filter((issue) => rowOf(issue) === row).slice(0, maxIssues)
+  const sentences = [...new Set(told.map((issue) => sentenceOf(issue, fields)))]
+  return row === 'missing_keys'
+    ? new ApiError(row, { keys: sentences.join(', ') })
+    : new ApiError(row, { reason: joined(sentences) })
+}
+
+/** Required fields that are not there, in the order of the schema. */
+const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
+  Object.entries(schema.shape as Record<string, z.core.$ZodType>)
+    .filter(([name, field]) => field._zod.optin === undefined && (valueAt(fields, [name]) ?? null) === null)
+    .map(([name]) => name)
+
+/** What is missing is told before what is malformed, 400 before 422, and both before what is not there. */
+const severest = (rows: readonly Row[]): Row =>
+  (['missing_keys', 'bad_request', 'invalid'] as const).find((row) => rows.includes(row)) ?? 'not_found'
+
+const rowOf = (issue: z.core.$ZodIssue): Row =>
+  issue.code === 'custom' ? ((issue.params?.error as Row | undefined) ?? 'invalid') : 'invalid'
+
+const joined = (sentences: readonly string[]): string =>
+  sentences.slice(0, maxSentences).join('; ') + (sentences.length > maxSentences ? '; and more' : '')
+
+function sentenceOf(issue: z.core.$ZodIssue, fields: Fields): string {
+  if (issue.path.length === 0) return issue.message
+  const path = issue.path.map(String).join('.')
+  if (valueAt(fields, issue.path) === undefined) return `${path} is required`
+  if (/^(must|has) /.test(issue.message)) return `${path} ${issue.message}`
+  return issue.code === 'custom' ? `${path}: ${issue.message}` : `${path} must be ${expected(issue)}`
+}
+
+function expected(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_value') return `one of: ${issue.values.map(String).join(', ')}`
+  return issue.code === 'invalid_type' ? (types[issue.expected] ?? issue.expected) : 'valid'
+}
+
+const types: Readonly<Record<string, string>> = {
+  string: 'text',
+  boolean: 'true or false',
+  number: 'a number',
+  int: 'a whole number',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+}
+
+/** The value at a path, by own properties alone. */
+const valueAt = (fields: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (at, key) =>
+      typeof at === 'object' && at !== null && Object.hasOwn(at, key)
+        ? at[key as keyof typeof at]
+        : undefined,
+    fields,
+  )

@@ -1,0 +1,114 @@
+import * as z from 'zod'
+import type { OperationId } from '../operations/table.js'
+import { described } from '../schemas/fields.js'
+import { count, echo, moment, string, uuid, yesNo } from '../schemas/output-fields.js'
+import {
+  accountRecord,
+  contactResult,
+  jobRecord,
+  leadAndCompany,
+  leadRecord,
+  listRecord,
+} from '../schemas/records.js'
+import { similarity, technologiesFound } from '../schemas/signals.js'
+
+interface EventRow {
+  /** The operations whose work it tells of. */
+  readonly from: readonly OperationId[]
+  /** How its work can end or go on, as the second half of an event's name. */
+  readonly phases: readonly ('record' | 'completed' | 'failed')[]
+}
+
+const imports = ['record', 'completed', 'failed'] as const
+
+/** The kinds of events that are delivered to webhooks. */
+export const events = {
+  account_import: { from: ['accounts.extract', 'accounts.search'], phases: imports },
+  lead_search: {
+    from: ['leads.extract', 'leads.advanced_search', 'leads.search', 'intents.post_engagers'],
+    phases: imports,
+  },
+  list_import: { from: ['lists.create'], phases: ['completed', 'failed'] },
+  contact_enrichment: { from: ['contacts.enrich', 'contacts.bulk_enrich'], phases: ['completed', 'failed'] },
+  hiring_import: { from: ['intents.hiring'], phases: imports },
+  stack_import: { from: ['intents.stack'], phases: imports },
+  growth_import: { from: ['intents.growth'], phases: imports },
+  lookalike_import: { from: ['intents.lookalikes'], phases: imports },
+} as const satisfies Record<string, EventRow>
+
+/** A kind of event, such as `lead_search`. */
+export type EventKind = keyof typeof events
+/** The name of an event, such as `lead_search.completed`. */
+export type EventName = {
+  [Kind in EventKind]: `${Kind}.${(typeof events)[Kind]['phases'][number]}`
+}[EventKind]
+
+const rows = (): [EventKind, EventRow][] => Object.entries(events) as [EventKind, EventRow][]
+
+/** All events, in the order of the table. */
+export const eventNames = (): EventName[] =>
+  rows().flatMap(([kind, { phases }]) => phases.map((phase) => `${kind}.${phase}` as EventName))
+
+/** The kind of event that tells of an operation's work; nothing when its work is done at once. */
+export const eventOf = (id: OperationId): EventKind | undefined =>
+  rows().find(([, { from }]) => from.includes(id))?.[0]
+
+/** The body of an event, built when asked for. */
+export function eventBody(name: EventName): z.ZodObject {
+  const [kind, phase] = name.split('.') as [EventKind, EventRow['phases'][number]]
+  return z.object({
+    event: described(z.literal(name), 'Name of the event'),
+    id: uuid('Identifier of the search, import, list or enrichment'),
+    created_at: moment('When it happened'),
+    custom: echo(),
+    ...carried(kind, phase),
+  })
+}
+
+function carried(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRawShape {
+  if (kind === 'list_import') return { list: described(listRecord(), 'The list'), ...failure(phase) }
+  if (phase === 'failed') return failure(phase)
+  if (kind === 'contact_enrichment') return contactResult().shape
+  return phase === 'record' ? one(kind) : { ...all(kind), ...ending() }
+}
+
+const failure = (phase: EventRow['phases'][number]): z.ZodRawShape =>
+  phase === 'failed' ? { error: string('What went wrong') } : {}
+
+/** What was found with a company, by the kind of event. */
+const found: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
+  hiring_import: () => ({ jobs: described(z.array(jobRecord()), 'Its job postings that match') }),
+  stack_import: () => ({ technologies_found: technologiesFound() }),
+  lookalike_import: () => ({ similarity: similarity() }),
+}
+
+const foundWith = (kind: EventKind): z.ZodRawShape => found[kind]?.() ?? {}
+const ordinal = () => count('Place of the record in the order found, from 1')
+
+/** A single record, as streaming delivers it. */
+function one(kind: EventKind): z.ZodRawShape {
+  if (kind === 'lead_search')
+    return {
+      ordinal: ordinal(),
+      lead: described(leadRecord(), 'The person'),
+      company: described(accountRecord(), 'The company').nullable(),
+    }
+  return { ordinal: ordinal(), account: described(accountRecord(), 'The company'), ...foundWith(kind) }
+}
+
+/** All records, each with its ordinal; what was found with a company stands among the fields of the company. */
+function all(kind: EventKind): z.ZodRawShape {
+  if (kind === 'lead_search') {
+    const lead = leadAndCompany().extend({ ordinal: ordinal() })
+    return { leads: described(z.array(lead), 'The leads; empty after streaming') }
+  }
+  const account = accountRecord().extend({ ordinal: ordinal(), ...foundWith(kind) })
+  return { accounts: described(z.array(account), 'The companies; empty after streaming') }
+}
+
+const ending = (): z.ZodRawShape => ({
+  total: count('Records in all'),
+  truncated: yesNo('Whether a quota or the credits ended it'),
+  part: count('Number of this part, from 1; only of a body too large for one delivery').optional(),
+  parts: count('Number of parts').optional(),
+})

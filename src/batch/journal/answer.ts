@@ -1,0 +1,91 @@
+import type { Reply } from '../../api/calls/caller.js'
+import { isOk } from '../../api/calls/caller.js'
+import { type Failure, failureOf } from '../../api/calls/errors.js'
+import { isPriced } from '../../api/operations/facts.js'
+import { resolvesNothing, saysNothingFound } from '../../api/operations/not-found.js'
+import type { Operation } from '../../api/operations/table.js'
+import { retryAfterMs } from '../../api/values/retry-after.js'
+
+/** What became of a row. */
+export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'
+
+/** Where an answer came from: a call, the store of earlier runs, or an equal row of this file. */
+export type Source = 'live' | 'store' | 'duplicate'
+
+/** The answer to one lookup. */
+export interface Answer {
+  readonly status: Status
+  readonly error: string | null
+  /** Body of the reply when something was found, else undefined. */
+  readonly body: unknown
+  /** The body as JSON, where it is at hand. */
+  readonly text?: string
+  /** What it cost. */
+  readonly credits: number
+  /** Whether there may be more records than a budget let it ask for. */
+  readonly isCut?: boolean
+}
+
+/** What is told of a call that may have done its work, and charged for it, without an answer that says so. */
+export const unknownAnswer: Answer = {
+  status: 'failed',
+  error: 'outcome_unknown',
+  body: undefined,
+  credits: 0,
+}
+
+/** The answer to a row that asked for so many records because of a budget: one that has them all may lack others. */
+export function cutAt(limit: number, answer: Answer, { batch }: Operation): Answer {
+  const records = (answer.body as Readonly<Record<string, unknown>> | undefined)?.[batch?.found ?? '']
+  return { ...answer, isCut: Array.isArray(records) && records.length >= limit }
+}
+
+/** Whether an answer is none. */
+export const isUnknown = ({ error }: Answer): boolean => error === unknownAnswer.error
+
+/** What a reply means to a run: an answer, a pause before the same call, or the end. */
+export type Verdict =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'wait'; readonly ms: number; readonly atOnce: number | undefined }
+  | { readonly kind: 'stop'; readonly failure: Failure }
+
+/** Decides what a reply means; `nowMs` is real time, for `Retry-After` given as a date. */
+export function judge(reply: Reply, operation: Operation, nowMs: number): Verdict {
+  if (isOk(reply)) {
+    const found = !resolvesNothing(operation, reply.body)
+    return answered(found ? 'found' : 'not_found', null, reply, found)
+  }
+  if (reply.unknown && isPriced(operation)) return { kind: 'answer', answer: unknownAnswer }
+  const failure = failureOf(reply.status, reply.body)
+  if (failure.stops) return { kind: 'stop', failure }
+  if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
+  if (reply.status === 404 || (reply.status === 400 && saysNothingFound(failure.text)))
+    return answered('not_found', failure.text, reply, false)
+  const invalid = reply.status === 400 || reply.status === 422
+  return answered(invalid ? 'invalid' : 'failed', failure.text, reply, false)
+}
+
+function answered(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {
+  return {
+    kind: 'answer',
+    answer: {
+      status,
+      error,
+      body: withBody ? reply.body : undefined,
+      credits: creditsOf(reply),
+      ...(withBody && reply.text !== undefined ? { text: reply.text } : {}),
+    },
+  }
+}
+
+/** What a row cost: a reply that comes again was paid for when it came first. */
+const creditsOf = ({ credits, replayed }: Reply): number => replayed ?? credits
+
+function pause({ headers, waitMs }: Reply, nowMs: number): Verdict {
+  const limit = Number(headers['ratelimit-limit'])
+  return {
+    kind: 'wait',
+    ms: waitMs ?? retryAfterMs(headers['retry-after'] ?? headers['ratelimit-reset'], nowMs) ?? 1_000,
+    atOnce: limit >= 1 ? limit : undefined,
+  }
+}

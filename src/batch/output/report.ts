@@ -1,0 +1,118 @@
+import type { Answer, Status } from '../journal/answer.js'
+import type { OutputRow } from './layout.js'
+
+/** Why a run ended before its last row. */
+export interface Stop {
+  /** A sentence. */
+  readonly reason: string
+  /** What a person can do about it; may be empty. */
+  readonly hint: string
+  readonly exit_code: number
+  /** Number of the first row that was refused, counted from 1 after the header; null where no row was. */
+  readonly at_row: number | null
+  /** Rows that have no answer; null where the file was not counted. */
+  readonly rows_left: number | null
+}
+
+/** What a run did. `rows` are those in the output. */
+export interface Report {
+  readonly rows: number
+  readonly found: number
+  readonly not_found: number
+  readonly invalid: number
+  readonly failed: number
+  readonly skipped: number
+  /** Rows that were answered by a call. */
+  readonly live: number
+  /** Rows that took an answer of an earlier run. */
+  readonly stored: number
+  /** Rows that took the answer of an equal row. */
+  readonly duplicates: number
+  readonly credits: number
+  /** Those of the credits that an earlier part of the run paid. */
+  readonly credits_before: number
+  readonly seconds: number
+  readonly stopped?: Stop
+  /** File with all rows; null when there is none. */
+  readonly output: string | null
+  /** File with the rows answered before the run stopped; null when it did not. */
+  readonly partial: string | null
+}
+
+/** What a run has done so far. */
+export type Progress = Pick<
+  Report,
+  Status | 'rows' | 'live' | 'stored' | 'duplicates' | 'credits' | 'credits_before'
+> & {
+  /** Rows of the file, where they were counted. */
+  readonly total: number | undefined
+}
+
+const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as const
+
+/** Counts rows as they are written. */
+export class Tally {
+  readonly #total: number | undefined
+  readonly #ahead = new Map<object, Answer>()
+  readonly #counts = {
+    rows: 0,
+    found: 0,
+    not_found: 0,
+    invalid: 0,
+    failed: 0,
+    skipped: 0,
+    live: 0,
+    stored: 0,
+    duplicates: 0,
+    credits: 0,
+    credits_before: 0,
+  }
+
+  constructor(total: number | undefined) {
+    this.#total = total
+  }
+
+  add(row: OutputRow): void {
+    this.#counts.rows++
+    this.#counts[row.status]++
+    if (row.source !== null) this.#counts[countOf[row.source]]++
+  }
+
+  /** Counts credits apart from rows: they are spent even where a row can no longer be written. */
+  spend(credits: number, before: boolean): void {
+    this.#counts.credits += credits
+    if (before) this.#counts.credits_before += credits
+  }
+
+  /** Notes a row that has its answer, and is not in the output yet. */
+  answered(row: object, answer: Answer): void {
+    this.#ahead.set(row, answer)
+  }
+
+  /** A row that had its answer is counted as written, or never will be. */
+  passed(row: object): void {
+    this.#ahead.delete(row)
+  }
+
+  /** What is in the output. */
+  get progress(): Progress {
+    return { ...this.#counts, total: this.#total }
+  }
+
+  /** The same with what will come into it: under a rate limit the first rows of a group wait long for its last one. */
+  get ahead(): Progress {
+    const told = { ...this.#counts }
+    for (const { status, credits } of this.#ahead.values()) {
+      told.rows++
+      told[status]++
+      told.credits += credits
+    }
+    return { ...told, total: this.#total }
+  }
+}
+
+/** Exit code of a finished or stopped run: by default rows that failed or were invalid make it 11. */
+export function exitCodeOf(report: Report, failOn: 'any' | 'none' = 'any'): number {
+  if (report.stopped) return report.stopped.exit_code
+  return failOn === 'any' && report.failed + report.invalid > 0 ? 11 : 0
+}

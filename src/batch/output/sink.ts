@@ -1,0 +1,122 @@
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { OutputError, systemCode, systemReason } from '../input/errors.js'
+
+/** Where an output goes. */
+export interface Sink {
+  /** Name of the complete output; undefined for a stream. */
+  readonly output: string | undefined
+  /** Name of the file that holds it until it is complete. */
+  readonly partial: string | undefined
+  write(text: string | Buffer): Promise<void>
+  /** Makes the output complete: on disk, under its own name. */
+  finish(): Promise<void>
+  /** Keeps what was written under the partial name. */
+  abandon(): Promise<void>
+}
+
+/** A file being written, as much of it as a sink needs. */
+export type OutputFile = Pick<FileHandle, 'appendFile' | 'truncate' | 'sync' | 'close'>
+
+/** The file system, as much of it as a sink needs; tests give one that fails. */
+export interface Files {
+  /** A new, empty file that only its owner can read, replacing what has the name. */
+  create(path: string): Promise<OutputFile>
+  /** What is at a path. */
+  kind(path: string): Promise<'nothing' | 'file' | 'folder' | 'device'>
+  /** Opens a device or pipe as it is. */
+  device(path: string): Promise<OutputFile>
+  rename(from: string, to: string): Promise<void>
+  /** Makes the names in a folder durable. */
+  syncFolder(path: string): Promise<void>
+}
+
+/** The file system of this machine. */
+export const nodeFiles: Files = {
+  async create(path) {
+    await rm(path, { force: true })
+    return open(path, 'wx', 0o600)
+  },
+  async kind(path) {
+    const found = await stat(path).catch((error: unknown) => {
+      if (systemCode(error) === 'ENOENT') return undefined
+      throw error
+    })
+    if (!found) return 'nothing'
+    return found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'device'
+  },
+  device: (path) => open(path, 'w'),
+  rename,
+  async syncFolder(path) {
+    const folder = await open(path)
+    await folder.sync().finally(() => folder.close())
+  },
+}
+
+/** Opens `path` for output: rows go to `path.partial` beside it until `finish`. Devices are written as they are. */
+export async function fileSink(path: string, files: Files = nodeFiles): Promise<Sink> {
+  const partial = `${path}.partial`
+  const failed = (error: unknown) => unwritable(path, error)
+  const kind = await files.kind(path).catch((error: unknown) => {
+    throw failed(error)
+  })
+  if (kind === 'folder') throw new OutputError(`${path} is a folder; name a file in it.`, 'EISDIR')
+  if (kind === 'device')
+    return deviceSink(path, await files.device(path).catch((error) => Promise.reject(failed(error))))
+  const file = await files.create(partial).catch((error) => Promise.reject(failed(error)))
+  let length = 0
+  return {
+    output: path,
+    partial,
+    async write(text) {
+      const bytes = typeof text === 'string' ? Buffer.from(text) : text
+      try {
+        await file.appendFile(bytes)
+      } catch (error) {
+        // Half a row would be taken for an answer.
+        await file.truncate(length).catch(() => {})
+        throw unwritable(path, error, partial)
+      }
+      length += bytes.length
+    },
+    async finish() {
+      try {
+        await file.sync().finally(() => file.close())
+        await files.rename(partial, path)
+        await files.syncFolder(dirname(path))
+      } catch (error) {
+        throw unwritable(path, error, partial)
+      }
+    },
+    async abandon() {
+      await file.sync().catch(() => {})
+      await file.close().catch(() => {})
+    },
+  }
+}
+
+/** Writes to a stream, such as stdout, no faster than it takes. */
+export function streamSink(stream: NodeJS.WritableStream): Sink {
+  // The failed write is told; without a listener the process would end.
+  stream.on('error', () => {})
+  const write = (text: string | Buffer) =>
+    new Promise<void>((resolve, reject) => {
+      stream.write(text, (error) => (error ? reject(unwritable('the output', error)) : resolve()))
+    })
+  return { output: undefined, partial: undefined, write, finish: async () => {}, abandon: async () => {} }
+}
+
+function deviceSink(path: string, file: OutputFile): Sink {
+  return {
+    output: path,
+    partial: undefined,
+    write: (text) => file.appendFile(text).catch((error) => Promise.reject(unwritable(path, error))),
+    finish: () => file.close(),
+    abandon: () => file.close(),
+  }
+}
+
+function unwritable(path: string, error: unknown, partial?: string): OutputError {
+  const kept = partial === undefined ? '' : ` What was written so far is in ${partial}.`
+  return new OutputError(`${path} cannot be written: ${systemReason(error)}.${kept}`, systemCode(error))
+}

@@ -1,0 +1,91 @@
+import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Given, Kind } from '../kinds/kind.js'
+import type { StoredAccount } from '../records/account.js'
+
+interface Row {
+  readonly key: number
+  readonly record: string
+}
+
+/** Rows read at once. */
+const portion = 500
+
+/** All records of a kind as an import takes them back, oldest first, read in portions of one moment each. */
+export async function* exportRecords(driver: Driver, kind: Kind): AsyncGenerator<Given> {
+  for (let last = 0; ; ) {
+    const after = last
+    const { rows, records } = await driver.read((connection) => readPortion(connection, kind, after))
+    yield* records
+    const end = rows.at(-1)
+    if (!end) return
+    last = end.key
+  }
+}
+
+async function readPortion(
+  connection: Connection,
+  kind: Kind,
+  after: number,
+): Promise<{ rows: Row[]; records: Given[] }> {
+  const rows = await connection.all<Row>(selects[kind], after, portion)
+  const records: Given[] = []
+  for (const row of rows) records.push(await wholes[kind](connection, row))
+  return { rows, records }
+}
+
+const employer = 'c.domain AS company_domain, c.network_id AS company_network_id, c.record AS company'
+const selects: Readonly<Record<Kind, string>> = {
+  companies: 'SELECT key, record FROM companies WHERE key > ? ORDER BY key LIMIT ?',
+  people: `SELECT p.key, p.record, ${employer} FROM people p LEFT JOIN companies c ON c.key = p.company
+    WHERE p.key > ? ORDER BY p.key LIMIT ?`,
+  jobs: `SELECT j.key, j.record, ${employer} FROM jobs j JOIN companies c ON c.key = j.company
+    WHERE j.key > ? ORDER BY j.key LIMIT ?`,
+  posts: 'SELECT key, record FROM posts WHERE key > ? ORDER BY key LIMIT ?',
+}
+
+const wholes: Readonly<Record<Kind, (connection: Connection, row: Row) => Given | Promise<Given>>> = {
+  companies: wholeCompany,
+  people: (_, row) => ({ ...employerOf(row), ...(JSON.parse(row.record) as Given) }),
+  jobs: (_, row) => ({ ...employerOf(row), ...(JSON.parse(row.record) as Given) }),
+  posts: wholePost,
+}
+
+/** How a record says whose it is: by domain, or by profile where the company has no domain. */
+function employerOf(row: Row): Given {
+  const { company_domain, company } = row as Row & { company_domain: string | null; company: string | null }
+  if (company_domain !== null) return { company_domain }
+  if (company === null) return {}
+  const { network_url, network_id } = JSON.parse(company) as StoredAccount
+  return network_url ? { company_network_url: network_url } : { company_network_id: network_id }
+}
+
+async function wholeCompany(connection: Connection, { key, record }: Row): Promise<Given> {
+  const company = JSON.parse(record) as StoredAccount
+  const history = await connection.all(
+    'SELECT date, department, headcount FROM headcount_history WHERE company = ? ORDER BY department, date',
+    key,
+  )
+  const details: unknown[] = []
+  for (const slug of company.technologies ?? []) details.push(await detailOf(connection, key, slug))
+  return {
+    ...company,
+    ...(details.length === 0 ? {} : { technology_details: details }),
+    ...(history.length === 0 ? {} : { headcount_history: history }),
+  }
+}
+
+const detailOf = (connection: Connection, company: number, slug: string) =>
+  connection.get(
+    `SELECT t.slug, t.name, t.category, u.confidence, u.mentions AS job_mentions FROM technologies t
+      JOIN company_technologies u ON u.technology = t.key WHERE t.slug = ? AND u.company = ?`,
+    slug,
+    company,
+  )
+
+async function wholePost(connection: Connection, { key, record }: Row): Promise<Given> {
+  const engagers = await connection.all(
+    'SELECT url AS network_profile_url, engagement FROM engagers WHERE post = ? ORDER BY profile, engagement',
+    key,
+  )
+  return { ...(JSON.parse(record) as Given), ...(engagers.length === 0 ? {} : { engagers }) }
+}

@@ -1,0 +1,102 @@
+import { ApiError } from '../../api/calls/errors.js'
+import { allOf, anyOf, inverse, phrase, type TextQuery } from './text-query.js'
+
+/** Deepest nesting that is read: what is made of it must fit into the stack of the parser of FTS5. */
+const deepest = 10
+
+const operators = new Set(['AND', 'OR', 'NOT'])
+const quotes = /["“”„«»]/
+const token = /["“”„«»]([^"“”„«»]*)["“”„«»]|([()])|([^\s()"“”„«»]+)/g
+/** Something that words are made of; signs between words are nothing to look for. */
+const wordy = /[\p{L}\p{N}]/u
+
+interface Token {
+  readonly kind: 'words' | 'operator' | 'bracket'
+  readonly text: string
+}
+
+/**
+ * Reads a keyword: words and "phrases", AND (also where nothing stands between them), OR, NOT, which binds closest, and
+ * parentheses; in capitals, for in small letters these are words. 422 where it makes no sense.
+ */
+export function readKeyword(keyword: string): TextQuery {
+  const tokens = tokensOf(keyword)
+  if (tokens.length === 0) throw refused('must hold at least one word')
+  const reader = new Reader(tokens)
+  const query = reader.either(0)
+  if (reader.next) throw refused('a parenthesis is closed that was not opened')
+  return query
+}
+
+function tokensOf(keyword: string): Token[] {
+  if (quotes.test(keyword.replace(token, ''))) throw refused('a quotation mark is not closed')
+  return [...keyword.matchAll(token)].flatMap(([, quoted, bracket, word]): Token[] => {
+    if (bracket !== undefined) return [{ kind: 'bracket', text: bracket }]
+    if (word !== undefined && operators.has(word)) return [{ kind: 'operator', text: word }]
+    const words = quoted ?? word ?? ''
+    return wordy.test(words) ? [{ kind: 'words', text: words }] : []
+  })
+}
+
+/** Reads tokens one after the other, by what binds loosest first. */
+class Reader {
+  readonly #tokens: readonly Token[]
+  #at = 0
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens
+  }
+
+  get next(): Token | undefined {
+    return this.#tokens[this.#at]
+  }
+
+  either(depth: number): TextQuery {
+    const queries = [this.#both(depth)]
+    while (this.#took('OR')) queries.push(this.#both(depth))
+    return anyOf(queries)
+  }
+
+  #both(depth: number): TextQuery {
+    const queries = [this.#one(depth)]
+    while (this.#took('AND') || (this.next && !this.#isNext('OR') && !this.#isNext(')')))
+      queries.push(this.#one(depth))
+    return allOf(queries)
+  }
+
+  #one(depth: number): TextQuery {
+    let negated = false
+    while (this.#took('NOT')) negated = !negated
+    const query = this.#plain(depth)
+    return negated ? inverse(query) : query
+  }
+
+  #plain(depth: number): TextQuery {
+    const { next } = this
+    if (next?.kind === 'words') {
+      this.#at += 1
+      return phrase(next.text)
+    }
+    if (!this.#took('(')) throw refused(missingBefore(next))
+    if (depth === deepest) throw refused(`parentheses may be nested ${deepest} deep`)
+    const query = this.either(depth + 1)
+    if (!this.#took(')')) throw refused('a parenthesis is not closed')
+    return query
+  }
+
+  /** Whether an operator or a bracket comes next; a quoted one is a word. */
+  #isNext(text: string): boolean {
+    return this.next?.text === text && this.next.kind !== 'words'
+  }
+
+  #took(text: string): boolean {
+    const is = this.#isNext(text)
+    if (is) this.#at += 1
+    return is
+  }
+}
+
+const missingBefore = (next: Token | undefined): string =>
+  next ? `words are missing before ${next.text}` : 'words are missing at the end'
+
+const refused = (reason: string): ApiError => new ApiError('invalid', { reason: `keyword: ${reason}` })

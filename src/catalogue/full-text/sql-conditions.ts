@@ -1,0 +1,31 @@
+import type { Value } from '../../storage/driver/connection.js'
+
+/** A condition in SQL with the values of its places. */
+export type Condition = readonly [sql: string, ...values: Value[]]
+
+/** The records that a condition does not hold for, those included of which it cannot be told. */
+export const not = ([sql, ...values]: Condition): Condition => [`(${sql}) IS NOT TRUE`, ...values]
+
+/** At least one of some conditions; none is never fulfilled. */
+export const some = (conditions: readonly Condition[]): Condition => [
+  conditions.map(([sql]) => `(${sql})`).join(' OR ') || 'FALSE',
+  ...conditions.flatMap(([, ...values]) => values),
+]
+
+/** A column that holds one of some values. The text is the same however many there are, so that it is prepared once. */
+export const isOneOf = (column: string, values: readonly (string | number)[]): Condition => [
+  `${column} IN (SELECT ${typeof values[0] === 'number' ? 'atom' : 'value'} FROM json_each(?))`,
+  JSON.stringify(values),
+]
+
+/** All conditions; none is always fulfilled. */
+export const every = (conditions: readonly Condition[]): Condition => [
+  conditions.map(([sql]) => `(${sql})`).join(' AND ') || 'TRUE',
+  ...conditions.flatMap(([, ...values]) => values),
+]
+
+/** What a list asks for, unless it is empty or missing and asks for nothing. */
+export const listed = <T>(
+  items: readonly T[] | undefined,
+  of: (items: readonly T[]) => Condition,
+): Condition[] => (items?.length ? [of(items)] : [])

@@ -1,0 +1,88 @@
+import type { Clock, Ids } from '../../engine/ports/ports.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { Kind } from '../kinds/kind.js'
+import { Unreadable } from '../normalize/readers.js'
+import { enter, type Importers, type Load } from '../write/bulk-load.js'
+import { done, type Steps } from '../write/sync-steps.js'
+import { beginWriting, type Writing, type Written } from '../write/write-context.js'
+import { lookAhead, recordsAhead } from './prefetch.js'
+import type { PreparedRecord, Records } from './prepare.js'
+import type { Prepared } from './preparers.js'
+import { newTally, reject, type Tally } from './report.js'
+import { writers } from './writers.js'
+
+/** What writing records works with. */
+export interface CommitPorts {
+  readonly driver: Driver
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly importers: Importers
+}
+
+/** How long one transaction writes, so that no other process waits for an import, in milliseconds. */
+const transactionMs = 80
+
+type Write = (writing: Writing, record: Prepared[Kind]) => Steps<Written>
+
+/** Writes records in transactions that are short, within a load if there is one; the tally counts what is committed. */
+export async function commit(
+  kind: Kind,
+  records: Records,
+  tally: Tally,
+  ports: CommitPorts,
+  load: Load | undefined,
+): Promise<void> {
+  for (let from = 0; from < records.length; ) {
+    const start = from
+    const { written, tallied } = await ports.driver.transaction((connection) =>
+      done(writeSome(connection, kind, records, start, ports, load)),
+    )
+    tally.added += tallied.added
+    tally.updated += tallied.updated
+    tally.companies += tallied.companies
+    for (const rejected of tallied.rejected) reject(tally, rejected)
+    from += written
+  }
+}
+
+/** Writes records until the time is up; a transaction may be run again, so it counts for itself. */
+function* writeSome(
+  connection: Connection,
+  kind: Kind,
+  records: Records,
+  from: number,
+  { clock, ids, importers }: CommitPorts,
+  load: Load | undefined,
+): Steps<{ written: number; tallied: Tally }> {
+  // A record is of the kind that was asked for.
+  const write = writers[kind] as Write
+  yield* enter(connection, load, load === importers.last)
+  importers.last = load
+  const ahead =
+    connection.dialect === 'postgres'
+      ? yield* lookAhead(connection, kind, recordsFrom(records, from, recordsAhead))
+      : undefined
+  const writing = yield* beginWriting(connection, kind, ids, load, ahead)
+  const tallied = newTally()
+  const until = clock.now() + transactionMs
+  let written = 0
+  for (let next = records.at(from); next; next = records.at(from + written)) {
+    const { line, record } = next
+    try {
+      tallied[yield* write(writing, record)] += 1
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      reject(tallied, { line, reason: error.message })
+    }
+    written += 1
+    if (clock.now() >= until || (ahead && written === recordsAhead)) break
+  }
+  tallied.companies = writing.companies
+  return { written, tallied }
+}
+
+/** The next so many records. */
+const recordsFrom = (records: Records, from: number, most: number): PreparedRecord[] =>
+  Array.from({ length: Math.min(most, records.length - from) }, (_, at) => records.at(from + at)).filter(
+    (record) => record !== undefined,
+  )

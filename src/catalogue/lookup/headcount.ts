@@ -1,0 +1,54 @@
+import type { Headcount } from '../../engine/ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { foldText } from '../normalize/name.js'
+import type { StoredAccount } from '../records/account.js'
+import { headcountBefore, percentageFrom } from '../records/growth.js'
+import type { HeadcountEntry } from '../records/headcount.js'
+import type { Candidate } from '../records/match-company.js'
+
+type Evolution = NonNullable<Headcount[string]['3_months_evolution']>
+
+const history =
+  'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY department, date'
+
+/**
+ * A company's headcount, newest known, with its evolution up to then: `All`, and the departments asked for, or
+ * every one there is when none are. What is not known of is left out.
+ */
+export async function headcountOf(
+  connection: Connection,
+  { key, record }: Candidate,
+  departments: readonly string[],
+): Promise<Headcount> {
+  const byDepartment = new Map<string, HeadcountEntry[]>([['All', []]])
+  for (const entry of await connection.all<HeadcountEntry>(history, key))
+    byDepartment.set(entry.department, [...(byDepartment.get(entry.department) ?? []), entry])
+  const wanted = new Set(['All', ...departments].map(foldText))
+  const { headcount } = JSON.parse(record) as StoredAccount
+  const all = byDepartment.get('All')?.at(-1)?.headcount ?? headcount ?? undefined
+  return Object.fromEntries(
+    [...byDepartment]
+      .filter(([department]) => departments.length === 0 || wanted.has(foldText(department)))
+      .flatMap(([department, entries]) => {
+        const now = entries.at(-1)?.headcount ?? all
+        return now === undefined ? [] : [[department, grown(entries, now)]]
+      }),
+  )
+}
+
+const grown = (entries: readonly HeadcountEntry[], now: number): Headcount[string] => ({
+  current_headcount: now,
+  '3_months_evolution': evolution(entries, now, 3),
+  '6_months_evolution': evolution(entries, now, 6),
+  '12_months_evolution': evolution(entries, now, 12),
+})
+
+function evolution(entries: readonly HeadcountEntry[], now: number, months: number): Evolution {
+  const base = headcountBefore(entries, months)
+  return {
+    base_headcount: base,
+    current_headcount: now,
+    headcount_gain: base === null ? null : now - base,
+    headcount_gain_percentage: percentageFrom(base, now),
+  }
+}

@@ -1,0 +1,79 @@
+import type { Job, JobFilters } from '../../engine/ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { inTexts } from '../full-text/match.js'
+import { fewOrMany, type Size } from '../full-text/selectivity.js'
+import { type Condition, every, isOneOf, listed, not } from '../full-text/sql-conditions.js'
+import { anyOf, phrase, within } from '../full-text/text-query.js'
+import { text } from '../normalize/readers.js'
+import { accountOf } from '../records/account.js'
+import type { StoredJob } from '../records/jobs.js'
+import type { Candidate } from '../records/match-company.js'
+
+const dayMs = 86_400_000
+
+/** A company's newest jobs that match, at most `limit`, and how many match. */
+export async function jobsOf(
+  connection: Connection,
+  { key, record }: Candidate,
+  filters: JobFilters,
+  limit: number,
+  now: number,
+): Promise<{ total: number; jobs: Job[] }> {
+  const own: Condition = ['company = ?', key]
+  const size = await fewOrMany(connection, 'jobs', own)
+  const [where, ...values] = every([own, ...conditions(connection, filters, size, now)])
+  const count = `SELECT count(*) AS total FROM jobs WHERE ${where}`
+  const newest = `SELECT record FROM jobs WHERE ${where} ORDER BY posted_at DESC NULLS LAST, key DESC LIMIT ?`
+  const { total } = (await connection.get<{ total: number }>(count, ...values)) ?? { total: 0 }
+  const rows = await connection.all<{ record: string }>(newest, ...values, limit)
+  const { name, domain, network_url } = accountOf(record)
+  return { total, jobs: rows.map((row) => jobOf(row.record, { name, domain, network_url })) }
+}
+
+function conditions(connection: Connection, filters: JobFilters, size: Size, now: number): Condition[] {
+  const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
+    inTexts(connection, 'jobs', within([column], anyOf(phrases.map(phrase))), size)
+  const [title, description] = [holds('title'), holds('description')]
+  const days = filters.posted_within_days
+  return [
+    ...(days === undefined ? [] : [postedSince(now, days)]),
+    ...listed(filters.job_title_keywords, title),
+    ...listed(filters.excluded_job_title_keywords, (phrases) => not(title(phrases))),
+    ...listed(filters.job_description_keywords, description),
+    ...listed(filters.excluded_job_description_keywords, (phrases) => not(description(phrases))),
+    ...listed(filters.job_country_codes, inCountries),
+    ...listed(filters.excluded_job_country_codes, (codes) => not(inCountries(codes))),
+  ]
+}
+
+/** Jobs of the last days. Most postings are dated by day, so that the first of them counts whole. */
+export const postedSince = (now: number, days: number): Condition => [
+  'posted_at >= ?',
+  (Math.floor(now / dayMs) - days) * dayMs,
+]
+
+/** A job of unknown country is in none of them. */
+const inCountries = (codes: readonly string[]): Condition => isOneOf('country', codes)
+
+/** The job that a stored record stands for, with every key. */
+export function jobOf(record: string, company: Job['company']): Job {
+  const known = JSON.parse(record) as StoredJob
+  return {
+    job_title: known.job_title ?? null,
+    job_url: known.job_url ?? null,
+    job_location: known.job_location ?? null,
+    country_code: known.country_code ?? null,
+    employment_statuses: known.employment_statuses ?? [],
+    date_posted: known.date_posted ?? null,
+    description: known.description ?? null,
+    hiring_team: (known.hiring_team ?? []).map((member) => ({
+      name: wordsOf(member.name),
+      title: wordsOf(member.title),
+      network_url: wordsOf(member.network_url),
+    })),
+    company,
+  }
+}
+
+/** Members of a hiring team are kept as they were given. */
+const wordsOf = (value: unknown): string | null => (typeof value === 'object' ? null : (text(value) ?? null))

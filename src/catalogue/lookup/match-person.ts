@@ -1,0 +1,73 @@
+import type { PersonQuery } from '../../engine/ports/ports.js'
+import type { Connection, Value } from '../../storage/driver/connection.js'
+import { domainOf } from '../normalize/domain.js'
+import { foldName, foldText } from '../normalize/name.js'
+import { type Profile, profileOf } from '../normalize/profile.js'
+import { isMade } from '../records/made-id.js'
+import type { StoredPerson } from '../records/person.js'
+import type { FoundPerson } from '../records/person-record.js'
+
+const people = `SELECT people.key, people.network_id, people.slug, people.record, companies.record AS company
+  FROM people LEFT JOIN companies ON companies.key = people.company WHERE`
+const byId = `${people} people.network_id = ?`
+const bySlug = `${people} people.slug = ? LIMIT 2`
+const byEmail = `${people} people.email = ? OR people.personal_email = ? LIMIT 2`
+const ofCompanies = (where: string) =>
+  `${people} people.name = ? AND people.company IN (SELECT key FROM companies WHERE ${where}) LIMIT 2`
+const atDomain = ofCompanies('domain = ?')
+// With a domain unknown here, a company that has its own is another one.
+const atCompany = ofCompanies('name = ? AND (? = 0 OR domain IS NULL)')
+const atNoCompany = `${people} people.company IS NULL AND people.name = ?`
+
+/**
+ * The person who is meant, or nobody: rather nobody than the wrong one. A profile url decides; name and company find
+ * the only person of that name there, and beside an unknown profile url only one who has no profile.
+ */
+export async function matchPerson(
+  connection: Connection,
+  query: PersonQuery,
+): Promise<FoundPerson | undefined> {
+  const profile = query.url ? profileOf(query.url) : undefined
+  if (profile?.kind !== 'person') return only(await peopleNamed(connection, query))
+  const known = await peopleAt(connection, profile)
+  if (known.length > 0) return only(known)
+  const person = only(await peopleNamed(connection, query))
+  return person && !hasProfile(person) ? person : undefined
+}
+
+/** The only person with this professional or personal e-mail address, in any case. */
+export async function matchEmail(connection: Connection, email: string): Promise<FoundPerson | undefined> {
+  const address = email.trim().toLowerCase()
+  return address === '' ? undefined : only(await connection.all<FoundPerson>(byEmail, address, address))
+}
+
+async function peopleAt(connection: Connection, { id, slug }: Profile): Promise<FoundPerson[]> {
+  return await connection.all<FoundPerson>(id === undefined ? bySlug : byId, id ?? slug ?? null)
+}
+
+/** Everyone of that name at the company with the domain; where no company has it, at companies of that name. */
+async function peopleNamed(connection: Connection, query: PersonQuery): Promise<FoundPerson[]> {
+  if (!query.firstName || !query.lastName) return []
+  const name = foldText(`${query.firstName} ${query.lastName}`)
+  if (name === '') return []
+  const all = (sql: string, ...values: Value[]) => connection.all<FoundPerson>(sql, name, ...values)
+  const domain = query.domain ? domainOf(query.domain) : undefined
+  if (domain !== undefined && (await hasCompany(connection, domain))) return await all(atDomain, domain)
+  const company = foldName(query.companyName ?? '')
+  if (company === '') return []
+  const unplaced = (await all(atNoCompany)).filter((person) => namesCompany(person, company))
+  return [...(await all(atCompany, company, domain === undefined ? 0 : 1)), ...unplaced]
+}
+
+const hasCompany = async (connection: Connection, domain: string): Promise<boolean> =>
+  (await connection.get('SELECT key FROM companies WHERE domain = ?', domain)) !== undefined
+
+function namesCompany({ record }: FoundPerson, company: string): boolean {
+  const { company_name } = JSON.parse(record) as StoredPerson
+  return company_name !== undefined && foldName(company_name) === company
+}
+
+const hasProfile = ({ slug, network_id }: FoundPerson): boolean => slug !== null || !isMade(network_id)
+
+const only = (found: readonly FoundPerson[]): FoundPerson | undefined =>
+  found.length === 1 ? found[0] : undefined

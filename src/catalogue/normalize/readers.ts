@@ -1,0 +1,167 @@
+/// <reference lib="es2024.string" />
+import { companySizes } from '../../api/schemas/enumerations.js'
+import { isObject } from '../../api/values/objects.js'
+import { countryOf } from './country.js'
+import { domainOf } from './domain.js'
+import { foldText } from './name.js'
+
+/** Reads one field of a record; absent and blank values are undefined, others that make no sense are refused. */
+export type Reader<T> = (value: unknown) => T | undefined
+
+/** A value or record that cannot be taken; the message is for the person who made the file. */
+export class Unreadable extends Error {}
+
+/** Words; numbers and booleans are taken as written, and half of a character as the sign that stands for it. */
+export const text: Reader<string> = (value) => {
+  if (value === undefined || value === null) return undefined
+  if (typeof value === 'object') throw new Unreadable('must be text')
+  const words = (typeof value === 'string' ? value : String(value)).toWellFormed().trim()
+  if (words.includes('\0')) throw new Unreadable('must not contain NUL')
+  return words === '' ? undefined : words
+}
+
+/** A number, also with a currency sign, or spaces, apostrophes or commas between thousands. */
+export const decimal: Reader<number> = (value) => {
+  const words = text(value)
+  if (words === undefined) return undefined
+  const bare = words
+    .replace(/^[€$£¥]\s*|\s*[€$£¥]$/g, '')
+    .replace(/(?<=\d)[\s'’\u202f](?=\d{3}(?!\d))|,(?=\d{3}(?!\d))/g, '')
+  const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(bare) ? Number(bare) : Number.NaN
+  if (!Number.isFinite(number)) throw new Unreadable(`must be a number, not '${short(words)}'`)
+  return number
+}
+
+/** A whole number of 0 or more. */
+export const whole: Reader<number> = (value) => {
+  const number = decimal(value)
+  if (number === undefined) return undefined
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new Unreadable(`must be a whole number of 0 or more, not '${number}'`)
+  return number
+}
+
+const yes = new Set(['true', 'yes', 'y', '1', 'oui', 'x'])
+const no = new Set(['false', 'no', 'n', '0', 'non'])
+
+/** Yes or no in the usual spellings. */
+export const yesNo: Reader<boolean> = (value) => {
+  const word = text(value)?.toLowerCase()
+  if (word === undefined) return undefined
+  if (yes.has(word)) return true
+  if (no.has(word)) return false
+  throw new Unreadable(`must be true or false, not '${short(word)}'`)
+}
+
+/** Several texts: an array, or one text with semicolons between. */
+export const texts: Reader<string[]> = (value) => {
+  const items = Array.isArray(value) ? value : text(value)?.split(';')
+  if (items === undefined) return undefined
+  const kept = items.map((item) => text(item)).filter((item) => item !== undefined)
+  return kept.length === 0 && !Array.isArray(value) ? undefined : [...new Set(kept)]
+}
+
+/** Several objects: an array, or its JSON. */
+export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
+  const list = typeof value === 'string' ? parsed(value) : value
+  if (list === undefined || list === null) return undefined
+  if (!Array.isArray(list) || !list.every(isObject)) throw new Unreadable('must be a list of objects')
+  return list
+}
+
+/** One object, or its JSON. */
+export const object: Reader<Readonly<Record<string, unknown>>> = (value) => {
+  const one = typeof value === 'string' ? parsed(value) : value
+  if (one === undefined || one === null) return undefined
+  if (!isObject(one)) throw new Unreadable('must be an object')
+  return one
+}
+
+/** A country by code or name, as its code of two letters. */
+export const country: Reader<string> = (value) => {
+  const words = text(value)
+  if (words === undefined) return undefined
+  const code = countryOf(words)
+  if (code === undefined)
+    throw new Unreadable(`'${short(words)}' is not a country: give its ISO code of two letters`)
+  return code
+}
+
+/** The registrable domain of a website, host or e-mail address. */
+export const domain: Reader<string> = (value) => {
+  const words = text(value)
+  if (words === undefined) return undefined
+  const found = domainOf(words)
+  if (found === undefined) throw new Unreadable(`no website domain in '${short(words)}'`)
+  return found
+}
+
+/** An e-mail address in lower case. */
+export const email: Reader<string> = (value) => {
+  const address = text(value)
+    ?.toLowerCase()
+    .replace(/^mailto:/, '')
+  if (address === undefined) return undefined
+  if (address.length > 320 || !/^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/.test(address))
+    throw new Unreadable(`'${short(address)}' is not an e-mail address`)
+  return address
+}
+
+/** How sure an e-mail address is. */
+export const emailStatus: Reader<'valid' | 'risky' | 'invalid'> = (value) => {
+  const word = text(value)?.toLowerCase()
+  if (word === undefined || word === 'valid' || word === 'risky' || word === 'invalid') return word
+  throw new Unreadable(`must be valid, risky or invalid, not '${short(word)}'`)
+}
+
+/** A day, or a moment with its time, in ISO 8601; kept as written. */
+export const date: Reader<string> = (value) => {
+  const words = text(value)
+  if (words === undefined) return undefined
+  if (!/^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:?\d\d)?)?$/.test(words) || Number.isNaN(Date.parse(words)))
+    throw new Unreadable(`must be a date such as 2025-01-31, not '${short(words)}'`)
+  return words
+}
+
+/** A company size, with any dash and with or without thousands separators. */
+export const employeeRange: Reader<(typeof companySizes)[number]> = (value) => {
+  const words = text(value)
+  if (words === undefined) return undefined
+  const range = sizeNamed(words)
+  if (!range)
+    throw new Unreadable(`must be a company size (${companySizes.join(', ')}), not '${short(words)}'`)
+  return range
+}
+
+/** The company size a text names, if it does. */
+export function sizeNamed(words: string): (typeof companySizes)[number] | undefined {
+  const plain = words
+    .toLowerCase()
+    .replace(/[\s,]|employees|employés/g, '')
+    .replace(/[–—]|to/g, '-')
+  return companySizes.find((size) => size.toLowerCase() === plain)
+}
+
+/** One of some labels, by label in any case or by its id; other words stay as they are. */
+export const labelled =
+  (labels: Readonly<Record<string, string>>): Reader<string> =>
+  (value) => {
+    const words = text(value)
+    if (words === undefined) return undefined
+    const known = Object.values(labels)
+    if (known.includes(words)) return words
+    const folded = foldText(words)
+    return labels[words] ?? known.find((label) => foldText(label) === folded) ?? words
+  }
+
+/** At most the first 60 characters, for a message. */
+export const short = (words: string): string => (words.length > 60 ? `${words.slice(0, 59)}…` : words)
+
+function parsed(json: string): unknown {
+  if (json.trim() === '') return undefined
+  try {
+    return JSON.parse(json)
+  } catch {
+    throw new Unreadable('must be JSON')
+  }
+}

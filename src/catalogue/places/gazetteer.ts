@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { ApiError } from '../../api/calls/errors.js'
+
+/** A country, region or city as the gazetteer has it. */
+export interface Entry {
+  /** Comes before that of a place of a smaller kind, and before that of a smaller place of its own kind. */
+  readonly key: number
+  /** `FR`, `FR.84`, or the GeoNames id of a city. */
+  readonly code: string | number
+  readonly country: string
+  /** The region itself, or the one that a city is in. */
+  readonly region: string | null
+  readonly name: string
+  /** Further names, folded, a line each. */
+  readonly also: string | null
+}
+
+/** The countries, regions and cities of the world. Names are given folded. */
+export interface Gazetteer {
+  byCode(code: string | number): Entry | undefined
+  /** Places with this name, the most important first. */
+  named(name: string): readonly Entry[]
+  /** Cities of a country with this name, the largest first. */
+  citiesNamed(country: string, name: string): readonly Entry[]
+  /** Places whose name begins so, then those with a later word that does, the most important first. */
+  beginning(text: string, limit: number): readonly Entry[]
+}
+
+/** The one gazetteer there is: a file beside the program that never changes, opened when it is first asked for. */
+export const gazetteer: () => Gazetteer = once(open)
+
+const columns = 'places.key, code, country, region, places.name, also'
+
+function open(): Gazetteer {
+  const database = new Database(file(), { readonly: true, fileMustExist: true })
+  const byCode = database.prepare<[string | number], Entry>(`SELECT ${columns} FROM places WHERE code = ?`)
+  const named = database.prepare<[string], Entry>(
+    `SELECT ${columns} FROM names JOIN places ON places.key = names.place
+      WHERE names.folded = ? AND later = 0 ORDER BY names.place`,
+  )
+  const citiesNamed = database.prepare<[string, string], Entry>(
+    `SELECT ${columns} FROM names JOIN places ON places.key = names.place
+      WHERE names.folded = ? AND later = 0 AND country = ? AND typeof(code) = 'integer' ORDER BY names.place`,
+  )
+  const beginning = database.prepare<[string, string, number], Entry>(
+    `SELECT ${columns} FROM (
+        SELECT place, min(later) AS later FROM names WHERE folded >= ? AND folded < ?
+          GROUP BY place ORDER BY later, place LIMIT ?
+      ) JOIN places ON places.key = place ORDER BY later, place`,
+  )
+  return {
+    byCode: (code) => byCode.get(code),
+    named: (name) => named.all(name),
+    citiesNamed: (country, name) => citiesNamed.all(name, country),
+    beginning: (text, limit) => beginning.all(text, `${text}\u{10ffff}`, limit),
+  }
+}
+
+/** Where the file is: beside the program, above the library's parts, or in what was built of these sources. */
+function file(): string {
+  const paths = ['./places.db', '../places.db', '../../../dist/places.db'].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  )
+  const path = paths.find(existsSync)
+  if (path === undefined)
+    throw new ApiError('storage_failed', { reason: 'places.db is missing: install the program again' })
+  return path
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}

@@ -1,0 +1,73 @@
+import { companySizes } from '../../api/schemas/enumerations.js'
+import type { Ids } from '../../engine/ports/ports.js'
+import type { Given } from '../kinds/kind.js'
+import { domainOf } from '../normalize/domain.js'
+import { cleanedName, foldName } from '../normalize/name.js'
+import { type Profile, profileOf } from '../normalize/profile.js'
+import { short, sizeNamed, Unreadable } from '../normalize/readers.js'
+import { type CompanyRow, companyRow } from './company-row.js'
+import { type Fields, fields, readFields } from './fields.js'
+import { type HeadcountEntry, readHistory } from './headcount.js'
+import { readUses, type TechnologyUse } from './technologies.js'
+
+/** A company read from a file or the sample, ready to be written. */
+export interface PreparedCompany {
+  readonly profiles: readonly Profile[]
+  /** Its row as a new company, with an id of its own. */
+  readonly row: CompanyRow
+  readonly uses: readonly TechnologyUse[] | undefined
+  readonly history: readonly HeadcountEntry[] | undefined
+}
+
+/** Reads a given company. Refuses one that nothing identifies: no domain, network id or profile url. */
+export function prepareCompany(given: Given, ids: Pick<Ids, 'uuid'>): PreparedCompany {
+  const { technology_details, headcount_history, technologies, ...account } = readFields(
+    fields.companies,
+    sized(given),
+  )
+  const domain = account.domain ?? (account.website === undefined ? undefined : domainOf(account.website))
+  const profiles = profilesOf(account)
+  if (domain === undefined && profiles.length === 0)
+    throw new Unreadable('a company needs a domain, a network_id or a network_url')
+  const uses = readUses(technologies, technology_details)
+  if (domain !== undefined) account.domain = domain
+  const name = account.name === undefined ? undefined : foldName(account.name)
+  if (account.name !== undefined) account.cleaned_name ??= cleanedName(account.name, name)
+  if (account.headcount !== undefined) account.employee_range ??= sizeOf(account.headcount)
+  if (uses) Object.assign(account, { technologies: uses.map(({ slug }) => slug) })
+  const names = {
+    domain: domain ?? null,
+    network_id: profiles.find(({ id }) => id !== undefined)?.id ?? null,
+    slug: profiles.find(({ slug }) => slug !== undefined)?.slug ?? null,
+    name: name ?? null,
+  }
+  return {
+    profiles,
+    row: companyRow({ id: ids.uuid(), ...account }, names),
+    uses,
+    history: headcount_history === undefined ? undefined : readHistory(headcount_history),
+  }
+}
+
+/** People count in ranges in many files: such a cell is a company size. */
+function sized(given: Given): Given {
+  const range = typeof given.headcount === 'string' ? sizeNamed(given.headcount) : undefined
+  return range === undefined
+    ? given
+    : { ...given, headcount: undefined, employee_range: given.employee_range ?? range }
+}
+
+function profilesOf({ network_url, network_id }: Fields<'companies'>): Profile[] {
+  const profiles: Profile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
+  if (network_url === undefined) return profiles
+  const profile = profileOf(network_url)
+  if (profile?.kind !== 'company')
+    throw new Unreadable(`network_url: '${short(network_url)}' is not the profile url of a company`)
+  return profiles.some(({ id }) => id === profile.id) ? profiles : [...profiles, profile]
+}
+
+function sizeOf(headcount: number): (typeof companySizes)[number] {
+  const tops = [0, 10, 50, 200, 500, 1_000, 5_000, 10_000]
+  const at = tops.findIndex((top) => headcount <= top)
+  return companySizes[at < 0 ? companySizes.length - 1 : Math.max(at, 1)] ?? '10001+'
+}

@@ -1,0 +1,159 @@
+import { companyTypes, functions, seniorities } from '../../api/schemas/enumerations.js'
+import type { Given, Kind } from '../kinds/kind.js'
+import {
+  country,
+  date,
+  decimal,
+  domain,
+  email,
+  emailStatus,
+  employeeRange,
+  labelled,
+  object,
+  objects,
+  type Reader,
+  text,
+  texts,
+  Unreadable,
+  whole,
+  yesNo,
+} from '../normalize/readers.js'
+
+const companies = {
+  id: text,
+  name: text,
+  cleaned_name: text,
+  domain,
+  website: text,
+  description: text,
+  industry: text,
+  industry_id: text,
+  company_type: labelled(companyTypes),
+  employee_range: employeeRange,
+  headcount: whole,
+  headquarters: text,
+  location: text,
+  city: text,
+  country,
+  founded_year: whole,
+  revenue: decimal,
+  revenue_currency: text,
+  phone: text,
+  network_id: text,
+  network_url: text,
+  company_profile_picture: text,
+  technologies: texts,
+  technology_details: objects,
+  headcount_history: objects,
+} as const
+
+const employer = {
+  company_domain: domain,
+  company_network_url: text,
+  company_network_id: text,
+  company_name: text,
+} as const
+
+/** How what is a person's own is read. */
+export const personFields = {
+  id: text,
+  first_name: text,
+  last_name: text,
+  full_name: text,
+  gender: text,
+  title: text,
+  title_description: text,
+  headline: text,
+  summary: text,
+  seniority: labelled(seniorities),
+  function: labelled(functions),
+  location: text,
+  city: text,
+  country,
+  connections_count: whole,
+  connection_degree: whole,
+  current_positions_count: whole,
+  is_premium_network: yesNo,
+  is_open_profile_network: yesNo,
+  is_open_to_work_network: yesNo,
+  past_positions: objects,
+  started_at: date,
+  years_in_position: whole,
+  months_in_position: whole,
+  years_in_company: whole,
+  months_in_company: whole,
+  years_of_experience: whole,
+  network_id: text,
+  network_profile_url: text,
+  premium_profile_url: text,
+  profile_image_url: text,
+  email,
+  email_status: emailStatus,
+  personal_email: email,
+  personal_email_status: emailStatus,
+  phones: texts,
+  messenger: yesNo,
+} as const
+
+/** How it is read where a person works. */
+export const workplaceFields = { ...employer, current_position: object } as const
+
+/** How what is a job's own is read. */
+export const jobFields = {
+  job_title: text,
+  job_url: text,
+  job_location: text,
+  country_code: country,
+  employment_statuses: texts,
+  date_posted: date,
+  description: text,
+  hiring_team: objects,
+} as const
+
+/** How it is read who offers a job. */
+export const offererFields = { ...employer, company: object } as const
+
+const posts = {
+  post_url: text,
+  author_profile_url: text,
+  text,
+  published_at: date,
+  engagers: objects,
+} as const
+
+/** How each field of each kind of record is read. */
+export const fields = {
+  companies,
+  people: { ...personFields, ...workplaceFields },
+  jobs: { ...jobFields, ...offererFields },
+  posts,
+} as const satisfies Record<Kind, Record<string, Reader<unknown>>>
+
+/** A record with its fields read; absent ones are missing. */
+export type Read<R extends Readers> = {
+  -readonly [F in keyof R]?: R[F] extends Reader<infer T> ? T : never
+}
+
+/** A record of a kind with its fields read. */
+export type Fields<K extends Kind> = Read<(typeof fields)[K]>
+
+type Readers = Readonly<Record<string, Reader<unknown>>>
+
+/** Reads fields of a given record and leaves out all others. Refuses values that make no sense, by field. */
+export function readFields<R extends Readers>(readers: R, given: Given): Read<R> {
+  const record: Record<string, unknown> = {}
+  for (const name in given) {
+    const value = Object.hasOwn(readers, name) ? readField(name, readers[name], given[name]) : undefined
+    if (value !== undefined) record[name] = value
+  }
+  return record as Read<R>
+}
+
+function readField(name: string, read: Reader<unknown> | undefined, value: unknown): unknown {
+  try {
+    return read?.(value)
+  } catch (error) {
+    if (error instanceof Unreadable) throw new Unreadable(`${name}: ${error.message}`)
+    throw error
+  }
+}

@@ -1,0 +1,70 @@
+import type { Person } from '../../engine/ports/ports.js'
+import type { StoredAccount } from './account.js'
+import type { StoredPerson } from './person.js'
+import { fullName } from './person.js'
+
+/** A person as found: the stored record, and that of the company where the catalogue has it. */
+export interface FoundPerson {
+  readonly key: number
+  readonly network_id: string
+  readonly slug: string | null
+  readonly record: string
+  readonly company: string | null
+}
+
+/** The person record that a stored person stands for, with every key; terms are as they were given. */
+export function personOf({ record, company }: FoundPerson): Person {
+  const known = JSON.parse(record) as StoredPerson
+  const employer = company === null ? undefined : (JSON.parse(company) as StoredAccount)
+  const company_name = employer?.name ?? known.company_name ?? null
+  return {
+    id: known.id,
+    status: 'QUALIFIED',
+    first_name: known.first_name ?? null,
+    last_name: known.last_name ?? null,
+    full_name: fullName(known) || null,
+    ...portrayed(known),
+    company_name,
+    company_domain: employer?.domain ?? known.company_domain ?? null,
+    current_position: positionOf(known, company_name, employer?.network_id ?? null),
+    years_in_position: known.years_in_position ?? null,
+    months_in_position: known.months_in_position ?? null,
+    years_in_company: known.years_in_company ?? null,
+    months_in_company: known.months_in_company ?? null,
+    ...reachedAt(known),
+  }
+}
+
+const portrayed = (known: StoredPerson) => ({
+  title: known.title ?? null,
+  headline: known.headline ?? null,
+  summary: known.summary ?? null,
+  seniority: known.seniority ?? null,
+  function: known.function ?? null,
+  location: known.location ?? null,
+  city: known.city ?? null,
+  country: known.country ?? null,
+  connections_count: known.connections_count ?? null,
+})
+
+const reachedAt = (known: StoredPerson) => ({
+  network_id: known.network_id,
+  network_profile_url: known.network_profile_url ?? null,
+  premium_profile_url: known.premium_profile_url ?? null,
+  profile_image_url: known.profile_image_url ?? null,
+  most_probable_email: known.email ?? null,
+  most_probable_email_status: known.email === undefined ? null : (known.email_status ?? 'valid'),
+  phones: known.phones ?? [],
+})
+
+/** The post held; null when nothing is known of it. */
+function positionOf(
+  known: StoredPerson,
+  company_name: string | null,
+  company_network_id: string | null,
+): Person['current_position'] {
+  const title = known.title ?? null
+  const started_at = known.started_at ?? null
+  if (title === null && started_at === null && company_name === null) return null
+  return { title, company_name, company_network_id, started_at }
+}

@@ -1,0 +1,100 @@
+import { bounds } from '../../api/schemas/fields.js'
+
+/** A value of the nested notation `(key:value,list:List(…))`; texts are as written, still percent-encoded. */
+export type Nested = string | readonly Nested[] | NestedObject
+/** An object of the nested notation; a map, since its keys come from outside. */
+export interface NestedObject extends ReadonlyMap<string, Nested> {}
+
+/** A text that is not in the nested notation: cut off, out of balance, or too deep. */
+export class BrokenQuery extends Error {}
+
+interface Cursor {
+  readonly text: string
+  at: number
+}
+
+/** Reads an object in the nested notation; whatever follows it must begin with `&`. Throws `BrokenQuery`. */
+export function parseNested(text: string): NestedObject {
+  const cursor = { text, at: 0 }
+  const root = object(cursor, 0)
+  if (!/^\s*(?:&|$)/.test(text.slice(cursor.at))) throw new BrokenQuery()
+  return root
+}
+
+/** Whether a value is an object. */
+export const isObject = (value: Nested | undefined): value is NestedObject => value instanceof Map
+
+/** Whether a value is a list. */
+export const isList = (value: Nested | undefined): value is readonly Nested[] => Array.isArray(value)
+
+const opening = /\s*\(\s*/y
+const listOpening = /\s*List\(\s*/y
+const comma = /\s*,\s*/y
+const closing = /\s*\)/y
+const key = /\s*([A-Za-z_][\w.$-]*)\s*:/y
+const word = /[^,()]*/y
+
+/** Values of these keys are words of people, in which anything can stand that was not percent-encoded. */
+const freeTexts = new Set(['text', 'keywords'])
+
+function object(cursor: Cursor, depth: number): NestedObject {
+  const entries = new Map<string, Nested>()
+  if (depth > bounds.depth || !take(cursor, opening)) throw new BrokenQuery()
+  if (take(cursor, closing)) return entries
+  do {
+    const name = take(cursor, key)?.[1]
+    if (name === undefined || entries.has(name)) throw new BrokenQuery()
+    entries.set(name, freeTexts.has(name) ? freeText(cursor) : value(cursor, depth + 1))
+  } while (take(cursor, comma))
+  if (!take(cursor, closing)) throw new BrokenQuery()
+  return entries
+}
+
+function value(cursor: Cursor, depth: number): Nested {
+  if (take(cursor, listOpening)) return list(cursor, depth)
+  if (isAt(cursor, opening)) return object(cursor, depth)
+  return take(cursor, word)?.[0] ?? ''
+}
+
+function list(cursor: Cursor, depth: number): Nested[] {
+  const items: Nested[] = []
+  if (depth > bounds.depth) throw new BrokenQuery()
+  if (take(cursor, closing)) return items
+  do items.push(value(cursor, depth + 1))
+  while (take(cursor, comma))
+  if (!take(cursor, closing)) throw new BrokenQuery()
+  return items
+}
+
+function take(cursor: Cursor, pattern: RegExp): RegExpExecArray | undefined {
+  pattern.lastIndex = cursor.at
+  const found = pattern.exec(cursor.text)
+  if (found) cursor.at += found[0].length
+  return found ?? undefined
+}
+
+const keysAfterText =
+  'id|text|selectionType|parent|children|icon|headline|filters|keywords|recentSearchParam|doLogHistory|' +
+  'spellCorrectionEnabled|sessionId|savedSearchId|viewAllFilters|trackingParam|doFetch\\w*'
+const nextKey = new RegExp(`,\\s*(?:${keysAfterText})\\s*:`, 'y')
+const nextSelection = /,\s*selectionType\s*:/y
+const lastClosing = /\)\s*(?:\)|,\s*\(|&|$)/y
+
+/** Words up to the next key that is known, or up to the parenthesis that closes their object. */
+function freeText(cursor: Cursor): string {
+  const { text, at: from } = cursor
+  let depth = 0
+  for (; cursor.at < text.length; cursor.at++) {
+    const char = text[cursor.at]
+    if (char === ',' && isAt(cursor, depth === 0 ? nextKey : nextSelection)) break
+    if (char === ')' && depth === 0 && isAt(cursor, lastClosing)) break
+    if (char === '(') depth++
+    if (char === ')') depth = Math.max(0, depth - 1)
+  }
+  return text.slice(from, cursor.at)
+}
+
+function isAt({ text, at }: Cursor, pattern: RegExp): boolean {
+  pattern.lastIndex = at
+  return pattern.test(text)
+}

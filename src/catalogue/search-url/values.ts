@@ -1,0 +1,165 @@
+import {
+  companySizes,
+  companyTypes,
+  functions,
+  industries,
+  seniorities,
+  years,
+} from '../../api/schemas/enumerations.js'
+import { foldText } from '../normalize/name.js'
+import { sizeNamed } from '../normalize/readers.js'
+import { placeOf } from '../places/place.js'
+
+/** A value of a filter in a url: an id of the network, a text beside it, or both. */
+export interface UrlValue {
+  readonly id?: string
+  readonly text?: string
+}
+
+/** How the values of some filters are read and written. */
+export interface ValueReader {
+  /** What is expected, for the refusal of anything else. */
+  readonly expected: string
+  /** The values it means for our filters; none where it means nothing here. */
+  read(value: UrlValue): readonly string[]
+  /** The value in a url. */
+  write(value: string): UrlValue
+}
+
+/** What the values of a type of filter are. */
+export type ValueKind =
+  | 'title'
+  | 'name'
+  | 'place'
+  | 'industry'
+  | 'company'
+  | 'function'
+  | 'seniority'
+  | 'size'
+  | 'type'
+  | 'years'
+  | 'list'
+
+const given = (value: string | undefined): string[] => (value ? [value] : [])
+const number = /^\d+$/
+const bare = (id = ''): string => (id.startsWith('urn:') ? id.slice(id.lastIndexOf(':') + 1) : id)
+
+/** Words as they are. */
+const name: ValueReader = {
+  expected: 'a text',
+  read: ({ text }) => given(text),
+  write: (text) => ({ text }),
+}
+
+const title: ValueReader = {
+  expected: 'a job title in words, or several with OR between them',
+  read: ({ text }) => (text ? titlesIn(text) : []),
+  write: (text) => ({ text }),
+}
+
+/** The titles that an expression joins with OR; none where it says more than that. */
+function titlesIn(text: string): string[] {
+  const words = text.match(/"[^"]*"|\S+/g) ?? []
+  if (!words.some((word) => /^(?:AND|OR|NOT)$/.test(word))) return [text]
+  if (words.some((word) => /^(?:AND|NOT)$|^\(|^[^"].*\)$/.test(word))) return []
+  const titles: string[][] = [[]]
+  for (const word of words) {
+    if (word === 'OR') titles.push([])
+    else titles.at(-1)?.push(word)
+  }
+  const joined = titles.map((parts) =>
+    parts
+      .join(' ')
+      .replace(/^"([^"]*)"$/, '$1')
+      .trim(),
+  )
+  return joined.filter((words) => words !== '')
+}
+
+const place: ValueReader = {
+  expected: 'a place known here',
+  read: ({ id, text = '' }) => given([bare(id), text].find((one) => one !== '' && placeOf(one))),
+  write(place) {
+    // An id has a colon or figures; beside it stands its name, as people read it.
+    if (!/[\d:]/.test(place)) return { text: place }
+    const name = placeOf(place)?.name
+    return { id: place, ...(name === undefined ? {} : { text: name }) }
+  },
+}
+
+/** An id that means another industry here than the text beside it says is not the one that was chosen. */
+const industry: ValueReader = {
+  expected: 'an industry',
+  read({ id = '', text }) {
+    const known = Object.hasOwn(industries, id) ? foldText(industries[id] ?? '') : undefined
+    if (text && foldText(text) !== known && !number.test(text)) return [text]
+    return number.test(id) ? [id] : given(text)
+  },
+  write: (industry) => (number.test(industry) ? { id: industry } : { text: industry }),
+}
+
+const company: ValueReader = {
+  expected: 'a company by its number or name',
+  read: ({ id, text }) => (number.test(bare(id)) ? [bare(id)] : given(text)),
+  write: (company) => (number.test(company) ? { id: `urn:li:organization:${company}` } : { text: company }),
+}
+
+const list: ValueReader = {
+  expected: 'a list by its id',
+  read: ({ id }) => given(id),
+  write: (id) => ({ id }),
+}
+
+/** Values with an id and a label, known by either. */
+function labelled(
+  expected: string,
+  labels: Readonly<Record<string, string>>,
+  isNamed = (text: string, label: string): boolean => foldText(text) === foldText(label),
+): ValueReader {
+  return {
+    expected,
+    read({ id = '', text = '' }) {
+      if (Object.hasOwn(labels, id)) return [id]
+      return given(Object.keys(labels).find((id) => isNamed(text, labels[id] ?? '')))
+    },
+    write: (id) => ({ id, ...(Object.hasOwn(labels, id) ? { text: labels[id] ?? '' } : {}) }),
+  }
+}
+
+const letters = 'ABCDEFGHI'
+const size: ValueReader = {
+  expected: 'a company size',
+  read: ({ id = '', text = '' }) =>
+    given((id.length === 1 ? companySizes[letters.indexOf(id)] : undefined) ?? sizeNamed(text)),
+  write(text) {
+    const known = sizeNamed(text)
+    return known === undefined ? { text } : { id: letters.charAt(companySizes.indexOf(known)), text }
+  },
+}
+
+const yearLabels = (): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(years).map(([id, [from, to]]) => [
+      id,
+      to === 0 ? 'Less than 1 year' : to === null ? `More than ${from - 1} years` : `${from} to ${to} years`,
+    ]),
+  )
+
+/** The reader of a kind of values. */
+export function readerOf(kind: ValueKind): ValueReader {
+  switch (kind) {
+    case 'function':
+      return labelled('a known function', functions)
+    case 'seniority':
+      return labelled('a known seniority level', seniorities)
+    case 'years':
+      return labelled('a known number of years', yearLabels())
+    case 'type':
+      // The network says more than the label: Privately Held, Public Company.
+      return labelled('a known company type', companyTypes, (text, label) =>
+        foldText(text).startsWith(foldText(label)),
+      )
+    default:
+      return { title, name, place, industry, company, list, size }[kind]
+  }
+}

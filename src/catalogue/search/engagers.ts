@@ -1,0 +1,81 @@
+import type { EngagerFilters, FoundLead } from '../../engine/ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { type Condition, every, isOneOf } from '../full-text/sql-conditions.js'
+import { leadOf } from '../records/lead-record.js'
+import { postIdentity } from '../records/posts.js'
+import { partOf, readPosition } from './cursor.js'
+import type { Finder } from './search-kind.js'
+import { whenBuilt } from './when-built.js'
+
+/**
+ * The people who reacted to a post or commented on it, each once, by profile. Of one whom the catalogue does not know
+ * there is the profile url alone; a post that it does not know has engaged nobody.
+ */
+export const engagers: Finder<'engagers'> = whenBuilt(['people_by_slug'], {
+  count: async (connection, filters) => {
+    const [where, ...values] = engagedWith(filters)
+    const row = await connection.get<{ total: number }>(
+      `SELECT count(*) AS total FROM (${engaged(connection, where)}) AS engaged`,
+      ...values,
+    )
+    return row?.total ?? 0
+  },
+
+  find: async (connection, filters, { limit, after, now }) => {
+    const [last] = readPosition<readonly [profile: string]>(after) ?? ['']
+    const rows = await engagersBehind(connection, filters, last, limit + 1)
+    const { records, ...more } = partOf(rows, limit, ({ profile }) => [profile])
+    return { records: records.map((engager) => leadFrom(engager, now)), ...more }
+  },
+})
+
+interface Engager {
+  readonly profile: string
+  readonly url: string
+  readonly record: string | null
+  readonly company: string | null
+}
+
+const engagements = { reactions: ['reaction'], comments: ['comment'], all: ['reaction', 'comment'] } as const
+
+const engagedWith = ({ post_url, engagement }: EngagerFilters): Condition =>
+  every([
+    ['post = (SELECT key FROM posts WHERE identity = ?)', postIdentity(post_url)],
+    isOneOf('engagement', engagements[engagement]),
+  ])
+
+// A profile says who somebody is by id or by the name in the url, and a post may know one person by both: the lesser
+// one counts. A name that several people have tells none of them.
+function engaged({ dialect }: Connection, where: string): string {
+  const each = `SELECT profile, min(url) AS url, coalesce(
+      (SELECT key FROM people WHERE network_id = profile),
+      (SELECT CASE WHEN count(*) = 1 THEN min(key) END FROM people WHERE slug = profile)
+    ) AS person
+    FROM engagers WHERE ${where} GROUP BY profile`
+  if (dialect === 'sqlite')
+    return `SELECT min(profile) AS profile, url, person FROM (${each}) GROUP BY coalesce(person, profile)`
+  const own = 'person, CASE WHEN person IS NULL THEN profile END'
+  return `SELECT DISTINCT ON (${own}) profile, url, person FROM (${each}) AS each ORDER BY ${own}, profile`
+}
+
+async function engagersBehind(
+  connection: Connection,
+  filters: EngagerFilters,
+  last: string,
+  limit: number,
+): Promise<Engager[]> {
+  const [where, ...values] = engagedWith(filters)
+  return await connection.all<Engager>(
+    `SELECT engaged.profile, engaged.url, people.record, companies.record AS company
+      FROM (SELECT * FROM (${engaged(connection, where)}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
+      LEFT JOIN people ON people.key = engaged.person
+      LEFT JOIN companies ON companies.key = people.company
+      ORDER BY engaged.profile`,
+    ...values,
+    last,
+    limit,
+  )
+}
+
+const leadFrom = ({ url, record, company }: Engager, now: number): FoundLead =>
+  leadOf({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)

@@ -1,0 +1,114 @@
+import { functions } from '../../api/schemas/enumerations.js'
+import type { GrowthFilters } from '../../engine/ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { type Condition, every } from '../full-text/sql-conditions.js'
+import { foldText } from '../normalize/name.js'
+import { accountOf } from '../records/account.js'
+import { among, companyConditions } from './company-conditions.js'
+import { countCompanies } from './company-list.js'
+import { partOf, readPosition } from './cursor.js'
+import type { Finder } from './search-kind.js'
+
+/**
+ * Companies by the growth of their headcount over 12 months, in whole per cent as the headcount of a company tells it:
+ * the fastest-growing first, or the largest departments where only their size is asked for.
+ */
+export const growthSearch: Finder<'growth'> = {
+  count: async (connection, filters) =>
+    await countCompanies(connection, [
+      ...companyConditions(filters),
+      ...measuresOf(filters).map(ofCompany('companies.key')),
+    ]),
+
+  find: async (connection, filters, { limit, after }) => {
+    const rows: Row[] = []
+    for (const stretch of stretchesBehind(readPosition<Place>(after))) {
+      rows.push(...(await rowsOf(connection, filters, stretch, limit + 1 - rows.length)))
+      if (rows.length > limit) break
+    }
+    const { records, ...more } = partOf(rows, limit, ({ rank, company }) => [rank, company])
+    return { records: records.map(({ record }) => ({ account: accountOf(record) })), ...more }
+  },
+}
+
+type Place = readonly [rank: number, company: number]
+
+interface Row {
+  readonly company: number
+  readonly rank: number
+  readonly record: string
+}
+
+/** What is asked of one department; `all` is the whole company. */
+interface Measure {
+  readonly by: 'growth' | 'headcount'
+  readonly department: string
+  readonly bounds: Condition
+}
+
+async function rowsOf(
+  connection: Connection,
+  filters: GrowthFilters,
+  stretch: (by: string) => Condition,
+  limit: number,
+): Promise<Row[]> {
+  const [first, ...others] = measuresOf(filters)
+  if (!first) return []
+  const [where, ...values] = every([
+    ['department = ?', first.department],
+    first.bounds,
+    stretch(first.by),
+    ...others.map(ofCompany('g.company')),
+    ...among(companyConditions(filters)),
+  ])
+  return await connection.all<Row>(
+    `SELECT found.*, record FROM (
+      SELECT company, ${first.by} AS rank FROM headcount_growth AS g
+      WHERE ${where} ORDER BY ${first.by} DESC, company LIMIT ?
+    ) AS found JOIN companies ON key = company ORDER BY rank DESC, company`,
+    ...values,
+    limit,
+  )
+}
+
+/** A measure as a condition of the company whose key stands in a column. */
+const ofCompany =
+  (key: string) =>
+  ({ department, bounds: [sql, ...values] }: Measure): Condition => [
+    `EXISTS (SELECT 1 FROM headcount_growth WHERE company = ${key} AND department = ? AND (${sql}))`,
+    department,
+    ...values,
+  ]
+
+/** What the filters measure; the first is what the companies are ordered by. */
+function measuresOf(filters: GrowthFilters): Measure[] {
+  const { min_headcount_growth_percentage: min, max_headcount_growth_percentage: max } = filters
+  const whole = within('growth', min, max)
+  const company: Measure[] =
+    whole.length === 0 ? [] : [{ by: 'growth', department: 'all', bounds: every(whole) }]
+  if (filters.department === undefined) return company
+  const growth = within(
+    'growth',
+    filters.min_department_headcount_growth_percentage,
+    filters.max_department_headcount_growth_percentage,
+  )
+  const headcount = within('headcount', filters.min_department_headcount, filters.max_department_headcount)
+  const department: Measure = {
+    by: growth.length > 0 ? 'growth' : 'headcount',
+    department: foldText(functions[filters.department] ?? filters.department),
+    bounds: every([...growth, ...headcount]),
+  }
+  return [...company, department]
+}
+
+const within = (column: string, min: number | undefined, max: number | undefined): Condition[] => [
+  ...(min === undefined ? [] : [[`${column} >= ?`, min] as const]),
+  ...(max === undefined ? [] : [[`${column} <= ?`, max] as const]),
+]
+
+/** What comes behind a place, in stretches to whose beginning the index leads at once. */
+function stretchesBehind(place: Place | undefined): ((by: string) => Condition)[] {
+  if (!place) return [() => ['TRUE']]
+  const [rank, company] = place
+  return [(by) => [`${by} = ? AND company > ?`, rank, company], (by) => [`${by} < ?`, rank]]
+}

@@ -1,0 +1,58 @@
+import { ApiError } from '../../api/calls/errors.js'
+import { type Condition, isOneOf, listed, some } from '../full-text/sql-conditions.js'
+import { short } from '../normalize/readers.js'
+import { type Place, placeOf, regionOf } from '../places/place.js'
+
+/**
+ * Records in at least one of some places, by their columns `country`, `region` and `city` (folded). A value that is
+ * no place is refused with 422.
+ */
+export function locatedIn(field: string, ids: readonly string[]): Condition {
+  const places = ids.map((id) => known(field, id))
+  const of = (kind: Place['kind']) => places.filter((place) => place.kind === kind)
+  // Only what is asked for stands in the condition: a scan evaluates all of it on every row.
+  return some([
+    ...listed(of('country'), (all) =>
+      isOneOf(
+        'country',
+        all.map(({ country }) => country),
+      ),
+    ),
+    ...listed(of('region'), (all) =>
+      isOneOf(
+        'region',
+        all.flatMap(({ region = [] }) => region),
+      ),
+    ),
+    ...listed(of('city'), (all) => some(inCities(all))),
+  ])
+}
+
+function known(field: string, id: string): Place {
+  const place = placeOf(id)
+  if (place) return place
+  throw new ApiError('invalid', {
+    reason: `${field}: '${short(id)}' is no place known here; find its id with prospect locations find`,
+  })
+}
+
+/**
+ * A city is in its region, so that towns of one name stay apart. A record without a region is taken to be in the largest
+ * of them.
+ */
+function inCities(places: readonly Place[]): Condition[] {
+  const rows = places.flatMap((place) =>
+    place.names.map((name) => [place.country, name, place.region ?? null] as const),
+  )
+  const largest = rows.filter(([country, name, region]) => (regionOf(country, name) ?? null) === region)
+  return [
+    [`(country, city, region) IN (SELECT ${columns(3)} FROM json_each(?))`, JSON.stringify(rows)],
+    [
+      `region IS NULL AND (country, city) IN (SELECT ${columns(2)} FROM json_each(?))`,
+      JSON.stringify(largest),
+    ],
+  ]
+}
+
+const columns = (count: number): string =>
+  Array.from({ length: count }, (_, at) => `value ->> ${at}`).join(', ')

@@ -1,0 +1,31 @@
+import type { Awaitable, Found, RecordOf, Search, SearchKind, Span } from '../../engine/ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { companySearch } from './companies.js'
+import { engagers } from './engagers.js'
+import { growthSearch } from './growth.js'
+import { hiringSearch } from './hiring.js'
+import { lookalikes } from './lookalikes.js'
+import { peopleSearch } from './people.js'
+import type { Finder } from './search-kind.js'
+import { stackSearch } from './stack.js'
+
+const finders: { readonly [K in SearchKind]: Finder<K> } = {
+  companies: companySearch,
+  people: peopleSearch,
+  stack: stackSearch,
+  hiring: hiringSearch,
+  growth: growthSearch,
+  lookalikes,
+  engagers,
+}
+
+/** How many records a search finds. */
+export const countFound = (connection: Connection, search: Search, now: number): Awaitable<number> =>
+  (finders[search.kind] as Finder<SearchKind>).count(connection, search.filters, now)
+
+/** A span of what a search finds. */
+export const find = <K extends SearchKind>(
+  connection: Connection,
+  { kind, filters }: Search<K>,
+  span: Span,
+): Awaitable<Found<RecordOf<K>>> => (finders[kind] as unknown as Finder<K>).find(connection, filters, span)

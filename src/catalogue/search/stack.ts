@@ -1,0 +1,128 @@
+import type { StackFilters, TechnologiesFound } from '../../engine/ports/ports.js'
+import type { Connection } from '../../storage/driver/connection.js'
+import { type Condition, isOneOf, listed, not } from '../full-text/sql-conditions.js'
+import { accountOf } from '../records/account.js'
+import { slugOf } from '../records/technologies.js'
+import { industryIs, sizeIs } from './company-filters.js'
+import { countCompanies, walkCompanies } from './company-list.js'
+import type { Finder } from './search-kind.js'
+import { whenBuilt } from './when-built.js'
+
+/**
+ * Companies by the technologies they use, the largest first. Their number is exact. A technology that is not in the
+ * catalogue is used by nobody.
+ */
+export const stackSearch: Finder<'stack'> = whenBuilt(['company_technologies_by_company'], {
+  count: async (connection, filters) =>
+    await countCompanies(connection, await conditionsOf(connection, filters)),
+
+  find: async (connection, filters, span) => {
+    const { records, ...more } = await walkCompanies(
+      connection,
+      await conditionsOf(connection, filters),
+      span,
+    )
+    const keys = records.map(({ key }) => key)
+    const found = await usesOf(connection, keys, await asked(connection, filters.stacks))
+    const record = ({ key, record }: { key: number; record: string }) => ({
+      account: accountOf(record),
+      technologies_found: found.get(key) ?? [],
+    })
+    return { records: records.map(record), ...more }
+  },
+})
+
+async function conditionsOf(connection: Connection, filters: StackFilters): Promise<Condition[]> {
+  const { countries, included_industries, excluded_industries, company_size } = filters
+  const excluded = await asked(connection, filters.excluded_stacks)
+  return [
+    ...(await stackCondition(connection, filters)),
+    ...listed(excluded?.keys, (keys) => not(usesAny(keys))),
+    ...listed(countries, (codes) => isOneOf('country', codes)),
+    ...listed(included_industries, industryIs),
+    ...listed(excluded_industries, (industries) => not(industryIs(industries))),
+    ...listed(company_size, sizeIs),
+  ]
+}
+
+async function stackCondition(
+  connection: Connection,
+  { stacks, stack_match }: StackFilters,
+): Promise<Condition[]> {
+  const technologies = await asked(connection, stacks)
+  if (!technologies) return []
+  const { keys, unknown } = technologies
+  if (stack_match === 'and') return [unknown ? ['FALSE'] : usesAll(keys)]
+  return [usesAny(keys)]
+}
+
+/** Technologies asked for, and whether there are others that the catalogue does not know. */
+interface Asked {
+  readonly keys: readonly number[]
+  readonly unknown: boolean
+}
+
+/** The technologies that some slugs mean; undefined when none is given. */
+async function asked(
+  connection: Connection,
+  stacks: readonly string[] | undefined,
+): Promise<Asked | undefined> {
+  if (!stacks?.length) return undefined
+  const slugs = [...new Set(stacks.map(slugOf))]
+  const rows = await connection.all<{ key: number }>(
+    'SELECT key FROM technologies WHERE slug IN (SELECT value FROM json_each(?))',
+    JSON.stringify(slugs),
+  )
+  return { keys: rows.map(({ key }) => key), unknown: rows.length < slugs.length }
+}
+
+// The sign keeps an index from being asked for each user with each other value that it may have.
+const users = `SELECT company FROM company_technologies WHERE technology IN (SELECT atom FROM json_each(?))`
+
+const usesAny = (technologies: readonly number[]): Condition => [
+  `+key IN (${users})`,
+  JSON.stringify(technologies),
+]
+
+const usesAll = (technologies: readonly number[]): Condition => [
+  `+key IN (${users} GROUP BY company HAVING count(*) = ?)`,
+  JSON.stringify(technologies),
+  technologies.length,
+]
+
+interface Use {
+  readonly company: number
+  readonly technology_name: string
+  readonly confidence: number
+  readonly job_mentions: number
+}
+
+const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.mentions AS job_mentions
+  FROM (SELECT atom AS company FROM json_each(?)) AS c
+  CROSS JOIN company_technologies AS u ON u.company = c.company
+  CROSS JOIN technologies AS t ON t.key = u.technology`
+const surestFirst = 'ORDER BY u.confidence DESC, t.slug'
+
+/** What some companies use of the technologies asked for, or at all where none are; surest first. */
+async function usesOf(
+  connection: Connection,
+  companies: readonly number[],
+  technologies: Asked | undefined,
+): Promise<ReadonlyMap<number, TechnologiesFound>> {
+  const of = JSON.stringify(companies)
+  const rows = technologies
+    ? await connection.all<Use>(
+        `${uses} WHERE u.technology IN (SELECT atom FROM json_each(?)) ${surestFirst}`,
+        of,
+        JSON.stringify(technologies.keys),
+      )
+    : await connection.all<Use>(`${uses} ${surestFirst}`, of)
+  const byCompany = new Map<number, TechnologiesFound>(companies.map((key) => [key, []]))
+  for (const { company, confidence, ...use } of rows)
+    byCompany.get(company)?.push({ ...use, confidence: levelOf(confidence) })
+  return byCompany
+}
+
+/** How sure a use is, in words: `medium` from 0.5 on, `high` from 0.8 on. */
+const levelOf = (confidence: number): 'low' | 'medium' | 'high' =>
+  confidence < 0.5 ? 'low' : confidence < 0.8 ? 'medium' : 'high'

@@ -1,0 +1,125 @@
+import { foldText } from '../normalize/name.js'
+
+/** A person's name in two parts. */
+export interface PersonName {
+  readonly first: string
+  readonly last: string
+}
+
+/** The parts of a name as addresses have them, whole and as initials; blank where a part says nothing. */
+export interface Forms {
+  readonly first: string
+  readonly f: string
+  readonly last: string
+  readonly l: string
+}
+
+/** One part of a name, in lower case and without accents. */
+interface Part {
+  readonly words: readonly string[]
+  /** As it was written: with its hyphens, without its spaces. */
+  readonly written: string
+}
+
+/** A part of a name in an address. */
+interface Form {
+  readonly whole: string
+  readonly initials: string
+}
+
+// biome-ignore format: words
+const particles = new Set(['af', 'al', 'av', 'bin', 'da', 'das', 'de', 'del', 'della', 'den', 'der', 'des', 'di', 'do', 'dos', 'du', 'e', 'el', 'het', 'la', 'las', 'le', 'les', 'los', 'op', 't', 'te', 'ten', 'ter', 'van', 'vom', 'von', 'y', 'zu', 'zum', 'zur'])
+
+/** What stands around a name and is none. */
+const titles = new Set(['dr', 'ing', 'jr', 'md', 'mba', 'mme', 'mr', 'mrs', 'ms', 'phd', 'prof', 'sir', 'sr'])
+
+/** Letters that are written as two where they cannot be written at all. */
+const pairs: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe' }
+
+const isParticle = (word: string): boolean => particles.has(word)
+const initialsOf = (words: readonly string[]): string => words.map((word) => word.slice(0, 1)).join('')
+
+function withoutParticles(words: readonly string[]): readonly string[] {
+  const core = words.filter((word) => !isParticle(word))
+  return core.length > 0 ? core : words
+}
+
+const styled =
+  (whole: (part: Part) => string) =>
+  (part: Part): Form => {
+    const text = whole(part)
+    return { whole: text, initials: text.slice(0, 1) }
+  }
+
+const written = styled((part) => part.written)
+const joined = styled(({ words }) => words.join(''))
+const hyphenated = styled(({ words }) => words.join('-'))
+const dotted = styled(({ words }) => words.join('.'))
+const leading = styled(({ words }) => withoutParticles(words)[0] ?? '')
+const trailing = styled(({ words }) => words.at(-1) ?? '')
+const core = styled(({ words }) => withoutParticles(words).join(''))
+const abbreviated = styled(
+  ({ words }) => initialsOf(words.filter(isParticle)) + withoutParticles(words).join(''),
+)
+const inInitials = (part: Part): Form => ({ whole: part.written, initials: initialsOf(part.words) })
+
+// The most usual way comes first.
+const firstStyles = [written, joined, hyphenated, dotted, leading, inInitials]
+const lastStyles = [written, joined, hyphenated, dotted, core, leading, trailing, abbreviated]
+
+/**
+ * A name in every way that addresses spell names of several words or with accents: one form for each way, the most
+ * usual first, in the same order for all names. A simple name has only one form.
+ */
+export function formsOf({ first, last }: PersonName): readonly Forms[] {
+  if (/^[a-z]{2,} [a-z]{2,}$/i.test(`${first} ${last}`)) {
+    const [given, family] = [first.toLowerCase(), last.toLowerCase()]
+    return [{ first: given, f: given.slice(0, 1), last: family, l: family.slice(0, 1) }]
+  }
+  const plain = spelt({ first, last })
+  const paired = { first: inPairs(first), last: inPairs(last) }
+  const isPlain = paired.first === first && paired.last === last
+  return [...plain, ...(isPlain ? plain : spelt(paired))]
+}
+
+/** A name in all styles. */
+function spelt({ first, last }: PersonName): readonly Forms[] {
+  const [names, name] = [partOf(used(first)), partOf(last)]
+  const families = lastStyles.map((style) => style(name))
+  return firstStyles
+    .map((style) => style(names))
+    .flatMap((given) =>
+      families.map((family) => ({
+        first: given.whole,
+        f: given.initials,
+        last: family.whole,
+        l: family.initials,
+      })),
+    )
+}
+
+const inPairs = (name: string): string =>
+  /\P{ASCII}/u.test(name)
+    ? name.normalize('NFC').replace(/[äöüåø]/gi, (letter) => pairs[letter.toLowerCase()] ?? letter)
+    : name
+
+/** First names without the initials of those that go unused. */
+const used = (names: string): string => names.replace(/(?<=[^\s.][^\s.])(?:\s+\p{L}\.?)+\s*$/u, '')
+
+function partOf(name: string): Part {
+  const chunks = name
+    .replace(/\([^)]*\)?|,.*$/gs, ' ')
+    .split(/\s+/)
+    .map((chunk) =>
+      chunk
+        .split(/[-‐‑–]/)
+        .map(foldWord)
+        .filter(Boolean),
+    )
+    .filter((words) => words.length > 0)
+  const core = chunks.filter(([word = '', ...more]) => more.length > 0 || !titles.has(word))
+  const kept = core.length > 0 ? core : chunks
+  return { words: kept.flat(), written: kept.map((words) => words.join('-')).join('') }
+}
+
+const foldWord = (word: string): string => foldText(word).replaceAll(' ', '')

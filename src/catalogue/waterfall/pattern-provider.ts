@@ -1,0 +1,62 @@
+import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
+import { freeMailboxes } from '../normalize/mailboxes.js'
+import { matchCompany } from '../records/match-company.js'
+import { type Example, learnPattern, type Pattern } from './email-pattern.js'
+
+/** Enough colleagues with an address to know a pattern, and as many looked at as the largest company may cost. */
+const mostExamples = 50
+const mostColleagues = 1_000
+
+const colleagues = `SELECT email, json_extract(record, '$.first_name') AS first, json_extract(record, '$.last_name') AS last
+  FROM (SELECT email, record FROM people WHERE company = ? ORDER BY name, key LIMIT ${mostColleagues}) AS colleagues
+  WHERE email IS NOT NULL AND coalesce(json_extract(record, '$.email_status'), 'valid') = 'valid' LIMIT ${mostExamples}`
+const owner = 'SELECT key FROM people WHERE email = ? OR personal_email = ? LIMIT 1'
+
+interface Colleague {
+  readonly email: string
+  readonly first: string | null
+  readonly last: string | null
+}
+
+/** Guesses the address that somebody has if it is made as those of the colleagues are: always `risky`. */
+export const patternProvider = (driver: Driver): Provider => ({
+  name: 'pattern',
+  email: (contact) => driver.read((connection) => guess(connection, contact)),
+})
+
+async function guess(connection: Connection, contact: Contact): Promise<FoundEmail | undefined> {
+  const { firstName: first, lastName: last } = contact
+  if (!first || !last) return undefined
+  const company = await matchCompany(connection, { domain: contact.domain, name: contact.companyName })
+  if (!company) return undefined
+  const habit = habitOf(await connection.all<Colleague>(colleagues, company.key), company.domain)
+  const local = habit?.pattern.localPart({ first, last })
+  if (habit === undefined || local === undefined) return undefined
+  const email = `${local}@${habit.domain}`
+  // An address that is known is somebody else's, or is known to be wrong.
+  return (await connection.get(owner, email, email)) ? undefined : { email, status: 'risky' }
+}
+
+/** Where colleagues have their addresses and how they are made. */
+interface Habit {
+  readonly domain: string
+  readonly pattern: Pattern
+}
+
+/** The habit of the domain that most colleagues write from; of several, that of the company's own website. */
+function habitOf(people: readonly Colleague[], own: string | null): Habit | undefined {
+  const examples = new Map<string, Example[]>()
+  for (const { email, first, last } of people) {
+    const [local = '', domain = ''] = email.split('@')
+    if (!first || !last || freeMailboxes.has(domain)) continue
+    const there = examples.get(domain)
+    if (there) there.push({ first, last, local })
+    else examples.set(domain, [{ first, last, local }])
+  }
+  const most = Math.max(0, ...[...examples.values()].map(({ length }) => length))
+  const domains = [...examples.keys()].filter((domain) => examples.get(domain)?.length === most)
+  const domain = domains.length === 1 ? domains[0] : domains.find((one) => one === own)
+  const pattern = domain === undefined ? undefined : learnPattern(examples.get(domain) ?? [])
+  return domain !== undefined && pattern ? { domain, pattern } : undefined
+}

@@ -1,0 +1,45 @@
+import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import { matchPerson } from '../lookup/match-person.js'
+import { phoneDetail } from '../normalize/phone-details.js'
+import type { StoredPerson } from '../records/person.js'
+import { personOf } from '../records/person-record.js'
+
+/** What the catalogue itself says of how somebody is reached. */
+export function verifiedProvider(driver: Driver): Provider {
+  const found = (contact: Contact) => driver.read((connection) => matchPerson(connection, contact))
+  const stored = async (contact: Contact): Promise<Partial<StoredPerson>> => {
+    const person = await found(contact)
+    return person ? (JSON.parse(person.record) as StoredPerson) : {}
+  }
+  return {
+    name: 'catalogue',
+    person: async (contact) => {
+      const person = await found(contact)
+      if (!person) return undefined
+      const known = personOf(person)
+      return {
+        url: known.network_profile_url ?? known.premium_profile_url ?? undefined,
+        firstName: known.first_name ?? undefined,
+        lastName: known.last_name ?? undefined,
+        companyName: known.company_name ?? undefined,
+        domain: known.company_domain ?? undefined,
+      }
+    },
+    email: async (contact) => {
+      const { email, email_status } = await stored(contact)
+      return addressed(email, email_status)
+    },
+    personalEmail: async (contact) => {
+      const { personal_email, personal_email_status } = await stored(contact)
+      return addressed(personal_email, personal_email_status)
+    },
+    phones: async (contact) => (await stored(contact)).phones?.map(phoneDetail) ?? [],
+  }
+}
+
+/** An address without a status was checked by whoever gave it. */
+const addressed = (
+  email: string | undefined,
+  status: FoundEmail['status'] = 'valid',
+): FoundEmail | undefined => (email === undefined ? undefined : { email, status })

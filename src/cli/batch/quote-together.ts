@@ -1,0 +1,35 @@
+import type { Input } from '../../api/calls/caller.js'
+import type { Operation } from '../../api/operations/table.js'
+import { type Counted, quoteOf } from '../../batch/plan/quote.js'
+import type { GlobalOptions } from '../context/context.js'
+import { leftOf } from '../quote/remaining.js'
+import { showQuote } from '../quote/show.js'
+import type { Shell } from '../shell/shell.js'
+import { identityOf } from './row-identity.js'
+
+/** Shows the quote of rows that go out together, in one free request; answers the exit code. */
+export async function quoteTogether(
+  shell: Shell,
+  operation: Operation,
+  items: readonly Input[],
+  invalid: number,
+  globals: GlobalOptions,
+): Promise<number> {
+  const left = await leftOf(shell.context, operation, {}, globals)
+  if ('reply' in left) return showQuote(shell, left, globals)
+  const rows = items.length + invalid
+  const counted: Counted = {
+    ...{ rows, unique: different(items.map(identityOf(operation))), invalid, lookups: 1, affordable: rows },
+    ...{ inStore: 0, answered: 0, skipped: 0, most: 0 },
+  }
+  const means = { ...left.means, budget: undefined }
+  const results = { credits: 0, answers: 0 }
+  const quote = quoteOf({ counted, results, defaultShare: 0, means, windows: left.windows })
+  return showQuote(shell, quote, globals)
+}
+
+/** How many different identities there are; one that is none is like no other. */
+function different(identities: readonly (string | undefined)[]): number {
+  const named = identities.filter((identity) => identity !== undefined)
+  return identities.length - named.length + new Set(named).size
+}

@@ -1,0 +1,76 @@
+import type { Rejects } from '../../batch/output/rejects.js'
+import type { Report } from '../../batch/output/report.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { duration } from '../output/progress.js'
+import { complain } from '../output/report-error.js'
+import { grouped } from '../output/terminal.js'
+import { credited } from '../output/text.js'
+import type { Job } from './job.js'
+
+/** Tells how a run ended, on stderr: its counts, and why it stopped and how to go on where it did. */
+export async function tellReport(
+  context: Context,
+  report: Report,
+  options: GlobalOptions,
+  next: string,
+  rejects?: Pick<Rejects, 'file' | 'partial'>,
+): Promise<void> {
+  context.notify(counts(report), options)
+  const { stopped, output, partial } = report
+  const [toMend, when] = rejects?.file ? [rejects.file, 'and run again'] : [rejects?.partial, 'so far']
+  if (toMend) context.notify(`${rowed(report.invalid)} to mend ${when}: ${toMend}`, options)
+  if (!stopped) {
+    if (output !== null) context.notify(`Written to ${output}`, options)
+    return
+  }
+  const left = stopped.rows_left === null ? '' : ` ${leftOf(stopped.rows_left)}`
+  const isTold = partial === null || stopped.reason.includes(partial)
+  const kept = isTold ? '' : keptText(report.rows, partial)
+  const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
+  const hint = [kept, stopped.hint, next].filter((text) => text !== '').join(' ')
+  await complain(
+    context,
+    { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint },
+    options,
+  )
+}
+
+/** How to go on with a run that was stopped, as what works: a command that begins anew would not. */
+export function goingOn(
+  { choices, place = '' }: Pick<Job, 'place'> & { choices: Pick<Job['choices'], 'fresh' | 'retryUnknown'> },
+  run: string,
+): string {
+  const again = choices.fresh ? '' : ', run the same command again, or'
+  return `To go on${again}: prospect runs resume ${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${place}`
+}
+
+/** A number of rows in words. */
+export const rowed = (rows: number): string => `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
+
+const keptText = (rows: number, partial: string): string =>
+  rows === 0
+    ? `Nothing was answered yet: ${partial} is empty.`
+    : `The rows answered so far are in ${partial}.`
+
+const leftOf = (rows: number): string => `${rowed(rows)} ${rows === 1 ? 'is' : 'are'} left.`
+
+const took = (seconds: number): string => (seconds < 1 ? 'less than a second' : duration(seconds))
+
+const paid = ({ credits, credits_before: before }: Report): string =>
+  before === 0 ? credited(credits) : `${credited(credits)}, ${grouped(before)} of them before`
+
+/** The counts of a report in one line; what did not occur is left out. */
+export function counts(report: Report): string {
+  const parts = [
+    [report.found, 'found'],
+    [report.not_found, 'not found'],
+    [report.invalid, 'invalid'],
+    [report.failed, 'failed'],
+    [report.skipped, 'skipped'],
+    [report.duplicates, `of them ${report.duplicates === 1 ? 'a duplicate' : 'duplicates'}, paid once`],
+  ] as const
+  const counted = parts
+    .filter(([count], at) => count > 0 || at === 0)
+    .map(([count, what]) => `${grouped(count)} ${what}`)
+  return `${rowed(report.rows)} in ${took(report.seconds)}: ${counted.join(', ')}; ${paid(report)}.`
+}

@@ -1,0 +1,131 @@
+import { stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { Status } from '../../batch/journal/answer.js'
+import type { Rejects } from '../../batch/output/rejects.js'
+import type { Report, Stop } from '../../batch/output/report.js'
+import { fileSink } from '../../batch/output/sink.js'
+import type { Run } from '../../storage/state/runs/runs.js'
+import { exits, reportOf, UsageError } from '../context/errors.js'
+import type { Job } from './job.js'
+
+/** What is known of a run when it has ended. */
+export interface Ended {
+  /** null where none is put on record. */
+  readonly run: Run | null
+  readonly report: Report
+  readonly rejects: Pick<Rejects, 'file' | 'partial'> | undefined
+}
+
+/** How a run ended, as `--summary-json` tells it. */
+interface Summary extends Pick<Report, Status | 'rows' | 'credits' | 'credits_before' | 'seconds'> {
+  /** null when no run was begun, or none is put on record. */
+  readonly run: string | null
+  readonly operation: string
+  /** `refused`: nothing was begun. */
+  readonly status: 'finished' | 'stopped' | 'refused'
+  readonly exit_code: number
+  readonly stopped: Stop | null
+  readonly sources: { readonly live: number; readonly store: number; readonly duplicate: number }
+  readonly files: {
+    readonly input: string
+    readonly output: string | null
+    readonly partial: string | null
+    readonly rejects: string | null
+    /** Rows put aside before the run stopped. */
+    readonly rejects_partial: string | null
+  }
+  readonly started_at: string
+  readonly finished_at: string
+}
+
+/** What a summary tells of a batch itself. */
+export interface Summarised extends Pick<Job, 'shell' | 'operation' | 'globals'> {
+  readonly choices: Pick<Job['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
+}
+
+/** Does a batch and writes how it ended to the file of `--summary-json`, whatever the end is. */
+export async function summarised(
+  job: Summarised,
+  work: (ended: (what: Ended) => void) => Promise<number>,
+): Promise<number> {
+  const { summaryJson: file } = job.choices
+  if (file === undefined || job.choices.dryRun) return work(() => {})
+  await checkFile(file, job)
+  const startedAt = job.shell.context.clock.now()
+  let what: Ended | undefined
+  const told = async (exit: number, stop: Stop | null) => {
+    const text = JSON.stringify(summaryOf(job, startedAt, what, exit, stop), null, 2)
+    const sink = await fileSink(file)
+    await sink.write(`${text}\n`)
+    await sink.finish()
+  }
+  try {
+    const exit = await work((ended) => {
+      what = ended
+    })
+    if (what) await told(exit, what.report.stopped ?? null)
+    return exit
+  } catch (error) {
+    const { error: reason, hint, exit_code } = reportOf(error) ?? bugOf(error)
+    await told(exit_code, { reason, hint, exit_code, at_row: null, rows_left: null }).catch(() => {})
+    throw error
+  }
+}
+
+const bugOf = (error: unknown) => ({
+  error: error instanceof Error ? error.message : String(error),
+  hint: '',
+  exit_code: exits.bug,
+})
+
+async function checkFile(file: string, { shell, choices, globals }: Summarised): Promise<void> {
+  const others = [choices.file, globals.output].map(
+    (path) => path && resolve(shell.context.streams.cwd, path),
+  )
+  if ([...others, choices.rejects].includes(file))
+    throw new UsageError(
+      `--summary-json would replace another file of this command: ${file}.`,
+      'Name another file.',
+    )
+  const found = await stat(dirname(file)).catch(() => undefined)
+  if (!found?.isDirectory())
+    throw new UsageError(`--summary-json: ${dirname(file)} is no folder.`, 'Make it, or name another file.')
+  const there = await stat(file).catch(() => undefined)
+  if (there?.isDirectory()) throw new UsageError(`--summary-json: ${file} is a folder; name a file in it.`)
+}
+
+const inputOf = (file: string, { context }: Job['shell']): string =>
+  file === '-' ? file : resolve(context.streams.cwd, file)
+
+const nothing = {
+  ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0 },
+  ...{ live: 0, stored: 0, duplicates: 0, credits: 0, credits_before: 0 },
+  ...{ seconds: 0, output: null, partial: null },
+}
+
+function summaryOf(
+  { shell, operation, choices }: Summarised,
+  startedAt: number,
+  ended: Ended | undefined,
+  exit_code: number,
+  stopped: Stop | null,
+): Summary {
+  const { report = nothing, run, rejects } = ended ?? {}
+  const { rows, found, not_found, invalid, failed, skipped, credits, credits_before } = report
+  const { output, partial } = report
+  return {
+    run: run?.id ?? null,
+    operation: operation.id,
+    status: ended === undefined ? 'refused' : stopped ? 'stopped' : 'finished',
+    ...{ exit_code, stopped, rows, found, not_found, invalid, failed, skipped },
+    sources: { live: report.live, store: report.stored, duplicate: report.duplicates },
+    ...{ credits, credits_before },
+    files: {
+      ...{ input: run?.file ?? inputOf(choices.file, shell), output, partial },
+      ...{ rejects: rejects?.file ?? null, rejects_partial: rejects?.partial ?? null },
+    },
+    started_at: new Date(startedAt).toISOString(),
+    finished_at: new Date(shell.context.clock.now()).toISOString(),
+    seconds: report.seconds,
+  }
+}

@@ -1,0 +1,29 @@
+import { type Shape, shapeOf } from '../../../api/areas/shapes.js'
+import type { Input } from '../../../api/calls/caller.js'
+import { type Operation, operations } from '../../../api/operations/table.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
+
+/** Does an operation for the rows of a file: a request for all of them, or one for each. Answers the exit code. */
+export async function fromCsv(
+  shell: Shell,
+  operation: Operation,
+  shape: Shape,
+  input: Input,
+  invocation: Invocation,
+): Promise<number> {
+  if (operation.batch?.into !== undefined) {
+    const { gathered } = await import('./one-request.js')
+    return gathered(shell, operation, shape, operation.batch.into, input, invocation)
+  }
+  const { batch } = await import('./batch.js')
+  const answering = answeringRow(operation)
+  const rowShape = answering === operation ? shape : await shapeOf(answering.id)
+  return batch(shell, answering, rowShape, input, invocation)
+}
+
+/** The row that answers a line of the file at once, where the one of the command only accepts it. */
+function answeringRow(operation: Operation): Operation {
+  const { command, batch } = operation
+  const through = operations().find((row) => row.command === command && row.flag === batch?.through)
+  return batch?.through !== undefined && through ? { ...through, batch } : operation
+}

@@ -1,0 +1,15 @@
+import type { Command } from 'commander'
+import { guide } from '../../shell/guide.js'
+import { asGroup, type Shell } from '../../shell/shell.js'
+import { exportRun } from './export.js'
+import { forgetRun } from './forget.js'
+import { listRuns } from './list.js'
+import { resumeRun } from './resume.js'
+import { showRun } from './show.js'
+
+/** `prospect runs`: the batches of this machine, with what they answered. */
+export function runsCommand(shell: Shell): Command {
+  const runs = asGroup(shell.command('runs', 'Batches: list, show, resume, export, forget'))
+  for (const part of [listRuns, showRun, resumeRun, exportRun, forgetRun]) runs.addCommand(part(shell))
+  return guide(runs, ['runs list', 'runs resume ID'], 'Start one: prospect accounts enrich --csv FILE')
+}

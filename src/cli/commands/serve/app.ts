@@ -1,0 +1,38 @@
+import type { Caller } from '../../../api/calls/caller.js'
+import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
+import type { HandlerOptions } from '../../../http/handler.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { version } from '../../context/version.js'
+import { document } from '../openapi/document.js'
+
+/** How a target is served. */
+export interface Serving extends Pick<HandlerOptions, 'names' | 'behind' | 'ready'> {
+  /** Where it is served, once that is known. */
+  readonly baseUrl?: () => string
+}
+
+/** What answers HTTP requests: the chosen target behind the routes of the API. */
+export async function served(
+  context: Context,
+  caller: Caller,
+  globals: GlobalOptions,
+  { baseUrl, names, behind, ready }: Serving = {},
+): Promise<(request: Request) => Promise<Response>> {
+  const { handler } = await import('../../../http/handler.js')
+  return handler({
+    ...{ caller, names, behind, ready },
+    version: await version(),
+    document: () => describedIn(names, baseUrl?.()),
+    report: (error) => {
+      const text = error instanceof Error ? error.message : String(error)
+      context.notify(`This is a bug in prospect: ${text}`, globals)
+      if (globals.verbose && error instanceof Error) context.notify(error.stack ?? '', globals)
+    },
+  })
+}
+
+/** The document of what is served, in the words of the wire. */
+async function describedIn(names: WireNames | undefined, baseUrl: string | undefined): Promise<object> {
+  const made = await document(baseUrl)
+  return names ? (JSON.parse(renameText(JSON.stringify(made), names)) as object) : made
+}

@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
+import { isPostgres } from '../../../storage/database/location.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
+import { aborted, interruptible } from '../../context/interrupts.js'
+import { deliveringOptions, targetsOf } from '../../options/delivery-targets.js'
+import { whole } from '../../options/flags.js'
+import { guide } from '../../shell/guide.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
+import { baseUrlOf } from '../../target/base-url.js'
+import { namesOf } from '../../target/resolve-target.js'
+import { otherWorld } from '../../target/with-database.js'
+
+/** `prospect worker`: does what was accepted and delivers it, until a signal ends it. */
+export function workerCommand(shell: Shell): Command {
+  const command = shell.command(
+    'worker',
+    'Do the imports and waterfalls that were accepted, and deliver them',
+  )
+  for (const option of deliveringOptions()) command.addOption(option)
+  command.option(
+    '--upstream <url>',
+    'make the calls of runs that are spread over the workers of this server, which ends in /api/v2',
+  )
+  command.option('--calls <n>', 'calls to that server at once (default: 8)', several)
+  guide(
+    command,
+    ['worker', 'worker --database engine.db --allow-target 10.1.0.0/16'],
+    'Any number of them share a database; prospect serve does the same work unless it has --no-worker. On a\n' +
+      'PostgreSQL database they also take part in batches with --distribute. With --upstream that is all they do: the\n' +
+      'server gets its own key (PROSPECT_API_KEY, --api-key-file or prospect login) at a pace it takes.\n' +
+      'To do what is due once and stop: prospect engine jobs run\n' +
+      'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
+  )
+  return shell.action(command, (invocation) => work(shell, invocation))
+}
+
+interface Choices {
+  readonly calls?: number
+  readonly upstream?: string
+  readonly allowTarget?: readonly string[]
+  readonly database?: string
+}
+
+async function work(shell: Shell, { options, globals }: Invocation): Promise<number> {
+  const { context: outer } = shell
+  const { allowTarget, database, upstream, calls } = options as Choices
+  // On a database of several machines, the loopback of this one is nobody's own.
+  const isShared = isPostgres(database ?? outer.home.engine)
+  const names = namesOf(globals, {})
+  const context = otherWorld(outer, database, targetsOf(allowTarget, !isShared), { names })
+  if (database !== undefined && !isShared && !existsSync(context.home.engine))
+    throw new UsageError(
+      `There is no database ${context.home.engine}.`,
+      'Give the one that prospect serve works on, or leave --database out for that of this machine.',
+    )
+  if (upstream !== undefined) return workFor(context, { upstream, calls, isShared }, globals)
+  if (calls !== undefined)
+    throw new UsageError('--calls is about calls to a server: it goes with --upstream.')
+  const worker = await context.worker()
+  await interruptible(outer.streams, async (signal) => {
+    worker.start()
+    context.notify('Working. Ctrl-C ends it.', globals)
+    await aborted(signal)
+    await worker.stop()
+  })
+  return 0
+}
+
+function several(text: string): number {
+  const calls = whole(text)
+  if (calls < 1) throw new InvalidArgumentError('Give a whole number above 0.')
+  return calls
+}
+
+/** Makes calls to a server for runs that are spread, and nothing else. */
+async function workFor(
+  context: Context,
+  { upstream, calls, isShared }: { upstream: string; calls: number | undefined; isShared: boolean },
+  { local: _, ...globals }: GlobalOptions,
+): Promise<number> {
+  if (!isShared)
+    throw new UsageError(
+      '--upstream is about runs that are spread over workers, which share a PostgreSQL database.',
+      'Give it with --database postgres://… or PROSPECT_DATABASE_URL.',
+    )
+  const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
+  const { partFor } = await import('../../target/upstream-worker.js')
+  const takePart = await partFor(context, { ...globals, baseUrl }, calls)
+  await interruptible(context.streams, async (signal) => {
+    context.notify('Working. Ctrl-C ends it.', globals)
+    await takePart(signal)
+  })
+  return 0
+}

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Admin } from '../../../engine/admin/admin.js'
+import { isPostgres } from '../../../storage/database/location.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { localOrigin, storeKey } from '../../context/credentials.js'
+import { askText } from '../../prompt/ask.js'
+import { guide } from '../../shell/guide.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
+import { addSample } from '../data/sample.js'
+import { initRemote, wantedServer } from './init-remote.js'
+import { currentProfile } from './profile-settings.js'
+
+/** `prospect init`: the local workspace, made with the names you like, or a server to use from now on. */
+export function initCommand(shell: Shell): Command {
+  const command = shell
+    .command('init', 'Create a local workspace with a member, a key and credits, or choose a server')
+    .option('--workspace <name>', 'name of the workspace (default: Local)', workspaceName)
+    .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', address)
+    .option('--sample', 'load sample companies and people too')
+  guide(
+    command,
+    ['init', 'init --yes --sample', 'init --base-url https://api.example.com/api/v2'],
+    'The key is stored on this machine, readable by you only, and every local command uses it.\n' +
+      'Next: prospect accounts enrich --csv companies.csv -o enriched.csv',
+  )
+  return shell.action(command, (invocation) => init(shell, invocation))
+}
+
+function workspaceName(text: string): string {
+  if (!/^\S.{0,99}$/.test(text)) throw new InvalidArgumentError('Give a name of 1 to 100 characters.')
+  return text
+}
+
+function address(text: string): string {
+  if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
+    throw new InvalidArgumentError('Give an e-mail address.')
+  return text.toLowerCase()
+}
+
+interface Choices {
+  readonly workspace?: string
+  readonly email?: string
+}
+
+async function init(shell: Shell, { options, globals }: Invocation): Promise<number> {
+  const { context } = shell
+  const baseUrl = globals.local
+    ? undefined
+    : (globals.baseUrl ?? (await askedServer(context, options, globals)))
+  if (baseUrl !== undefined) return initRemote(shell, baseUrl, globals)
+  const admin = await context.admin({ ...globals, create: false })
+  const made = await admin.init(await choices(context, admin, options, globals))
+  const { workspace, member, key, credits, created } = made
+  if (key !== undefined)
+    storeKey(context.home, localOrigin(workspace.id), key, context.clock.now(), context.ids.uuid())
+  if (!created)
+    context.notify(`The workspace ${workspace.name} is there already; nothing was changed in it.`, globals)
+  if (options.sample === true) await addSample(context, {}, globals)
+  const profile = currentProfile(context, globals).name
+  await shell.print(
+    { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile },
+    globals,
+  )
+  return 0
+}
+
+/** Whether there is an engine, or a database server was named for one. */
+const isPlaced = (engine: string): boolean => isPostgres(engine) || existsSync(engine)
+
+/** The server a person wants, asked where nothing is set up yet and the options do not say. */
+async function askedServer(
+  context: Context,
+  { workspace, email, sample }: Invocation['options'],
+  globals: GlobalOptions,
+): Promise<string | undefined> {
+  const isSaid = [workspace, email, sample, globals.yes, globals.local].some((value) => value !== undefined)
+  const isSetUp =
+    isPlaced(context.home.engine) || currentProfile(context, globals).profile.base_url !== undefined
+  return isSaid || isSetUp ? undefined : wantedServer(context, globals)
+}
+
+/** What the options say; a person at a terminal is asked for the rest, when there is something to make. */
+async function choices(
+  context: Context,
+  admin: Admin,
+  options: Invocation['options'],
+  globals: GlobalOptions,
+): Promise<Choices> {
+  const given = options as Choices
+  const isAsking = !globals.yes && (await admin.workspaces()).length === 0
+  const ask = (question: string, preset: string, check: (text: string) => string) =>
+    askText(context, question, globals, preset, check)
+  const workspace =
+    given.workspace ?? (isAsking ? await ask('Name of the workspace', 'Local', workspaceName) : undefined)
+  const email =
+    given.email ?? (isAsking ? await ask('Your e-mail address', 'me@localhost', address) : undefined)
+  return {
+    ...(workspace === undefined ? {} : { workspace: workspaceName(workspace) }),
+    ...(email === undefined ? {} : { email: address(email) }),
+  }
+}

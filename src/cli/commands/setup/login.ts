@@ -1,0 +1,98 @@
+import type { Command } from 'commander'
+import { isOk } from '../../../api/calls/caller.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
+import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
+import { exits, reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { valueAt } from '../../output/records.js'
+import { askSecret } from '../../prompt/ask.js'
+import { guide } from '../../shell/guide.js'
+import type { Shell } from '../../shell/shell.js'
+import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
+
+/** `prospect login`: stores the key of a server, once it is known to work. */
+export function loginCommand(shell: Shell): Command {
+  const command = shell.command('login', 'Store the API key of a server, after trying it with a free request')
+  guide(
+    command,
+    [
+      'login --base-url https://api.example.com/api/v2',
+      'login --profile team',
+      'login --profile team --api-key-stdin < key.txt',
+    ],
+    'You are asked for the key, and it is not shown. It is kept readable by you only, for this server alone:\n' +
+      'another address never gets it. prospect logout forgets it.',
+  )
+  return shell.action(command, async ({ globals }) => {
+    const { context } = shell
+    const target = serverOf(context, globals)
+    const key = await enteredKey(context, target, globals)
+    const credits = await tryKey(context, key, globals)
+    storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
+    await shell.print({ origin: target.origin, stored: true, credits: credits ?? null }, globals)
+    return exits.ok
+  })
+}
+
+/** `prospect logout`: forgets the key of a server. */
+export function logoutCommand(shell: Shell): Command {
+  const command = shell.command('logout', 'Forget the stored API key of a server')
+  guide(command, ['logout', 'logout --base-url https://api.example.com/api/v2'])
+  return shell.action(command, async ({ globals }) => {
+    const { context } = shell
+    const { origin } = serverOf(context, globals)
+    const removed = forgetKey(context.home, origin, context.ids.uuid())
+    if (!removed) context.notify(`There was no key stored for ${origin}.`, globals)
+    await shell.print({ origin, removed }, globals)
+    return exits.ok
+  })
+}
+
+function serverOf({ streams, settings }: Context, globals: GlobalOptions): RemoteTarget {
+  const target = targetOf(globals, streams.env, settings())
+  if (target.kind === 'remote') return target
+  throw new UsageError(
+    'The target is the local engine, whose key is stored by itself.',
+    'Name the server: --base-url https://api.example.com/api/v2, or --profile NAME',
+  )
+}
+
+/** The key to store: from a file or stdin, else typed by a person, else from the environment where that may go there. */
+export async function enteredKey(
+  context: Context,
+  { origin }: Pick<RemoteTarget, 'origin'>,
+  globals: GlobalOptions,
+): Promise<string> {
+  const { env } = context.streams
+  const isGiven = globals.apiKeyFile !== undefined || globals.apiKeyStdin === true
+  const typed = isGiven ? undefined : await askSecret(context, `API key for ${origin}`, globals, keyIn)
+  const given = isGiven || isKeyFor(origin, env) ? givenKey(context.streams, globals) : undefined
+  const key = typed === undefined ? await given : keyIn(typed)
+  if (key === undefined)
+    throw new Stop(
+      'There is nobody to ask for the key.',
+      exits.key,
+      'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.',
+      'key',
+    )
+  context.conceal(key)
+  return key
+}
+
+/** Most time for trying a key. */
+const patienceMs = 30_000
+
+/** Tries a key with the free `GET /credits`; answers the balance, and stops where the server does not accept it. */
+export async function tryKey(
+  context: Context,
+  apiKey: string,
+  globals: GlobalOptions,
+): Promise<number | undefined> {
+  const caller = await context.caller(globals)
+  const reply = await caller.call('credits.show', {}, { apiKey, signal: AbortSignal.timeout(patienceMs) })
+  if (!isOk(reply)) {
+    const { error, code, exit_code } = reportOfReply(reply)
+    throw new Stop(`${error.replace(/\.$/, '')}.`, exit_code, 'The key was not stored.', code)
+  }
+  const balance = valueAt(reply.body, 'credits.enrichment')
+  return typeof balance === 'number' ? balance : undefined
+}

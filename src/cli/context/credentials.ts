@@ -1,0 +1,71 @@
+import { resolve } from 'node:path'
+import type { GlobalOptions, Home, Streams } from './context.js'
+import { exits, Stop, UsageError } from './errors.js'
+import { checkSecret, prepareHome } from './home.js'
+import { readStdin, readText } from './io.js'
+import { readPrivate, writePrivate } from './private-file.js'
+
+/** Stored keys by the origin they were stored for. */
+type Keys = Readonly<Record<string, { readonly key: string; readonly stored_at: string }>>
+
+/** The origin of a workspace of the local engine. */
+export const localOrigin = (workspaceId: string): string => `local:${workspaceId}`
+
+/** The key stored for an origin; never one of another origin. */
+export function storedKey(home: Home, origin: string): string | undefined {
+  const keys = readKeys(home)
+  return Object.hasOwn(keys, origin) ? keys[origin]?.key : undefined
+}
+
+/** Stores the key of an origin in place of the one before. */
+export function storeKey(home: Home, origin: string, key: string, now: number, unique: string): void {
+  prepareHome(home)
+  const entry = { key, stored_at: new Date(now).toISOString() }
+  save(home, { ...readKeys(home), [origin]: entry }, unique)
+}
+
+/** Forgets the key of an origin; answers whether there was one. */
+export function forgetKey(home: Home, origin: string, unique: string): boolean {
+  const { [origin]: gone, ...rest } = readKeys(home)
+  if (gone) save(home, rest, unique)
+  return gone !== undefined
+}
+
+/** The key given with this command: `--api-key-stdin`, `--api-key-file`, else the environment. */
+export async function givenKey(streams: Streams, options: GlobalOptions): Promise<string | undefined> {
+  if (options.apiKeyStdin && options.apiKeyFile)
+    throw new UsageError('--api-key-stdin and --api-key-file exclude each other.')
+  if (options.apiKeyStdin) return clean(await readStdin(streams, 64 * 1024), 'stdin')
+  if (options.apiKeyFile) {
+    const path = resolve(streams.cwd, options.apiKeyFile)
+    checkSecret(path)
+    return clean(await readText(streams, path, '--api-key-file'), options.apiKeyFile)
+  }
+  return streams.env.PROSPECT_API_KEY ? clean(streams.env.PROSPECT_API_KEY, 'PROSPECT_API_KEY') : undefined
+}
+
+/** The key in a text that was typed. */
+export const keyIn = (text: string): string => clean(text, 'What was typed')
+
+function clean(text: string, source: string): string {
+  const key = text.trim()
+  if (/^[\x21-\x7e]{1,512}$/.test(key)) return key
+  const what = key === '' ? 'holds no API key' : 'holds something that cannot be an API key'
+  throw new Stop(`${source} ${what}.`, exits.key, 'Put the key alone into it, on one line.', 'key')
+}
+
+function readKeys(home: Home): Keys {
+  const text = readPrivate(home.credentials)
+  if (text === undefined) return {}
+  try {
+    const value = JSON.parse(text) as { readonly keys?: Keys } | null
+    if (typeof value?.keys === 'object' && value.keys !== null) return value.keys
+  } catch {
+    // Told below; the parser's own words could quote a key.
+  }
+  throw new Stop(`${home.credentials} is damaged.`, exits.key, 'Delete it and store the key again.', 'key')
+}
+
+function save(home: Home, keys: Keys, unique: string): void {
+  writePrivate(home.credentials, `${JSON.stringify({ keys }, null, 2)}\n`, unique)
+}

@@ -1,0 +1,134 @@
+import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { systemCode, systemReason } from '../../batch/input/errors.js'
+import { isPostgres } from '../../storage/database/location.js'
+import type { Home, Streams } from './context.js'
+import { exits, Stop } from './errors.js'
+
+/** Where this machine's files are: `PROSPECT_HOME`, or the platform's own folders. Nothing is created. */
+export function homeOf(streams: Streams, platform: NodeJS.Platform = process.platform): Home {
+  const { env, cwd } = streams
+  const folders = env.PROSPECT_HOME
+    ? oneFolder(resolve(cwd, env.PROSPECT_HOME))
+    : platformFolders(env, platform)
+  const database = env.PROSPECT_DATABASE_URL
+  return {
+    folder: folders.config,
+    config: join(folders.config, 'config.json'),
+    credentials: join(folders.config, 'credentials.json'),
+    engine: database ? locate(database, cwd) : join(folders.data, 'engine.db'),
+    catalogue: join(folders.data, 'catalogue.db'),
+    state: join(folders.state, 'state.db'),
+  }
+}
+
+interface Folders {
+  readonly config: string
+  readonly data: string
+  readonly state: string
+}
+
+const oneFolder = (folder: string): Folders => ({ config: folder, data: folder, state: folder })
+
+const locate = (database: string, cwd: string): string =>
+  isPostgres(database) || database === ':memory:' ? database : resolve(cwd, database)
+
+function platformFolders(env: Streams['env'], platform: NodeJS.Platform): Folders {
+  const home = env.HOME || homedir()
+  if (platform === 'win32') {
+    const roaming = env.APPDATA || join(home, 'AppData', 'Roaming')
+    const local = join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'prospect')
+    return { config: join(roaming, 'prospect'), data: local, state: local }
+  }
+  if (platform === 'darwin') return oneFolder(join(home, 'Library', 'Application Support', 'prospect'))
+  return {
+    config: join(env.XDG_CONFIG_HOME || join(home, '.config'), 'prospect'),
+    data: join(env.XDG_DATA_HOME || join(home, '.local', 'share'), 'prospect'),
+    state: join(env.XDG_STATE_HOME || join(home, '.local', 'state'), 'prospect'),
+  }
+}
+
+/** Creates the folders (0700) and refuses what others could read or change, naming the command that mends it. */
+export function prepareHome(home: Home): void {
+  const own = [home.config, home.catalogue, home.state].map((file) => dirname(file))
+  for (const folder of new Set(own)) privateFolder(folder)
+  for (const file of [home.config, home.credentials, home.catalogue, home.state]) checkFile(file)
+  if (home.engine.startsWith('/')) checkFile(home.engine)
+}
+
+function privateFolder(folder: string): void {
+  const stats = statsOf(folder) ?? create(folder)
+  if (stats.isSymbolicLink())
+    refuse(`${folder} is a symbolic link.`, 'Set PROSPECT_HOME to the folder itself.')
+  if (!stats.isDirectory()) refuse(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')
+  checkOwner(folder, stats)
+  if (!isWide(stats)) return
+  // A folder that holds nothing yet has nothing to hide: it becomes ours instead of being refused.
+  if (readdirSync(folder).length === 0) chmodSync(folder, 0o700)
+  else refuse(`${folder} can be read or changed by other users.`, `Run: chmod 700 ${quoted(folder)}`)
+}
+
+// Not with `recursive`: where the system denies that a folder exists (/proc), that never ends.
+function create(folder: string): Stats {
+  const above = dirname(folder)
+  if (above !== folder && !statsOf(above)) create(above)
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST')
+      refuse(
+        `${folder} cannot be created: ${systemReason(error)}.`,
+        'Set PROSPECT_HOME to a folder you may write to.',
+      )
+  }
+  return lstatSync(folder)
+}
+
+/** Refuses a file that holds a secret and can be read by others; a pipe holds nothing. */
+export function checkSecret(file: string): void {
+  const stats = statSync(file, { throwIfNoEntry: false })
+  if (!stats?.isFile()) return
+  checkOwner(file, stats)
+  if (isWide(stats))
+    refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoted(file)}`)
+}
+
+/** Refuses a file that is a symbolic link, belongs to someone else or can be read by others; none is fine. */
+export function checkFile(file: string): void {
+  const stats = statsOf(file)
+  if (!stats) return
+  if (stats.isSymbolicLink())
+    refuse(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoted(file)}`)
+  if (stats.isDirectory()) refuse(`${file} is a folder; a file is needed.`, 'Name a file in it.')
+  checkOwner(file, stats)
+  if (isWide(stats))
+    refuse(`${file} can be read or changed by other users.`, `Run: chmod 600 ${quoted(file)}`)
+}
+
+function checkOwner(path: string, stats: Stats): void {
+  const user = process.getuid?.()
+  if (user !== undefined && stats.uid !== user)
+    refuse(`${path} belongs to another user.`, `Run: sudo chown -R "$(id -un)" ${quoted(path)}`)
+}
+
+// Windows has no such bits: its folders are private to the account by inheritance.
+const isWide = (stats: Stats): boolean => process.platform !== 'win32' && (stats.mode & 0o077) !== 0
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    return refuse(
+      `${path} cannot be used: ${systemReason(error)}.`,
+      'Set PROSPECT_HOME to a folder of your own.',
+    )
+  }
+}
+
+const quoted = (path: string): string =>
+  /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+
+function refuse(text: string, hint: string): never {
+  throw new Stop(text, exits.usage, hint, 'unsafe_file')
+}

@@ -1,0 +1,66 @@
+import type { Context, Streams } from './context.js'
+import { exits } from './errors.js'
+
+/** What ended long work from outside, and the exit code that says so. */
+const signalExits = { SIGINT: exits.interrupted, SIGTERM: exits.terminated } as const
+
+type Signal = keyof typeof signalExits
+
+/** Runs work that a signal ends in order: the signal's name is the reason of the abort. */
+export async function interruptible<T>(
+  streams: Streams,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController()
+  const names = Object.keys(signalExits) as Signal[]
+  const listeners = names.map((name) => [name, () => controller.abort(name)] as const)
+  for (const [name, listener] of listeners) streams.signals?.on(name, listener)
+  try {
+    return await work(controller.signal)
+  } finally {
+    for (const [name, listener] of listeners) streams.signals?.off(name, listener)
+  }
+}
+
+/** The exit code of an abort; nothing when no signal was the reason. */
+export function exitOfSignal(signal: AbortSignal): number | undefined {
+  const name = signal.reason as unknown
+  return signal.aborted && typeof name === 'string' ? signalExits[name as Signal] : undefined
+}
+
+/** A timer of Node takes no more, about 24 days. */
+const longestMs = 2_147_483_647
+
+/**
+ * Runs work that ends in order at a signal of the system, or when its seconds are over; without them it has no end.
+ * The signal of the system still counts for what the work leaves behind.
+ */
+export async function within<T>(
+  context: Context,
+  interrupted: AbortSignal,
+  seconds: number | undefined,
+  work: (over: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [over, done] = [new AbortController(), new AbortController()]
+  const end = () => over.abort(interrupted.reason)
+  interrupted.addEventListener('abort', end, { once: true })
+  if (interrupted.aborted) end()
+  if (seconds === 0) over.abort()
+  else if (seconds !== undefined)
+    context.sleep(Math.min(seconds * 1_000, longestMs), done.signal).then(
+      () => over.abort(),
+      () => {},
+    )
+  try {
+    return await work(over.signal)
+  } finally {
+    done.abort()
+  }
+}
+
+/** Resolves when a signal is given. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((done) => {
+    if (signal.aborted) done()
+    else signal.addEventListener('abort', () => done(), { once: true })
+  })

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Input } from '../../api/calls/caller.js'
+import { parseExact } from '../../api/values/json.js'
+import { systemReason } from '../../batch/input/errors.js'
+import type { Streams } from './context.js'
+import { PipeClosed, UsageError } from './errors.js'
+
+/** Largest body read from a file or stdin, in bytes: the largest any operation takes. */
+const bodyLimit = 32 * 1024 * 1024
+
+/** Writes and waits until the text is on its way; `PipeClosed` when the reader has gone. */
+export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
+  return new Promise((done, fail) => {
+    stream.write(text, (error) => {
+      if (!error) done()
+      else fail(isClosedPipe(error) ? new PipeClosed() : error)
+    })
+  })
+}
+
+/** Keeps a reader that leaves early (`| head`) from becoming an uncaught error; writes still learn of it. */
+export function toleratePipes({ stdout, stderr }: Streams): void {
+  for (const stream of [stdout, stderr])
+    stream.on('error', (error: Error) => {
+      if (!isClosedPipe(error)) throw error
+    })
+}
+
+const isClosedPipe = (error: Error): boolean =>
+  ['EPIPE', 'ERR_STREAM_DESTROYED'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+/** All of stdin as text. */
+export async function readStdin(streams: Streams, limit = bodyLimit): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of streams.stdin) {
+    const bytes = Buffer.from(chunk as Uint8Array)
+    size += bytes.length
+    if (size > limit) throw new UsageError(`stdin holds more than ${limit} bytes.`)
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** A text file, or stdin for `-`; `what` names the option in errors. */
+export async function readText(streams: Streams, path: string, what: string): Promise<string> {
+  if (path === '-') return readStdin(streams)
+  try {
+    return await readFile(resolve(streams.cwd, path), 'utf8')
+  } catch (error) {
+    throw new UsageError(`${what}: ${path} cannot be read: ${systemReason(error)}.`)
+  }
+}
+
+/** The JSON object of `--input FILE|-`. */
+export async function readInput(streams: Streams, path: string): Promise<Input> {
+  const text = (await readText(streams, path, '--input')).replace(/^\uFEFF/, '')
+  const value = parse(text, path)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new UsageError('--input must hold one JSON object: the fields of the request.')
+  return value as Input
+}
+
+function parse(text: string, path: string): unknown {
+  try {
+    return parseExact(text)
+  } catch (error) {
+    throw new UsageError(
+      `--input: ${path === '-' ? 'stdin' : path} is not valid JSON (${(error as Error).message}).`,
+    )
+  }
+}

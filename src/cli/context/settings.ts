@@ -1,0 +1,67 @@
+import { isObject } from '../../api/values/objects.js'
+import type { Home, Profile, Settings } from './context.js'
+import { UsageError } from './errors.js'
+import { readPrivate } from './private-file.js'
+
+/** Schema of `config.json`, for writing; reading checks only what it needs. */
+const settingsSchema = {
+  profile: { type: 'string', minLength: 1 },
+  profiles: {
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        target: { enum: ['local', 'remote'] },
+        base_url: { type: 'string', format: 'uri' },
+        timeout: { type: 'number', exclusiveMinimum: 0 },
+        max_wait: { type: 'number', minimum: 0 },
+        plan: { type: 'string', minLength: 1 },
+        idempotency: { type: 'string', pattern: '^[A-Za-z0-9-]+$' },
+        network_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
+        premium_name: { type: 'string', pattern: '^[a-z][a-z0-9_]*$' },
+        public_url: { type: 'string', format: 'uri' },
+      },
+    },
+  },
+} as const
+
+/** Reads the settings without loading what writes them: this is on the way of every command. */
+export function readSettings(home: Home): Settings {
+  const text = readPrivate(home.config)
+  if (text === undefined) return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    if (isObject(value)) return value
+  } catch {
+    // Told below, together with a file that holds something other than an object.
+  }
+  throw new UsageError(`${home.config} is not a JSON object.`, 'Correct it, or delete it to start again.')
+}
+
+/** Opens the settings for writing; every change is checked against the schema and written at once, 0600. */
+export async function openSettings(home: Home) {
+  const { default: Conf } = await import('conf')
+  readSettings(home)
+  return new Conf<{ profile?: string; profiles?: Record<string, Profile> }>({
+    cwd: home.folder,
+    configName: 'config',
+    configFileMode: 0o600,
+    schema: settingsSchema,
+    accessPropertiesByDotNotation: true,
+  })
+}
+
+/** The profile meant: the option, else the environment, else the one in use. */
+export function profileOf(settings: Settings, name: string | undefined): Profile {
+  const wanted = name ?? settings.profile
+  const known = settings.profiles ?? {}
+  if (wanted === undefined || wanted === 'default' || wanted === 'local')
+    return known[wanted ?? 'default'] ?? {}
+  const profile = known[wanted]
+  if (profile) return profile
+  const names = ['default', 'local', ...Object.keys(known)].filter(
+    (each, at, all) => all.indexOf(each) === at,
+  )
+  throw new UsageError(`There is no profile named ${wanted}.`, `Known profiles: ${names.join(', ')}`)
+}

@@ -1,0 +1,74 @@
+import type { Caller, Reply } from '../../api/calls/caller.js'
+import { isPriced } from '../../api/operations/facts.js'
+import { type Operation, operation } from '../../api/operations/table.js'
+import type { Spending } from '../../storage/state/runs/spending.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { prepareHome } from '../context/home.js'
+import type { RunPlace } from '../runs/run-store.js'
+import { profileName, targetName } from '../target/target-name.js'
+
+/** What the commands of this machine spent, or all that share a database; closed with the command. */
+export async function openSpending(
+  context: Context,
+  { database: address }: RunPlace = {},
+): Promise<Spending> {
+  prepareHome(context.home)
+  const { openState } = await import('../../storage/state/open.js')
+  const { spendingOver } = await import('../../storage/state/runs/spending.js')
+  const database = await openState(address ?? context.home.state)
+  context.onClose(() => database.close())
+  return spendingOver(database)
+}
+
+/**
+ * Puts on record what work cost that a command asked for by itself; rows of runs are put there with their answers. What
+ * cannot be put on record is told, since the answer that was paid for matters more.
+ */
+export async function recordSpent(
+  context: Context,
+  { id }: Operation,
+  credits: number,
+  options: GlobalOptions,
+  open: () => Promise<Spending> = () => openSpending(context),
+): Promise<void> {
+  if (credits === 0) return
+  try {
+    const spender = {
+      profile: profileName(context, options),
+      target: await targetName(context, options),
+      operation: id,
+    }
+    await (await open()).count(spender, { credits, calls: 1 }, context.clock.now())
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    context.notify(`The ${credits} credits of this call are missing in prospect ledger: ${reason}`, options)
+  }
+}
+
+/** A caller whose calls are put on record one by one. */
+export function recorded(context: Context, caller: Caller, options: GlobalOptions): Caller {
+  let opened: Promise<Spending> | undefined
+  // What could not be opened for one call may be for the next.
+  const open = () => {
+    opened ??= openSpending(context).catch((error: unknown) => {
+      opened = undefined
+      throw error
+    })
+    return opened
+  }
+  return {
+    ...caller,
+    call: async (id, input, call) => {
+      const reply = await caller.call(id, input, call)
+      const cost = costOfCall(operation(id), reply, call?.idempotencyKey !== undefined)
+      await recordSpent(context, operation(id), cost, options, open)
+      return reply
+    },
+  }
+}
+
+/** What a single call cost. A reply that comes again was counted before, unless we sent its key by ourselves. */
+export function costOfCall(operation: Operation, reply: Reply, hasOwnKey: boolean): number {
+  if (!isPriced(operation)) return 0
+  return reply.credits + (hasOwnKey ? 0 : (reply.replayed ?? 0))
+}

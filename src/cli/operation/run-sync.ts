@@ -1,0 +1,136 @@
+import type { Shape } from '../../api/areas/shapes.js'
+import type { Input, Reply } from '../../api/calls/caller.js'
+import { isOk } from '../../api/calls/caller.js'
+import { resolvesNothing } from '../../api/operations/not-found.js'
+import type { Operation } from '../../api/operations/table.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { exits, reportOfReply, UsageError } from '../context/errors.js'
+import { readInput } from '../context/io.js'
+import { checkFields } from '../options/known-fields.js'
+import { type Field, inputOf } from '../options/schema-options.js'
+import { fieldsOf, fileOf, printTo, type View } from '../output/output.js'
+import { complain, isJson } from '../output/report-error.js'
+import { openSink } from '../output/sink.js'
+import { credited } from '../output/text.js'
+import type { Invocation, Shell } from '../shell/shell.js'
+import { callOnce, exitOfRefusal } from './call.js'
+import { dryRun, pathParameters } from './dry-run.js'
+import { extraOf } from './extras.js'
+import { everyPage } from './pagination.js'
+import { printRefusal } from './refusal.js'
+
+/** The fields of a request: `--input` first, then what the options and arguments say. */
+export async function gather(
+  { streams }: Context,
+  operation: Operation,
+  shape: Shape,
+  fields: readonly Field[],
+  { args, options }: Invocation,
+): Promise<Input> {
+  const file = typeof options.input === 'string' ? options.input : undefined
+  if (file === '-' && options.csv === '-')
+    throw new UsageError('--input - and --csv - cannot both read stdin.')
+  const base = file === undefined ? {} : await readInput(streams, file)
+  const inPath = Object.fromEntries(pathParameters(operation).map((name, at) => [name, args[at]]))
+  return { ...base, ...inputOf(shape.input, fields, options), ...inPath }
+}
+
+/** Sends one request, prints what came back and answers the exit code; with `--dry-run` it only shows the request. */
+export async function runOnce(
+  shell: Shell,
+  operation: Operation,
+  shape: Shape,
+  input: Input,
+  invocation: Invocation,
+): Promise<number> {
+  const { globals, options } = invocation
+  if (options.dryRun === true) {
+    // Defaults of the schema count: an omitted limit can be a price of its own.
+    const parsed = shape.input.safeParse(input)
+    const { price } = dryRun(operation, parsed.success ? parsed.data : input)
+    await shell.print({ ...dryRun(operation, input), price }, globals)
+    return exits.ok
+  }
+  checkFields(shape.output, fieldsOf(globals))
+  const reply = await answered(shell.context, operation, input, invocation)
+  if (!isOk(reply)) return refuse(shell, operation, reply, invocation)
+  return judge(shell.context, operation, reply, invocation)
+}
+
+/** Asks, and prints a success; its place is opened first, so that no paid answer finds its door shut. */
+export async function answered(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  invocation: Invocation,
+): Promise<Reply> {
+  const { globals } = invocation
+  const sink = await openSink(context, fileOf(globals), globals)
+  try {
+    const reply = await asked(context, operation, input, invocation)
+    if (isOk(reply)) await printTo(sink, context, reply.body, globals, viewOf(operation))
+    else await sink.discard()
+    return reply
+  } catch (error) {
+    await sink.discard()
+    throw error
+  }
+}
+
+/** Asks, and answers what came back; with `--all` of every page. */
+export async function asked(
+  context: Context,
+  operation: Operation,
+  input: Input,
+  { globals, options }: Invocation,
+): Promise<Reply> {
+  const idempotencyKey = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
+  const caller = await context.caller(globals)
+  const ask = (fields: Input) => callOnce(context, caller, operation, fields, { ...globals, idempotencyKey })
+  return options.all === true ? everyPage(ask, input) : ask(input)
+}
+
+function viewOf(operation: Operation): View {
+  const { layout } = extraOf(operation.id)
+  return { columns: operation.columns, ...(layout ? { layout } : {}) }
+}
+
+/** Tells of a failed answer: its body where the output is JSON, and what it means on stderr. Answers the exit code. */
+export async function refuse(
+  shell: Shell,
+  operation: Operation,
+  reply: Reply,
+  { globals }: Invocation,
+): Promise<number> {
+  const { context } = shell
+  if (isJson(context, globals)) await printRefusal(shell, reply.body, globals)
+  const report = reportOfReply(reply)
+  return complain(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
+}
+
+/** What a success means beside its body; answers the exit code. */
+export async function judge(
+  context: Context,
+  operation: Operation,
+  reply: Reply,
+  invocation: Invocation,
+): Promise<number> {
+  const { globals } = invocation
+  if (resolvesNothing(operation, reply.body)) return sayNothingFound(context, globals, reply.status)
+  if (reply.credits > 0 && context.streams.stdout.isTTY)
+    context.notify(`Charged ${credited(reply.credits)}.`, globals)
+  const { judge: check, after } = extraOf(operation.id)
+  check?.(reply, invocation.options)
+  await after?.(context, reply, invocation)
+  return exits.ok
+}
+
+/** Tells that a lookup resolved nothing; answers its exit code. */
+export function sayNothingFound(
+  context: Context,
+  globals: GlobalOptions,
+  status: number | null = null,
+): Promise<number> {
+  const said = { error: 'Nothing was found.', code: null, status, exit_code: exits.notFound }
+  return complain(context, { ...said, hint: 'Nothing was charged.' }, globals)
+}

@@ -1,0 +1,37 @@
+import type { Shape } from '../../api/areas/shapes.js'
+import { nearest } from '../../batch/input/nearest.js'
+import { type Node, nodeOf } from '../../batch/output/columns.js'
+import { UsageError } from '../context/errors.js'
+
+/** Refuses names in `--fields` that no result of this kind has, before anything is paid for. */
+export function checkFields(output: Shape['output'], fields: readonly string[] | undefined): void {
+  if (!fields) return
+  const names = new Set<string>()
+  // Where the keys of a reply are not known beforehand, any name may be one.
+  if (collect(nodeOf(output), names) === 'open') return
+  for (const part of fields.flatMap((field) => field.split('.'))) {
+    if (names.has(part)) continue
+    throw unknownField(part, [...names])
+  }
+}
+
+/** The refusal of a name in `--fields`, with the one that was probably meant, or all there are. */
+export function unknownField(field: string, names: readonly string[]): UsageError {
+  const meant = nearest(field, names)
+  return new UsageError(
+    `--fields names "${field}", which the result does not have.`,
+    meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,
+  )
+}
+
+/** Gathers all names of a schema, at any depth; `open` when it takes names of its own. */
+function collect(node: Node, names: Set<string>): 'open' | undefined {
+  if (node.def.type === 'record') return 'open'
+  const { innerType, out, element, options = [] } = node.def
+  const inner = [innerType, out, element, ...options].filter((each) => each !== undefined)
+  for (const [name, field] of Object.entries(node.shape ?? {})) {
+    names.add(name)
+    inner.push(field)
+  }
+  return inner.map((each) => collect(each, names)).find((answer) => answer === 'open')
+}

@@ -1,0 +1,107 @@
+import { Option } from 'commander'
+import type { z } from 'zod'
+import type { Input } from '../../api/calls/caller.js'
+import { coerceInput, type Kind, kindOf } from '../../api/validation/coerce.js'
+import { nearest } from '../../batch/input/nearest.js'
+import { UsageError } from '../context/errors.js'
+import { groups, repeated } from './flags.js'
+
+/** A field of a request as options of a command. */
+export interface Field {
+  readonly name: string
+  readonly kind: Kind
+  /** The long option, without dashes. */
+  readonly flag: string
+}
+
+/** Fields whose option has a name of its own: people are first and last name everywhere. */
+const flags: Readonly<Record<string, string>> = { firstname: 'first-name', lastname: 'last-name' }
+
+/** What a switch that is on by default is for when it is turned off. */
+const turnedOff: Readonly<Record<string, string>> = {
+  live: 'results from the database of the service, not from the network in real time',
+  enriched: 'all searches, not only the enriched ones',
+}
+
+/** The fields of an input schema, in its order. */
+export function fieldsOfSchema(schema: z.ZodObject): Field[] {
+  return Object.entries(schema.shape).map(([name, field]) => ({
+    name,
+    kind: kindOf(field),
+    flag: flags[name] ?? name.replaceAll('_', '-'),
+  }))
+}
+
+/** The options of a field: one, or two for a switch, of which help shows the one that changes something. */
+export function optionsOf(field: Field): Option[] {
+  const { flag, kind, name } = field
+  if (kind.type === 'boolean') {
+    const on = new Option(`--${flag}`, describe(kind))
+    const off = new Option(`--no-${flag}`, turnedOff[name] ?? describe(kind))
+    return [on.hideHelp(kind.default === true), off.hideHelp(kind.default !== true)].map(grouped)
+  }
+  const option = new Option(`--${flag} <${placeholder(kind)}>`, describe(kind))
+  const isMany = kind.type === 'array' || kind.type === 'object'
+  return [grouped(isMany ? option.argParser(repeated) : option)]
+}
+
+const grouped = (option: Option): Option => option.helpGroup(groups.fields)
+
+function placeholder(kind: Kind): string {
+  if (kind.type === 'integer' || kind.type === 'number') return 'n'
+  if (kind.type === 'object') return 'key=value'
+  if (kind.type === 'array') return kind.item?.type === 'object' ? 'json' : 'value,…'
+  return kind.type === 'enum' ? 'word' : 'text'
+}
+
+function describe(kind: Kind): string {
+  const values = kind.values ?? kind.item?.values
+  const notes = [
+    kind.required ? 'required' : '',
+    values ? values.join(' | ') : '',
+    kind.type === 'array' || kind.type === 'object' ? 'repeatable' : '',
+    kind.default === undefined || kind.type === 'boolean' ? '' : `default: ${kind.default}`,
+  ].filter((note) => note !== '')
+  return notes.length === 0 ? kind.description : `${kind.description} (${notes.join('; ')})`
+}
+
+/** Reads the fields given as options; what cannot be of the field's kind is refused here, before anything is sent. */
+export function inputOf(
+  schema: z.ZodObject,
+  fields: readonly Field[],
+  options: Readonly<Record<string, unknown>>,
+): Input {
+  const given: Record<string, unknown> = {}
+  for (const { name, flag } of fields) {
+    const value = options[attribute(flag)]
+    if (value !== undefined) given[name] = value
+  }
+  const input = coerceInput(schema, given)
+  for (const field of fields) if (input[field.name] !== undefined) check(field, input[field.name])
+  return input
+}
+
+/** The name under which commander keeps an option. */
+export const attribute = (flag: string): string =>
+  flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+function check({ flag, kind }: Field, value: unknown): void {
+  if (kind.type === 'integer' && !Number.isInteger(value))
+    throw new UsageError(`--${flag} takes a whole number.`)
+  if (kind.type === 'number' && typeof value !== 'number') throw new UsageError(`--${flag} takes a number.`)
+  if (kind.type === 'object' && (typeof value !== 'object' || Array.isArray(value)))
+    throw new UsageError(`--${flag} takes key=value or a JSON object.`)
+  if (kind.item?.type === 'object' && Array.isArray(value) && value.some((item) => typeof item !== 'object'))
+    throw new UsageError(`--${flag} takes JSON objects, or key=value for an object of one key.`)
+  const words = kind.values ?? kind.item?.values
+  if (words) for (const word of Array.isArray(value) ? value : [value]) checkWord(flag, words, String(word))
+}
+
+function checkWord(flag: string, words: readonly string[], word: string): void {
+  if (words.includes(word)) return
+  const meant = nearest(word, words)
+  throw new UsageError(
+    `--${flag} does not take "${word}".`,
+    `${meant ? `Did you mean ${meant}? ` : ''}It takes: ${words.join(', ')}.`,
+  )
+}

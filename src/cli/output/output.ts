@@ -1,0 +1,124 @@
+import { toJson } from '../../api/values/json.js'
+import type { Context, GlobalOptions, Streams } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import type { formats } from '../options/flags.js'
+import { columnsOf, idOf, type Listing, namesOf, picked, recordsIn } from './records.js'
+import { openSink, type Sink } from './sink.js'
+import { type Look, lookOf, neutral } from './terminal.js'
+
+/** A format of the output. */
+export type Format = (typeof formats)[number]
+
+/** How a result is shown to a person. */
+export interface View {
+  /** Columns of a list, as dotted paths. */
+  readonly columns?: readonly string[]
+  /** A layout made for this result; it answers the whole text. */
+  readonly layout?: (body: unknown, look: Look) => string | Promise<string>
+}
+
+const extensions: Readonly<Record<string, Format>> = {
+  json: 'json',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+  csv: 'csv',
+  tsv: 'tsv',
+  txt: 'table',
+}
+
+/** The format asked for: the option, else the extension of `-o`, else table on a terminal and JSON elsewhere. */
+export function formatOf(options: GlobalOptions, streams: Streams): Format {
+  if (options.format) return options.format
+  if (options.json) return 'json'
+  const file = fileOf(options)
+  if (file !== undefined) return (isFormatKnown(file) && extensions[extensionOf(file)]) || 'json'
+  return streams.stdout.isTTY ? 'table' : 'json'
+}
+
+const extensionOf = (file: string): string => /\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? ''
+
+/** Whether the extension of a file names a format. */
+export const isFormatKnown = (file: string): boolean => Object.hasOwn(extensions, extensionOf(file))
+
+/** The file of `-o`; nothing for stdout. */
+export const fileOf = (options: GlobalOptions): string | undefined =>
+  options.output === undefined || options.output === '-' ? undefined : options.output
+
+/** The names of `--fields`. */
+export function fieldsOf(options: GlobalOptions): string[] | undefined {
+  const fields = options.fields?.split(',').map((field) => field.trim())
+  if (fields?.some((field) => field === ''))
+    throw new UsageError('--fields has an empty name.', 'Write: --fields name,domain')
+  return fields
+}
+
+/** Prints a result in the chosen format, to stdout or to the file of `-o`. */
+export async function print(
+  context: Context,
+  body: unknown,
+  options: GlobalOptions,
+  view: View = {},
+): Promise<void> {
+  await printTo(await openSink(context, fileOf(options), options), context, body, options, view)
+}
+
+/** Prints a result to a sink that was opened before the work began, so that no paid answer finds its door shut. */
+export async function printTo(
+  sink: Sink,
+  context: Context,
+  body: unknown,
+  options: GlobalOptions,
+  view: View = {},
+): Promise<void> {
+  const { stdout, env } = context.streams
+  const look = lookOf(fileOf(options) === undefined ? stdout : {}, env, options.color !== false)
+  try {
+    await sink.write(await render(body, formatOf(options, context.streams), options, view, look))
+    await sink.finish()
+  } catch (error) {
+    await sink.discard()
+    throw error
+  }
+}
+
+/** A result as text. */
+export async function render(
+  body: unknown,
+  format: Format,
+  options: GlobalOptions,
+  view: View,
+  look: Look,
+): Promise<string> {
+  const fields = fieldsOf(options)
+  if (format === 'json') return `${json(fields ? pickedBody(body, fields) : body, 2)}\n`
+  if (format === 'table' && view.layout && !fields) return view.layout(body, look)
+  const listing = recordsIn(body, fields ?? view.columns)
+  if (format === 'ids')
+    return terminated(
+      listing.rows.map((row) => idOf(row) ?? ''),
+      look,
+    )
+  if (format === 'ndjson')
+    return listing.rows.map((row) => `${json(fields ? picked(row, fields) : row)}\n`).join('')
+  if (format === 'table')
+    return (await import('./table.js')).table(body, listing, { fields, columns: view.columns }, look)
+  const columns = fields && columnsOf(fields, namesOf(listing.rows))
+  const text = await (await import('./delimited.js')).delimited(listing.rows, columns, format)
+  return look.isTerminal ? neutral(text) : text
+}
+
+function pickedBody(body: unknown, fields: readonly string[]): unknown {
+  const listing: Listing = recordsIn(body, fields)
+  const rows = listing.rows.map((row) => picked(row, fields))
+  if (!listing.isList) return rows[0]
+  return listing.from === undefined ? rows : { ...(body as object), [listing.from]: rows }
+}
+
+// JSON escapes the lower control characters itself; a terminal obeys some others, which the same escape tames.
+const json = (value: unknown, indent?: number): string => neutral(toJson(value, indent))
+
+const terminated = (lines: readonly string[], look: Look): string =>
+  lines
+    .filter((line) => line !== '')
+    .map((line) => `${look.isTerminal ? neutral(line) : line}\n`)
+    .join('')

@@ -1,0 +1,113 @@
+import { toJson } from '../../api/values/json.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { delimited } from './delimited.js'
+import { type Format, fieldsOf, fileOf, formatOf, print, render } from './output.js'
+import { columnsOf, flattened, picked, type Row } from './records.js'
+import type { Sink } from './sink.js'
+import { openSink } from './sink.js'
+import { grouped, lookOf, neutral } from './terminal.js'
+
+/** Reads the records from the first on, each time it is called. */
+export type Records = () => AsyncIterable<Row>
+
+/** Rows of a table on a terminal: nobody reads more. */
+const tableRows = 1_000
+const chunkRows = 500
+
+/** Prints records as they come, in any format, in memory that does not grow with their number. */
+export async function printRecords(
+  context: Context,
+  records: Records,
+  options: GlobalOptions,
+  columns?: readonly string[],
+): Promise<void> {
+  const format = formatOf(options, context.streams)
+  if (format === 'table') return printTable(context, records, options, columns)
+  const sink = await openSink(context, fileOf(options), options)
+  try {
+    await writers[format](sink, records, options, context)
+    await sink.finish()
+  } catch (error) {
+    await sink.discard()
+    throw error
+  }
+}
+
+async function printTable(
+  context: Context,
+  records: Records,
+  options: GlobalOptions,
+  columns: readonly string[] | undefined,
+): Promise<void> {
+  const rows: Row[] = []
+  for await (const row of records()) {
+    if (rows.length === tableRows) {
+      context.notify(
+        `These are the first ${grouped(tableRows)}; -o FILE or --format ndjson gives all.`,
+        options,
+      )
+      break
+    }
+    rows.push(row)
+  }
+  await print(context, rows, options, columns ? { columns } : {})
+}
+
+type Write = (sink: Sink, records: Records, options: GlobalOptions, context: Context) => Promise<void>
+
+const writers: Readonly<Record<Exclude<Format, 'table'>, Write>> = {
+  json: writeArray,
+  ndjson: writeRendered('ndjson'),
+  ids: writeRendered('ids'),
+  csv: writeDelimited('csv'),
+  tsv: writeDelimited('tsv'),
+}
+
+async function writeArray(sink: Sink, records: Records, options: GlobalOptions): Promise<void> {
+  const fields = fieldsOf(options)
+  let before = '['
+  for await (const rows of chunks(records())) {
+    const items = rows.map((row) => toJson(fields ? picked(row, fields) : row, 2))
+    await sink.write(neutral(`${before}\n${items.join(',\n')}`.replaceAll('\n', '\n  ')))
+    before = ','
+  }
+  await sink.write(before === '[' ? '[]\n' : '\n]\n')
+}
+
+function writeRendered(format: 'ndjson' | 'ids'): Write {
+  return async (sink, records, options, { streams }) => {
+    const look = lookOf(fileOf(options) === undefined ? streams.stdout : {}, streams.env)
+    for await (const rows of chunks(records()))
+      await sink.write(await render(rows, format, options, {}, look))
+  }
+}
+
+// The columns are those of all records, which may differ: they are read twice rather than kept.
+function writeDelimited(format: 'csv' | 'tsv'): Write {
+  return async (sink, records, options) => {
+    const fields = fieldsOf(options)
+    const all = await namesIn(records())
+    const names = fields ? columnsOf(fields, all) : all
+    const header = delimited([], names, format)
+    await sink.write(header)
+    for await (const rows of chunks(records()))
+      await sink.write(delimited(rows, names, format).slice(header.length))
+  }
+}
+
+async function namesIn(records: AsyncIterable<Row>): Promise<string[]> {
+  const names = new Set<string>()
+  for await (const row of records) for (const name of Object.keys(flattened(row))) names.add(name)
+  return [...names]
+}
+
+async function* chunks(records: AsyncIterable<Row>): AsyncGenerator<Row[]> {
+  let rows: Row[] = []
+  for await (const row of records) {
+    rows.push(row)
+    if (rows.length < chunkRows) continue
+    yield rows
+    rows = []
+  }
+  if (rows.length > 0) yield rows
+}

@@ -1,0 +1,121 @@
+import type { Context, GlobalOptions } from '../context/context.js'
+import { grouped } from './terminal.js'
+import { credited } from './text.js'
+
+/** How far long work has come. */
+export interface Step {
+  readonly rows: number
+  readonly found: number
+  readonly credits: number
+  /** All rows, where they were counted. */
+  readonly total: number | undefined
+}
+
+/** Shows long work on stderr. */
+export interface Progress {
+  update(step: Step): void
+  /** Takes the display away. */
+  stop(): void
+}
+
+/** Off a terminal, one line in so many milliseconds. */
+const lineEveryMs = 10_000
+
+const silent: Progress = { update: () => {}, stop: () => {} }
+
+/** A spinner on a terminal, a line every 10 s elsewhere, nothing with `--quiet`; `textOf` words a step. */
+export async function startProgress(
+  context: Context,
+  options: GlobalOptions,
+  textOf: (step: Step, elapsedMs: number) => string = progressText,
+): Promise<Progress> {
+  if (options.quiet) return silent
+  const startedAt = context.clock.now()
+  const text = (step: Step) => textOf(step, context.clock.now() - startedAt)
+  const { isTTY, columns = 0 } = context.streams.stderr
+  // Some terminals do not know their width; a spinner cannot tell then how many lines it has to clear.
+  return isTTY && columns > 0 ? spinner(context, text) : lines(context, options, text)
+}
+
+async function spinner({ streams }: Context, text: (step: Step) => string): Promise<Progress> {
+  const { default: ora } = await import('ora')
+  // Ctrl-C is ours: the run ends in order and says how to go on.
+  const shown = ora({ stream: streams.stderr, text: 'Starting', discardStdin: false }).start()
+  return refreshed(
+    (step) => {
+      shown.text = barOf(step) + text(step)
+    },
+    () => void shown.stop(),
+  )
+}
+
+/** How often a display is brought up to date while nothing is heard of the work, which may wait for a rate limit. */
+const refreshEveryMs = 1_000
+
+/** Shows each step, and the last one again as time goes by. */
+function refreshed(show: (step: Step) => void, stop: () => void): Progress {
+  let last: Step | undefined
+  const timer = setInterval(() => last && show(last), refreshEveryMs).unref()
+  return {
+    update: (step) => {
+      last = step
+      show(step)
+    },
+    stop: () => {
+      clearInterval(timer)
+      stop()
+    },
+  }
+}
+
+const barWidth = 20
+
+/** How much of the rows is done, as a bar and in per cent; nothing where they were not counted. */
+export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>): string {
+  if (!total) return ''
+  const part = Math.min(1, rows / total)
+  const full = Math.floor(part * barWidth)
+  return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${Math.floor(part * 100)} % · `
+}
+
+function lines(context: Context, options: GlobalOptions, text: (step: Step) => string): Progress {
+  let nextAt = context.clock.now() + lineEveryMs
+  return refreshed(
+    (step) => {
+      if (context.clock.now() < nextAt) return
+      nextAt = context.clock.now() + lineEveryMs
+      context.notify(text(step), options)
+    },
+    () => {},
+  )
+}
+
+/** Rows done, found, credits, rate and time left, in one line. */
+export function progressText({ rows, found, credits, total }: Step, elapsedMs: number): string {
+  const perSecond = elapsedMs > 0 ? (rows * 1_000) / elapsedMs : 0
+  const parts = [
+    total === undefined
+      ? `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
+      : `${grouped(rows)} of ${grouped(total)} rows`,
+    `${grouped(found)} found`,
+    credited(credits),
+    rateText(perSecond),
+  ]
+  const left = total === undefined || perSecond === 0 ? undefined : (total - rows) / perSecond
+  return [...parts, ...(left === undefined ? [] : [`${duration(left)} left`])].join(' · ')
+}
+
+/** A rate of which something is left when it is rounded. */
+function rateText(perSecond: number): string {
+  if (perSecond === 0 || perSecond >= 1) return `${grouped(Math.round(perSecond))} rows/s`
+  const perMinute = Math.max(1, Math.round(perSecond * 60))
+  return `${perMinute} ${perMinute === 1 ? 'row' : 'rows'}/min`
+}
+
+/** Seconds as a person says them. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.ceil(seconds))
+  if (whole < 60) return `${whole} s`
+  if (whole < 3_600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`
+}

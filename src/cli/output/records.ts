@@ -1,0 +1,105 @@
+import { type Fields, isObject } from '../../api/values/objects.js'
+
+/** A record of a result: an object of named values. */
+export type Row = Fields
+
+/** The value at a dotted path; nothing where the path ends early. */
+export function valueAt(record: unknown, path: string): unknown {
+  if (!isObject(record)) return undefined
+  if (Object.hasOwn(record, path)) return record[path]
+  const dot = path.indexOf('.')
+  return dot < 0 ? undefined : valueAt(record[path.slice(0, dot)], path.slice(dot + 1))
+}
+
+/** The list inside a body, and what stands beside it. */
+export interface Listing {
+  readonly rows: readonly Row[]
+  /** The body is a list, or carries one. */
+  readonly isList: boolean
+  /** Name of the property that holds the list. */
+  readonly from?: string
+}
+
+/**
+ * Finds the records of a body: the body itself when it is a list or when it has the columns, else the list in it
+ * whose records have them (`{lists, pagination}`, `{jobs, total_jobs}`).
+ */
+export function recordsIn(body: unknown, columns: readonly string[] = []): Listing {
+  if (Array.isArray(body)) return { rows: body.map(asRow), isList: true }
+  if (!isObject(body)) return { rows: [asRow(body)], isList: false }
+  if (columns.length === 0 || columns.some((column) => valueAt(body, column) !== undefined))
+    return { rows: [body], isList: false }
+  const lists = Object.entries(body).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]))
+  const fits = (list: readonly unknown[]) =>
+    list.length === 0 || columns.some((column) => valueAt(list[0], column) !== undefined)
+  const found =
+    lists.find(([, list]) => list.length > 0 && fits(list)) ?? lists.find(([, list]) => fits(list))
+  if (!found) return { rows: [body], isList: false }
+  return { rows: found[1].map(asRow), isList: true, from: found[0] }
+}
+
+const asRow = (value: unknown): Row => (isObject(value) ? value : { value })
+
+/** A record with its nested objects as dotted names; lists stay whole. */
+export function flattened(record: Row, prefix = ''): Record<string, unknown> {
+  const flat: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(record)) {
+    if (isObject(value) && Object.keys(value).length > 0)
+      Object.assign(flat, flattened(value, `${prefix}${name}.`))
+    else flat[`${prefix}${name}`] = value
+  }
+  return flat
+}
+
+/** All dotted names of some records, in the order they first appear. */
+export function namesOf(rows: readonly Row[]): string[] {
+  return [...new Set(rows.flatMap((row) => Object.keys(flattened(row))))]
+}
+
+/** The columns that some fields mean: an object's name stands for all that is in it. */
+export function columnsOf(fields: readonly string[], names: readonly string[]): string[] {
+  return fields.flatMap((field) => {
+    const inner = names.filter((name) => name.startsWith(`${field}.`))
+    return inner.length === 0 ? [field] : inner
+  })
+}
+
+/** What identifies a record, for `--format ids`; nothing when it has no such field. */
+export function idOf(record: Row): string | undefined {
+  const inner = isObject(record.message) ? record.message : record
+  for (const name of [
+    'id',
+    'uuid',
+    'enrichment_id',
+    'network_id',
+    'slug',
+    'network_url',
+    'network_profile_url',
+    'profile_url',
+    'domain',
+    'email',
+  ]) {
+    const value = inner[name] ?? (isObject(inner.lead) ? inner.lead[name] : undefined)
+    if (typeof value === 'string' || typeof value === 'number') return String(value)
+  }
+  return undefined
+}
+
+/** Only the named fields of a record; objects keep their shape. */
+export function picked(record: Row, fields: readonly string[]): Row {
+  const result: Record<string, unknown> = {}
+  for (const field of fields) place(result, field.split('.'), valueAt(record, field) ?? null)
+  return result
+}
+
+function place(
+  target: Record<string, unknown>,
+  [head = '', ...rest]: readonly string[],
+  value: unknown,
+): void {
+  const there = Object.hasOwn(target, head) ? target[head] : undefined
+  const next = rest.length === 0 ? value : isObject(there) ? there : {}
+  // Defined, not assigned: a field named `__proto__` is a field like any other.
+  Object.defineProperty(target, head, { value: next, enumerable: true, writable: true, configurable: true })
+  if (rest.length > 0) place(next as Record<string, unknown>, rest, value)
+}

@@ -1,0 +1,74 @@
+import { CommanderError } from 'commander'
+import { parseExact, toJson } from '../../api/values/json.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { exits, PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
+import { write } from '../context/io.js'
+import { formatOf } from './output.js'
+import { neutral, oneLine } from './terminal.js'
+
+/** Tells what went wrong on stderr: one line for a person, one object when the output is JSON. Answers the exit code. */
+export async function complain(context: Context, report: Report, options: GlobalOptions): Promise<number> {
+  const { stderr } = context.streams
+  const text = isJson(context, options) ? neutral(JSON.stringify(report)) : oneLine(sentence(report))
+  await write(stderr, `${context.redact(text)}\n`)
+  return report.exit_code
+}
+
+/** Whether the result is JSON, chosen or by default. */
+export const isJson = (context: Context, options: GlobalOptions): boolean =>
+  ['json', 'ndjson'].includes(formatOf(options, context.streams))
+
+/** The body of a refusal as it may be shown: a server that repeats the key in its error does not get it printed. */
+export const spoken = (context: Context, body: unknown): unknown =>
+  parseExact(context.redact(toJson(body ?? null)))
+
+const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
+
+/** What a command's end means: an exit code, told to the person where there is something to tell. */
+export async function outcomeOf(error: unknown, context: Context, options: GlobalOptions): Promise<number> {
+  if (error instanceof PipeClosed) return 0
+  if (error instanceof CommanderError && error.exitCode === 0) return 0
+  // Ctrl-C at a question.
+  if (error instanceof Error && error.name === 'ExitPromptError') return exits.interrupted
+  const report = reportOf(error instanceof CommanderError ? usage(error) : error)
+  return report ? complain(context, report, options) : bug(error, context, options)
+}
+
+/** What commander found wrong, in our words; what was typed after `=` could be a secret and is left out. */
+function usage(error: CommanderError): UsageError {
+  const [first = '', meant = ''] = error.message.replace(/^error: /, '').split('\n')
+  const text = reworded(first)
+    .replace(/'(--?[^'=]+)=[^']*'/g, "'$1'")
+    .replace(/'/g, '"')
+  return new UsageError(
+    `${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.'),
+    `${meant} Add --help to see what it takes.`.trim(),
+  )
+}
+
+/** Commander's sentences about values, as the rest of the program would say them. */
+function reworded(text: string): string {
+  return text
+    .replace(/^unknown option '(--[^'=]+)=.*'$/s, "unknown option '$1', or one that takes no value")
+    .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "$1 does not take '$2'.")
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "<$2> does not take '$1'.")
+    .replace('Allowed choices are ', 'It takes: ')
+    .replace(/^required option '(.*)' not specified/, '$1 is required')
+    .replace(/^missing required argument '(.*)'/, '<$1> is missing')
+    .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs its value')
+}
+
+async function bug(error: unknown, context: Context, options: GlobalOptions): Promise<number> {
+  const text = error instanceof Error ? error.message : String(error)
+  const report: Report = {
+    error: `This is a bug in prospect: ${text}`,
+    code: 'bug',
+    status: null,
+    exit_code: 1,
+    hint: 'Please report it on the issues page of its repository, with the command; --verbose shows where it happened.',
+  }
+  const wantsStack = options.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
+  if (wantsStack && error instanceof Error)
+    await write(context.streams.stderr, `${context.redact(error.stack ?? '')}\n`)
+  return complain(context, report, options)
+}

@@ -1,0 +1,44 @@
+import { rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { fileSink } from '../../batch/output/sink.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { write } from '../context/io.js'
+import { checkOutputName } from '../options/output-name.js'
+import { keepPartial } from './keep-partial.js'
+
+/** Where a result goes. */
+export interface Sink {
+  write(text: string): Promise<void>
+  /** Makes the result appear under its name. */
+  finish(): Promise<void>
+  /** Leaves nothing behind. */
+  discard(): Promise<void>
+}
+
+/**
+ * Opens stdout, or a file: it is written as `FILE.partial`, 0600 from birth, and takes its name when it is
+ * complete, so that nobody ever sees half a result under the final name.
+ */
+export async function openSink(
+  context: Context,
+  file: string | undefined,
+  options: GlobalOptions,
+): Promise<Sink> {
+  if (file === undefined)
+    return {
+      write: (text) => write(context.streams.stdout, text),
+      finish: async () => {},
+      discard: async () => {},
+    }
+  checkOutputName(file)
+  await keepPartial(context, file, options)
+  const sink = await fileSink(resolve(context.streams.cwd, file))
+  return {
+    write: sink.write,
+    finish: sink.finish,
+    discard: async () => {
+      await sink.abandon()
+      if (sink.partial !== undefined) await rm(sink.partial, { force: true })
+    },
+  }
+}

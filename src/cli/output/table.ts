@@ -1,0 +1,127 @@
+import Table from 'cli-table3'
+import { cellOf } from '../../batch/output/cells.js'
+import { flattened, type Listing, namesOf, type Row, valueAt } from './records.js'
+import { grouped, type Look, oneLine, widthOf } from './terminal.js'
+
+/** What of a record is shown: the fields asked for, else the columns of its view (in a list), else everything. */
+export interface Shown {
+  readonly fields?: readonly string[] | undefined
+  readonly columns?: readonly string[] | undefined
+}
+
+/** A result for a person: a list as a table, one record as lines of name and value. */
+export function table(body: unknown, listing: Listing, shown: Shown, look: Look): string {
+  const [first = {}] = listing.rows
+  if (!listing.isList) return record(shown.fields ? named(first, shown.fields) : flattened(first), look)
+  const columns = shown.fields ?? shown.columns ?? []
+  const names = columns.length > 0 ? columns : namesOf(listing.rows)
+  const list = listing.rows.length === 0 ? 'Nothing found.\n' : grid(names, listing.rows, look)
+  return list + beside(body, listing, look)
+}
+
+/** Lines of name and value; empty values are left out, long ones wrapped under themselves. */
+export function record(flat: Readonly<Record<string, unknown>>, look: Look): string {
+  const entries = Object.entries(flat)
+    .map(([name, value]) => [oneLine(name), cellOf(value).trim()] as const)
+    .filter(([, text]) => text !== '')
+  const nameWidth = Math.max(0, ...entries.map(([name]) => widthOf(name)))
+  const room = Math.max(20, Math.min(look.width, 110) - nameWidth - 2)
+  const lines = entries.map(([name, text]) => {
+    const [first = '', ...rest] = wrapped(oneLine(text), room)
+    const padded = look.dim(name) + ' '.repeat(nameWidth - widthOf(name))
+    return [`${padded}  ${first}`, ...rest.map((line) => ' '.repeat(nameWidth + 2) + line)].join('\n')
+  })
+  return lines.length === 0 ? 'Nothing found.\n' : `${lines.join('\n')}\n`
+}
+
+/** Rows under headings without rules; numbers to the right, cut to the width of the terminal. */
+export function grid(names: readonly string[], rows: readonly Row[], look: Look): string {
+  const cells = rows.map((row) => names.map((name) => cell(valueAt(row, name))))
+  const widths = fitted(
+    names.map((name, at) => naturalWidth(name, cells, at)),
+    look,
+  )
+  const grid = new Table({
+    chars: bare,
+    head: names.map((name) => look.bold(oneLine(name))),
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
+    colWidths: widths.map((width) => width + 2),
+    colAligns: names.map((name) => (isNumeric(rows, name) ? 'right' : 'left')),
+    wordWrap: false,
+  })
+  grid.push(...cells)
+  return `${grid
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')}\n`
+}
+
+const bare = Object.fromEntries(
+  [
+    'top',
+    'top-mid',
+    'top-left',
+    'top-right',
+    'bottom',
+    'bottom-mid',
+    'bottom-left',
+    'bottom-right',
+    'left',
+    'left-mid',
+    'mid',
+    'mid-mid',
+    'right',
+    'right-mid',
+    'middle',
+  ].map((name) => [name, '']),
+)
+
+const named = (row: Row, columns: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(columns.map((column) => [column, valueAt(row, column)]))
+
+const cell = (value: unknown): string => oneLine(typeof value === 'number' ? grouped(value) : cellOf(value))
+
+const isNumeric = (rows: readonly Row[], name: string): boolean =>
+  rows.every(
+    (row) => ['number', 'undefined'].includes(typeof valueAt(row, name)) || valueAt(row, name) === null,
+  ) && rows.some((row) => typeof valueAt(row, name) === 'number')
+
+function naturalWidth(name: string, cells: readonly (readonly string[])[], at: number): number {
+  return cells.reduce((most, row) => Math.max(most, widthOf(row[at] ?? '')), widthOf(name))
+}
+
+/** Column widths that fit: the widest column gives way first. */
+function fitted(natural: readonly number[], look: Look): number[] {
+  const widths = [...natural]
+  const room = (look.isTerminal ? look.width : Number.POSITIVE_INFINITY) - 2 * widths.length
+  for (let sum = widths.reduce((a, b) => a + b, 0); sum > room; sum--) {
+    const widest = widths.indexOf(Math.max(...widths))
+    if ((widths[widest] ?? 0) <= 8) break
+    widths[widest] = (widths[widest] ?? 0) - 1
+  }
+  return widths
+}
+
+/** What stands beside a list: totals, flags, the next cursor. */
+function beside(body: unknown, listing: Listing, look: Look): string {
+  if (listing.from === undefined) return ''
+  const rest = Object.entries(flattened(body as Row)).filter(
+    ([, value]) => !Array.isArray(value) && value !== null,
+  )
+  if (rest.length === 0) return ''
+  return `\n${look.dim(rest.map(([name, value]) => `${oneLine(name)}: ${cell(value)}`).join('   '))}\n`
+}
+
+function wrapped(text: string, room: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && widthOf(line) + 1 + widthOf(word) > room) {
+      lines.push(line)
+      line = ''
+    }
+    line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}

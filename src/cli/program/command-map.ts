@@ -1,0 +1,119 @@
+import type { Command, Option } from 'commander'
+import { shapeOf } from '../../api/areas/shapes.js'
+import { type Operation, operations } from '../../api/operations/table.js'
+import { handwritten } from '../commands/index.js'
+import { fieldsOfSchema } from '../options/schema-options.js'
+import { limitsText, priceText } from '../output/text.js'
+import type { Shell } from '../shell/shell.js'
+import { operationCommand } from './operation-command.js'
+
+/** An option of a command, for programs. */
+export interface MappedOption {
+  readonly flags: string
+  readonly name: string
+  readonly description: string
+  readonly takes_value: boolean
+  readonly values?: readonly string[]
+  readonly group: string | null
+}
+
+/** A command, for programs: agents, completion and documents read it. */
+export interface MappedCommand {
+  /** Words after `prospect`. */
+  readonly command: string
+  /** Option that chooses it among commands of the same words. */
+  readonly flag?: string
+  readonly summary: string
+  readonly arguments: readonly {
+    readonly name: string
+    readonly required: boolean
+    readonly description: string
+    readonly values?: readonly string[]
+  }[]
+  readonly options: readonly MappedOption[]
+  readonly operation?: string
+  readonly method?: string
+  readonly path?: string
+  readonly price?: string
+  readonly limits?: string
+  readonly idempotent?: boolean
+}
+
+/** `prospect commands`: every command with its arguments, options, price and limits. */
+export function commandsCommand(shell: Shell): Command {
+  const command = shell.command('commands', 'The whole command map, for programs')
+  return shell.action(command, async ({ globals }) => {
+    await shell.print(await commandMap(shell), globals, { columns: ['command', 'flag', 'summary', 'price'] })
+    return 0
+  })
+}
+
+/** The map of all commands, built in full. */
+export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
+  const derived = await Promise.all(
+    operations().map(async (row) => {
+      const words = row.command.split(' ')
+      const command = await operationCommand(shell, words.at(-1) ?? '', row)
+      return {
+        ...facts(command, row.command, await fieldValues(row)),
+        ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
+        operation: row.id,
+        method: row.method,
+        path: row.path,
+        price: priceText(row),
+        limits: limitsText(row),
+        idempotent: row.idempotent,
+      }
+    }),
+  )
+  const written = await Promise.all(
+    Object.values(handwritten).map(async ({ load }) => (await load())(shell, () => commandMap(shell))),
+  )
+  return [
+    ...derived,
+    ...[...written, commandsCommand(shell)].flatMap((command) => leaves(command, command.name())),
+  ]
+}
+
+/** The commands below one that do something. */
+function leaves(command: Command, path: string): MappedCommand[] {
+  const below = command.commands.flatMap((each) => leaves(each, `${path} ${each.name()}`))
+  // A group lists no options; a command that has others below it and does something itself does.
+  const acts = below.length === 0 || command.options.some((option) => !option.hidden)
+  return acts ? [facts(command, path), ...below] : below
+}
+
+type Values = ReadonlyMap<string, readonly string[]>
+
+/** The words that the fields of a request take, by option. */
+async function fieldValues(row: Operation): Promise<Values> {
+  const fields = fieldsOfSchema((await shapeOf(row.id)).input)
+  return new Map(fields.map(({ flag, kind }) => [`--${flag}`, kind.values ?? kind.item?.values ?? []]))
+}
+
+function facts(command: Command, path: string, values: Values = new Map()): MappedCommand {
+  return {
+    command: path,
+    summary: command.description(),
+    arguments: command.registeredArguments.map((argument) => ({
+      name: argument.name(),
+      required: argument.required,
+      description: argument.description,
+      ...(argument.argChoices ? { values: argument.argChoices } : {}),
+    })),
+    options: command.options.filter((option) => !option.hidden).map((option) => mapped(option, values)),
+  }
+}
+
+function mapped(option: Option, values: Values): MappedOption {
+  const name = option.long ?? option.short ?? ''
+  const words = option.argChoices ?? values.get(name) ?? []
+  return {
+    flags: option.flags,
+    name,
+    description: option.description,
+    takes_value: option.required || option.optional,
+    ...(words.length === 0 ? {} : { values: words }),
+    group: option.helpGroupHeading?.replace(/:$/, '') ?? null,
+  }
+}

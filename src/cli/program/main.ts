@@ -1,0 +1,29 @@
+import type { Streams } from '../context/context.js'
+import { toleratePipes, write } from '../context/io.js'
+import { version } from '../context/version.js'
+import { peekGlobals } from '../options/argv.js'
+import { outcomeOf } from '../output/report-error.js'
+import { createShell } from '../shell/shell.js'
+import { createContext, type World } from '../target/create.js'
+import { buildProgram } from './program.js'
+
+/** Runs one command: arguments without the program's own name, the outside world, and the exit code back. */
+export async function main(argv: readonly string[], streams: Streams, world: World = {}): Promise<number> {
+  toleratePipes(streams)
+  const context = createContext(streams, world)
+  const options = peekGlobals(argv)
+  try {
+    if (argv[0] === '--version' || argv[0] === '-V') {
+      await write(streams.stdout, `${await version()}\n`)
+      return 0
+    }
+    const shell = createShell(context)
+    const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv]
+    await (await buildProgram(shell, words)).parseAsync(words, { from: 'user' })
+    return shell.exitCode()
+  } catch (error) {
+    return await outcomeOf(error, context, options)
+  } finally {
+    await context.close()
+  }
+}

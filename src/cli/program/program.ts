@@ -1,0 +1,125 @@
+import { Command, Option } from 'commander'
+import { type Operation, operations } from '../../api/operations/table.js'
+import { type Handwritten, handwritten } from '../commands/index.js'
+import { wordsOf } from '../options/argv.js'
+import { checkWord } from '../options/suggest.js'
+import { areas } from '../shell/areas.js'
+import { asGroup, type Shell } from '../shell/shell.js'
+import { operationCommand } from './operation-command.js'
+
+const start = `
+Start here (no account, no network):
+  $ prospect data sample     sample companies on this machine
+  $ prospect accounts enrich --domain acme-robotics.example
+  $ prospect accounts enrich --csv companies.csv -o enriched.csv
+  $ prospect credits         what is left
+
+Every command explains itself: prospect accounts enrich --help`
+
+/** Headings of the list of commands. */
+const headings = {
+  api: 'The API:',
+  machine: 'Your machine:',
+  data: 'Local data:',
+  engine: 'The engine:',
+  servers: 'Servers:',
+} as const
+
+const others: Readonly<Record<string, Handwritten>> = {
+  ...handwritten,
+  commands: {
+    summary: 'The whole command map, for programs',
+    group: 'machine',
+    load: async () => (await import('./command-map.js')).commandsCommand,
+  },
+}
+
+/** Builds the program for an argv: the branch it names in full, all others as names with summaries. */
+export async function buildProgram(shell: Shell, argv: readonly string[]): Promise<Command> {
+  const words = wordsOf(argv)
+  const program = shell.command(
+    'prospect',
+    'Enrich companies and contacts, know the price before, never pay twice.',
+  )
+  program
+    .usage('<area> <command> [options]')
+    .addOption(new Option('-V, --version', 'show the version').hideHelp())
+  program.addHelpText('after', start)
+  asGroup(program)
+  const [area = ''] = words
+  for (const name of Object.keys(areas))
+    program.addCommand(
+      (name === area ? await areaCommand(shell, name, words[1], argv) : stub(name, areas[name])).helpGroup(
+        headings.api,
+      ),
+    )
+  for (const [name, { summary, group, load }] of Object.entries(others)) {
+    const map = async () => (await import('./command-map.js')).commandMap(shell)
+    const command = name === area ? (await load())(shell, map) : stub(name, summary)
+    program.addCommand(command.helpGroup(headings[group]))
+  }
+  if (area !== '') checkWord(program, area)
+  return program
+}
+
+const stub = (name: string, summary = ''): Command => new Command(name).description(summary).helpOption(false)
+
+/** The rows of a command: the words after `prospect`. */
+const rowsOf = (words: string): Operation[] => operations().filter(({ command }) => command === words)
+
+/** The names of an area's commands, in the order of the table. */
+const commandsOf = (area: string): string[] => [
+  ...new Set(
+    operations().flatMap(({ command }) =>
+      command.startsWith(`${area} `) ? [command.slice(area.length + 1)] : [],
+    ),
+  ),
+]
+
+/** The row meant by an argv among those that share a command. */
+function chosen(
+  rows: readonly Operation[],
+  argv: readonly string[],
+): { row: Operation; others: Operation[] } {
+  const row =
+    rows.find(({ flag }) => flag !== undefined && argv.includes(`--${flag}`)) ??
+    rows.find(({ flag }) => flag === undefined)
+  if (!row) throw new Error(`no row without a flag for ${rows[0]?.command}`)
+  return { row, others: rows.filter((each) => each !== row) }
+}
+
+async function areaCommand(
+  shell: Shell,
+  area: string,
+  word: string | undefined,
+  argv: readonly string[],
+): Promise<Command> {
+  const own = rowsOf(area)
+  const names = commandsOf(area)
+  const isOwn = own.length > 0 && !names.includes(word ?? '')
+  const command = isOwn
+    ? await ofRows(shell, area, own, argv)
+    : asGroup(shell.command(area, areas[area] ?? ''))
+  for (const name of names) {
+    const rows = rowsOf(`${area} ${name}`)
+    command.addCommand(name === word ? await ofRows(shell, name, rows, argv) : stub(name, summaryOf(rows)))
+  }
+  if (names.length > 0 && word !== undefined) checkWord(command, word, `prospect ${area}`)
+  return command
+}
+
+async function ofRows(
+  shell: Shell,
+  name: string,
+  rows: readonly Operation[],
+  argv: readonly string[],
+): Promise<Command> {
+  const { row, others } = chosen(rows, argv)
+  return operationCommand(shell, name, row, others)
+}
+
+function summaryOf(rows: readonly Operation[]): string {
+  const flags = rows.flatMap(({ flag }) => (flag === undefined ? [] : [`--${flag}`]))
+  const summary = rows.find(({ flag }) => flag === undefined)?.summary ?? ''
+  return flags.length === 0 ? summary : `${summary} (also ${flags.join(', ')})`
+}

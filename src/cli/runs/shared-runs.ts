@@ -1,0 +1,52 @@
+import { type Command, Option } from 'commander'
+import { isPostgres } from '../../storage/database/location.js'
+import type { Context } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { withoutPassword } from '../options/delivery-targets.js'
+import type { Invocation } from '../shell/shell.js'
+import { otherWorld } from '../target/with-database.js'
+import type { RunPlace } from './run-store.js'
+
+/** Gives a command the options that say whose runs are meant: those of this machine where neither is given. */
+export const sharedOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--database <place>',
+        'the runs that several machines share: the postgres://… address of their database',
+      ).argParser(withoutPassword),
+    )
+    .option('--shared', 'the runs in the database that PROSPECT_DATABASE_URL names')
+
+/** Where the runs are that a command is about. */
+export function placeOf({ home }: Context, { database, shared }: Invocation['options']): RunPlace {
+  if (typeof database === 'string') return { database: served(database, '--database') }
+  return shared === true ? { database: served(home.engine, 'PROSPECT_DATABASE_URL') } : {}
+}
+
+/** The option that names a place to a shell, with a space before it; an address of the environment may hold a password. */
+export function placeWords({ home }: Context, { database }: RunPlace): string {
+  if (database === undefined) return ''
+  return database === home.engine ? ' --shared' : ` --database ${quoted(database)}`
+}
+
+const quoted = (text: string): string =>
+  /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+
+/** Where the runs are that a command is about, with the world whose engine is in that database. */
+export function worldOf(
+  context: Context,
+  options: Invocation['options'],
+): { readonly context: Context; readonly place: RunPlace } {
+  const place = placeOf(context, options)
+  const isOther = place.database !== undefined && place.database !== context.home.engine
+  return { context: isOther ? otherWorld(context, place.database, undefined) : context, place }
+}
+
+function served(database: string, name: string): string {
+  if (isPostgres(database)) return database
+  throw new UsageError(
+    `Machines share runs in a PostgreSQL database, and ${name} does not name one.`,
+    'For example: --database postgres://prospect@db.example/prospect',
+  )
+}

@@ -1,0 +1,189 @@
+import type { Caller } from '../../api/calls/caller.js'
+import { renameOut, type WireNames } from '../../api/calls/wire-names.js'
+import { parseExact, toJson } from '../../api/values/json.js'
+import type { Catalogue } from '../../catalogue/catalogue.js'
+import type { Admin } from '../../engine/admin/admin.js'
+import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
+import { sharedClock } from '../../engine/shared-clock.js'
+import type { Worker } from '../../engine/worker/worker.js'
+import { isPostgres } from '../../storage/database/location.js'
+import type { Context, Elsewhere, GlobalOptions, Home, SpreadRows } from '../context/context.js'
+import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
+import { prepareHome } from '../context/home.js'
+import { once } from '../context/once.js'
+import { grouped } from '../output/terminal.js'
+import { engineAnswering } from './answering.js'
+
+/** What the local target is made of. */
+export interface LocalPorts {
+  readonly home: () => Home
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly notify: Context['notify']
+  readonly onClose: Context['onClose']
+  readonly sleep: Context['sleep']
+  /** Where a workspace of so many members may deliver to besides public addresses. */
+  readonly targets: (members: number) => Targets
+  /** The words for `network` and `premium` in what is delivered, where they are others. */
+  readonly names?: WireNames | undefined
+}
+
+/** The local target: the engine over this machine's store and catalogue, each opened when first needed. */
+export interface Local {
+  caller(): Promise<Caller>
+  catalogue(): Promise<Catalogue>
+  admin(): Promise<Admin>
+  /** Who does what the caller accepts. */
+  worker(): Promise<Worker>
+  /** A caller for the rows of a run, which the workers that share the database call. */
+  spread(run: SpreadRows, elsewhere?: Elsewhere): Promise<Caller>
+  /**
+   * The key of this machine for the workspace in use. The first use creates workspace, member and key, and says
+   * so; where the key was lost, the owner of the machine gets a new one.
+   */
+  key(options: GlobalOptions): Promise<string>
+}
+
+/** Makes the local target; nothing is opened yet. */
+export function createLocal(ports: LocalPorts): Local {
+  const { clock, ids, targets } = ports
+  const sender = lazySender(ports)
+  const store = once(() => openStore(ports))
+  const shared = once(async () => sharedClock(await store(), clock))
+  const catalogue = once(() => openCatalogue(ports))
+  const admin = once(async () => {
+    const { createAdmin } = await import('../../engine/admin/admin.js')
+    return createAdmin({ store: await store(), clock: await shared(), ids })
+  })
+  let working: Worker | undefined
+  const worker = once(async () => {
+    const { createWorker } = await import('../../engine/worker/worker.js')
+    const source = lazySource(catalogue)
+    const onTrouble = tellTrouble(ports)
+    // Who has a file of its own shares it with nobody who could take part.
+    const taking = isPostgres(ports.home().engine) ? { answering: engineAnswering(await engine()) } : {}
+    const made = createWorker({
+      ...{ store: await store(), source, clock: await shared(), ids, sender, targets, onTrouble },
+      ...taking,
+    })
+    ports.onClose(() => made.stop())
+    working = made
+    return made
+  })
+  const engine = once(async () => {
+    const { createEngine } = await import('../../engine/request/engine.js')
+    // A worker in the background looks for work by itself, but not at once.
+    const accepted = () => working?.wake()
+    const source = lazySource(catalogue)
+    return createEngine({
+      ...{ store: await store(), source, clock: await shared(), ids, sender, targets, accepted },
+    })
+  })
+  return {
+    catalogue,
+    admin,
+    worker,
+    caller: engine,
+    spread: async (run, elsewhere) => {
+      const { spread } = await import('../../engine/distributed/caller.js')
+      const asked = elsewhere ?? { caller: await engine(), source: '', apiKey: run.apiKey }
+      const place = { store: await store(), clock: await shared(), ids, sleep: ports.sleep }
+      const caller = spread({ ...place, ...run, ...asked })
+      ports.onClose(() => caller.close())
+      return caller
+    },
+    key: once(async (options) => {
+      const workspace = await (await store()).read((reads) => reads.workspace())
+      const known = workspace && storedKey(ports.home(), localOrigin(workspace.id))
+      return known ?? makeKey(ports, await admin(), options)
+    }),
+  }
+}
+
+/** Says what goes wrong with accepted work, once until it is something else: it is tried again and again. */
+export function tellTrouble({ notify }: Pick<LocalPorts, 'notify'>): (error: unknown) => void {
+  let told = ''
+  return (error) => {
+    const text = error instanceof Error ? error.message : String(error)
+    if (text !== told) notify(`Accepted work cannot go on for now: ${text}`, {})
+    told = text
+  }
+}
+
+async function openStore({ home, clock, onClose }: LocalPorts): Promise<Store> {
+  prepareHome(home())
+  const { openStore: open } = await import('../../storage/engine/store.js')
+  const store = await open(home().engine, () => clock.now())
+  onClose(() => store.close())
+  return store
+}
+
+async function openCatalogue({ home, clock, ids, onClose }: LocalPorts): Promise<Catalogue> {
+  prepareHome(home())
+  const { openCatalogue: open } = await import('../../catalogue/catalogue.js')
+  const { openCatalogueDatabase } = await import('../../storage/database/catalogue-location.js')
+  const catalogue = await open(await openCatalogueDatabase(home()), { clock, ids })
+  onClose(() => catalogue.close())
+  return catalogue
+}
+
+async function makeKey(
+  { home, clock, ids, notify }: LocalPorts,
+  admin: Admin,
+  options: GlobalOptions,
+): Promise<string> {
+  const { workspace, member, credits, created, key: fresh } = await admin.init()
+  if (created)
+    notify(
+      `Created the workspace ${workspace.name} on this machine: member ${member.email}, plan ${workspace.plan}, ` +
+        `${grouped(credits)} credits. Sample companies: prospect data sample`,
+      options,
+    )
+  // Another process may have created the workspace a moment ago and be about to store its own key: both work.
+  const key = fresh ?? (await admin.createKey({ member: member.email })).key
+  storeKey(home(), localOrigin(workspace.id), key, clock.now(), ids.uuid())
+  return key
+}
+
+/** A sender that is loaded with the first address. Its end is noted before those of who use it, and so comes last. */
+function lazySender({ clock, onClose, names }: LocalPorts): Sender {
+  let made: Sender | undefined
+  onClose(() => made?.close())
+  const sender = once(async () => {
+    const { createSender } = await import('../../client/sender.js')
+    made = createSender({ clock })
+    return made
+  })
+  return {
+    send: async (attempt) => (await sender()).send(names ? worded(attempt, names) : attempt),
+    check: async (url, targets) => (await sender()).check(url, targets),
+    close: async () => {},
+  }
+}
+
+const worded = (attempt: Attempt, names: WireNames): Attempt => ({
+  ...attempt,
+  body: toJson(renameOut(parseExact(attempt.body), names)),
+})
+
+/** A source that opens the catalogue with its first question. */
+function lazySource(catalogue: () => Promise<Catalogue>): Source {
+  return {
+    company: async (query) => (await catalogue()).company(query),
+    person: async (query) => (await catalogue()).person(query),
+    personByEmail: async (email) => (await catalogue()).personByEmail(email),
+    reachable: async (numbers) => (await catalogue()).reachable(numbers),
+    technologies: async (query, limit) => (await catalogue()).technologies(query, limit),
+    stack: async (query) => (await catalogue()).stack(query),
+    headcount: async (query, departments) => (await catalogue()).headcount(query, departments),
+    countProfiles: async (query, filters) => (await catalogue()).countProfiles(query, filters),
+    jobs: async (query, filters, limit, now) => (await catalogue()).jobs(query, filters, limit, now),
+    count: async (search, now) => (await catalogue()).count(search, now),
+    find: async (search, span) => (await catalogue()).find(search, span),
+    searchAt: async (url, of) => (await catalogue()).searchAt(url, of),
+    urlOf: async (search) => (await catalogue()).urlOf(search),
+    locations: async (name, source) => (await catalogue()).locations(name, source),
+    titlesLike: async (title, limit) => (await catalogue()).titlesLike(title, limit),
+    providers: async () => (await catalogue()).providers(),
+  }
+}

@@ -1,0 +1,116 @@
+import type { Caller } from '../../api/calls/caller.js'
+import type { Remote } from '../../client/remote.js'
+import type { Clock, Ids } from '../../engine/ports/ports.js'
+import type { ServerMemory } from '../../storage/state/remote-servers.js'
+import type { Context, GlobalOptions, Home, Streams } from '../context/context.js'
+import { storedKey } from '../context/credentials.js'
+import { exits, Stop, UsageError } from '../context/errors.js'
+import { prepareHome } from '../context/home.js'
+import { once } from '../context/once.js'
+import { version } from '../context/version.js'
+import { isKeyFor, type RemoteTarget } from './resolve-target.js'
+
+/** What a remote target is made of. */
+export interface RemotePorts {
+  readonly streams: Streams
+  readonly home: () => Home
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly sleep: Context['sleep']
+  readonly onClose: Context['onClose']
+  /** Told that a call goes out again under the key of one whose outcome is not known. */
+  readonly onAgain: () => void
+  /** What is put around the server itself, beneath what this machine remembers of it. */
+  readonly around?: ((remote: Remote) => Remote) | undefined
+  /** The key given with the command: a file, stdin or the environment. */
+  readonly given: (options: GlobalOptions) => Promise<string | undefined>
+}
+
+/** The remote target of this invocation. */
+export interface RemoteServer {
+  caller(target: RemoteTarget): Promise<Caller>
+  /** The key that may go to the target; ends the command with exit 3 where there is none. */
+  key(target: RemoteTarget, options: GlobalOptions): Promise<string>
+}
+
+/** Makes the remote target; nothing is opened yet. */
+export function createRemoteServer(ports: RemotePorts): RemoteServer {
+  return {
+    caller: once((target: RemoteTarget) => open(ports, target)),
+    key: (target, options) => keyFor(ports, target, options),
+  }
+}
+
+async function open(ports: RemotePorts, target: RemoteTarget): Promise<Caller> {
+  const { streams, clock, ids, sleep, onClose } = ports
+  const { createRemote } = await import('../../client/remote.js')
+  const { ProxyError } = await import('../../client/proxy.js')
+  try {
+    const memory = target.direct ? undefined : lazyMemory(ports, target)
+    const { around = (one) => one } = ports
+    const made = createRemote({
+      ...{ clock, ids, sleep, env: streams.env, random: Math.random },
+      baseUrl: target.baseUrl,
+      names: target.names,
+      idempotency: target.idempotency,
+      remembered: memory,
+      version: await version(),
+    })
+    onClose(() => made.close())
+    const remote = around(made)
+    if (!memory) return remote
+    const { governed } = await import('../../client/governed.js')
+    const { origin, plan } = target
+    return governed(remote, { ...{ memory, origin, plan, ids, clock }, onAgain: () => ports.onAgain() })
+  } catch (error) {
+    if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)
+    throw error
+  }
+}
+
+/** What this machine remembers of a server, opened with the first question. */
+function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): ServerMemory {
+  const open = async (options: { readonly durable?: boolean }) => {
+    prepareHome(home())
+    const { openState } = await import('../../storage/state/open.js')
+    const { serverMemory } = await import('../../storage/state/remote-servers.js')
+    const database = await openState(home().state, options)
+    onClose(() => database.close())
+    return serverMemory(database, origin)
+  }
+  const memory = once(() => open({}))
+  // After a power cut the windows have ended; meanwhile, none should wait for a disk.
+  const windows = once(() => open({ durable: false }))
+  return {
+    honours: async () => (await memory()).honours(),
+    remember: async (honours) => (await memory()).remember(honours),
+    windows: async (owner, names) => (await windows()).windows(owner, names),
+    change: async (owner, names, decide) => (await windows()).change(owner, names, decide),
+    take: async (call) => (await memory()).take(call),
+    drop: async (fingerprint) => (await memory()).drop(fingerprint),
+  }
+}
+
+/**
+ * The key for a server: given with the command, else the environment's where it is not another server's, else the one
+ * stored for this very origin.
+ */
+async function keyFor(
+  { streams, home, given }: RemotePorts,
+  { origin }: RemoteTarget,
+  options: GlobalOptions,
+): Promise<string> {
+  const isGiven = options.apiKeyFile !== undefined || options.apiKeyStdin === true
+  const mayGo = isGiven || isKeyFor(origin, streams.env)
+  const key = (mayGo ? await given(options) : undefined) ?? storedKey(home(), origin)
+  if (key !== undefined) return key
+  const others = streams.env.PROSPECT_API_KEY
+    ? ' PROSPECT_API_KEY goes to the server in PROSPECT_BASE_URL only.'
+    : ''
+  throw new Stop(
+    `There is no API key for ${origin}.${others}`,
+    exits.key,
+    `Store one: prospect login --base-url ${origin}/api/v2, or give one with --api-key-file FILE.`,
+    'key',
+  )
+}

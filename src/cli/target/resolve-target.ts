@@ -1,0 +1,102 @@
+import type { WireNames } from '../../api/calls/wire-names.js'
+import { parsedUrl } from '../../api/values/parsed-url.js'
+import type { GlobalOptions, Profile, Settings, Streams } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
+import { profileOf } from '../context/settings.js'
+import { baseUrlOf } from './base-url.js'
+
+/** Limits that hold for whatever the target is. */
+interface Limits {
+  /** Seconds a request may take. */
+  readonly timeout?: number
+  /** Seconds a rate limit is waited for. */
+  readonly maxWait?: number
+}
+
+/** The engine of this machine. */
+export interface LocalTarget extends Limits {
+  readonly kind: 'local'
+}
+
+/** A server. */
+export interface RemoteTarget extends Limits {
+  readonly kind: 'remote'
+  /** Ends in `/api/v2`. */
+  readonly baseUrl: string
+  /** What a stored key is bound to. */
+  readonly origin: string
+  /** Nothing is kept between the command and the server. */
+  readonly direct: boolean
+  readonly names?: WireNames
+  /** The plan whose windows are kept to; what the server says of them corrects it. */
+  readonly plan?: string
+  /** The header of idempotency keys that the server is known to honour, or `none`. */
+  readonly idempotency?: string
+  /** Where it reaches this machine. */
+  readonly publicUrl?: string
+}
+
+/** Where requests go. */
+export type Target = LocalTarget | RemoteTarget
+
+/** Chooses the target: `--local`, else the option, else the environment, else the profile, else local. */
+export function targetOf(options: GlobalOptions, env: Streams['env'], settings: Settings): Target {
+  const profile = profileOf(settings, options.profile ?? env.PROSPECT_PROFILE)
+  const limits: Limits = {
+    ...(profile.timeout === undefined ? {} : { timeout: profile.timeout }),
+    ...(profile.max_wait === undefined ? {} : { maxWait: profile.max_wait }),
+  }
+  const url = options.local ? undefined : addressOf(options, env, profile)
+  if (url) return { ...remoteOf(url, options, profile), ...limits }
+  if (options.direct)
+    throw new UsageError('--direct is about a remote server, and the target is the local engine.')
+  return { kind: 'local', ...limits }
+}
+
+/** The base address meant; nothing for the local engine. */
+function addressOf(options: GlobalOptions, env: Streams['env'], profile: Profile): URL | undefined {
+  const insecure = options.insecureHttp === true
+  if (options.baseUrl !== undefined) return baseUrlOf(options.baseUrl, '--base-url', insecure)
+  if (env.PROSPECT_BASE_URL) return baseUrlOf(env.PROSPECT_BASE_URL, 'PROSPECT_BASE_URL', insecure)
+  if (profile.target === 'local') return undefined
+  if (profile.base_url !== undefined) return baseUrlOf(profile.base_url, 'base_url of the profile', insecure)
+  if (profile.target === 'remote')
+    throw new UsageError(
+      'The profile is for a remote server and has no base_url.',
+      'Set it: prospect config set base_url https://api.example.com/api/v2',
+    )
+  return undefined
+}
+
+function remoteOf(url: URL, options: GlobalOptions, profile: Profile): RemoteTarget {
+  const names = namesOf(options, profile)
+  return {
+    kind: 'remote',
+    baseUrl: url.href,
+    origin: url.origin,
+    direct: options.direct === true,
+    ...(names === undefined ? {} : { names }),
+    ...(profile.plan === undefined ? {} : { plan: profile.plan }),
+    ...(profile.idempotency === undefined ? {} : { idempotency: profile.idempotency }),
+    ...(profile.public_url === undefined ? {} : { publicUrl: profile.public_url }),
+  }
+}
+
+/** The server's words for `network` and `premium`, where it has others. */
+export function namesOf(
+  options: Pick<GlobalOptions, 'networkName' | 'premiumName'>,
+  profile: Pick<Profile, 'network_name' | 'premium_name'>,
+): WireNames | undefined {
+  const network = options.networkName ?? profile.network_name ?? 'network'
+  const premium = options.premiumName ?? profile.premium_name ?? 'premium'
+  return network === 'network' && premium === 'premium' ? undefined : { network, premium }
+}
+
+/**
+ * Whether the key in the environment may go to an origin: not where the environment names another server, whose key it
+ * then is.
+ */
+export function isKeyFor(origin: string, env: Streams['env']): boolean {
+  const named = parsedUrl(env.PROSPECT_BASE_URL ?? '')
+  return !named || named.origin === origin
+}

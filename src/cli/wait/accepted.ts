@@ -1,0 +1,25 @@
+import type { Operation } from '../../api/operations/table.js'
+import { eventOf } from '../../api/webhooks/events.js'
+import type { Context, GlobalOptions } from '../context/context.js'
+import { checkFields } from '../options/known-fields.js'
+import { fieldsOf, fileOf } from '../output/output.js'
+import { valueAt } from '../output/records.js'
+import { openSink } from '../output/sink.js'
+import { resultOfKind } from './job-records.js'
+
+/** What does not fit the result, or has no place to go, is refused before anything is sent. */
+export async function checkOutput(
+  context: Context,
+  { id }: Operation,
+  globals: GlobalOptions,
+): Promise<void> {
+  const kind = eventOf(id)
+  if (kind) checkFields(resultOfKind(kind), fieldsOf(globals))
+  await (await openSink(context, fileOf(globals), globals)).discard()
+}
+
+/** The id of the search, import, list or enrichment in a reply; nothing where no work was started. */
+export function jobIdOf(body: unknown): string | undefined {
+  const id = valueAt(body, 'message.id') ?? valueAt(body, 'id') ?? valueAt(body, 'enrichment_id')
+  return typeof id === 'string' ? id : undefined
+}

@@ -1,0 +1,59 @@
+import type { WireNames } from '../../api/calls/wire-names.js'
+import type { Arrived, Events } from '../../storage/state/webhook-inbox.js'
+import type { Row } from '../output/records.js'
+import { createGathering, keyOf } from './gather-deliveries.js'
+import { type Carried, carriedIn } from './parse-delivery.js'
+import type { Started, Watch } from './progress.js'
+import type { Receiving } from './receiver.js'
+
+/** Deliveries that are read at once. */
+const atOnce = 100
+
+/** What arrives for a command, in the store where it was kept before it was answered. */
+export interface Arrivals {
+  readonly events: Events
+  readonly receiving: Receiving
+  /** The server's words in the names of fields. */
+  readonly names: WireNames | undefined
+}
+
+/** Work that is watched by what the server delivers; duplicates count once, parts and single records together. */
+export function watchReceived(started: Started, { events, receiving, names }: Arrivals): Watch {
+  const gathering = createGathering(started)
+  const read = (one: Arrived): Carried => carriedIn(started.kind, one, names)
+  let last = 0
+  const catchUp = async () => {
+    for (;;) {
+      const arrived = await events.arrived(receiving.token, last, atOnce)
+      for (const one of arrived) gathering.take(one.seq, read(one))
+      last = arrived.at(-1)?.seq ?? last
+      if (arrived.length < atOnce) return gathering.seen()
+    }
+  }
+  return {
+    follow: async (over, onSeen) => {
+      for (;;) {
+        const seen = await catchUp()
+        onSeen(seen)
+        if (over.aborted || seen.state !== 'going') return seen
+        await receiving.heard(over)
+      }
+    },
+    async *records() {
+      const told = new Set<string>()
+      for (const seq of gathering.order()) {
+        const [arrived] = await events.arrived(receiving.token, seq - 1, 1)
+        if (arrived?.seq === seq) yield* fresh(read(arrived), told)
+      }
+    },
+  }
+}
+
+function* fresh({ found }: Carried, told: Set<string>): Generator<Row> {
+  const sorted = [...found].sort((one, other) => (one.ordinal ?? 0) - (other.ordinal ?? 0))
+  for (const one of sorted) {
+    if (told.has(keyOf(one))) continue
+    told.add(keyOf(one))
+    yield one.record
+  }
+}

@@ -1,0 +1,41 @@
+import type { StoredClock } from './ports/ports.js'
+
+export { dayOf } from '../api/values/day.js'
+
+const dayMs = 86_400_000
+
+/** Engine time for a moment of real time. */
+export const engineTime = (clock: StoredClock, realNow: number): number =>
+  clock.frozenAt ?? realNow + clock.offsetMs
+
+/** A counting period in UTC. */
+export type Period = 'day' | 'week' | 'month'
+
+/** When the period that holds a moment began: 00:00 UTC of the day, of Monday, of the 1st. */
+export function periodStart(period: Period, at: number): number {
+  const date = new Date(at)
+  const day = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate())
+  if (period === 'day') return day
+  if (period === 'week') return day - ((date.getUTCDay() + 6) % 7) * dayMs
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
+}
+
+/** When the next period begins. */
+export function periodEnd(period: Period, at: number): number {
+  const start = periodStart(period, at)
+  if (period === 'day') return start + dayMs
+  if (period === 'week') return start + 7 * dayMs
+  const date = new Date(start)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+}
+
+/** Day of the month on which a workspace renews: that of its creation, 28 at most. */
+const renewalDay = (createdAt: number): number => Math.min(new Date(createdAt).getUTCDate(), 28)
+
+/** The first renewal (00:00 UTC of the renewal day) after a moment. */
+export function nextRenewal(createdAt: number, after: number): number {
+  const date = new Date(after)
+  const renewal = (month: number) => Date.UTC(date.getUTCFullYear(), month, renewalDay(createdAt))
+  const thisMonth = renewal(date.getUTCMonth())
+  return thisMonth > after ? thisMonth : renewal(date.getUTCMonth() + 1)
+}

@@ -1,0 +1,62 @@
+import { type OperationId, operation } from '../../api/operations/table.js'
+import { type EventKind, eventOf } from '../../api/webhooks/events.js'
+import type { AsyncJob, Enrichment, NewList, Plan, Principal, Transaction } from '../ports/ports.js'
+import { hold } from './holds.js'
+import type { Bill } from './ledger.js'
+import { costOf, type Used } from './price.js'
+
+/** Work to accept, as a handler describes it. */
+export interface NewJob {
+  readonly id: string
+  readonly name: string
+  readonly plan: Plan
+  /** Records that are expected. */
+  readonly expected: number
+  /** The most it can find of what is paid for. */
+  readonly reserve?: Used
+  readonly most?: number | undefined
+  readonly webhookUrl?: string | undefined
+  readonly streaming?: boolean
+  readonly custom?: Readonly<Record<string, unknown>> | undefined
+  readonly enrichments?: readonly Enrichment[]
+  readonly list?: NewList
+}
+
+/** Queues work and holds what it can cost, in the transaction that answers the request. */
+export async function accept(tx: Transaction, bill: Bill, work: NewJob, now: number): Promise<void> {
+  const row = operation(bill.operation as OperationId)
+  const kind = eventOf(row.id)
+  if (!kind) throw new Error(`${row.id} starts no work`)
+  const held = costOf(row, work.reserve ?? {})
+  await hold(tx, { ...bill, credits: held }, work.id, now)
+  await tx.addJob({ ...jobOf(bill, row.id, kind, work, now), held })
+  if (work.enrichments) await tx.addEnrichments(work.enrichments)
+  if (work.list) await tx.addList(work.list)
+}
+
+/** A waterfall that was done while its request waited, as it is kept beside those that were queued. */
+export const finishedJob = (who: Who, operation: OperationId, work: NewJob, now: number): AsyncJob => ({
+  ...jobOf(who, operation, 'contact_enrichment', work, now),
+  ...{ state: 'finished', finishedAt: now, done: work.expected, webhookUrl: null },
+})
+
+type Who = Pick<Principal, 'workspace' | 'member'>
+
+const jobOf = (
+  { workspace, member }: Who,
+  operation: OperationId,
+  kind: EventKind,
+  work: NewJob,
+  now: number,
+): AsyncJob => ({
+  ...{ id: work.id, workspaceId: workspace.id, memberId: member.id },
+  ...{ operation, kind, name: work.name, plan: work.plan },
+  webhookUrl: work.webhookUrl ?? null,
+  streaming: work.streaming ?? false,
+  custom: work.custom ?? null,
+  most: work.most ?? null,
+  expected: work.expected,
+  ...{ state: 'queued', done: 0, place: null, truncated: false, parts: [], partBytes: 0, enriched: false },
+  ...{ held: 0, spent: 0, error: null, createdAt: now, finishedAt: null },
+  ...{ token: null, leaseUntil: 0, attempts: 0 },
+})

@@ -1,0 +1,36 @@
+import type { AsyncJob, Transaction } from '../ports/ports.js'
+import { allowanceLeft, countSpending } from './allowance.js'
+import { type Bill, checkMeans, move } from './ledger.js'
+
+/** Sets the most that accepted work can cost aside, or refuses it: balance and allowance never go below zero. */
+export async function hold(tx: Transaction, bill: Bill, jobId: string, now: number): Promise<void> {
+  const { workspace, member, operation, credits: amount } = bill
+  if (amount === 0) return
+  const balance = await tx.lockPosition(workspace.id)
+  const limit = await tx.weeklyLimit(member.id)
+  const allowance = limit === null ? Number.POSITIVE_INFINITY : await allowanceLeft(tx, member, limit, now)
+  checkMeans(bill, { credits: balance.credits, allowance })
+  const who = { workspaceId: workspace.id, memberId: member.id, operation, reference: jobId }
+  await move(tx, { ...who, kind: 'hold', debit: 'credits', credit: 'held', amount, at: now }, balance)
+}
+
+/** Pays for records out of what their job holds, which is never less. Answers what is left of it. */
+export async function settle(tx: Transaction, job: AsyncJob, amount: number, now: number): Promise<number> {
+  if (amount === 0) return job.held
+  if (amount > job.held) throw new Error(`job ${job.id} holds ${job.held} credits and would settle ${amount}`)
+  const member = { id: job.memberId, workspaceId: job.workspaceId }
+  if ((await tx.weeklyLimit(member.id)) !== null) await countSpending(tx, member, amount, now)
+  await move(tx, { ...from(job), kind: 'settle', debit: 'held', credit: 'spent', amount, at: now })
+  return job.held - amount
+}
+
+/** Gives back what a job that ends still holds. */
+export async function release(tx: Transaction, job: AsyncJob, held: number, now: number): Promise<void> {
+  if (held > 0)
+    await move(tx, { ...from(job), kind: 'release', debit: 'held', credit: 'credits', amount: held, at: now })
+}
+
+const from = ({ id, workspaceId, memberId, operation }: AsyncJob) => ({
+  ...{ workspaceId, memberId, operation },
+  reference: id,
+})

@@ -1,0 +1,192 @@
+import { ApiError } from '../../api/calls/errors.js'
+import { planOf } from '../../api/operations/plans.js'
+import { nextRenewal } from '../clock.js'
+import type {
+  LedgerAccount,
+  Member,
+  Movement,
+  MovementKind,
+  Position,
+  Reads,
+  Store,
+  Transaction,
+  Workspace,
+} from '../ports/ports.js'
+import { allowanceLeft, countSpending } from './allowance.js'
+
+/** A movement to make. */
+export interface Move {
+  readonly workspaceId: string
+  readonly kind: MovementKind
+  readonly debit: LedgerAccount
+  readonly credit: LedgerAccount
+  readonly amount: number
+  readonly at: number
+  readonly memberId?: string
+  readonly operation?: string
+  readonly reference?: string
+}
+
+/** The balances after a movement. */
+export function after(position: Position, move: Pick<Move, 'debit' | 'credit' | 'amount'>): Position {
+  const change = (account: LedgerAccount) =>
+    (move.credit === account ? move.amount : 0) - (move.debit === account ? move.amount : 0)
+  return {
+    seq: position.seq + 1,
+    credits: position.credits + change('credits'),
+    held: position.held + change('held'),
+    spent: position.spent + change('spent'),
+  }
+}
+
+/** The movement that a step makes of the last balances. */
+const movementOf = (step: Move, balance: Position): Movement => {
+  const position = after(balance, step)
+  return {
+    workspaceId: step.workspaceId,
+    seq: position.seq,
+    kind: step.kind,
+    debit: step.debit,
+    credit: step.credit,
+    amount: step.amount,
+    credits: position.credits,
+    held: position.held,
+    spent: position.spent,
+    memberId: step.memberId ?? null,
+    operation: step.operation ?? null,
+    reference: step.reference ?? null,
+    createdAt: step.at,
+  }
+}
+
+/**
+ * Adds a movement behind the last one, which is looked up unless the caller has locked it already. The caller
+ * has seen to it that the balances allow it.
+ */
+export async function move(tx: Transaction, step: Move, balance?: Position): Promise<Position> {
+  const movement = movementOf(step, balance ?? (await tx.lockPosition(step.workspaceId)))
+  await tx.append(movement)
+  return movement
+}
+
+/** Who pays for what. */
+export interface Bill {
+  readonly workspace: Workspace
+  readonly member: Member
+  readonly operation: string
+  readonly credits: number
+  readonly topUpUrl: string
+}
+
+/** What a member can pay with: the balance of the workspace, and what is left of the member's week. */
+export interface Means {
+  readonly credits: number
+  readonly allowance: number
+}
+
+const unlimited = Number.POSITIVE_INFINITY
+
+/** The means of a member at a moment. */
+export async function meansOf(
+  reads: Reads,
+  workspace: Workspace,
+  member: Member,
+  now: number,
+): Promise<Means> {
+  const { credits } = await reads.position(workspace.id)
+  const limit = member.weeklyLimit
+  return { credits, allowance: limit === null ? unlimited : await allowanceLeft(reads, member, limit, now) }
+}
+
+/** Refuses a bill with 402 when the balance is too low, else with 403 when the weekly allowance is. */
+export function checkMeans(bill: Bill, { credits, allowance }: Means): void {
+  if (credits < bill.credits)
+    throw new ApiError('insufficient_credits', {
+      need: bill.credits,
+      have: credits,
+      top_up_url: bill.topUpUrl,
+    })
+  if (allowance < bill.credits) throw new ApiError('workspace_limit_exceeded')
+}
+
+/** Charges a bill, or refuses it: balance and allowance never go below zero, whoever else is charging. */
+export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
+  const { workspace, member, operation, credits: amount } = bill
+  const [balance, limit] = await Promise.all([tx.lockPosition(workspace.id), tx.weeklyLimit(member.id)])
+  const allowance = limit === null ? unlimited : await allowanceLeft(tx, member, limit, now)
+  checkMeans(bill, { credits: balance.credits, allowance })
+  if (limit !== null) await countSpending(tx, member, amount, now)
+  // One literal: with a spread in it, making this object takes longer than all else here.
+  const step: Move = {
+    workspaceId: workspace.id,
+    kind: 'charge',
+    debit: 'credits',
+    credit: 'spent',
+    amount,
+    at: now,
+    memberId: member.id,
+    operation,
+  }
+  await tx.append(movementOf(step, balance))
+}
+
+/** Grants the monthly credits of every renewal that has passed; answers whether there was one. */
+export async function grantDue(store: Store, workspace: Workspace, now: number): Promise<boolean> {
+  if (now < workspace.nextAllocationAt) return false
+  return await store.transaction(async (tx) => {
+    const current = await tx.workspace(workspace.id)
+    if (!current || now < current.nextAllocationAt) return false
+    let at = current.nextAllocationAt
+    for (; at <= now; at = nextRenewal(current.createdAt, at)) await grant(tx, current, at)
+    await tx.changeWorkspace(current.id, { nextAllocationAt: at })
+    return true
+  }, workspace.id)
+}
+
+async function grant(tx: Transaction, workspace: Workspace, at: number): Promise<void> {
+  const amount = planOf(workspace.plan).monthlyCredits
+  if (amount > 0)
+    await move(tx, {
+      workspaceId: workspace.id,
+      kind: 'allocation',
+      debit: 'issued',
+      credit: 'credits',
+      amount,
+      at,
+    })
+}
+
+/** What a check of the ledger found. */
+export interface Verdict {
+  readonly movements: number
+  readonly problems: readonly string[]
+}
+
+const pageSize = 10_000
+
+/** Walks a workspace's movements behind a position and recomputes every balance; from the first one on unless it is given. */
+export async function verifyLedger(
+  store: Pick<Store, 'read'>,
+  workspaceId: string,
+  from: Position = { seq: 0, credits: 0, held: 0, spent: 0 },
+): Promise<Verdict> {
+  const problems: string[] = []
+  let position = from
+  for (;;) {
+    const page = await store.read((reads) => reads.movements(workspaceId, position.seq, pageSize))
+    for (const movement of page) {
+      problems.push(...differences(after(position, movement), movement))
+      position = movement
+    }
+    if (page.length < pageSize) return { movements: position.seq - from.seq, problems }
+  }
+}
+
+function differences(expected: Position, movement: Movement): string[] {
+  const found = (['seq', 'credits', 'held', 'spent'] as const).filter(
+    (field) => movement[field] !== expected[field] || movement[field] < 0,
+  )
+  return found.map(
+    (field) => `movement ${movement.seq}: ${field} is ${movement[field]}, should be ${expected[field]}`,
+  )
+}

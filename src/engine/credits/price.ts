@@ -1,0 +1,53 @@
+import type { Needs, Unit } from '../../api/operations/facts.js'
+import type { Operation } from '../../api/operations/table.js'
+
+/** Units that work found. */
+export type Used = Partial<Readonly<Record<Unit, number>>>
+
+/** Credits for units found. */
+export function costOf(operation: Operation, used: Used): number {
+  let credits = 0
+  for (const unit in used) credits += (operation.price[unit as Unit] ?? 0) * (used[unit as Unit] ?? 0)
+  return credits
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Credits that a request must be able to pay before any work. */
+export function creditsNeeded(operation: Operation, fields: Fields): number {
+  return operation.needs === undefined ? 0 : needs[operation.needs](operation, fields)
+}
+
+/** The most a request can cost, where that is known before the work; null where it depends on what matches. */
+export function mostCredits(operation: Operation, fields: Fields): number | null {
+  if (operation.needs === undefined) return 0
+  const many = operation.needs === 'records' || operation.price.job !== undefined
+  if (!many) return creditsNeeded(operation, fields)
+  return typeof fields.limit === 'number' ? fields.limit * unitPrice(operation) : null
+}
+
+function unitPrice({ price }: Operation): number {
+  let most = 0
+  for (const unit in price) most = Math.max(most, price[unit as Unit] ?? 0)
+  return most
+}
+
+/** Units that credits could pay for, whichever they will be; only of operations with a price. */
+export const unitsFor = (operation: Operation, credits: number): number =>
+  Math.floor(credits / unitPrice(operation))
+
+const size = (value: unknown): number => (Array.isArray(value) ? value.length : 1)
+
+function typesPrice(operation: Operation, types: unknown): number {
+  const asked = Array.isArray(types) ? types : [types]
+  return asked.reduce((sum: number, type) => sum + (operation.price[type as Unit] ?? 0), 0)
+}
+
+const needs: Readonly<Record<Needs, (operation: Operation, fields: Fields) => number>> = {
+  unit: unitPrice,
+  // Known once the matches are counted: the hold asks for it.
+  records: () => 0,
+  types: (operation, fields) => typesPrice(operation, fields.enrichment_type),
+  contacts: (operation, fields) => typesPrice(operation, fields.enrichment_type) * size(fields.contacts),
+  numbers: (operation, fields) => unitPrice(operation) * size(fields.phone_numbers ?? fields.phone_number),
+}

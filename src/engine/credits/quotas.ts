@@ -1,0 +1,100 @@
+import { ApiError } from '../../api/calls/errors.js'
+import type { Quota } from '../../api/operations/facts.js'
+import { type Plan, planOf } from '../../api/operations/plans.js'
+import { type Period, periodEnd, periodStart } from '../clock.js'
+import type { Counter, QuotaCeilings, Reads, Transaction, Workspace } from '../ports/ports.js'
+
+/** The quotas of a workspace, by the names of `GET /credits`. */
+export type QuotaName = 'daily_profile_scraping' | 'daily_company_import' | 'monthly_company_import'
+
+interface Rule {
+  readonly quota: Quota
+  readonly period: Period
+  readonly ceiling: keyof Plan & keyof QuotaCeilings
+}
+
+const rules: Readonly<Record<QuotaName, Rule>> = {
+  daily_profile_scraping: { quota: 'profiles', period: 'day', ceiling: 'dailyProfiles' },
+  daily_company_import: { quota: 'companies', period: 'day', ceiling: 'dailyCompanies' },
+  monthly_company_import: { quota: 'companies', period: 'month', ceiling: 'monthlyCompanies' },
+}
+
+/** A quota at a moment. */
+export interface QuotaState {
+  readonly limit: number
+  readonly used: number
+  readonly remaining: number
+  /** Engine time. */
+  readonly resetsAt: number
+}
+
+/** All quotas by name. */
+export type QuotaReport = Readonly<Record<QuotaName, QuotaState>>
+
+const names = Object.keys(rules) as QuotaName[]
+const ownerOf = (workspace: Workspace) => `workspace:${workspace.id}`
+
+/** A ceiling set by hand holds until set again; otherwise the plan's. */
+const limitOf = (workspace: Workspace, { ceiling }: Rule): number =>
+  workspace[ceiling] ?? planOf(workspace.plan)[ceiling]
+
+/**
+ * How much of a period's counter still counts at `now`: nothing of a period that has ended, all of one that
+ * began in the future because the clock went back.
+ */
+export const usedIn = (period: Period, counter: Counter | undefined, now: number): number =>
+  counter && counter.startedAt >= periodStart(period, now) ? counter.count : 0
+
+function stateOf(workspace: Workspace, rule: Rule, counter: Counter | undefined, now: number): QuotaState {
+  const limit = limitOf(workspace, rule)
+  const used = usedIn(rule.period, counter, now)
+  return { limit, used, remaining: Math.max(0, limit - used), resetsAt: periodEnd(rule.period, now) }
+}
+
+/** The state of every quota of a workspace. */
+export async function quotaReport(reads: Reads, workspace: Workspace, now: number): Promise<QuotaReport> {
+  const report: Partial<Record<QuotaName, QuotaState>> = {}
+  for (const name of names) {
+    const counter = await reads.counter(ownerOf(workspace), name)
+    report[name] = stateOf(workspace, rules[name], counter, now)
+  }
+  return report as QuotaReport
+}
+
+/** Units that a quota still allows: the least of its periods. */
+async function quotaLeft(reads: Reads, workspace: Workspace, quota: Quota, now: number): Promise<number> {
+  const report = await quotaReport(reads, workspace, now)
+  const left = names.filter((name) => rules[name].quota === quota).map((name) => report[name].remaining)
+  return Math.min(...left)
+}
+
+/** Refuses with 422 when nothing of a quota remains. */
+export async function checkQuota(
+  reads: Reads,
+  workspace: Workspace,
+  quota: Quota,
+  now: number,
+): Promise<void> {
+  if ((await quotaLeft(reads, workspace, quota, now)) === 0) throw new ApiError('plan_limit_reached')
+}
+
+/** Takes up to `units` from a quota, in all its periods alike; answers how many it gave. */
+export async function takeQuota(
+  tx: Transaction,
+  workspace: Workspace,
+  quota: Quota,
+  units: number,
+  now: number,
+): Promise<number> {
+  const owner = ownerOf(workspace)
+  const counted: { name: QuotaName; rule: Rule; state: QuotaState }[] = []
+  for (const name of names.filter((name) => rules[name].quota === quota)) {
+    const rule = rules[name]
+    counted.push({ name, rule, state: stateOf(workspace, rule, await tx.lockCounter(owner, name), now) })
+  }
+  const taken = Math.min(units, ...counted.map(({ state }) => state.remaining))
+  if (taken <= 0) return 0
+  for (const { name, rule, state } of counted)
+    await tx.setCounter(owner, name, { startedAt: periodStart(rule.period, now), count: state.used + taken })
+  return taken
+}

@@ -1,0 +1,85 @@
+import { ApiError } from '../../api/calls/errors.js'
+import type { Awaitable, Ids, Place, Reads, Slice, Store } from '../ports/ports.js'
+import { type CursorScope, makeCursor, readCursor } from './cursor.js'
+
+/** The query of a paginated operation, once its fields are checked: `per_page` is 500 at most. */
+export interface PageQuery {
+  readonly cursor?: string | undefined
+  readonly per_page: number
+  readonly page?: number | undefined
+}
+
+/** What a page needs: the store, and random bytes for a workspace's first cursor. */
+export interface PagePorts {
+  readonly store: Store
+  readonly ids: Ids
+}
+
+/** Rows that are listed newest first, and how to read them. */
+export interface Listing<T extends Place> {
+  /** Rows in all. */
+  readonly count: (reads: Reads) => Awaitable<number>
+  /** A run of rows, newest first by `createdAt`, then by id. */
+  readonly rows: (reads: Reads, slice: Slice) => Awaitable<readonly T[]>
+}
+
+/** Where a page stands, as the API answers it. */
+export interface Pagination {
+  page?: number
+  per_page: number
+  total_count: number
+  has_more: boolean
+  next_cursor?: string
+}
+
+/** Rows of a page, and where it stands. */
+export interface Page<T> {
+  readonly rows: readonly T[]
+  readonly pagination: Pagination
+}
+
+const secretBytes = 32
+
+/**
+ * One page of a listing, all of one moment: after the cursor when there is one, else by number. Refuses a cursor
+ * that was not made for this scope (`invalid_cursor`).
+ */
+export async function pageOf<T extends Place>(
+  { store, ids }: PagePorts,
+  scope: CursorScope,
+  query: PageQuery,
+  listing: Listing<T>,
+): Promise<Page<T>> {
+  const { per_page } = query
+  const found = await store.read(async (reads) => {
+    const secret = await reads.cursorSecret(scope.workspaceId)
+    // One row more than asked for tells whether another page follows.
+    const slice = { ...startOf(secret, scope, query), limit: per_page + 1 }
+    return { secret, total: await listing.count(reads), rows: await listing.rows(reads, slice) }
+  })
+  const rows = found.rows.slice(0, per_page)
+  const has_more = found.rows.length > per_page
+  const pagination: Pagination = { per_page, total_count: found.total, has_more }
+  if (query.cursor === undefined) pagination.page = query.page ?? 1
+  const last = rows.at(-1)
+  if (has_more && last) {
+    const secret = found.secret ?? (await newSecret(store, ids, scope.workspaceId))
+    pagination.next_cursor = makeCursor(secret, scope, [last.createdAt, last.id])
+  }
+  return { rows, pagination }
+}
+
+function startOf(secret: string | undefined, scope: CursorScope, query: PageQuery): Omit<Slice, 'limit'> {
+  const { cursor, page = 1, per_page } = query
+  // Beyond this a number is no longer exact, and there are no rows anyway.
+  if (cursor === undefined) return { skip: Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER) }
+  if (secret === undefined) throw new ApiError('invalid_cursor')
+  const [createdAt, id] = readCursor(secret, scope, cursor)
+  return { skip: 0, after: { createdAt: Number(createdAt), id: String(id) } }
+}
+
+const newSecret = (store: Store, ids: Ids, workspaceId: string): Promise<string> =>
+  store.transaction(
+    (tx) => tx.keepCursorSecret(workspaceId, Buffer.from(ids.bytes(secretBytes)).toString('hex')),
+    workspaceId,
+  )

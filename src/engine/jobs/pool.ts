@@ -1,0 +1,107 @@
+import { Alarm } from './auto-reset-event.js'
+
+/** A kind of work: how it is taken up, and how it is done. */
+export interface Trade<T> {
+  /** Takes up a piece of work; nothing when there is none now. */
+  take(): Promise<T | undefined>
+  work(taken: T): Promise<void>
+  /** How many pieces are under way side by side. */
+  readonly places: number
+  /** What takes longer gives up its place, so that what is quick need not wait for it; in milliseconds. */
+  readonly slowMs?: number
+  /** How many are under way even so. */
+  readonly most?: number
+  /** Told of what failed; who takes it up again, and when, is not the crew's business. */
+  readonly onTrouble: (error: unknown) => void
+}
+
+/** How often work of other processes is looked for, in milliseconds. */
+const usualPauseMs = 1_000
+
+/** Does work of one kind: takes it up piece by piece and does it side by side. */
+export class Crew<T> {
+  readonly #trade: Trade<T>
+  readonly #stopping: AbortSignal
+  readonly #alarm = new Alarm()
+  readonly #under = new Set<Promise<void>>()
+  #quick = 0
+  #ended = 0
+
+  constructor(trade: Trade<T>, stopping: AbortSignal) {
+    this.#trade = trade
+    this.#stopping = stopping
+  }
+
+  /** There may be work now. */
+  wake(): void {
+    this.#alarm.ring()
+  }
+
+  /**
+   * Works until it is stopped, or until nothing is left and `isOver` says that nothing more will come. Answers how many
+   * pieces that were.
+   */
+  async run(isOver: () => boolean): Promise<number> {
+    while (!this.#stopping.aborted) {
+      // What comes or ends while it looks is looked at again.
+      const [over, ended] = [isOver(), this.#ended]
+      const taken = this.#hasPlace() ? await this.#take() : undefined
+      if (taken !== undefined) this.#begin(taken)
+      else if (over && this.#under.size === 0 && this.#ended === ended) break
+      else await this.#alarm.rung(usualPauseMs)
+    }
+    await Promise.all(this.#under)
+    return this.#ended
+  }
+
+  #hasPlace(): boolean {
+    const { places, most = places } = this.#trade
+    return this.#quick < places && this.#under.size < most
+  }
+
+  async #take(): Promise<T | undefined> {
+    try {
+      return await this.#trade.take()
+    } catch (error) {
+      this.#trade.onTrouble(error)
+      return undefined
+    }
+  }
+
+  #begin(taken: T): void {
+    const leave = this.#place()
+    const under = this.#do(taken).finally(() => {
+      leave()
+      this.#under.delete(under)
+      this.#ended++
+      this.wake()
+    })
+    this.#under.add(under)
+  }
+
+  async #do(taken: T): Promise<void> {
+    try {
+      await this.#trade.work(taken)
+    } catch (error) {
+      this.#trade.onTrouble(error)
+    }
+  }
+
+  /** Takes a place; it is given up when it is left, or when the work turns out to be slow. */
+  #place(): () => void {
+    const { slowMs } = this.#trade
+    this.#quick++
+    let has = true
+    const leave = () => {
+      clearTimeout(slow)
+      if (has) this.#quick--
+      has = false
+    }
+    const giveUp = () => {
+      leave()
+      this.wake()
+    }
+    const slow = slowMs === undefined ? undefined : setTimeout(giveUp, slowMs)
+    return leave
+  }
+}

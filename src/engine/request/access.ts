@@ -1,0 +1,68 @@
+import { ApiError } from '../../api/calls/errors.js'
+import type { Operation } from '../../api/operations/table.js'
+import { engineTime } from '../clock.js'
+import type { Clock, Principal, Store } from '../ports/ports.js'
+import { hashKey, isKey } from './keys.js'
+
+/** Real time, in which refusals are slowed down. */
+export interface Waiting {
+  readonly clock: Clock
+  readonly sleep: (ms: number) => Promise<void>
+}
+
+/** Refusals per second that are answered at once; later ones wait a second. */
+const promptRefusals = 10
+const lateMs = 1_000
+
+/** Keys whose hashes are remembered; a server sees few keys many times. */
+const rememberedKeys = 1_000
+
+/** Finds out who is asking. Missing, malformed, unknown, revoked and expired keys are refused alike: 401. */
+export function createAccess(
+  store: Store,
+  waiting: Waiting,
+): (apiKey: string | undefined) => Promise<Principal> {
+  const refuse = createRefusal(waiting)
+  const hashes = new Map<string, string>()
+  return async (apiKey) => {
+    if (apiKey === undefined) return await refuse()
+    const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
+    const principal = hash && (await store.readShared(hash, (reads) => reads.principal(hash)))
+    if (!principal || !isValid(principal, waiting.clock.now())) return await refuse()
+    // Only keys that were accepted are remembered, so that guesses cannot crowd them out.
+    if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)
+    return principal
+  }
+}
+
+/** Who asks with a key that was accepted before, known by its id: a key that is not valid any more is refused. */
+export async function accessOf(store: Store, clock: Clock, keyId: string): Promise<Principal> {
+  const principal = await store.readShared(`key ${keyId}`, (reads) => reads.principalOfKey(keyId))
+  if (!principal || !isValid(principal, clock.now())) throw new ApiError('invalid_api_key')
+  return principal
+}
+
+function isValid({ key, clock }: Principal, realNow: number): boolean {
+  if (key.revokedAt !== null) return false
+  return key.expiresAt === null || engineTime(clock, realNow) < key.expiresAt
+}
+
+/** Guessing keys is slow: from the 11th refusal of a second on, each is answered late. */
+function createRefusal({ clock, sleep }: Waiting): () => Promise<never> {
+  let second = 0
+  let refusals = 0
+  return async () => {
+    const now = Math.floor(clock.now() / 1_000)
+    refusals = now === second ? refusals + 1 : 1
+    second = now
+    if (refusals > promptRefusals) await sleep(lateMs)
+    throw new ApiError('invalid_api_key')
+  }
+}
+
+/** Refuses a key whose scopes lack the operation's area: 403 without a `code`. */
+export function checkScope(operation: Operation, principal: Principal): void {
+  const { scopes } = principal.key
+  if (scopes && !scopes.includes(operation.id.slice(0, operation.id.indexOf('.'))))
+    throw new ApiError('forbidden')
+}

@@ -1,0 +1,201 @@
+import type { Shape } from '../../api/areas/shapes.js'
+import type { CallOptions, Input, Reply, RunRow } from '../../api/calls/caller.js'
+import { ApiError, errorBody } from '../../api/calls/errors.js'
+import { isLimited } from '../../api/operations/facts.js'
+import type { Operation, OperationId } from '../../api/operations/table.js'
+import { coerceInput } from '../../api/validation/coerce.js'
+import { validate } from '../../api/validation/validate.js'
+import { parseExact } from '../../api/values/json.js'
+import { engineTime, periodStart } from '../clock.js'
+import { checkMeans, grantDue, meansOf } from '../credits/ledger.js'
+import { costOf, creditsNeeded, unitsFor } from '../credits/price.js'
+import { checkQuota } from '../credits/quotas.js'
+import { handlerOf } from '../handlers/registry.js'
+import type { Awaitable, Principal, Source, Store, StoredReply, Workspace } from '../ports/ports.js'
+import { requireConsent } from '../records/waterfall.js'
+import {
+  type Claim,
+  type ClaimPorts,
+  claimKey,
+  fingerprintOf,
+  idempotencyKey,
+} from '../settlement/idempotency.js'
+import { rowClaim } from '../settlement/run-rows.js'
+import { billOf, type Fence, type Request, settle } from '../settlement/settlement.js'
+import { checkScope } from './access.js'
+import { countRequest, rateHeaders } from './rates.js'
+import { checkSession } from './sessions.js'
+
+/** What the pipeline works with. */
+export interface PipelinePorts extends ClaimPorts {
+  readonly store: Store
+  readonly source: Source
+  readonly access: (apiKey: string | undefined) => Promise<Principal>
+  readonly shapes: (id: OperationId) => Awaitable<Shape>
+  readonly topUpUrl: (origin: string | undefined) => string
+  /** Refuses an address that nothing may be delivered to (400). */
+  readonly checkWebhook: (url: string, workspace: Workspace) => Promise<void>
+  /** Told of work that was accepted, once that is durable. */
+  readonly accepted: (jobId: string) => void
+  /** Refuses what whoever asks may not do any more, in the transaction that would do it. */
+  readonly fence?: Fence
+}
+
+type Fields = Input | (() => Promise<Input>)
+
+/** What is said of the windows that a request was counted in, or refused by. */
+type Told = () => Reply['headers']
+
+/**
+ * Takes one request through the checks in the order of `docs/rules.md`: key, body, rates, fields, scope,
+ * idempotency, quota, balance, weekly limit, then work, then charge. A refusal is a reply too.
+ */
+export async function answer(
+  ports: PipelinePorts,
+  operation: Operation,
+  fields: Fields,
+  options: CallOptions,
+): Promise<Reply> {
+  let told: Told | undefined
+  try {
+    const principal = await ports.access(options.apiKey)
+    const engineNow = () => engineTime(principal.clock, ports.realNow())
+    const now = engineNow()
+    if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
+    const given = typeof fields === 'function' ? await fields() : fields
+    if (isLimited(operation)) {
+      const admission = await countRequest(ports.store, operation, principal, given.live, now)
+      told = () => rateHeaders(admission, engineNow())
+      if (admission.refused) throw new ApiError('rate_limited')
+    }
+    const input = await check(ports, operation, given, principal)
+    const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
+    return withHeaders(await replyTo(ports, request, given, options), told)
+  } catch (error) {
+    return withHeaders(refusal(error, operation), told)
+  }
+}
+
+/** A reply with what is true of the windows when it is given: work takes its time. */
+const withHeaders = (reply: Reply, told: Told | undefined): Reply =>
+  told ? { ...reply, headers: { ...told(), ...reply.headers } } : reply
+
+/** The reply to what may be done: one that there is already, or that of the work. */
+async function replyTo(
+  ports: PipelinePorts,
+  request: Request,
+  given: Input,
+  { row, idempotencyKey: header }: CallOptions,
+): Promise<Reply> {
+  const { idempotent } = request.operation
+  if (idempotent && row) return await answerRow(ports, request, row)
+  const key = idempotent ? idempotencyKey(header) : undefined
+  return key === undefined ? await work(ports, request) : await once(ports, request, given, key)
+}
+
+function refusal(error: unknown, operation: Operation): Reply {
+  if (!(error instanceof ApiError)) throw error
+  const body = errorBody(error, operation)
+  return { status: error.status, body, headers: error.headers, credits: 0 }
+}
+
+/** Fields (400, 422) with what hangs on them (sessions, consent, webhooks), then the key's scope (403). */
+async function check(
+  { shapes, checkWebhook }: PipelinePorts,
+  operation: Operation,
+  given: Input,
+  principal: Principal,
+): Promise<Record<string, unknown>> {
+  const shape = await shapes(operation.id)
+  const typed = operation.method === 'POST' ? given : coerceInput(shape.input, given)
+  const input = validate(operation.id, shape, typed) as Record<string, unknown>
+  checkSession(operation, input, principal.workspace)
+  if (Array.isArray(input.enrichment_type))
+    requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
+  if (typeof input.webhook_url === 'string') await checkWebhook(input.webhook_url, principal.workspace)
+  checkScope(operation, principal)
+  return input
+}
+
+/** With an idempotency key: the reply it has, or the work under a claim. */
+async function once(ports: PipelinePorts, request: Request, given: Input, key: string): Promise<Reply> {
+  const { operation, principal, now } = request
+  const fingerprint = fingerprintOf(operation, given)
+  const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
+  if ('claim' in claimed) return await underClaim(ports, request, claimed.claim)
+  return replayed(claimed.replay, operation)
+}
+
+/** A row of a run on this machine: the reply it has, or the work under its claim. */
+async function answerRow(ports: PipelinePorts, request: Request, row: RunRow): Promise<Reply> {
+  const { id } = request.principal.workspace
+  const found = row.fresh
+    ? undefined
+    : await ports.store.read((reads) => reads.runReply(id, row.run, row.ordinal))
+  if (!found) return await work(ports, request, rowClaim(id, row))
+  return { ...replayed(found, request.operation), replayed: found.credits }
+}
+
+const replayed = ({ status, body }: Pick<StoredReply, 'status' | 'body'>, operation: Operation): Reply => ({
+  status: status ?? operation.ok,
+  body: parseExact(body ?? 'null'),
+  headers: { 'idempotent-replayed': 'true' },
+  credits: 0,
+})
+
+async function underClaim(ports: PipelinePorts, request: Request, claim: Claim): Promise<Reply> {
+  try {
+    return await work(ports, request, claim)
+  } catch (error) {
+    await claim.drop()
+    throw error
+  }
+}
+
+/** What can be paid is checked, the work done, and what it found charged, in this order. */
+async function work(ports: PipelinePorts, request: Request, claim?: Claim): Promise<Reply> {
+  const { operation, principal, now } = request
+  const { ids, source, store } = ports
+  const affordable = await checkLimits(store, request)
+  try {
+    const found = await handlerOf(operation.id)({
+      input: request.input as never,
+      principal,
+      now,
+      affordable,
+      source,
+      store,
+      ids,
+    })
+    const { output: body, used = {}, keep, job } = found
+    const credits = costOf(operation, used)
+    const hasEffect = credits > 0 || keep !== undefined || job !== undefined
+    if (hasEffect || isKept(claim))
+      await settle(ports, request, { credits, status: operation.ok, body, keep, job }, claim)
+    if (job) ports.accepted(job.id)
+    return { status: operation.ok, body, headers: {}, credits, ...(claim?.text ? { text: claim.text } : {}) }
+  } catch (error) {
+    // That nothing was found is an answer too: free, and kept under its key.
+    if (!(error instanceof ApiError) || error.status !== 404) throw error
+    const body = errorBody(error, operation)
+    if (isKept(claim)) await settle(ports, request, { credits: 0, status: error.status, body }, claim)
+    return { status: error.status, body, headers: {}, credits: 0 }
+  }
+}
+
+/** Whether a reply is kept under its key even where it had no effect. */
+const isKept = (claim: Claim | undefined): boolean => claim !== undefined && !claim.effectsOnly
+
+/** Refuses what quota, balance or weekly allowance forbid; answers how many units they could pay for. */
+async function checkLimits(store: Store, request: Request): Promise<number> {
+  const { operation, principal, now, input } = request
+  const { workspace, member } = principal
+  const { quota } = operation
+  if (quota) await store.read((reads) => checkQuota(reads, workspace, quota, now))
+  const credits = creditsNeeded(operation, input)
+  if (credits === 0) return 0
+  const name = `means ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
+  const means = await store.readShared(name, (reads) => meansOf(reads, workspace, member, now))
+  checkMeans(billOf(request, credits), means)
+  return unitsFor(operation, Math.min(means.credits, means.allowance))
+}

@@ -1,0 +1,68 @@
+import type { Operation } from '../../api/operations/table.js'
+import { type Window, windowsOf } from '../../api/operations/windows.js'
+import type { Counter, Principal, Store } from '../ports/ports.js'
+
+/** A window after a request was counted in it, or refused by it. */
+interface Counted extends Window, Counter {
+  readonly resetAt: number
+}
+
+/** What came of a request: the windows that it was counted in, or those that refuse it. */
+export interface Admission {
+  readonly refused: boolean
+  readonly windows: readonly Counted[]
+}
+
+/**
+ * The window as a request at `now` finds it. One that has ended is empty; one that began in the future (the
+ * clock went back) counts as begun now, with its count kept.
+ */
+export function currentWindow(window: Window, counter: Counter | undefined, now: number): Counted {
+  const ended = !counter || now >= counter.startedAt + window.windowMs
+  const startedAt = ended || counter.startedAt > now ? now : counter.startedAt
+  return { ...window, startedAt, count: ended ? 0 : counter.count, resetAt: startedAt + window.windowMs }
+}
+
+/** Counts a request in all its windows in one small transaction, or in none; an exempt operation has none. */
+export async function countRequest(
+  store: Store,
+  operation: Operation,
+  principal: Principal,
+  live: unknown,
+  now: number,
+): Promise<Admission> {
+  const windows = windowsOf(operation, principal.workspace.plan, live)
+  if (windows.length === 0) return { refused: false, windows: [] }
+  const owner = `user:${principal.member.id}`
+  return store.transaction(async (tx) => {
+    const found: Counted[] = []
+    for (const window of windows)
+      found.push(currentWindow(window, await tx.lockCounter(owner, window.name), now))
+    if (found.some(isFull)) return { refused: true, windows: found.filter(isFull) }
+    const counted = found.map((window) => ({ ...window, count: window.count + 1 }))
+    for (const { name, startedAt, count } of counted) await tx.setCounter(owner, name, { startedAt, count })
+    return { refused: false, windows: counted }
+  }, owner)
+}
+
+const isFull = (window: Counted) => window.count >= window.limit
+
+/**
+ * Headers of the window with the least remaining; on equal remaining, of the one that resets last. None without windows.
+ * After `retry-after` seconds a request that was refused is let in. `x-ratelimit-reset-after` is in seconds as the other is,
+ * to the millisecond: who keeps to a window of a second has to know when it ends.
+ */
+export function rateHeaders({ refused, windows }: Admission, now: number): Readonly<Record<string, string>> {
+  const remaining = (window: Counted) => Math.max(0, window.limit - window.count)
+  const [tightest] = [...windows].sort((a, b) => remaining(a) - remaining(b) || b.resetAt - a.resetAt)
+  if (!tightest) return {}
+  const leftMs = Math.max(0, tightest.resetAt - now)
+  const reset = String(Math.max(1, Math.ceil(leftMs / 1_000)))
+  return {
+    'ratelimit-limit': String(tightest.limit),
+    'ratelimit-remaining': String(remaining(tightest)),
+    'ratelimit-reset': reset,
+    'x-ratelimit-reset-after': (leftMs / 1_000).toFixed(3),
+    ...(refused ? { 'retry-after': reset } : {}),
+  }
+}

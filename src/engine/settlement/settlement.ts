@@ -1,0 +1,56 @@
+import type { Operation } from '../../api/operations/table.js'
+import { accept, type NewJob } from '../credits/accept.js'
+import { type Bill, charge } from '../credits/ledger.js'
+import { AlreadyThere, type Awaitable, type Principal, type Store, type Transaction } from '../ports/ports.js'
+import { type Claim, inProgress } from './idempotency.js'
+
+/** A request on its way through the checks. */
+export interface Request {
+  readonly operation: Operation
+  readonly principal: Principal
+  /** Engine time. */
+  readonly now: number
+  readonly input: Record<string, unknown>
+  readonly topUpUrl: string
+}
+
+/** What a request would have to pay. */
+export const billOf = (request: Request, credits: number): Bill => ({
+  workspace: request.principal.workspace,
+  member: request.principal.member,
+  operation: request.operation.id,
+  credits,
+  topUpUrl: request.topUpUrl,
+})
+
+/** Rejects where somebody else has what this process is at. */
+export type Fence = (tx: Transaction) => Awaitable<void>
+
+/** How the work of a request ended. */
+export interface Ended {
+  readonly credits: number
+  readonly status: number
+  readonly body: unknown
+  readonly keep?: ((tx: Transaction) => Awaitable<void>) | undefined
+  readonly job?: NewJob | undefined
+}
+
+/** What is left behind, charge and stored reply in one transaction. */
+export function settle(
+  { store, fence }: { readonly store: Store; readonly fence?: Fence },
+  request: Request,
+  { credits, status, body, keep, job }: Ended,
+  claim: Claim | undefined,
+): Promise<void> {
+  return store
+    .transaction(async (tx) => {
+      if (fence) await fence(tx)
+      await keep?.(tx)
+      if (job) await accept(tx, billOf(request, 0), job, request.now)
+      if (credits > 0) await charge(tx, billOf(request, credits), request.now)
+      await claim?.keep(tx, status, body, credits)
+    }, request.principal.workspace.id)
+    .catch((error: unknown) => {
+      throw error instanceof AlreadyThere ? inProgress() : error
+    })
+}

@@ -1,0 +1,72 @@
+import type { OutputOf } from '../../api/areas/shapes.js'
+import { type TitleFamily, titleFamilies, usualExclusions } from './families.data.js'
+
+type Suggestion = OutputOf<'titles.suggest'>['suggestions'][number]
+
+/**
+ * Titles to include and keywords to exclude for some titles: English and French ones of the roles that they name, and
+ * those of `held`, titles that people have. Empty when neither says more than what was asked.
+ */
+export function suggestTitles(asked: readonly string[], held: readonly string[] = []): Suggestion[] {
+  const families = [...new Set(asked.map(familyOf).filter((family) => family !== undefined))]
+  const known = distinct(families.flatMap(({ titles }) => titles))
+  const keywords = distinct([...families.flatMap(({ excluded }) => excluded), ...usualExclusions])
+  const wanted = [...asked, ...known]
+  // A keyword that is part of a wanted title would exclude the very people who are meant.
+  const excluded = keywords.filter((keyword) => !wanted.some((title) => hasWords(title, keyword)))
+  const included = distinct([...known, ...others(held, asked, excluded)])
+  if (included.length === 0) return []
+  return [
+    ...included.map((jobTitle): Suggestion => ({ jobTitle, selectionType: 'INCLUDED' })),
+    ...excluded.map((jobTitle): Suggestion => ({ jobTitle, selectionType: 'EXCLUDED' })),
+  ]
+}
+
+/** Titles that people have beside the ones asked for; those of who is excluded are not wanted. */
+function others(held: readonly string[], asked: readonly string[], excluded: readonly string[]): string[] {
+  const said = new Set(asked.map(padded))
+  const unwanted = excluded.map(padded)
+  return held.filter((title) => {
+    const words = padded(title)
+    return !said.has(words) && !unwanted.some((keyword) => words.includes(keyword))
+  })
+}
+
+/** The family that has the title itself, else the one with the longest title inside it: "Senior Data Engineer, EMEA". */
+function familyOf(title: string): TitleFamily | undefined {
+  const named = titleFamilies.find(({ titles }) => titles.some((known) => folded(known) === folded(title)))
+  if (named || usualExclusions.some((keyword) => hasWords(title, keyword))) return named
+  let best: { family: TitleFamily; length: number } | undefined
+  for (const family of titleFamilies) {
+    if (family.excluded.some((keyword) => hasWords(title, keyword))) continue
+    for (const known of family.titles) {
+      const { length } = folded(known)
+      if (length > (best?.length ?? 0) && hasWords(title, known)) best = { family, length }
+    }
+  }
+  return best?.family
+}
+
+/** Whether a text has the words of another, side by side; case, accents and punctuation do not matter. */
+export const hasWords = (text: string, words: string): boolean => padded(text).includes(padded(words))
+
+const padded = (text: string): string => ` ${folded(text)} `
+
+/** A title without the "(F/H)" of job advertisements. */
+export const plainTitle = (text: string): string =>
+  text.replace(/\(?\b(?:h\s*\/\s*f|f\s*\/\s*h|m\s*\/\s*f|f\s*\/\s*m)\b\)?/gi, ' ').trim()
+
+/** Words without case, accents, punctuation and marks of gender. */
+const folded = (text: string): string =>
+  plainTitle(text)
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
+
+function distinct(texts: readonly string[]): string[] {
+  const seen = new Map<string, string>()
+  for (const text of texts) if (!seen.has(folded(text))) seen.set(folded(text), text)
+  return [...seen.values()]
+}

@@ -1,0 +1,181 @@
+import { ApiError } from '../../api/calls/errors.js'
+import { operation } from '../../api/operations/table.js'
+import { networkOrigin } from '../../api/values/network-url.js'
+import type { Used } from '../credits/price.js'
+import { leaseFrom, leaseMsOf } from '../jobs/lease.js'
+import { fail, keepStep, LeaseLost, type Step, type WorkerPorts } from '../jobs/progress.js'
+import type { AsyncJob, FoundLead, Lead, Plan } from '../ports/ports.js'
+import { contactRecord } from '../records/contact-record.js'
+import { waterfall } from '../records/waterfall.js'
+
+/** A job that so many processes ended with before it got on is not taken up again; it may not have been its fault. */
+const mostAttempts = 10
+
+/**
+ * Takes a claimed job to its end, step by step; each step is kept in one transaction. Answers the job at its end, or as
+ * it stood when `signal` asked to stop; nothing when another process has taken it over. Rejects where store or source
+ * cannot be reached for now: the job is taken up again when its lease has run out.
+ */
+export async function runJob(
+  ports: WorkerPorts,
+  claimed: AsyncJob,
+  signal?: AbortSignal,
+  onStep: (job: AsyncJob) => void = () => {},
+): Promise<AsyncJob | undefined> {
+  const heartbeat = startHeartbeat(ports, claimed)
+  try {
+    const job = await toItsEnd(ports, claimed, signal, quietly(ports, onStep))
+    if (job.state === 'running') await giveBack(ports, job, () => 0)
+    return job
+  } catch (error) {
+    if (error instanceof LeaseLost) return undefined
+    // It is not the job that is at fault.
+    await giveBack(ports, claimed, (now) => now + leaseMsOf(ports)).catch(() => undefined)
+    throw error
+  } finally {
+    clearInterval(heartbeat)
+  }
+}
+
+/** Whoever watches a job cannot make it fail. */
+const quietly =
+  ({ onTrouble }: WorkerPorts, onStep: (job: AsyncJob) => void) =>
+  (job: AsyncJob): void => {
+    try {
+      onStep(job)
+    } catch (error) {
+      onTrouble?.(error)
+    }
+  }
+
+function startHeartbeat(ports: WorkerPorts, { id, token, workspaceId }: AsyncJob): NodeJS.Timeout {
+  const beat = () => {
+    // A missed one is no failure: the token decides whether a step is kept.
+    ports.store
+      .transaction((tx) => tx.renewJob(id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId)
+      .catch(() => undefined)
+  }
+  return setInterval(beat, leaseMsOf(ports) / 3).unref()
+}
+
+async function toItsEnd(
+  ports: WorkerPorts,
+  claimed: AsyncJob,
+  signal: AbortSignal | undefined,
+  onStep: (job: AsyncJob) => void,
+): Promise<AsyncJob> {
+  if (claimed.attempts > mostAttempts)
+    return await failing(ports, claimed, 'It ended its process again and again', onStep)
+  let job = claimed
+  try {
+    while (job.state === 'running' && !signal?.aborted) {
+      job = await keepStep(ports, job, await stepOf(ports, job))
+      onStep(job)
+    }
+    return job
+  } catch (error) {
+    if (error instanceof LeaseLost || isPassing(error)) throw error
+    if (!(error instanceof ApiError)) ports.onTrouble?.(error)
+    const told = error instanceof ApiError ? error.message : 'Internal error'
+    return await failing(ports, claimed, told, onStep)
+  }
+}
+
+async function failing(
+  ports: WorkerPorts,
+  claimed: AsyncJob,
+  error: string,
+  onStep: (job: AsyncJob) => void,
+): Promise<AsyncJob> {
+  const job = await fail(ports, claimed, error)
+  onStep(job)
+  return job
+}
+
+/** Nobody has the job from a moment of real time on, and the attempt does not count. */
+const giveBack = (
+  { store, clock }: WorkerPorts,
+  { id, token, workspaceId }: AsyncJob,
+  until: (now: number) => number,
+): Promise<void> =>
+  store.transaction(async (tx) => {
+    if (await tx.renewJob(id, token ?? '', until(clock.now()))) await tx.changeJob(id, { attempts: 0 })
+  }, workspaceId)
+
+/** The store or the source cannot be reached for now. */
+const isPassing = (error: unknown): boolean => error instanceof ApiError && error.status === 503
+
+function stepOf(ports: WorkerPorts, job: AsyncJob): Promise<Step> {
+  const { plan } = job
+  if (plan.does === 'search') return searchStep(ports, job, plan)
+  return plan.does === 'waterfall' ? waterfallStep(ports, job, plan) : listStep(ports, job)
+}
+
+const recordsPerStep = 100
+
+async function searchStep(
+  { source }: WorkerPorts,
+  job: AsyncJob,
+  { search, scale }: Extract<Plan, { does: 'search' }>,
+): Promise<Step> {
+  const left = (job.most ?? Number.POSITIVE_INFINITY) - job.done
+  const limit = Math.min(recordsPerStep, left)
+  const span = { limit, after: job.place ?? undefined, now: job.createdAt }
+  const { records, next } = await source.find(search, span)
+  const isPriced = Object.keys(operation(job.operation).price).length > 0
+  return {
+    records: records.map((record) => ('lead' in record ? kept(record, scale) : record)),
+    ...(isPriced ? { used: records.map((): Used => ({ company: 1 })) } : {}),
+    place: next ?? null,
+    ended: next === undefined || records.length >= left,
+  }
+}
+
+/** A lead as it is answered; with `scale` without what that leaves out, and with the user id in its profile url. */
+function kept({ lead, company, network_id }: FoundLead, scale: boolean): Lead {
+  if (!scale) return { lead, company }
+  const { connections_count: _, headline: __, ...rest } = lead
+  const url = network_id === null ? rest.network_profile_url : `${networkOrigin}/in/${network_id}`
+  return { lead: { ...rest, network_profile_url: url }, company }
+}
+
+const contactsPerStep = 20
+
+async function waterfallStep(
+  { source, store }: WorkerPorts,
+  job: AsyncJob,
+  { ask, contacts }: Extract<Plan, { does: 'waterfall' }>,
+): Promise<Step> {
+  const enrichments = await store.read((reads) => reads.enrichments(job.id))
+  const providers = await source.providers()
+  const next = contacts.slice(job.done, job.done + contactsPerStep)
+  const found = await Promise.all(next.map((contact) => waterfall(providers, contact, ask)))
+  return {
+    records: found.flatMap((result, at) => {
+      const enrichment = enrichments[job.done + at]
+      return enrichment ? [contactRecord(operation(job.operation), result, enrichment)] : []
+    }),
+    used: found.map(({ used }) => used),
+    place: null,
+    ended: job.done + next.length >= contacts.length,
+  }
+}
+
+const companiesPerStep = 500
+
+async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<Step> {
+  const listed = await store.read((reads) => reads.listed(job.id, job.done, companiesPerStep))
+  const accounts = await Promise.all(listed.map(({ company }) => source.company(company)))
+  const ended = listed.length < companiesPerStep
+  return {
+    records: [],
+    done: job.done + listed.length,
+    place: null,
+    ended,
+    also: async (tx, now) => {
+      for (const [at, { ordinal }] of listed.entries())
+        await tx.setListed(job.id, ordinal, accounts[at]?.id ?? null)
+      if (ended) await tx.changeList(job.id, { status: 'completed', updatedAt: now })
+    },
+  }
+}

@@ -1,0 +1,222 @@
+import { engineTime } from '../clock.js'
+import { Urls } from '../deliveries/urls.js'
+import { takePart } from '../distributed/worker.js'
+import { leaseFrom } from '../jobs/lease.js'
+import { Crew, type Trade } from '../jobs/pool.js'
+import type { WorkerPorts } from '../jobs/progress.js'
+import { type AsyncJob, type Delivery, type DueDeliveries, dueWork } from '../ports/ports.js'
+import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-delivery.js'
+import { runJob } from './run-job.js'
+
+/** Does accepted work: some jobs and many deliveries at once. Any number of workers share a store. */
+export interface Worker {
+  /**
+   * Takes one job to its end unless somebody else is at it, and makes the first attempt of its deliveries: as they
+   * come where it streams, else afterwards. Answers the job at its end, or as it stood when the worker was stopped.
+   * An `owner` (a word) need not wait for its own earlier lease; who gives one knows that no other of the name lives.
+   */
+  finish(jobId: string, onStep?: (job: AsyncJob) => void, owner?: string): Promise<AsyncJob | undefined>
+  /** Does whatever is due now; answers how much that was. */
+  drain(): Promise<{ readonly jobs: number; readonly deliveries: number }>
+  /** Looks for work until it is stopped. */
+  start(): void
+  /** Something may be due now. */
+  wake(): void
+  /** Lets what is under way end its step, for 10 s at most unless said, and takes up nothing else. */
+  stop(patienceMs?: number): Promise<void>
+}
+
+const jobsAtOnce = 4
+const deliveriesAtOnce = 64
+/** With those that slow receivers keep waiting. */
+const mostDeliveries = 256
+/** When attempts give up their place, and when a url counts as slow, in milliseconds. */
+const slowMs = 1_000
+const slowUrlMs = 2_000
+/** An attempt may take longer than whoever asks us to end will wait. */
+const stopMs = 10_000
+
+/** Makes a worker; it does nothing until it is asked to. */
+export function createWorker(ports: WorkerPorts): Worker {
+  return new Working(ports)
+}
+
+type Deliveries = readonly [Delivery, ...Delivery[]]
+
+class Working implements Worker {
+  readonly #ports: WorkerPorts
+  readonly #stopping = new AbortController()
+  readonly #urls = new Urls(slowUrlMs)
+  readonly #crews = new Set<{ wake(): void }>()
+  readonly #under = new Set<Promise<unknown>>()
+  #started = false
+  #stopped: Promise<void> | undefined
+  /** What is still under way then fails with what it works on, and is taken up again by others. */
+  #isGone = false
+  #stopListening = () => {}
+
+  constructor(ports: WorkerPorts) {
+    this.#ports = ports
+  }
+
+  finish(jobId: string, onStep?: (job: AsyncJob) => void, owner?: string): Promise<AsyncJob | undefined> {
+    return this.#noted(this.#finish(jobId, onStep, owner))
+  }
+
+  drain(): Promise<{ jobs: number; deliveries: number }> {
+    return this.#noted(this.#drain())
+  }
+
+  start(): void {
+    if (this.#started) return
+    this.#started = true
+    this.#stopListening = this.#ports.store.onWork(() => this.wake())
+    const never = () => false
+    void this.#noted(this.#run(this.#jobs(), never))
+    void this.#noted(this.#run(this.#deliveries(), never))
+    void this.#noted(this.#answer())
+  }
+
+  /** Takes part in runs that are spread over machines. */
+  async #answer(): Promise<void> {
+    const { answering } = this.#ports
+    const onTrouble = (error: unknown) => this.#trouble(error, undefined)
+    if (answering) await takePart({ ...this.#ports, answering, onTrouble }, this.#stopping.signal)
+  }
+
+  wake(): void {
+    for (const crew of this.#crews) crew.wake()
+  }
+
+  stop(patienceMs = stopMs): Promise<void> {
+    this.#stopped ??= this.#stop(patienceMs)
+    return this.#stopped
+  }
+
+  async #stop(patienceMs: number): Promise<void> {
+    this.#stopping.abort()
+    this.#stopListening()
+    this.wake()
+    let timer: NodeJS.Timeout | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, patienceMs)
+    })
+    await Promise.race([Promise.allSettled([...this.#under]), patience])
+    clearTimeout(timer)
+    this.#isGone = true
+  }
+
+  async #finish(
+    jobId: string,
+    onStep?: (job: AsyncJob) => void,
+    owner?: string,
+  ): Promise<AsyncJob | undefined> {
+    const job = await this.#takeJob(jobId, owner)
+    if (!job) return undefined
+    let isOver = false
+    const crew = this.#deliveries(jobId)
+    const deliver = () => this.#run(crew, () => isOver)
+    const delivering = job.streaming ? deliver() : undefined
+    try {
+      return await runJob(this.#ports, job, this.#stopping.signal, (step) => {
+        onStep?.(step)
+        crew.wake()
+      })
+    } finally {
+      isOver = true
+      crew.wake()
+      await (delivering ?? deliver())
+    }
+  }
+
+  async #drain(): Promise<{ jobs: number; deliveries: number }> {
+    const troubles: unknown[] = []
+    const crews = [this.#jobs(troubles), this.#deliveries(undefined, troubles)] as const
+    const jobs = await this.#run(crews[0], () => true)
+    const deliveries = await this.#run(crews[1], () => true)
+    if (troubles.length > 0) throw troubles[0]
+    return { jobs, deliveries }
+  }
+
+  async #run<T>(crew: Crew<T>, isOver: () => boolean): Promise<number> {
+    this.#crews.add(crew)
+    try {
+      return await crew.run(isOver)
+    } finally {
+      this.#crews.delete(crew)
+    }
+  }
+
+  /** Whoever stops this worker waits for it. */
+  #noted<T>(work: Promise<T>): Promise<T> {
+    this.#under.add(work)
+    const done = () => void this.#under.delete(work)
+    work.then(done, done)
+    return work
+  }
+
+  #jobs(troubles?: unknown[]): Crew<AsyncJob> {
+    const trade: Trade<AsyncJob> = {
+      take: () => this.#takeJob(),
+      work: async (job) => {
+        await runJob(this.#ports, job, this.#stopping.signal, ({ streaming, state }) => {
+          if (streaming || state !== 'running') this.wake()
+        })
+      },
+      places: jobsAtOnce,
+      onTrouble: (error) => this.#trouble(error, troubles),
+    }
+    return new Crew(trade, this.#stopping.signal)
+  }
+
+  #deliveries(jobId?: string, troubles?: unknown[]): Crew<Deliveries> {
+    const trade: Trade<Deliveries> = {
+      take: () => this.#takeDeliveries(jobId),
+      work: (row) =>
+        this.#urls.during(row[0].url, () => attemptDeliveries(this.#ports, row, this.#stopping.signal)),
+      ...{ places: deliveriesAtOnce, most: mostDeliveries, slowMs },
+      onTrouble: (error) => this.#trouble(error, troubles),
+    }
+    return new Crew(trade, this.#stopping.signal)
+  }
+
+  #trouble(error: unknown, troubles: unknown[] | undefined): void {
+    troubles?.push(error)
+    if (!this.#isGone) this.#ports.onTrouble?.(error)
+  }
+
+  async #takeJob(id?: string, owner?: string): Promise<AsyncJob | undefined> {
+    const { store, ids } = this.#ports
+    if (owner === undefined && !(await store.read((reads) => reads.isJobDue(leaseFrom(this.#ports)))))
+      return undefined
+    const fresh = ids.uuid()
+    const claim = {
+      ...(owner === undefined ? { token: fresh } : { token: `${owner} ${fresh}`, owner }),
+      ...(id === undefined ? {} : { id }),
+    }
+    return await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }), dueWork)
+  }
+
+  /** A delivery that is due, with those behind it that may leave once its first attempt was made. */
+  async #takeDeliveries(jobId?: string): Promise<Deliveries | undefined> {
+    const { store, clock, ids, sender } = this.#ports
+    if (!sender) return undefined
+    const busy = this.#urls.busy()
+    const token = ids.uuid()
+    const dueAt = (engineNow: number): DueDeliveries => ({
+      ...leaseFrom(this.#ports),
+      ...{ now: engineNow, farthest: engineNow + longestPauseMs, busy },
+      ...(jobId === undefined ? {} : { jobId }),
+    })
+    const isDue = await store.read(async (reads) =>
+      reads.isDeliveryDue(dueAt(engineTime(await reads.clock(), clock.now()))),
+    )
+    if (!isDue) return undefined
+    return await store.transaction(async (tx): Promise<Deliveries | undefined> => {
+      const now = engineTime(await tx.clock(), clock.now())
+      const head = await tx.claimDelivery({ ...dueAt(now), token })
+      if (!head) return undefined
+      return head.attempts > 0 ? [head] : [head, ...(await tx.waitingDeliveries(head.jobId, mostInARow - 1))]
+    }, dueWork)
+  }
+}

@@ -1,0 +1,184 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { checkVersion } from '../driver/sqlite/driver.js'
+import { DatabaseFileError, removeBesides, whileUnused } from './database-file.js'
+
+/** What a database must be to take the place of another. */
+export interface Expected {
+  /** A table that only this kind of database has. */
+  readonly table: string
+  /** The newest schema this program knows. */
+  readonly newest: number
+}
+
+/**
+ * Writes a copy of a database, all of one moment, while others go on using it. The copy is 0600 from birth, takes
+ * its name only when it is complete and durable, and never the place of another file. Answers its size in bytes.
+ */
+export function backup(location: string, file: string): number {
+  if (existsSync(file)) throw taken(file)
+  const partial = partialOf(file)
+  begin(partial)
+  try {
+    copy(location, partial)
+    publish(partial, file)
+    return statSync(file).size
+  } finally {
+    discard(partial)
+  }
+}
+
+/**
+ * Puts a backup in the place of a database that nobody has open. The backup is read and checked before anything
+ * is touched, and is not changed itself. Answers its schema version.
+ */
+export function restore(file: string, location: string, expected: Expected): number {
+  if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')
+  const partial = partialOf(location)
+  mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
+  begin(partial)
+  try {
+    copy(file, partial)
+    const version = checked(partial, file, expected)
+    whileUnused(location, () => {
+      removeBesides(location)
+      renameSync(partial, location)
+    })
+    syncFolder(dirname(location))
+    return version
+  } finally {
+    discard(partial)
+  }
+}
+
+/** The refusal of a name that another file has. */
+export const taken = (file: string) =>
+  new DatabaseFileError(`${file} exists already.`, 'Choose another name.')
+
+/** Where a file is written until it is complete: a name that only this process uses. */
+export const partialOf = (file: string): string => `${file}.${process.pid}.partial`
+
+/** Opens a new file for writing, for its owner only. One that is there may be another's, and stays. */
+export function create(partial: string): number {
+  try {
+    return openSync(partial, 'wx', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new DatabaseFileError(
+      `${partial} exists already.`,
+      'Remove it, unless another prospect is writing it.',
+    )
+  }
+}
+
+function begin(partial: string): void {
+  try {
+    closeSync(create(partial))
+  } catch (error) {
+    throw understood(error, partial, partial)
+  }
+}
+
+/** Copies a database into an empty file. */
+function copy(from: string, to: string): void {
+  try {
+    const source = new Database(from, { readonly: true, fileMustExist: true, timeout: 10_000 })
+    try {
+      checkVersion(source.prepare('SELECT sqlite_version()').pluck().get() as string)
+      source.prepare('VACUUM INTO ?').run(to)
+    } finally {
+      source.close()
+    }
+    sync(to)
+  } catch (error) {
+    throw understood(error, from, to)
+  }
+}
+
+/**
+ * Gives a durable file its name. A link, unlike a rename, never replaces what has appeared under the name meanwhile.
+ */
+export function publish(partial: string, file: string): void {
+  try {
+    linkSync(partial, file)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'EEXIST') throw taken(file)
+    if (existsSync(file)) throw taken(file)
+    renameSync(partial, file)
+  }
+  syncFolder(dirname(file))
+}
+
+/** The schema version of a whole, sound copy of the right kind. */
+function checked(copied: string, file: string, { table, newest }: Expected): number {
+  const database = new Database(copied, { readonly: true })
+  try {
+    const version = database.pragma('user_version', { simple: true }) as number
+    const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table)
+    if (version === 0 || !known)
+      throw new DatabaseFileError(
+        `${file} is not a backup of this database.`,
+        'Give a file that a backup wrote.',
+      )
+    if (version > newest)
+      throw new DatabaseFileError(
+        `${file} has schema ${version}, newer than this program's ${newest}.`,
+        'Upgrade prospect, then restore.',
+      )
+    const verdict = database.pragma('integrity_check(1)', { simple: true })
+    const orphans = database.pragma('foreign_key_check') as unknown[]
+    if (verdict !== 'ok' || orphans.length > 0) throw damaged(file)
+    return version
+  } catch (error) {
+    throw understood(error, file, copied)
+  } finally {
+    database.close()
+  }
+}
+
+const damaged = (file: string) =>
+  new DatabaseFileError(`${file} is damaged.`, 'Nothing was changed. Use another backup.')
+
+function discard(partial: string): void {
+  rmSync(partial, { force: true })
+  removeBesides(partial)
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r+')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}
+
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return
+  const descriptor = openSync(folder, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}
+
+function understood(error: unknown, from: string, to: string): unknown {
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown }
+  if (typeof code !== 'string') return error
+  if (typeof syscall === 'string')
+    return new DatabaseFileError(`${to} cannot be written (${code}).`, 'Choose a place you may write to.')
+  if (code === 'SQLITE_NOTADB') return new DatabaseFileError(`${from} is not a database.`, 'Check the path.')
+  if (code.startsWith('SQLITE_CORRUPT')) return damaged(from)
+  if (code === 'SQLITE_FULL')
+    return new DatabaseFileError(`${to} cannot be written: the disk is full.`, 'Free some space.')
+  if (code.startsWith('SQLITE_'))
+    return new DatabaseFileError(`${from} cannot be copied (${code}).`, 'Check the path.')
+  return error
+}

@@ -1,0 +1,166 @@
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
+import type { Connection, Value } from '../connection.js'
+import { CommitUnknown, type Track } from '../group-commit.js'
+import { isConflict, isLost, isUndone, isUnsent } from './errors.js'
+import { bound, type Prepared } from './translate-sql.js'
+
+/** What begins a transaction, and who is told what it answers. */
+export interface Beginning {
+  readonly sql: string
+  readonly answered?: ((result: QueryResult | readonly QueryResult[]) => void) | undefined
+}
+
+/** How a track uses connections. */
+export interface TrackOptions {
+  readonly pool: Pool
+  readonly prepare: (sql: string) => Prepared
+  /** What begins a transaction, with the locks that it needs. */
+  readonly begin: () => Beginning
+  readonly isReadOnly?: boolean
+  /** Waits in real time. */
+  readonly sleep: (ms: number) => Promise<void>
+  /** A number from 0 to 1. */
+  readonly chance: () => number
+}
+
+/** What has nothing to do with the works is tried again so often and for so long, with pauses that double. */
+const mostFailures = 8
+const patienceMs = 10_000
+const shortestPauseMs = 20
+const longestPauseMs = 2_000
+/** How long statements that build indexes may take. */
+const longMs = 3_600_000
+
+/** One transaction at a time, on a connection of the pool. */
+export class PostgresTrack implements Track {
+  readonly connection: Connection
+  readonly isTogether: boolean
+  readonly #options: TrackOptions
+  #client: PoolClient | undefined
+  #dirty = false
+  /** Whether anything was written, or may have been, since the transaction began. */
+  #written = false
+  /** The first error of the transaction: behind it the server refuses everything, in other words. */
+  #broken: { readonly error: unknown; readonly atBegin: boolean } | undefined
+  #failingSince = 0
+
+  constructor(options: TrackOptions) {
+    this.#options = options
+    this.isTogether = options.isReadOnly ?? false
+    const rows = async <T>(sql: string, values: readonly Value[]) =>
+      (await this.#query(sql, values)).rows as unknown as T[]
+    this.connection = {
+      dialect: 'postgres',
+      known: new Map(),
+      get: async <T>(sql: string, ...values: Value[]) => (await rows<T>(sql, values))[0],
+      all: <T>(sql: string, ...values: Value[]) => rows<T>(sql, values),
+      run: async (sql, ...values) => (await this.#query(sql, values)).rowCount ?? 0,
+      send: (sql, ...values) => {
+        this.#dirty = true
+        // Whatever follows fails with it, COMMIT at the latest.
+        this.#query(sql, values).catch(() => {})
+      },
+      exec: async (sql) => {
+        this.#dirty = true
+        this.#written = true
+        await this.#told(this.#open().query({ text: sql, query_timeout: longMs } as QueryConfig))
+      },
+    }
+  }
+
+  async begin(): Promise<void> {
+    const { pool, begin } = this.#options
+    this.connection.known.clear()
+    this.#broken = undefined
+    this.#written = false
+    this.#dirty = false
+    this.#client = await pool.connect()
+    const { sql, answered } = begin()
+    // Not waited for: the first statement follows at once, and fails with it.
+    this.#told(this.#client.query(sql), true).then(answered, () => {})
+  }
+
+  async commit(): Promise<void> {
+    const client = this.#open()
+    if (this.#broken) throw this.#broken.error
+    if (this.#options.isReadOnly) {
+      client.query('COMMIT').catch(() => {})
+      return this.#release()
+    }
+    let ended: QueryResult
+    try {
+      ended = await client.query('COMMIT')
+    } catch (error) {
+      // What nobody certainly undid may have been done.
+      throw !this.#written || isUnsent(error) || isUndone(error) ? error : new CommitUnknown()
+    }
+    // A transaction that has failed is ended by COMMIT too, but undone.
+    if (ended.command !== 'COMMIT') throw this.cause(new Error('a transaction was undone'))
+    this.#release()
+  }
+
+  async rollback(): Promise<void> {
+    const client = this.#client
+    if (!client) return
+    if (this.#broken && isLost(this.#broken.error)) return this.#release(true)
+    try {
+      await client.query('ROLLBACK')
+      this.#release()
+    } catch {
+      this.#release(true)
+    }
+  }
+
+  isDirty = (): boolean => this.#dirty || this.#broken !== undefined
+
+  clearDirty(): void {
+    this.#dirty = false
+  }
+
+  cause = (error: unknown): unknown => (this.#broken ? this.#broken.error : error)
+
+  again(error: unknown, failures: number): Promise<boolean> | undefined {
+    if (isConflict(error) || isLost(error)) return this.#pause(failures)
+    // Locks that did not come in time are no fault of one of the works.
+    return this.#broken?.atBegin ? Promise.resolve(false) : undefined
+  }
+
+  async #pause(failures: number): Promise<boolean> {
+    if (failures === 1) this.#failingSince = performance.now()
+    if (failures >= mostFailures || performance.now() - this.#failingSince > patienceMs) return false
+    const pause = Math.min(longestPauseMs, shortestPauseMs * 2 ** failures)
+    await this.#options.sleep(pause * (0.5 + this.#options.chance()))
+    return true
+  }
+
+  async #query(sql: string, values: readonly Value[]): Promise<QueryResult> {
+    const prepared = this.#options.prepare(sql)
+    const { name, text, writes } = prepared
+    if (writes) this.#written = true
+    const query = { text, values: bound(values, prepared) as Value[], ...(name ? { name } : {}) }
+    const result = await this.#told(this.#open().query(query))
+    // What found no row to change has changed nothing that would have to be undone.
+    if (writes && result.rowCount) this.#dirty = true
+    return result
+  }
+
+  #open(): PoolClient {
+    if (!this.#client) throw new Error('a statement outside of its transaction')
+    return this.#client
+  }
+
+  async #told<T>(answer: Promise<T>, atBegin = false): Promise<T> {
+    try {
+      return await answer
+    } catch (error) {
+      this.#broken ??= { error, atBegin }
+      throw this.#broken.error
+    }
+  }
+
+  #release(isLostNow = false): void {
+    const client = this.#client
+    this.#client = undefined
+    client?.release(isLostNow)
+  }
+}

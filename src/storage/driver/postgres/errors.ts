@@ -1,0 +1,128 @@
+import { ApiError } from '../../../api/calls/errors.js'
+import { AlreadyThere } from '../../../engine/ports/ports.js'
+import { CommitUnknown } from '../group-commit.js'
+
+interface Coded {
+  readonly code?: unknown
+  readonly message?: unknown
+  readonly severity?: unknown
+  readonly syscall?: unknown
+  readonly errors?: readonly unknown[]
+}
+
+/** What the server, or the way to it, says of itself: by SQLSTATE, its class, or the system's name of the error. */
+const unreachable: Readonly<Record<string, string>> = {
+  '25P03': 'it ended a transaction that stood still',
+  '25P04': 'it ended a transaction that took too long',
+  '28P01': 'the password or role is refused; see PROSPECT_DATABASE_URL and PGPASSFILE',
+  '28000': 'the role is refused; see PROSPECT_DATABASE_URL and pg_hba.conf',
+  '3D000': 'there is no such database; create it first',
+  '53300': 'it has no connection to spare',
+  '57P01': 'it is shutting down',
+  '57P02': 'it has crashed',
+  '57P03': 'it is starting up or shutting down',
+  ERR_INVALID_URL: 'its address is none; it looks like postgres://role@host/database',
+  ECONNREFUSED: 'nothing listens at its address',
+  ECONNRESET: 'the connection was cut',
+  ECONNABORTED: 'the connection was cut',
+  ENETRESET: 'the connection was cut',
+  EPROTO: 'the connection was cut',
+  EPIPE: 'the connection was cut',
+  ENOENT: 'there is no such socket',
+  EACCES: 'its socket may not be used',
+  ENOTFOUND: 'its host name is unknown',
+  EAI_AGAIN: 'its host name cannot be looked up now',
+  ETIMEDOUT: 'it does not answer',
+  EHOSTUNREACH: 'there is no way to its host',
+  EHOSTDOWN: 'there is no way to its host',
+  ENETUNREACH: 'there is no way to its network',
+  ENETDOWN: 'there is no way to its network',
+}
+
+/** What is told of errors that others come to know of before the server does, too. */
+export const reasons = { '3F000': 'there is no such schema; create it first' } as const
+
+const unwritable: Readonly<Record<string, string>> = {
+  '25006': 'it is read-only; give the address of the primary server',
+  ...reasons,
+  '42501': 'the role may not do that; make it the owner of the database or of its schema',
+  '42P01': 'its tables are missing or belong to another schema',
+  '53100': 'the disk is full',
+  '53200': 'its memory is used up',
+}
+
+/** Words of the driver, which gives some errors no code. */
+const lost =
+  /^Connection terminated|^timeout exceeded|^Query read timeout|not queryable|ended by the other party/i
+
+const codeOf = (error: unknown): string => {
+  const { code, errors } = (error ?? {}) as Coded
+  // A name with several addresses fails with all of their errors in one.
+  return typeof code === 'string' ? code : errors?.[0] ? codeOf(errors[0]) : ''
+}
+
+/** Whether it is about a file that is not the server's socket, like that of a certificate. */
+const isOfFile = (error: unknown): boolean =>
+  /^(?:ENOENT|EACCES)$/.test(codeOf(error)) && (error as Coded).syscall !== 'connect'
+
+/** Whether the server said it; the system's and the driver's own errors have no severity. */
+const isSaid = (error: unknown): boolean => typeof (error as Coded | null)?.severity === 'string'
+
+/** Whether the connection is gone, or never came about: nobody has answered for a statement. */
+export function isLost(error: unknown): boolean {
+  const code = codeOf(error)
+  if (isSaid(error)) return /^(?:08|57P|53300|25P0[34])/.test(code)
+  if (code === '') return error instanceof Error && lost.test(error.message)
+  return code in unreachable && code !== 'ERR_INVALID_URL' && !isOfFile(error)
+}
+
+/** Whether the driver kept a statement back, so that the server never saw it. */
+export const isUnsent = (error: unknown): boolean =>
+  codeOf(error) === '' && error instanceof Error && error.message.endsWith('not queryable')
+
+/**
+ * Whether the server answered a COMMIT with an error before which it undid the transaction. Of any other error the outcome
+ * is open: a full disk or a crash may come after the commit is on record.
+ */
+export const isUndone = (error: unknown): boolean =>
+  /^(?:22|23|25|40|55|P0)[0-9A-Z]{3}$|^57014$/.test(codeOf(error)) &&
+  codeOf(error) !== statementCompletionUnknown &&
+  !isLost(error)
+
+const statementCompletionUnknown = '40003'
+
+/** Whether transactions got into each other's way, so that one of them was undone. */
+export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
+
+/** An error of PostgreSQL, or of the way to it, in our own words; another one as it is. */
+export function understoodPostgres(error: unknown): unknown {
+  if (error instanceof CommitUnknown) return new ApiError('outcome_unknown')
+  const code = codeOf(error)
+  if (code === '23505') return new AlreadyThere()
+  if (isConflict(error) || code === '55P03' || code === '57014') return new ApiError('busy')
+  const away = isOfFile(error) ? undefined : (unreachable[code] ?? wordsOf(error, code))
+  if (away) return new ApiError('database_unreachable', { reason: away })
+  if (unwritable[code]) return new ApiError('storage_failed', { reason: unwritable[code] })
+  if (/^(?:FATAL|PANIC)$/.test(String((error as Coded | null)?.severity)))
+    return new ApiError('database_unreachable', { reason: `it ends the connection (${code})` })
+  if (/^5[38]/.test(code))
+    return new ApiError('storage_failed', { reason: `its system refuses it (${code})` })
+  if (code.startsWith('XX'))
+    return new ApiError('storage_failed', { reason: 'it is damaged; restore a backup' })
+  if (code === '22021' || code === '22P05')
+    return new ApiError('invalid', { reason: 'Texts cannot hold the character U+0000' })
+  if (!isSaid(error)) return error
+  // What it says may repeat values; whoever looks for the fault finds it as the cause.
+  return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
+}
+
+function wordsOf(error: unknown, code: string): string | undefined {
+  if (/^08/.test(code)) return 'the connection was cut'
+  if (/^ERR_(?:SSL|TLS)_/.test(code)) return 'the encrypted connection is refused'
+  if (code !== '' || !(error instanceof Error)) return undefined
+  if (/^Connection terminated due to connection timeout|^timeout exceeded|^Query read/.test(error.message))
+    return 'it does not answer in time'
+  if (lost.test(error.message)) return 'the connection was cut'
+  if (/SSL|TLS|certificate|self.signed/i.test(error.message)) return 'the encrypted connection is refused'
+  return /password|SASL|SCRAM/.test(error.message) ? unreachable['28P01'] : undefined
+}

@@ -1,0 +1,249 @@
+import { chmodSync, closeSync, lstatSync, mkdirSync, openSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { ApiError } from '../../../api/calls/errors.js'
+import { AlreadyThere } from '../../../engine/ports/ports.js'
+import type { Connection, Driver, Value } from '../connection.js'
+import { Lane, type Track, Turn } from '../group-commit.js'
+import { AddedRows } from './batch-insert.js'
+
+/** How a SQLite file is opened. */
+export interface SqliteOptions {
+  /** Each commit survives a power cut (default). Without it the last ones may be lost, never half written. */
+  readonly durable?: boolean
+  /** Page cache in KiB (default 8 MiB). */
+  readonly cacheKb?: number
+  /** Bytes of a page of a new file (default 4,096). Larger ones are cheaper where much is written at once. */
+  readonly pageBytes?: number
+}
+
+/** Measured over HTTP with 64 and 128 connections: four turns gather nearly all of them, one a third. */
+const turnsPerCommit = 4
+/** How long another process may hold the database before a request is refused as busy, in milliseconds. */
+const patienceMs = 30_000
+
+/**
+ * Opens a SQLite database in WAL mode for several processes at once; the file is created readable by its owner
+ * only. Reads and transactions take turns on one connection, whose page cache no commit of this process empties.
+ * A work that waited for another work of the same database would wait for itself.
+ */
+export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
+  if (path !== ':memory:') createPrivately(path)
+  const database = lazily(() => connect(path, options))
+  const turn = new Turn()
+  const writes = new Lane(track(database, 'BEGIN IMMEDIATE'), turn, turnsPerCommit)
+  const reads = new Lane(track(database, 'BEGIN'), turn)
+  return {
+    dialect: 'sqlite',
+    read: (work) => reads.run(work),
+    readShared: (name, work) => reads.share(name, work),
+    transaction: (work) => writes.run(work),
+    set: (setting) => turn.between(() => spoken(() => database().pragma(setting))),
+    flush: async () => {
+      if (options.durable === false && path !== ':memory:') await flushFile(`${path}-wal`)
+    },
+    close: async () => {
+      await Promise.all([writes.drained(), reads.drained()])
+      database.close()
+    },
+  }
+}
+
+/**
+ * Refuses SQLite versions that can corrupt a WAL file when several connections write or checkpoint at once
+ * (3.7.0 to 3.51.2, fixed in 3.51.3).
+ */
+export function checkVersion(version: string): void {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  const number = major * 1_000_000 + minor * 1_000 + patch
+  if (number >= 3_007_000 && number < 3_051_003)
+    throw new ApiError('storage_failed', {
+      reason: `SQLite ${version} can corrupt a shared file; 3.51.3 or newer is needed (reinstall better-sqlite3)`,
+    })
+}
+
+function createPrivately(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+    chmodSync(path, 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new ApiError('storage_failed', { reason: `${path}: ${(error as NodeJS.ErrnoException).code}` })
+    if (lstatSync(path).isSymbolicLink())
+      throw new ApiError('storage_failed', { reason: `${path} is a symbolic link; give the file itself` })
+  }
+}
+
+function connect(path: string, options: SqliteOptions): Database.Database {
+  try {
+    const database = new Database(path, { timeout: 10_000 })
+    checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
+    if (options.pageBytes !== undefined) database.pragma(`page_size = ${options.pageBytes}`)
+    database.pragma('journal_mode = WAL')
+    database.pragma(`synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'}`)
+    database.pragma('foreign_keys = ON')
+    // A checkpoint waits for the disk twice; every 16 MiB of log is often enough.
+    database.pragma('wal_autocheckpoint = 4000')
+    database.pragma(`cache_size = -${options.cacheKb ?? 8_192}`)
+    return database
+  } catch (error) {
+    throw understood(error)
+  }
+}
+
+/** Flushes a log without keeping this thread waiting; what is no longer in it was flushed with the database. */
+async function flushFile(path: string): Promise<void> {
+  const file = await open(path, 'r+').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  try {
+    await file?.datasync()
+  } catch (error) {
+    throw new ApiError('storage_failed', { reason: `${path}: ${(error as NodeJS.ErrnoException).code}` })
+  } finally {
+    await file?.close()
+  }
+}
+
+interface Lazy {
+  (): Database.Database
+  close(): void
+}
+
+function lazily(open: () => Database.Database): Lazy {
+  let database: Database.Database | undefined
+  const get = () => {
+    database ??= open()
+    return database
+  }
+  return Object.assign(get, {
+    close() {
+      database?.close()
+    },
+  })
+}
+
+function track(database: Lazy, begin: string): Track {
+  let dirty = false
+  const { prepare, statements } = keptStatements(database)
+  const noted = (sql: string): Database.Statement => {
+    const statement = prepare(sql)
+    if (!statement.readonly) dirty = true
+    return statement
+  }
+  const added = new AddedRows(prepare)
+  const asked = (sql: string): Database.Statement => {
+    added.flush()
+    return noted(sql)
+  }
+  const known = new Map<string, unknown>()
+  const connection: Connection = {
+    dialect: 'sqlite',
+    known,
+    get: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).get(...values) as T | undefined),
+    all: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).all(...values) as T[]),
+    run: (sql, ...values) => spoken(() => asked(sql).run(...values).changes),
+    add: (sql, ...values) => {
+      dirty = true
+      added.add(sql, values)
+    },
+    exec: (sql) => {
+      dirty = true
+      statements.clear()
+      spoken(() => {
+        added.flush()
+        database().exec(sql)
+      })
+    },
+  }
+  return {
+    connection,
+    begin: () => {
+      known.clear()
+      return patiently(() => prepare(begin).run())
+    },
+    commit: () =>
+      spoken(() => {
+        added.flush()
+        prepare('COMMIT').run()
+      }),
+    rollback: () => {
+      added.clear()
+      if (database().inTransaction) prepare('ROLLBACK').run()
+    },
+    isDirty: () => dirty || added.hasFailed,
+    clearDirty: () => {
+      dirty = false
+    },
+  }
+}
+
+/** Searches make a new text of every mix of filters; no server may keep them all. */
+const mostStatements = 1_000
+
+/** Who writes has the whole database: there are no locks of rows. */
+const rowLocks = / FOR UPDATE(?: SKIP LOCKED)?/g
+
+function keptStatements(database: Lazy) {
+  const statements = new Map<string, Database.Statement>()
+  const prepare = (sql: string): Database.Statement => {
+    let statement = statements.get(sql)
+    if (!statement) {
+      statement = database().prepare(sql.replace(rowLocks, ''))
+      for (const oldest of statements.keys()) {
+        if (statements.size < mostStatements) break
+        statements.delete(oldest)
+      }
+      statements.set(sql, statement)
+    }
+    return statement
+  }
+  return { prepare, statements }
+}
+
+/** Does something with SQLite; its errors come in our own words. */
+function spoken<T>(act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    throw understood(error)
+  }
+}
+
+async function patiently(begin: () => unknown): Promise<void> {
+  for (let waited = 0; ; ) {
+    try {
+      begin()
+      return
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'SQLITE_BUSY' || waited >= patienceMs) throw understood(error)
+      // The driver has waited its own time-out already; let other work of this process go on in between.
+      await new Promise((resolve) => setImmediate(resolve))
+      waited += 10_000
+    }
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  SQLITE_FULL: 'the disk is full',
+  SQLITE_READONLY: 'the file is read-only',
+  SQLITE_CANTOPEN: 'the file cannot be opened',
+  SQLITE_CORRUPT: 'the file is damaged; restore a backup',
+  SQLITE_NOTADB: 'the file is not a database',
+}
+
+/** An error of SQLite in our own words; another one as it is. */
+export function understood(error: unknown): unknown {
+  const code = (error as { code?: unknown } | null)?.code
+  if (typeof code !== 'string' || !code.startsWith('SQLITE_')) return error
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new ApiError('busy')
+  if (code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return new AlreadyThere()
+  const known = Object.keys(reasons).find((name) => code.startsWith(name))
+  if (known) return new ApiError('storage_failed', { reason: reasons[known] ?? code })
+  if (code.startsWith('SQLITE_IOERR'))
+    return new ApiError('storage_failed', { reason: 'the disk cannot be written' })
+  return error
+}

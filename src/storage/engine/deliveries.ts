@@ -1,0 +1,133 @@
+import type { Delivery, DueDeliveries, JobReads, JobWrites, SigningSecret } from '../../engine/ports/ports.js'
+import type { Connection, Value } from '../driver/connection.js'
+import { freeAt, freeSql } from './lease.js'
+import { changeOf, deliveryColumns, fromRow, insertOf, type Row, selectList } from './row-mapping.js'
+
+const columns = selectList(deliveryColumns)
+const insert = insertOf('deliveries', deliveryColumns)
+const deliveryOf = (row: Row): Delivery => fromRow<Delivery>(deliveryColumns, row)
+
+const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))`
+const allowed = "state = 'pending' AND attempts = 0 AND due_at IS NOT NULL"
+const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
+const again = "state = 'pending' AND attempts > 0"
+const taken = ' FOR UPDATE SKIP LOCKED'
+const oldest = (lock: string, which: string, order = 'due_at') => `SELECT * FROM (
+    SELECT id, due_at FROM deliveries WHERE ${which} AND ${attemptable} ORDER BY ${order} LIMIT 1${lock}) AS found`
+/** The one due for longest: first attempts that are allowed, later ones, and those a clock that went back left behind. */
+const dueSql = (lock: string) => `(SELECT id FROM (
+  ${oldest(lock, allowed)}
+  UNION ALL ${oldest(lock, `${again} AND due_at <= ?`)}
+  UNION ALL ${oldest(lock, `${again} AND due_at > ?`, 'due_at DESC')}
+) AS due ORDER BY due_at LIMIT 1)`
+const firstOfJobSql = (lock: string) =>
+  `(SELECT id FROM deliveries WHERE job_id = ? AND ${allowed} AND ${attemptable} LIMIT 1${lock})`
+/** Both, as they are looked for and as they are taken up. */
+const anySql = { look: dueSql(''), take: dueSql(taken) }
+const ofJobSql = { look: firstOfJobSql(''), take: firstOfJobSql(taken) }
+const claimed = (id: string) =>
+  `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${columns}`
+const waitingSql = `SELECT ${columns} FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`
+const openSql = `SELECT 1 FROM deliveries WHERE job_id = ? AND ${allowed}`
+const releaseSql = `
+  UPDATE deliveries SET due_at = ?
+  WHERE id = (SELECT id FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT 1)
+    AND NOT EXISTS (${openSql})`
+const replaySql = `
+  UPDATE deliveries
+  SET state = 'pending', attempts = 0, due_at = NULL, status = NULL, error = NULL, finished_at = NULL
+  WHERE workspace_id = ? AND id = ? AND state <> 'pending' RETURNING job_id AS job`
+
+/** Which delivery is due, as SQL, with its values. */
+function dueOf(
+  to: 'look' | 'take',
+  { now, farthest, busy, jobId, ...lease }: DueDeliveries,
+): { sql: string; values: Value[] } {
+  const attempt = [...freeAt(lease), JSON.stringify(busy)]
+  if (jobId !== undefined) return { sql: ofJobSql[to], values: [jobId, ...attempt] }
+  return { sql: anySql[to], values: [...attempt, now, ...attempt, farthest, ...attempt] }
+}
+
+/** Questions about deliveries, and what signs them. */
+export function deliveryReads(connection: Connection) {
+  return {
+    delivery: async (workspaceId, id) => {
+      const sql = `SELECT ${columns} FROM deliveries WHERE workspace_id = ? AND id = ?`
+      const row = await connection.get<Row>(sql, workspaceId, id)
+      return row && deliveryOf(row)
+    },
+    deliveries: async (workspaceId, { jobId, state }, limit) => {
+      const where = `${jobId === undefined ? '' : ' AND job_id = ?'}${state ? ' AND state = ?' : ''}`
+      const values: Value[] = [...(jobId === undefined ? [] : [jobId]), ...(state ? [state] : [])]
+      // Those of one job are numbered as they were made.
+      const order = jobId === undefined ? 'created_at DESC, job_id, seq DESC' : 'seq DESC'
+      const sql = `SELECT ${columns} FROM deliveries WHERE workspace_id = ?${where} ORDER BY ${order} LIMIT ?`
+      return (await connection.all<Row>(sql, workspaceId, ...values, limit)).map(deliveryOf)
+    },
+    deliveryQueue: async (jobId) => {
+      const sql = `SELECT (SELECT coalesce(max(seq), 0) FROM deliveries WHERE job_id = ?) AS last,
+        EXISTS (${openSql}) AS open`
+      const row = await connection.get<{ last: number; open: number }>(sql, jobId, jobId)
+      return { last: Number(row?.last ?? 0), open: Number(row?.open ?? 0) === 1 }
+    },
+    countDeliveries: async (workspaceId) => {
+      const sql = 'SELECT state, count(*) AS total FROM deliveries WHERE workspace_id = ? GROUP BY state'
+      const rows = await connection.all<{ state: Delivery['state']; total: number }>(sql, workspaceId)
+      const counted = { pending: 0, delivered: 0, failed: 0 }
+      for (const { state, total } of rows) counted[state] = Number(total)
+      return counted
+    },
+    isDeliveryDue: async (due) => {
+      const { sql, values } = dueOf('look', due)
+      return (await connection.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
+    },
+    waitingDeliveries: async (jobId, limit) =>
+      (await connection.all<Row>(waitingSql, jobId, limit)).map(deliveryOf),
+    signingSecrets: (workspaceId) =>
+      connection.all<SigningSecret>(
+        'SELECT secret, until FROM signing_secrets WHERE workspace_id = ? ORDER BY until IS NOT NULL, until DESC',
+        workspaceId,
+      ),
+  } satisfies Partial<JobReads>
+}
+
+/** Changes to deliveries, and what signs them. */
+export function deliveryWrites(connection: Connection) {
+  return {
+    addDeliveries: async (deliveries) => {
+      for (const delivery of deliveries) await connection.run(insert.sql, ...insert.values(delivery))
+    },
+    claimDelivery: async ({ token, ...due }) => {
+      const { sql, values } = dueOf('take', due)
+      const row = await connection.get<Row>(claimed(sql), token, due.leaseUntil, ...values)
+      return row && deliveryOf(row)
+    },
+    releaseNext: async (jobId, dueAt) => {
+      await connection.run(releaseSql, dueAt, jobId, jobId)
+    },
+    changeDelivery: async (id, token, change) => {
+      const changed = changeOf<Delivery>(deliveryColumns, { ...change, leaseUntil: 0 })
+      if (!changed) return false
+      const sql = `UPDATE deliveries SET ${changed.set} 
+        WHERE id = ? AND token IS NOT DISTINCT FROM ? AND state = 'pending'`
+      return (await connection.run(sql, ...changed.values, id, token)) > 0
+    },
+    replayDeliveries: async (workspaceId, ids, dueAt) => {
+      const jobs: string[] = []
+      for (const id of ids) {
+        const row = await connection.get<{ job: string }>(replaySql, workspaceId, id)
+        if (row) jobs.push(row.job)
+      }
+      for (const jobId of new Set(jobs)) await connection.run(releaseSql, dueAt, jobId, jobId)
+      return jobs.length
+    },
+    setSigningSecrets: async (workspaceId, secrets) => {
+      await connection.run('DELETE FROM signing_secrets WHERE workspace_id = ?', workspaceId)
+      for (const { secret, until } of secrets)
+        await connection.run(
+          'INSERT INTO signing_secrets (workspace_id, secret, until) VALUES (?, ?, ?)',
+          ...[workspaceId, secret, until],
+        )
+    },
+  } satisfies Partial<JobWrites>
+}

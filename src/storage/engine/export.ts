@@ -1,0 +1,213 @@
+import { closeSync, createReadStream, existsSync, fsyncSync, rmSync, writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { create, partialOf, publish, taken } from '../database/backup.js'
+import { DatabaseFileError } from '../database/database-file.js'
+import { engineTables as tables } from '../database/engine-tables.js'
+import type { Connection, Driver, Value } from '../driver/connection.js'
+import { isLost } from '../driver/postgres/errors.js'
+import { migrations } from './migrations.js'
+
+const format = 'prospect engine'
+const rowsAtOnce = 500
+/** Rows with bodies of requests and answers may be large: so many are in memory together. */
+const bodiesAtOnce = 50
+const withBodies = ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries']
+
+type Row = Readonly<Record<string, Value>>
+/** A line of an export: what it is, a row of a table, or its end. */
+type Line =
+  | { readonly format: string; readonly schema: number }
+  | { readonly table: string; readonly row: Row }
+  | { readonly rows: number }
+
+/**
+ * Writes all of an engine's state to a file, all of one moment, as lines of JSON that any database takes. The file is 0600
+ * from birth, takes its name only when it is complete and durable, and never the place of another. Answers its rows.
+ */
+export async function exportEngine(driver: Driver, file: string): Promise<number> {
+  if (existsSync(file)) throw taken(file)
+  const partial = partialOf(file)
+  let isOurs = false
+  const begin = () => {
+    // Run again where the database was lost meanwhile, so it begins its file anew.
+    if (isOurs) rmSync(partial, { force: true })
+    const to = create(partial)
+    isOurs = true
+    return to
+  }
+  try {
+    const rows = await driver.read((connection) => onDisk(file, () => writeAll(connection, begin())))
+    publish(partial, file)
+    return rows
+  } finally {
+    if (isOurs) rmSync(partial, { force: true })
+  }
+}
+
+/** Does what reads or writes a file; the system's refusals come in our own words. */
+async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    // The way to a server is read and written too, and is tried again by itself.
+    if (isLost(error)) throw error
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (typeof syscall !== 'string' || !['open', 'read', 'write', 'fsync', 'unlink'].includes(syscall))
+      throw error
+    throw new DatabaseFileError(`${file} cannot be used (${code}).`, 'Check the path and its permissions.')
+  }
+}
+
+async function writeAll(connection: Connection, to: number): Promise<number> {
+  const write = (line: Line) => writeFileSync(to, `${JSON.stringify(line)}\n`)
+  try {
+    let written = 0
+    write({ format, schema: migrations.length })
+    for (const [table, key] of Object.entries(tables))
+      for (let last: Row | undefined, more = true; more; ) {
+        const most = withBodies.includes(table) ? bodiesAtOnce : rowsAtOnce
+        const rows: Row[] = await rowsBehind(connection, table, key, last, most)
+        for (const row of rows) write({ table, row })
+        written += rows.length
+        last = rows.at(-1)
+        more = rows.length === most
+      }
+    write({ rows: written })
+    fsyncSync(to)
+    return written
+  } finally {
+    closeSync(to)
+  }
+}
+
+function rowsBehind(
+  connection: Connection,
+  table: string,
+  key: readonly string[],
+  last: Row | undefined,
+  most: number,
+): Row[] | Promise<Row[]> {
+  const columns = key.join(', ')
+  const behind = last ? ` WHERE (${columns}) > (${key.map(() => '?').join(', ')})` : ''
+  const sql = `SELECT * FROM ${table}${behind} ORDER BY ${columns} LIMIT ${most}`
+  return connection.all<Row>(sql, ...key.flatMap((name) => (last ? [last[name] ?? null] : [])))
+}
+
+/**
+ * Brings an exported state into a database that has no workspace yet; all of it or nothing. Every movement is checked
+ * against the one before by the database. Answers its rows.
+ */
+export async function importEngine(driver: Driver, file: string): Promise<number> {
+  if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')
+  return await driver.transaction(async (connection) => {
+    if (await connection.get('SELECT 1 AS one FROM workspaces LIMIT 1'))
+      throw new DatabaseFileError(
+        'This engine has workspaces already; an export goes into an empty one.',
+        'Name another database in PROSPECT_DATABASE_URL, or empty this one first.',
+      )
+    await connection.run('DELETE FROM clock')
+    const rows = await onDisk(file, () => readAll(connection, file))
+    if (driver.dialect === 'postgres') await connection.get(nextRunSql)
+    return rows
+  })
+}
+
+async function readAll(connection: Connection, file: string): Promise<number> {
+  let read = 0
+  let isWhole = false
+  let added: Promise<void>[] = []
+  for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
+    const line = lineOf(text, file)
+    if (read === 0) checkFirst(line, file)
+    else if (isWhole || 'format' in line) throw foreign(file)
+    if ('table' in line) added.push(addRow(connection, line.table, line.row, file))
+    else if ('rows' in line) isWhole = line.rows === read - 1
+    read += 1
+    // So many are under way together.
+    if (added.length >= rowsAtOnce) {
+      await Promise.all(added)
+      added = []
+    }
+  }
+  await Promise.all(added)
+  if (!isWhole) throw foreign(file)
+  return read - 2
+}
+
+const nextRunSql = `
+SELECT setval(pg_get_serial_sequence('reply_runs', 'number'), coalesce(max(number), 1), count(*) > 0) FROM reply_runs`
+
+function lineOf(text: string, file: string): Line {
+  let line: unknown
+  try {
+    line = JSON.parse(text)
+  } catch {
+    throw foreign(file)
+  }
+  if (typeof line !== 'object' || line === null) throw foreign(file)
+  return line as Line
+}
+
+function checkFirst(line: Line, file: string): void {
+  const { format: found, schema } = line as { format?: unknown; schema?: unknown }
+  if (found !== format || !Number.isSafeInteger(schema)) throw foreign(file)
+  if (schema !== migrations.length)
+    throw new DatabaseFileError(
+      `${file} has schema ${schema}, this program ${migrations.length}.`,
+      'Export it again with the version of prospect that is to read it.',
+    )
+}
+
+function addRow(connection: Connection, table: string, row: Row, file: string): Promise<void> {
+  const columns = Object.keys(row ?? {})
+  if (
+    !Object.hasOwn(tables, table) ||
+    columns.length === 0 ||
+    !columns.every((name) => /^[a-z_]+$/.test(name) && isValue(row[name]))
+  )
+    throw foreign(file)
+  const places = columns.map(() => '?').join(', ')
+  const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`
+  const values = columns.map((name) => row[name] ?? null)
+  const adding = (async () => {
+    try {
+      await connection.run(sql, ...values)
+    } catch (error) {
+      if (codeOf(error) === '22021') throw unheld(file, table, row)
+      throw isRule(error) ? contradictory(file, table) : error
+    }
+  })()
+  // One that fails after another has ended the import has nobody to tell.
+  adding.catch(() => {})
+  return adding
+}
+
+/** Whether a rule of the database refused a row, and not its server or its disk. */
+const isRule = (error: unknown): boolean =>
+  /^(?:SQLITE_CONSTRAINT|SQLITE_ERROR|22|23|42|P0001)/.test(codeOf(error))
+
+const codeOf = (error: unknown): string => String((error as { code?: unknown }).code)
+
+const isValue = (value: unknown): boolean =>
+  value === null || typeof value === 'string' || typeof value === 'number'
+
+/** A row is told by its key, as JSON, but for what is secret of it. */
+function unheld(file: string, table: string, row: Row): DatabaseFileError {
+  const key = tables[table]?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
+  return new DatabaseFileError(
+    `${file} has a row of ${table} with the character U+0000, which PostgreSQL cannot hold: ${JSON.stringify(key)}. Nothing was changed.`,
+    'Remove the character where the row came from, then export again.',
+  )
+}
+
+const contradictory = (file: string, table: string) =>
+  new DatabaseFileError(
+    `${file} contradicts itself: a row of ${table} is refused. Nothing was changed.`,
+    'Export it again.',
+  )
+
+const foreign = (file: string) =>
+  new DatabaseFileError(
+    `${file} is not a whole export of an engine; nothing was changed.`,
+    'Give a file that engine export wrote.',
+  )

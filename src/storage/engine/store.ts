@@ -1,0 +1,88 @@
+import type { Reads, Store, Transaction } from '../../engine/ports/ports.js'
+import { migrate, readied, versionOf } from '../database/migrate.js'
+import { openDatabase } from '../database/open.js'
+import type { Connection, Driver } from '../driver/connection.js'
+import { chunkReads, chunkWrites } from './chunks.js'
+import { deliveryReads, deliveryWrites } from './deliveries.js'
+import { forgetReads, forgetWrites } from './erase.js'
+import { replyReads, replyWrites } from './idempotency.js'
+import { jobReads, jobWrites } from './jobs.js'
+import { ledgerReads, ledgerWrites } from './ledger.js'
+import { listReads, listWrites } from './lists.js'
+import { memberReads, memberWrites } from './members.js'
+import { migrations } from './migrations.js'
+import { counterReads, counterWrites } from './rate-counters.js'
+import { runReplyReads, runReplyWrites } from './row-replies.js'
+import { savedReads, savedWrites } from './saved.js'
+
+/**
+ * Opens the engine's store at a path, `:memory:` or a `postgres://` address, bringing its schema up to date. `now` is this
+ * machine's clock, which a server's is compared with.
+ */
+export async function openStore(location: string, now?: () => number): Promise<Store> {
+  return storeOver(await openEngineDatabase(location, now))
+}
+
+/** Opens the database itself, as `openStore` does. */
+export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
+  return readied(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
+    migrate(driver, migrations),
+  )
+}
+
+/** The store's verbs over a driver. */
+export function storeOver(driver: Driver): Store {
+  const { dialect } = driver
+  const reads = keptPer((connection) => readsOver(connection, dialect))
+  const writes = keptPer((connection) => ({ ...readsOver(connection, dialect), ...writesOver(connection) }))
+  return {
+    read: (work) => driver.read((connection) => work(reads(connection))),
+    readShared: (name, work) => driver.readShared(name, (connection) => work(reads(connection))),
+    transaction: (work, scope) => driver.transaction((connection) => work(writes(connection)), scope),
+    aheadMs: () => driver.aheadMs?.() ?? 0,
+    onWork: (wake, topic) => driver.onWork?.(wake, topic) ?? (() => {}),
+    close: () => driver.close(),
+  }
+}
+
+const readsOver = (connection: Connection, dialect: Driver['dialect']): Reads => ({
+  ...memberReads(connection),
+  ...ledgerReads(connection),
+  ...counterReads(connection),
+  ...replyReads(connection),
+  ...runReplyReads(connection),
+  ...savedReads(connection),
+  ...jobReads(connection),
+  ...listReads(connection),
+  ...deliveryReads(connection),
+  ...forgetReads(connection),
+  ...chunkReads(connection),
+  schemaVersion: () => versionOf(connection, dialect),
+})
+
+const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => ({
+  ...memberWrites(connection),
+  ...ledgerWrites(connection),
+  ...counterWrites(connection),
+  ...replyWrites(connection),
+  ...runReplyWrites(connection),
+  ...savedWrites(connection),
+  ...jobWrites(connection),
+  ...listWrites(connection),
+  ...deliveryWrites(connection),
+  ...forgetWrites(connection),
+  ...chunkWrites(connection),
+})
+
+/** Makes verbs once per connection: building them for each transaction would cost more than the statements. */
+function keptPer<T>(make: (connection: Connection) => T): (connection: Connection) => T {
+  const made = new WeakMap<Connection, T>()
+  return (connection) => {
+    let verbs = made.get(connection)
+    if (!verbs) {
+      verbs = make(connection)
+      made.set(connection, verbs)
+    }
+    return verbs
+  }
+}

@@ -1,0 +1,163 @@
+import type { Forward, Outbox, Passed } from '../../http/inbox.js'
+import type { Connection, Driver } from '../driver/connection.js'
+
+/** How a delivery was sent on to one address. */
+export interface Forwarding {
+  readonly target: string
+  readonly state: 'waiting' | 'delivered' | 'failed'
+  readonly attempts: number
+  /** The last answer, or why there was none; null before the first. */
+  readonly answer: string | null
+  /** When it changed last. */
+  readonly at: number
+  /** When it is tried next; null when it is not, or when one of the same search that nobody tried goes before. */
+  readonly nextAt: number | null
+}
+
+/** What waits to be sent on to a target. */
+export function outboxOver(driver: Driver, target: string): Outbox {
+  return {
+    take: async (now, limit, leaseMs) => {
+      // Asked first: a transaction would keep other processes from writing, many times a minute.
+      if (!(await driver.read((connection) => isDue(connection, target, now)))) return []
+      return driver.transaction((connection) => take(connection, target, now, limit, leaseMs))
+    },
+    settle: async (forward, passed, now, retryAt) =>
+      driver.transaction((connection) => settle(connection, target, forward, passed, now, retryAt)),
+    release: async ({ seq }, now) => {
+      await driver.transaction((connection) => schedule(connection, target, seq, now))
+    },
+  }
+}
+
+/** Has a delivery wait to be sent on, behind those of its search that were not tried yet. */
+export async function enqueue(
+  connection: Connection,
+  target: string,
+  seq: number,
+  lane: string,
+  now: number,
+): Promise<void> {
+  await connection.run(
+    `INSERT INTO forwards (target, seq, lane, state, attempts, next_at, changed_at)
+     VALUES (?, ?, ?, 'waiting', 0,
+       CASE WHEN EXISTS (SELECT 1 FROM forwards
+         WHERE target = ? AND lane = ? AND state = 'waiting' AND attempts = 0) THEN NULL ELSE ? END, ?)`,
+    ...[target, seq, lane, target, lane, now, now],
+  )
+}
+
+/** Notes a delivery that was sent on by hand; one that did not arrive leaves what is on record as it was. */
+export async function note(
+  connection: Connection,
+  target: string,
+  seq: number,
+  lane: string,
+  passed: Passed,
+  now: number,
+): Promise<void> {
+  await connection.run(
+    `INSERT INTO forwards (target, seq, lane, state, attempts, answer, changed_at) VALUES (?, ?, ?, ?, 1, ?, ?)
+     ON CONFLICT (target, seq) DO UPDATE SET attempts = attempts + 1, answer = excluded.answer,
+       changed_at = excluded.changed_at,
+       next_at = CASE WHEN excluded.state = 'delivered' THEN NULL ELSE next_at END,
+       state = CASE WHEN excluded.state = 'delivered' THEN 'delivered' ELSE state END`,
+    ...[target, seq, lane, passed.ok ? 'delivered' : 'failed', passed.answer, now],
+  )
+  await promote(connection, target, lane, now)
+}
+
+/** The targets that something waits for, of those whose names begin so. */
+export async function waitingTargets(connection: Connection, prefix: string): Promise<string[]> {
+  const rows = await connection.all<{ target: string }>(
+    `SELECT DISTINCT target FROM forwards WHERE state = 'waiting' AND substr(target, 1, length(?)) = ?`,
+    ...[prefix, prefix],
+  )
+  return rows.map(({ target }) => target)
+}
+
+/** How a delivery was sent on, to each address. */
+export const forwardingsOf = (connection: Connection, seq: number) =>
+  connection.all<Forwarding>(
+    `SELECT target, state, attempts, answer, changed_at AS at, next_at AS nextAt FROM forwards
+     WHERE seq = ? ORDER BY target`,
+    seq,
+  )
+
+/** Gives a time to the first untried one of each lane that has none, because the one before it was deleted. */
+export async function promoteAll(connection: Connection, now: number): Promise<void> {
+  await connection.run(
+    `UPDATE forwards SET next_at = ? WHERE state = 'waiting' AND next_at IS NULL AND NOT EXISTS (
+       SELECT 1 FROM forwards AS before WHERE before.target = forwards.target AND before.lane = forwards.lane
+         AND before.state = 'waiting' AND before.attempts = 0 AND before.seq < forwards.seq)`,
+    now,
+  )
+}
+
+const isDue = async (connection: Connection, target: string, now: number): Promise<boolean> =>
+  (await connection.get(
+    `SELECT 1 FROM forwards WHERE target = ? AND state = 'waiting' AND next_at <= ? LIMIT 1`,
+    ...[target, now],
+  )) !== undefined
+
+interface TakenRow {
+  readonly seq: number
+  readonly attempts: number
+  readonly headers: string
+  readonly body: string
+}
+
+async function take(
+  connection: Connection,
+  target: string,
+  now: number,
+  limit: number,
+  leaseMs: number,
+): Promise<Forward[]> {
+  const rows = await connection.all<TakenRow>(
+    `SELECT seq, attempts, headers, body FROM forwards JOIN events USING (seq)
+     WHERE target = ? AND state = 'waiting' AND next_at <= ? ORDER BY next_at, seq LIMIT ?`,
+    ...[target, now, limit],
+  )
+  for (const { seq } of rows) await schedule(connection, target, seq, now + leaseMs)
+  return rows.map(({ seq, attempts, headers, body }) => ({
+    seq,
+    attempts,
+    delivery: { headers: JSON.parse(headers) as Record<string, string>, body },
+  }))
+}
+
+const schedule = (connection: Connection, target: string, seq: number, at: number) =>
+  connection.run(
+    `UPDATE forwards SET next_at = ? WHERE target = ? AND seq = ? AND state = 'waiting'`,
+    ...[at, target, seq],
+  )
+
+async function settle(
+  connection: Connection,
+  target: string,
+  { seq }: Forward,
+  { ok, answer }: Passed,
+  now: number,
+  retryAt: number | undefined,
+): Promise<void> {
+  const state = ok ? 'delivered' : retryAt === undefined ? 'failed' : 'waiting'
+  const row = await connection.get<{ lane: string }>(
+    `UPDATE forwards SET state = ?, attempts = attempts + 1, answer = ?, next_at = ?, changed_at = ?
+     WHERE target = ? AND seq = ? AND state = 'waiting' RETURNING lane`,
+    ...[state, answer, state === 'waiting' ? (retryAt ?? now) : null, now, target, seq],
+  )
+  if (row) await promote(connection, target, row.lane, now)
+}
+
+/**
+ * Lets the first untried one of a lane go, unless it may already: first attempts leave in order, and one that failed
+ * holds up nobody.
+ */
+const promote = (connection: Connection, target: string, lane: string, now: number) =>
+  connection.run(
+    `UPDATE forwards SET next_at = ? WHERE target = ? AND next_at IS NULL AND seq = (
+       SELECT seq FROM forwards WHERE target = ? AND lane = ? AND state = 'waiting' AND attempts = 0
+       ORDER BY seq LIMIT 1)`,
+    ...[now, target, target, lane],
+  )

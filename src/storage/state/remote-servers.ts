@@ -1,0 +1,122 @@
+import type { Connection, Driver } from '../driver/connection.js'
+
+/** A window of a server's; times are real, in milliseconds. */
+export interface ServerWindow {
+  readonly endsAt: number
+  readonly count: number
+  readonly most: number | null
+  readonly confirmed: boolean
+}
+
+type Known = readonly (ServerWindow | undefined)[]
+
+/** What is remembered of one server. */
+export interface ServerMemory {
+  /** Whether it is known to honour idempotency keys. */
+  honours(): Promise<boolean | undefined>
+  remember(honours: boolean): Promise<void>
+  /** Windows of an owner, as they were left. */
+  windows(owner: string, names: readonly string[]): Promise<Known>
+  /** Decides on windows of an owner alone: no other process changes them meanwhile. */
+  change<T>(
+    owner: string,
+    names: readonly string[],
+    decide: (known: Known) => { readonly keep: Known; readonly answer: T },
+  ): Promise<T>
+  /** The key that a call was sent under before, else the fresh one, kept from now on. */
+  take(call: OpenCall): Promise<{ readonly key: string; readonly again: boolean }>
+  drop(fingerprint: string): Promise<void>
+}
+
+/** A call whose outcome is open. */
+export interface OpenCall {
+  readonly fingerprint: string
+  readonly operation: string
+  readonly fresh: string
+  readonly now: number
+}
+
+/** How long servers keep keys: after that one protects from nothing. */
+const keptMs = 72 * 3_600_000
+
+/** What a state database remembers of a server. */
+export function serverMemory(driver: Driver, origin: string): ServerMemory {
+  return {
+    honours: async () => {
+      const row = await driver.read((connection) =>
+        connection.get<{ honours: number }>(
+          'SELECT honours_keys AS honours FROM servers WHERE origin = ?',
+          origin,
+        ),
+      )
+      return row && row.honours === 1
+    },
+    remember: async (honours) => {
+      await driver.transaction((connection) =>
+        connection.run(
+          `INSERT INTO servers (origin, honours_keys) VALUES (?, ?)
+           ON CONFLICT (origin) DO UPDATE SET honours_keys = excluded.honours_keys`,
+          ...[origin, honours ? 1 : 0],
+        ),
+      )
+    },
+    windows: (owner, names) => driver.read((connection) => windowsOf(connection, owner, names)),
+    change: (owner, names, decide) =>
+      driver.transaction(async (connection) => {
+        const { keep, answer } = decide(await windowsOf(connection, owner, names))
+        for (const [at, window] of keep.entries())
+          if (window) await keepWindow(connection, owner, names[at] ?? '', window)
+        return answer
+      }),
+    take: (call) => driver.transaction((connection) => take(connection, call)),
+    drop: async (fingerprint) => {
+      await driver.transaction((connection) =>
+        connection.run('DELETE FROM open_calls WHERE fingerprint = ?', fingerprint),
+      )
+    },
+  }
+}
+
+async function windowsOf(connection: Connection, owner: string, names: readonly string[]): Promise<Known> {
+  const windows: (ServerWindow | undefined)[] = []
+  for (const name of names) {
+    const row = await connection.get<Omit<ServerWindow, 'confirmed'> & { confirmed: number }>(
+      'SELECT ends_at AS endsAt, count, most, confirmed FROM windows WHERE owner = ? AND name = ?',
+      ...[owner, name],
+    )
+    windows.push(row && { ...row, confirmed: row.confirmed === 1 })
+  }
+  return windows
+}
+
+async function keepWindow(
+  connection: Connection,
+  owner: string,
+  name: string,
+  { endsAt, count, most, confirmed }: ServerWindow,
+): Promise<void> {
+  await connection.run(
+    `INSERT INTO windows (owner, name, ends_at, count, most, confirmed) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (owner, name) DO UPDATE SET ends_at = excluded.ends_at, count = excluded.count,
+       most = excluded.most, confirmed = excluded.confirmed`,
+    ...[owner, name, endsAt, count, most, confirmed ? 1 : 0],
+  )
+}
+
+async function take(
+  connection: Connection,
+  { fingerprint, operation, fresh, now }: OpenCall,
+): Promise<{ readonly key: string; readonly again: boolean }> {
+  await connection.run('DELETE FROM open_calls WHERE sent_at < ?', now - keptMs)
+  const added = await connection.run(
+    `INSERT INTO open_calls (fingerprint, operation, idempotency_key, sent_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO NOTHING`,
+    ...[fingerprint, operation, fresh, now],
+  )
+  if (added > 0) return { key: fresh, again: false }
+  const row = await connection.get<{ key: string }>(
+    'SELECT idempotency_key AS key FROM open_calls WHERE fingerprint = ?',
+    fingerprint,
+  )
+  return { key: row?.key ?? fresh, again: true }
+}

@@ -1,0 +1,217 @@
+import { parseExact, toJson } from '../../../api/values/json.js'
+import { type Answer, isUnknown, type Source, type Status } from '../../../batch/journal/answer.js'
+import type { Answered } from '../../../batch/journal/journal.js'
+import { addRow, type Connection, send, type Value } from '../../driver/connection.js'
+import { placeOf, runAt } from '../../engine/row-place.js'
+
+/** A kept answer. */
+export interface KeptAnswer {
+  readonly ordinal: number
+  readonly answer: Answer
+  readonly source: Source
+}
+
+interface AnswerRow {
+  readonly place: number
+  readonly status: Status
+  readonly error: string | null
+  readonly body: string | null
+  readonly credits: number
+  readonly source: Source
+  readonly answered_at: number
+}
+
+const columns = `a.place, a.status, a.error, coalesce(a.body, o.body) AS body, a.credits, a.source, a.answered_at
+FROM answers a LEFT JOIN answers o ON o.place = a.origin`
+const rangeSql = `SELECT ${columns} WHERE a.place >= ? AND a.place < ? ORDER BY a.place`
+// Without an identity an answer serves its own run only: one that a budget cut short, one that nobody knows, or of
+// somebody who was forgotten. Of those with a hash only the unknown ones failed: they serve where there is no other.
+const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
+WHERE p.hash = ? AND (a.identity = ? OR a.identity IS NULL AND a.hash = p.hash) AND a.place >= ? AND a.place < ?
+AND a.place <> ? ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
+const storeSql = `SELECT ${columns} JOIN places p ON p.place = a.place
+WHERE p.hash = ? AND a.identity = ? AND a.answered_at >= ? ORDER BY a.answered_at DESC`
+const insertSql = `
+INSERT INTO answers (place, hash, identity, status, error, body, credits, source, origin, answered_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (place) DO UPDATE SET hash = excluded.hash, identity = excluded.identity, status = excluded.status,
+  error = excluded.error, body = excluded.body, credits = excluded.credits, source = excluded.source,
+  origin = excluded.origin, answered_at = excluded.answered_at`
+// The same for many, each a list of its values.
+const insertAllSql = insertSql.replace(
+  'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  `SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+  CAST(value ->> 6 AS BIGINT), value ->> 7, CAST(value ->> 8 AS BIGINT), CAST(value ->> 9 AS BIGINT) FROM json_each(?)`,
+)
+const agesSql = 'SELECT place, answered_at FROM answers WHERE place IN (SELECT atom FROM json_each(?))'
+const nextHashesSql = `
+SELECT place, hash FROM answers WHERE place > ? AND place < ? AND hash IS NOT NULL ORDER BY place LIMIT ?`
+const indexSql = 'INSERT INTO places (hash, place) VALUES (?, ?) ON CONFLICT DO NOTHING'
+const indexAllSql = `INSERT INTO places (hash, place)
+SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT) FROM json_each(?) ON CONFLICT DO NOTHING`
+
+const answerOf = ({ status, error, body, credits }: AnswerRow): Answer => ({
+  status,
+  error,
+  body: body === null ? undefined : parseExact(body),
+  credits,
+})
+
+/** The answers of a run to the rows of a range, in their order. */
+export async function answersOf(
+  connection: Connection,
+  run: number,
+  from: number,
+  to: number,
+): Promise<KeptAnswer[]> {
+  const rows = await connection.all<AnswerRow>(rangeSql, placeOf(run, from), placeOf(run, to))
+  return rows.map((row) => ({
+    ordinal: row.place - placeOf(run, 0),
+    answer: answerOf(row),
+    source: row.source,
+  }))
+}
+
+/** The ordinal behind the last row of a run that has an answer. */
+export async function answeredUpTo(connection: Connection, run: number): Promise<number> {
+  const last = await connection.get<{ place: number | null }>(
+    'SELECT max(place) AS place FROM answers WHERE place >= ? AND place < ?',
+    ...[placeOf(run, 0), placeOf(run + 1, 0)],
+  )
+  return last?.place == null ? 0 : last.place - placeOf(run, 0) + 1
+}
+
+/** The answer of another row of the same run that is the same lookup, where it has been put into the index. */
+export async function equalIn(
+  connection: Connection,
+  run: number,
+  ordinal: number,
+  hash: number,
+  identity: string,
+): Promise<Answer | undefined> {
+  const range = [placeOf(run, 0), placeOf(run + 1, 0), placeOf(run, ordinal)]
+  const row = await connection.get<AnswerRow>(findSql, hash, identityIn(connection, identity), ...range)
+  return row && answerOf(row)
+}
+
+/** An answer of another run. */
+export interface StoredAnswer {
+  readonly answer: Answer
+  readonly place: number
+}
+
+/** The newest answer of one of these runs to the same lookup, not older than a moment. */
+export async function storedAnswer(
+  connection: Connection,
+  runs: ReadonlySet<number>,
+  hash: number,
+  identity: string,
+  since: number,
+): Promise<StoredAnswer | undefined> {
+  const rows = await connection.all<AnswerRow>(storeSql, hash, identityIn(connection, identity), since)
+  const row = rows.find(({ place }) => runs.has(runAt(place)))
+  return row && { answer: answerOf(row), place: row.place }
+}
+
+/** Whether an answer serves equal rows; one that failed is asked for again. */
+const isReusable = ({ status }: Answer): boolean => status === 'found' || status === 'not_found'
+
+/** Whether equal rows of the same run are to find an answer: what nobody knows may have been paid, too. */
+export const servesEqual = (answer: Answer): boolean => isReusable(answer) || isUnknown(answer)
+
+/**
+ * Keeps the answers to rows of a run. On a server all of them are one statement, which nobody waits for: it is there when
+ * its transaction is.
+ */
+export async function keepAnswers(
+  connection: Connection,
+  run: number,
+  rows: readonly Answered[],
+  now: number,
+): Promise<void> {
+  const ages = await agesOf(connection, rows)
+  // What is taken from the store keeps its age.
+  const ageOf = ({ origin }: Answered) => (origin === undefined ? now : (ages.get(origin) ?? now))
+  if (connection.dialect === 'postgres')
+    await send(connection, insertAllSql, listed(rows.map((row) => valuesOf(run, row, ageOf(row)))))
+  else for (const row of rows) addRow(connection, insertSql, ...valuesOf(run, row, ageOf(row)))
+}
+
+async function agesOf(
+  connection: Connection,
+  rows: readonly Answered[],
+): Promise<ReadonlyMap<number, number>> {
+  const origins = rows.flatMap(({ origin }) => (origin === undefined ? [] : [origin]))
+  if (origins.length === 0) return new Map()
+  const aged = await connection.all<Pick<AnswerRow, 'place' | 'answered_at'>>(
+    agesSql,
+    JSON.stringify(origins),
+  )
+  return new Map(aged.map((row) => [row.place, row.answered_at]))
+}
+
+function valuesOf(
+  run: number,
+  { ordinal, hash, identity, answer, source, origin }: Answered,
+  answeredAt: number,
+): Value[] {
+  const { status, error, body, text, credits } = answer
+  return [
+    placeOf(run, ordinal),
+    servesEqual(answer) ? (hash ?? null) : null,
+    isReusable(answer) && !answer.isCut ? (identity ?? null) : null,
+    status,
+    error,
+    // What is in the store already is only pointed at.
+    body === undefined || origin !== undefined ? null : (text ?? toJson(body)),
+    source === 'live' ? credits : 0,
+    source,
+    origin ?? null,
+    answeredAt,
+  ]
+}
+
+/** Rows as one value; a text that a server cannot hold as it is gets another letter where it cannot. */
+const listed = (rows: readonly (readonly Value[])[]): string =>
+  JSON.stringify(rows, (_, value: unknown) => (typeof value === 'string' ? holdable(value) : value))
+
+const holdable = (text: string): string => text.replace(/[\0\p{Surrogate}]/gu, '\ufffd')
+
+const identityIn = ({ dialect }: Connection, identity: string): string =>
+  dialect === 'postgres' ? holdable(identity) : identity
+
+/** An answer as the index knows it. */
+export interface Indexed {
+  readonly hash: number
+  readonly place: number
+}
+
+/** Puts answers into the index in the order of their hashes: single ones at random places cost five times more. */
+export async function indexAnswers(connection: Connection, answers: readonly Indexed[]): Promise<void> {
+  // Whoever indexes the same at the same time goes through it in the same order, and so waits once.
+  const sorted = answers.toSorted((one, other) => one.hash - other.hash || one.place - other.place)
+  if (connection.dialect === 'postgres')
+    await send(connection, indexAllSql, listed(sorted.map(({ hash, place }) => [hash, place])))
+  else for (const { hash, place } of sorted) await addRow(connection, indexSql, hash, place)
+}
+
+const indexedAtOnce = 16_384
+
+/** Puts the next answers of a run behind a place into the index; answers the last place, nothing when there are no more. */
+export async function indexNext(
+  connection: Connection,
+  run: number,
+  after: number,
+): Promise<number | undefined> {
+  const rows = await connection.all<Indexed>(nextHashesSql, after, placeOf(run + 1, 0), indexedAtOnce)
+  await indexAnswers(connection, rows)
+  return rows.at(-1)?.place
+}
+
+/** Deletes what is of no use without its run: answers taken from the store, and those that serve no other. */
+export async function forgetAnswers(connection: Connection, run: number): Promise<void> {
+  await connection.run(
+    'DELETE FROM answers WHERE place >= ? AND place < ? AND (origin IS NOT NULL OR identity IS NULL)',
+    ...[placeOf(run, 0), placeOf(run + 1, 0)],
+  )
+}

@@ -1,0 +1,242 @@
+import { type Answer, isUnknown, unknownAnswer } from '../../../batch/journal/answer.js'
+import type {
+  Answered,
+  BulkJournal,
+  End,
+  Journal,
+  JournalRow,
+  Plan,
+  Recalled,
+  Wanted,
+} from '../../../batch/journal/journal.js'
+import type { Connection, Driver } from '../../driver/connection.js'
+import { answersOf, keepAnswers, storedAnswer } from './answers.js'
+import { type Budget, budgetLeft, countSpent, grantsOf, scopeOf } from './budget.js'
+import { bulkJournalOf } from './bulk-journal.js'
+import { Bulks, changeBulk } from './bulk-requests.js'
+import { Repeated } from './duplicates.js'
+import { Reserve } from './holds.js'
+import { Earlier } from './resume-state.js'
+import { enterAnswers, enterEnd, enterPlan, type Written } from './run-counters.js'
+import type { Run } from './runs.js'
+
+/** How a run is kept. */
+export interface JournalOptions {
+  /** Real time. */
+  readonly now: () => number
+  readonly budget: Budget
+  /** Ordinal behind the last row that an earlier part answered. */
+  readonly answeredUpTo: number
+  /** Whether a row may be sent again under its key without being paid twice. */
+  readonly mayRepeat: boolean
+  /** Sends rows again whose outcome is unknown. */
+  readonly retryUnknown: boolean
+  /** Nothing is sent or put on record: what rows are told that have no answer. */
+  readonly missing?: Pick<Answer, 'status' | 'error'> | undefined
+  /** Only rows whose outcome is unknown are sent: the run was finished, and stays so. What others get that have no answer. */
+  readonly others?: Pick<Answer, 'status' | 'error'> | undefined
+  /** Runs whose answers may be taken, and how old those may be, in milliseconds. */
+  readonly store?: { readonly runs: ReadonlySet<number>; readonly maxAgeMs: number } | undefined
+  /** What the run's lock is known by, where machines share the database. */
+  readonly fence?: string | undefined
+  /** Answers of repeated lookups that wait in memory for their place in the index. */
+  readonly window?: number
+}
+
+/** The journal of a run in a state database. Whoever has it holds the run's lock. */
+export function journalOf(driver: Driver, run: Run, options: JournalOptions): Journal {
+  return new RunJournal(driver, run, options)
+}
+
+const none: ReadonlyMap<number, Recalled> = new Map()
+
+const isKnown = ({ answer }: Answered): boolean => !isUnknown(answer)
+
+class RunJournal implements Journal {
+  readonly #driver: Driver
+  readonly #run: Run
+  readonly #options: JournalOptions
+  readonly #own: Written
+  readonly #scope: string
+  readonly #reserve = new Reserve()
+  readonly #earlier: Earlier
+  readonly #bulks: Bulks
+  readonly bulks: BulkJournal
+  readonly #repeated: Repeated
+  /** Rows that may be sent, and have no answer on record. */
+  #sent: { from: number; to: number }
+  #done = 0
+
+  constructor(driver: Driver, run: Run, options: JournalOptions) {
+    this.#driver = driver
+    this.#run = run
+    this.#options = options
+    this.#own = { number: run.number, fence: options.fence ?? '' }
+    this.#scope = scopeOf(run, options.budget)
+    this.#sent = { from: run.sentFrom, to: run.sentTo }
+    this.#repeated = new Repeated(run.number, options.window)
+    this.#earlier = new Earlier(run, this.#reserve)
+    this.#bulks = new Bulks(run)
+    this.bulks = bulkJournalOf(driver, run, options, {
+      reserve: this.#reserve,
+      bulks: this.#bulks,
+      isCovered: (ordinal) => this.#earlier.covers(ordinal),
+      claims: () => this.#earlier.claims(),
+    })
+  }
+
+  async resume(from: number, to: number): Promise<ReadonlyMap<number, Recalled>> {
+    const { answeredUpTo } = this.#options
+    const { sentFrom, sentTo, number } = this.#run
+    const bulksTo = await this.#bulks.to(this.#driver)
+    if (from >= Math.max(answeredUpTo, sentTo, bulksTo)) {
+      this.#earlier.pass()
+      this.#bulks.pass()
+      return none
+    }
+    const kept = await this.#driver.read(async (connection) => {
+      await this.#bulks.read(connection, from, to)
+      return answersOf(connection, number, from, to)
+    })
+    const answers = new Map<number, Recalled>()
+    const open = new Set<number>()
+    for (let at = Math.max(from, sentFrom); at < Math.min(to, sentTo); at++) open.add(at)
+    for (const at of this.#bulks.begin(kept)) open.add(at)
+    const failed = new Set<number>()
+    for (const { ordinal, answer, source } of kept) {
+      const isOpen = isUnknown(answer) && !this.#isFinal(answer)
+      if (!isUnknown(answer)) open.delete(ordinal)
+      if (isOpen) this.#reserve.retry(ordinal)
+      if (this.#isFinal(answer)) answers.set(ordinal, { answer, source, credits: answer.credits, kept: true })
+      else (isOpen ? open : failed).add(ordinal)
+    }
+    this.#earlier.note(open, failed)
+    return answers
+  }
+
+  /** Whether a row keeps its answer when its run goes on. */
+  #isFinal({ status, error }: Answer): boolean {
+    const { missing, others, mayRepeat, retryUnknown } = this.#options
+    if (status !== 'failed' || missing) return true
+    return error === unknownAnswer.error ? !mayRepeat && !retryUnknown : others !== undefined
+  }
+
+  async recall(rows: readonly JournalRow[]): Promise<readonly (Recalled | undefined)[]> {
+    const { mayRepeat, retryUnknown, missing, others, store } = this.#options
+    const isAsked = store !== undefined || rows.some(({ repeats }) => repeats)
+    const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
+    if (!missing && !others && (!this.#earlier.coversSome || mayRepeat || retryUnknown)) return found
+    return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
+  }
+
+  async #findAll(connection: Connection, rows: readonly JournalRow[]): Promise<(Recalled | undefined)[]> {
+    // All at once: where a database is far away, its answers come one behind the other.
+    return Promise.all(rows.map((row) => this.#find(connection, row)))
+  }
+
+  /** What is told of a row that must not be sent, and has no answer. */
+  #lost(ordinal: number): Recalled | undefined {
+    const { missing, others } = this.#options
+    const isCovered = this.#earlier.covers(ordinal)
+    const told = missing ?? (isCovered ? undefined : others)
+    if (told) return { answer: { ...told, body: undefined, credits: 0 }, source: null, credits: 0 }
+    return isCovered && !others ? { answer: unknownAnswer, source: 'live', credits: 0 } : undefined
+  }
+
+  async #find(connection: Connection, row: JournalRow): Promise<Recalled | undefined> {
+    const { hash, identity, repeats } = row
+    const { others, retryUnknown } = this.#options
+    const isSent = retryUnknown && (!others || this.#earlier.covers(row.ordinal))
+    const equal = repeats ? await this.#repeated.find(connection, row, isSent) : undefined
+    if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
+    const { store, now } = this.#options
+    if (!store || hash === undefined || identity === undefined) return undefined
+    const stored = await storedAnswer(connection, store.runs, hash, identity, now() - store.maxAgeMs)
+    return stored && { answer: stored.answer, source: 'store', credits: 0, origin: stored.place }
+  }
+
+  async plan(rows: readonly Wanted[]): Promise<Plan> {
+    const { budget, now } = this.#options
+    const { id } = this.#run
+    const { grants, shortage } = await this.#driver.transaction(async (connection) => {
+      const left = await budgetLeft(connection, this.#run, budget, now())
+      const granted = grantsOf(rows, left, this.#earlier.claims())
+      const last = rows[granted.length - 1]
+      if (last === undefined) return { grants: granted, shortage: left.shortage }
+      this.#mark(rows[0]?.ordinal ?? 0, last.ordinal + 1)
+      const limit = granted[0]?.limit
+      const { from: sentFrom, to: sentTo } = this.#sent
+      const credits = granted.reduce((sum, grant) => sum + grant.credits, 0)
+      const lowered = limit === undefined ? undefined : { row: last.ordinal, limit }
+      const entered = { credits, done: this.#done, now: now(), sentFrom, sentTo, lowered }
+      const done = enterPlan(connection, this.#own, entered)
+      if (done) await done
+      return { grants: granted, shortage: granted.length < rows.length ? left.shortage : undefined }
+    }, this.#scope)
+    // Where a row could be paid twice, nothing may forget that it was sent.
+    if (!this.#options.mayRepeat) await this.#driver.flush()
+    const planned = grants.map(({ credits, limit }, at) => {
+      const wanted = rows[at] as Wanted
+      const { ordinal } = wanted
+      const lowered = this.#earlier.loweredOf(ordinal) ?? limit
+      const isCovered = this.#earlier.covers(ordinal)
+      this.#reserve.hold(ordinal, isCovered ? this.#earlier.heldFor(wanted) : credits, isCovered)
+      const row = { run: id, ordinal, fresh: !this.#earlier.sent(ordinal) }
+      return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
+    })
+    return { planned, shortage }
+  }
+
+  /** Extends the range of rows that may have been sent. */
+  #mark(from: number, to: number): void {
+    const { from: before, to: after } = this.#sent
+    this.#sent = before === after ? { from, to } : { from: Math.min(from, before), to: Math.max(to, after) }
+  }
+
+  async keep(rows: readonly Answered[]): Promise<void> {
+    const { now, missing } = this.#options
+    if (missing) return
+    const { number } = this.#run
+    const { credits, calls, released, unknown } = this.#reserve.changeBy(rows)
+    const indexes = this.#repeated.isFullBefore(rows)
+    const bulks = this.#bulks.changesBy(rows, isKnown)
+    await this.#driver.transaction(async (connection) => {
+      const moment = now()
+      const entered = enterAnswers(connection, this.#own, { credits, released, unknown, done: this.#done })
+      await Promise.all([entered, keepAnswers(connection, number, rows, moment)])
+      if (indexes) await this.#repeated.index(connection)
+      for (const change of bulks) await changeBulk(connection, change)
+      if (calls > 0) await countSpent(connection, this.#run, { credits, calls }, moment)
+    }, this.#scope)
+    this.#bulks.settle(rows, isKnown)
+    this.#repeated.add(rows, indexes)
+    this.#reserve.settle(rows)
+  }
+
+  async written(cleared: number, rows: number): Promise<void> {
+    this.#done = rows
+    const { from, to } = this.#sent
+    if (cleared > from) this.#sent = { from: Math.min(cleared, to), to }
+  }
+
+  flush(): Promise<void> {
+    return this.#driver.flush()
+  }
+
+  async end({ complete, certain, cleared }: End): Promise<void> {
+    const { missing, others } = this.#options
+    if (missing) return
+    const { sentTo } = this.#run
+    // Rows that an earlier part sent, and that still have no answer, are as open as they were.
+    const from = Math.max(cleared, this.#run.sentFrom)
+    const sent = !certain ? this.#sent : from < sentTo ? { from, to: sentTo } : { from: 0, to: 0 }
+    const isSettled = certain && from >= sentTo
+    await this.#driver.transaction(async (connection) => {
+      await this.#repeated.index(connection)
+      const status = complete || others ? 'finished' : 'stopped'
+      const released = certain ? this.#reserve.leftBut((at) => this.#bulks.has(at)) : 0
+      const ended = { status, done: this.#done, now: this.#options.now(), sent, isSettled, released } as const
+      await enterEnd(connection, this.#own, ended)
+    }, this.#scope)
+  }
+}

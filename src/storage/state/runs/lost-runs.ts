@@ -1,0 +1,53 @@
+import type { Driver } from '../../driver/connection.js'
+import type { HeardOf } from './killed-runs.js'
+import type { Hold } from './run-leases.js'
+import { type Run, runScope } from './runs.js'
+
+/** A machine that slept wakes up and sends what it had begun; after a day none does. */
+const mayWakeForMs = 86_400_000
+
+/** Whether a part that lost a run may still send rows of it: they are paid once for as long as their replies are there. */
+export const mayStillSend = ({ lostAt }: Pick<Run, 'lostAt'>, now: number): boolean =>
+  lostAt !== null && now - lostAt < mayWakeForMs
+
+interface LostRun extends HeardOf {
+  readonly id: string
+  readonly lostAt: number
+}
+
+const overSql = `SELECT number, id, known_by AS "knownBy", lost_at AS "lostAt" FROM runs
+  WHERE target = ? AND profile = ? AND lost_at <= ? AND (status = 'finished' OR forgotten = 1) ORDER BY number`
+const stillSql = 'SELECT 1 AS one FROM runs WHERE number = ? AND lost_at = ?'
+const doneSql = 'UPDATE runs SET lost_at = NULL WHERE number = ? AND lost_at = ?'
+
+/** What is done with lost runs that are over. */
+export interface Settling {
+  /** Real time. */
+  readonly now: number
+  /** Keeps everybody else from a run meanwhile; nothing where it is under way. */
+  readonly hold: Hold<HeardOf>
+  /** Has what is kept for a run dropped, by its id. */
+  readonly settle: (id: string) => Promise<void>
+}
+
+/** Settles the runs of a target and a profile that are over, and of which a part was lost that sends nothing any more. */
+export async function settleLost(
+  driver: Driver,
+  { target, profile }: Pick<Run, 'target' | 'profile'>,
+  { now, hold, settle }: Settling,
+): Promise<void> {
+  const over = await driver.read((reads) => reads.all<LostRun>(overSql, target, profile, now - mayWakeForMs))
+  for (const run of over) {
+    const lock = await hold(run)
+    if (!lock) continue
+    const { id, number, lostAt } = run
+    try {
+      // Taking it may have found out that it was lost once more.
+      if (!(await driver.read((reads) => reads.get(stillSql, number, lostAt)))) continue
+      await settle(id)
+      await driver.transaction((c) => c.run(doneSql, number, lostAt), runScope(number))
+    } finally {
+      await lock.release()
+    }
+  }
+}

@@ -1,0 +1,201 @@
+import type { Delivery, Inbox, Outbox, Passed } from '../../http/inbox.js'
+import type { Connection, Driver, Value } from '../driver/connection.js'
+import {
+  enqueue,
+  type Forwarding,
+  forwardingsOf,
+  note,
+  outboxOver,
+  promoteAll,
+  waitingTargets,
+} from './forwarding.js'
+
+/** How long a delivery is known again after it was deleted: longer than any sender of ours tries (28 hours). */
+export const rememberedMs = 80 * 3_600_000
+
+/** A kept delivery in a list, without what it carries. */
+export interface ListedEvent extends Omit<Delivery, 'path' | 'headers' | 'body'> {
+  /** Its number in the order of arrival. */
+  readonly seq: number
+  /** Size of the body. */
+  readonly bytes: number
+  /** What became of sending it on, the worst where it went to several addresses; null where nobody asked for it. */
+  readonly forwarded: Forwarding['state'] | null
+}
+
+/** A kept delivery, whole. */
+export interface KeptEvent extends Delivery {
+  readonly seq: number
+  readonly forwards: readonly Forwarding[]
+}
+
+/** A kept delivery as it is read by the command that it came for. */
+export interface Arrived extends Pick<Delivery, 'event' | 'body'> {
+  readonly seq: number
+}
+
+/** Which deliveries are meant; all of them when nothing is given. */
+export interface EventFilter {
+  /** A whole name, or one of its halves: `lead_search`, `completed`. */
+  readonly event?: string
+  readonly search?: string
+  /** Received at or after. */
+  readonly since?: number
+  /** Received before. */
+  readonly until?: number
+}
+
+/** The received events of this machine. */
+export interface Events extends Inbox {
+  /** Keeps a delivery as `Inbox` says; with `forwardTo` a new one also waits to be sent on. */
+  keep(delivery: Delivery, forwardTo?: string): Promise<boolean>
+  /** A run of events behind the one with the number `after`, at most `limit`. */
+  list(
+    filter: EventFilter,
+    order: 'newest' | 'oldest',
+    limit: number,
+    after?: number,
+  ): Promise<readonly ListedEvent[]>
+  /** An event by its id; the newest where several addresses got one of the same id. */
+  find(id: string): Promise<KeptEvent | undefined>
+  /** An event by its number. */
+  at(seq: number): Promise<KeptEvent | undefined>
+  /** What came to a path behind the number `after`, in the order of arrival, at most `limit`. */
+  arrived(path: string, after: number, limit: number): Promise<readonly Arrived[]>
+  outbox(target: string): Outbox
+  /** The targets that something waits to be sent on to, of those whose names begin so. */
+  waitingTargets(prefix: string): Promise<readonly string[]>
+  /** Notes an event that was sent on by hand. */
+  noteForward(
+    event: Pick<KeptEvent, 'seq' | 'search'>,
+    target: string,
+    passed: Passed,
+    now: number,
+  ): Promise<void>
+  /** The path of this machine's receiver, the same at every start; `fresh` where there is none yet. */
+  token(fresh: string): Promise<string>
+  /** Deletes what was received before a time; answers how many. Their ids are known for 80 hours after they came. */
+  purge(before: number, now: number): Promise<number>
+  close(): Promise<void>
+}
+
+/** The received events in a state database; `close` closes it. */
+export function eventsOver(driver: Driver): Events {
+  return {
+    keep: (delivery, forwardTo) => driver.transaction((connection) => keep(connection, delivery, forwardTo)),
+    list: (filter, order, limit, after) =>
+      driver.read((connection) => list(connection, filter, order, limit, after)),
+    find: (id) => driver.read((connection) => one(connection, 'id = ? ORDER BY seq DESC LIMIT 1', id)),
+    at: (seq) => driver.read((connection) => one(connection, 'seq = ?', seq)),
+    arrived: (path, after, limit) =>
+      driver.read((connection) =>
+        connection.all<Arrived>(
+          'SELECT seq, event, body FROM events WHERE path = ? AND seq > ? ORDER BY seq LIMIT ?',
+          ...[path, after, limit],
+        ),
+      ),
+    outbox: (target) => outboxOver(driver, target),
+    waitingTargets: (prefix) => driver.read((connection) => waitingTargets(connection, prefix)),
+    noteForward: (event, target, passed, now) =>
+      driver.transaction((connection) =>
+        note(connection, target, event.seq, laneOf(event.search, event.seq), passed, now),
+      ),
+    token: (fresh) => driver.transaction((connection) => token(connection, fresh)),
+    purge: (before, now) => driver.transaction((connection) => purge(connection, before, now)),
+    close: () => driver.close(),
+  }
+}
+
+/** Events of one search are sent on in their order; one without a search waits for nobody. */
+const laneOf = (search: string | null, seq: number): string => search ?? `#${seq}`
+
+async function keep(connection: Connection, delivery: Delivery, forwardTo?: string): Promise<boolean> {
+  const { id, path, receivedAt, event, search, verified, headers, body } = delivery
+  await connection.run('DELETE FROM gone_events WHERE received_at < ?', receivedAt - rememberedMs)
+  const row = await connection.get<{ seq: number }>(
+    `INSERT INTO events (path, id, received_at, event, search, verified, headers, body)
+     SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM gone_events WHERE id = ? AND path = ?)
+     ON CONFLICT DO NOTHING RETURNING seq`,
+    ...[path, id, receivedAt, event, search, verified ? 1 : 0, JSON.stringify(headers), body, id, path],
+  )
+  if (row && forwardTo !== undefined)
+    await enqueue(connection, forwardTo, row.seq, laneOf(search, row.seq), receivedAt)
+  return row !== undefined
+}
+
+interface ListedRow extends Omit<ListedEvent, 'verified'> {
+  readonly verified: number
+}
+
+async function list(
+  connection: Connection,
+  filter: EventFilter,
+  order: 'newest' | 'oldest',
+  limit: number,
+  after: number | undefined,
+): Promise<ListedEvent[]> {
+  const { conditions, values } = narrowed(filter)
+  const direction = order === 'newest' ? ['<', 'DESC'] : ['>', 'ASC']
+  if (after !== undefined) {
+    conditions.push(`seq ${direction[0]} ?`)
+    values.push(after)
+  }
+  const rows = await connection.all<ListedRow>(
+    `SELECT seq, id, received_at AS receivedAt, event, search, verified, octet_length(body) AS bytes, (
+       SELECT state FROM forwards WHERE forwards.seq = events.seq
+       ORDER BY state = 'failed' DESC, state = 'waiting' DESC LIMIT 1) AS forwarded
+     FROM events WHERE ${conditions.join(' AND ')} ORDER BY seq ${direction[1]} LIMIT ?`,
+    ...[...values, limit],
+  )
+  return rows.map((row) => ({ ...row, verified: row.verified === 1 }))
+}
+
+function narrowed({ event, search, since, until }: EventFilter): { conditions: string[]; values: Value[] } {
+  const given: [string, Value[]][] = [['1 = 1', []]]
+  if (event !== undefined)
+    given.push([
+      `(event = ? OR substr(event, 1, length(?) + 1) = ? || '.' OR substr(event, -length(?) - 1) = '.' || ?)`,
+      [event, event, event, event, event],
+    ])
+  if (search !== undefined) given.push(['search = ?', [search]])
+  if (since !== undefined) given.push(['received_at >= ?', [since]])
+  if (until !== undefined) given.push(['received_at < ?', [until]])
+  return { conditions: given.map(([condition]) => condition), values: given.flatMap(([, values]) => values) }
+}
+
+interface KeptRow extends Omit<Delivery, 'verified' | 'headers'> {
+  readonly seq: number
+  readonly verified: number
+  readonly headers: string
+}
+
+async function one(connection: Connection, condition: string, value: Value): Promise<KeptEvent | undefined> {
+  const row = await connection.get<KeptRow>(
+    `SELECT seq, path, id, received_at AS receivedAt, event, search, verified, headers, body
+     FROM events WHERE ${condition}`,
+    value,
+  )
+  if (!row) return undefined
+  return {
+    ...row,
+    verified: row.verified === 1,
+    headers: JSON.parse(row.headers) as Record<string, string>,
+    forwards: await forwardingsOf(connection, row.seq),
+  }
+}
+
+async function token(connection: Connection, fresh: string): Promise<string> {
+  await connection.run('INSERT INTO receiver_path (id, token) VALUES (1, ?) ON CONFLICT DO NOTHING', fresh)
+  return (await connection.get<{ token: string }>('SELECT token FROM receiver_path'))?.token ?? fresh
+}
+
+async function purge(connection: Connection, before: number, now: number): Promise<number> {
+  await connection.run(
+    `INSERT INTO gone_events (id, path, received_at) SELECT id, path, received_at FROM events
+     WHERE received_at < ? AND received_at >= ? ON CONFLICT DO NOTHING`,
+    ...[before, now - rememberedMs],
+  )
+  const count = await connection.run('DELETE FROM events WHERE received_at < ?', before)
+  await promoteAll(connection, now)
+  return count
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { ApiError, type ErrorCode, errorBody, errors, failureOf } from '../../../src/api/calls/errors.js'
+
+const details = {
+  keys: 'a, b',
+  reason: 'x is wrong',
+  need: 3,
+  have: 1,
+  limit: 10,
+  top_up_url: 'https://a.example',
+}
+const codes = Object.keys(errors) as ErrorCode[]
+
+describe('the failure in a reply', () => {
+  it.each(codes)('is the row it was made from, in either shape: %s', (code) => {
+    const error = new ApiError(code, details)
+    for (const shape of ['text', 'coded'] as const) {
+      const failure = failureOf(error.status, errorBody(error, { errors: shape }))
+      expect(failure).toMatchObject({ text: error.message, exit: errors[code].exit })
+      expect(failure.hint).toBe(errors[code].hint)
+    }
+  })
+
+  it.each([
+    ['402 without a code', 402, { error: 'No credits' }, 4],
+    ['403 without a code', 403, { error: 'No access' }, 3],
+    ['403 with another code', 403, { error: 'No access', code: 'plan' }, 3],
+    ['422 in words of its own', 422, { error: 'name is too long' }, 7],
+    ['422 of the plan, coded', 422, { error: 422, message: errors.plan_limit_reached.text }, 6],
+    ['429 in words of its own', 429, { error: 'Slow down' }, 8],
+    ['422 of the plan, with a code of its own', 422, { error: 'Plan limit reached', code: 'limit' }, 6],
+    ['409 without a code', 409, { error: 'Conflict' }, 7],
+    ['404 without a body', 404, undefined, 9],
+    ['an unknown refusal', 418, 'teapot', 7],
+    ['an unknown failure', 599, null, 10],
+  ])('has an exit code whatever the server: %s', (_, status, body, exit) => {
+    expect(failureOf(status, body).exit).toBe(exit)
+  })
+
+  it('says what the server said, or else what its status means', () => {
+    expect(failureOf(402, { error: 'No credits' }).text).toBe('No credits')
+    expect(failureOf(500, {}).text).toBe('Internal server error')
+    for (const status of [400, 402, 418, 502])
+      expect(failureOf(status, {}).text).toBe(`The server answered ${status}`)
+  })
+
+  it('tells a full disk from a busy database', () => {
+    const { message } = new ApiError('storage_failed', { reason: 'the disk is full' })
+    expect(failureOf(503, { error: message }).hint).toBe(errors.storage_failed.hint)
+  })
+})

@@ -1,0 +1,169 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
+import { shapeOf } from '../../../src/api/areas/shapes.js'
+import * as list from '../../../src/api/schemas/arrays.js'
+import * as field from '../../../src/api/schemas/fields.js'
+import { coerceField, coerceInput, kindOf } from '../../../src/api/validation/coerce.js'
+
+describe('kindOf', () => {
+  it.each([
+    ['text', field.text('Words'), { type: 'string', required: true, description: 'Words' }],
+    [
+      'optional text',
+      field.text('Words').optional(),
+      { type: 'string', required: false, description: 'Words' },
+    ],
+    [
+      'nullable text',
+      field.text('Words').nullable(),
+      { type: 'string', required: true, description: 'Words' },
+    ],
+    ['whole number', field.whole('Days', 1), { type: 'integer', required: true, description: 'Days' }],
+    ['number', field.number('Share'), { type: 'number', required: true, description: 'Share' }],
+    ['flag', field.flag('Loud'), { type: 'boolean', required: false, description: 'Loud', default: false }],
+    [
+      'default',
+      field.whole('Rows', 1).default(20),
+      { type: 'integer', required: false, description: 'Rows', default: 20 },
+    ],
+    [
+      'enum',
+      field.oneOf(['or', 'and'], 'How'),
+      { type: 'enum', required: true, description: 'How', values: ['or', 'and'] },
+    ],
+    ['custom', field.custom('Yours').optional(), { type: 'object', required: false, description: 'Yours' }],
+    [
+      'object',
+      field.described(z.object({}), 'Thing'),
+      { type: 'object', required: true, description: 'Thing' },
+    ],
+    [
+      'list',
+      list.of(field.text('Title'), 'Titles').optional(),
+      {
+        type: 'array',
+        required: false,
+        description: 'Titles',
+        item: { type: 'string', required: true, description: 'Title' },
+      },
+    ],
+  ] as const)('reads %s', (_, schema, kind) => {
+    expect(kindOf(schema)).toEqual(kind)
+  })
+
+  it('keeps the description of a list with a check of its own', () => {
+    expect(kindOf(list.functions().optional()).description).toContain('functions')
+  })
+})
+
+describe('coerceField', () => {
+  const custom = field.custom()
+  const companies = z.array(z.object({ name: z.string() }))
+
+  it.each([
+    ['booleans', field.flag('x'), 'true', true],
+    ['booleans in capitals', field.live(), 'FALSE', false],
+    ['no other word as a boolean', field.flag('x'), 'yes', 'yes'],
+    ['no digit as a boolean', field.flag('x'), '1', '1'],
+    ['whole numbers', field.whole('x', 1).optional(), '50', 50],
+    ['negative numbers', field.number('x'), '-1.5', -1.5],
+    ['no empty text as a number', field.whole('x'), '', ''],
+    ['no hexadecimal number', field.whole('x'), '0x10', '0x10'],
+    ['no number with a leading zero', field.whole('x'), '007', '007'],
+    ['no number that cannot be kept', field.whole('x'), '9007199254740993', '9007199254740993'],
+    ['no infinite number', field.number('x'), '1e999', '1e999'],
+    ['text as it is', field.text('x'), '42', '42'],
+    ['an id of digits as text', field.id('x'), '42', '42'],
+    ['ids by commas', list.ids('x'), '1, 2,,3', ['1', '2', '3']],
+    ['ids repeated', list.ids('x'), ['1', '2,3'], ['1', '2', '3']],
+    ['codes by commas', list.countries('x'), 'FR,DE', ['FR', 'DE']],
+    ['enum words by commas', list.companySizes(), '1-10,11-50', ['1-10', '11-50']],
+    [
+      'numbers by commas',
+      list.of(field.phone('x'), 'x'),
+      '+33612345678, +33612345679',
+      ['+33612345678', '+33612345679'],
+    ],
+    ['industries by id', list.industries('x'), '4,96', ['4', '96']],
+    [
+      'an industry with a comma in its name',
+      list.industries('x'),
+      'Technology, Information and Internet',
+      ['Technology, Information and Internet'],
+    ],
+    ['free text with a comma as one item', list.texts('x'), 'Head of Sales, EMEA', ['Head of Sales, EMEA']],
+    ['long free text as one item', list.texts('x'), `${'a'.repeat(600)},b`, [`${'a'.repeat(600)},b`]],
+    [
+      'an address with a comma as one item',
+      list.of(field.profileUrl('x'), 'x'),
+      'https://a.example/lead/A,B',
+      ['https://a.example/lead/A,B'],
+    ],
+    ['the last of several single values', field.whole('x'), ['1', '2'], 2],
+    ['an object from JSON', custom, '{"a":{"b":[1]}}', { a: { b: [1] } }],
+    [
+      'an object from pairs',
+      custom,
+      ['a=1', 'b=true', 'c=x=y', 'd=', 'e=007'],
+      { a: 1, b: true, c: 'x=y', d: '', e: '007' },
+    ],
+    ['an object from JSON and pairs', custom, ['{"a":1}', 'b=2'], { a: 1, b: 2 }],
+    ['no object from other text', custom, 'abc', 'abc'],
+    ['no object from broken JSON', custom, '{"a":', '{"a":'],
+    ['objects from JSON', companies, '[{"name":"A"},{"name":"B"}]', [{ name: 'A' }, { name: 'B' }]],
+    ['objects one by one', companies, ['{"name":"A"}', 'name=B'], [{ name: 'A' }, { name: 'B' }]],
+    ['no list of objects from other text', companies, 'A', ['A']],
+  ] as const)('reads %s', (_, schema, given, value) => {
+    expect(coerceField(schema, given)).toEqual(value)
+  })
+
+  it('reads every number back that JSON writes', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true })),
+        (number) => {
+          const text = JSON.stringify(number)
+          const kept = !Number.isInteger(number) || Number.isSafeInteger(number)
+          expect(coerceField(field.number('x'), text)).toEqual(kept ? JSON.parse(text) : text)
+        },
+      ),
+    )
+  })
+
+  it('never changes free text', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        expect(coerceField(list.texts('x'), text)).toEqual([text])
+      }),
+    )
+  })
+
+  it('reads hostile keys without harm', () => {
+    const read = coerceField(custom, ['__proto__=1', '{"constructor":2}'])
+    expect(Object.keys(read as object)).toEqual(['__proto__', 'constructor'])
+    expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
+  })
+})
+
+describe('coerceInput', () => {
+  it('reads a query', async () => {
+    const { input } = await shapeOf('searches.get')
+    const query = { id: '7', per_page: '50', page: '2', status: 'qualified' }
+    expect(coerceInput(input, query)).toEqual({ id: '7', per_page: 50, page: 2, status: 'qualified' })
+  })
+
+  it('leaves typed values and unknown fields as they are', async () => {
+    const { input } = await shapeOf('accounts.enrich')
+    const fields = { live: false, linkedin_url: 'true', name: null }
+    expect(coerceInput(input, fields)).toEqual(fields)
+  })
+
+  it('reads hostile keys without harm', async () => {
+    const { input } = await shapeOf('accounts.enrich')
+    const fields = JSON.parse('{"__proto__":"1","constructor":"2","toString":"3"}') as Record<string, string>
+    const read = coerceInput(input, fields)
+    expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
+    expect(Object.keys(read)).toEqual(['__proto__', 'constructor', 'toString'])
+  })
+})

@@ -1,0 +1,152 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { shapeOf } from '../../../src/api/areas/shapes.js'
+import { ApiError } from '../../../src/api/calls/errors.js'
+import { operations } from '../../../src/api/operations/table.js'
+import { validate } from '../../../src/api/validation/validate.js'
+import { accepted, refusalOf } from '../refusal.js'
+
+describe('validate', () => {
+  it('returns the fields it knows and no others', async () => {
+    expect(await accepted('accounts.enrich', { name: ' Acme ', status: 'x', id: 7 })).toEqual({
+      name: 'Acme',
+      live: true,
+    })
+  })
+
+  it('tells what is missing before what is malformed', async () => {
+    expect(await refusalOf('accounts.extract', { search_url: 5, streaming: 'x' })).toBe(
+      '400 Missing required keys: name, webhook_url',
+    )
+  })
+
+  it('takes null for missing where a field is required', async () => {
+    expect(await refusalOf('lists.create', { name: null, companies: [] })).toBe(
+      '400 Missing required keys: name',
+    )
+  })
+
+  it('tells everything that is malformed at once', async () => {
+    expect(await refusalOf('accounts.enrich', { live: 'x', country: 'FRA', name: '' })).toBe(
+      '422 name must not be empty; country must be an ISO 3166-1 alpha-2 code; live must be true or false',
+    )
+  })
+
+  it('tells no more than five things', async () => {
+    const companies = new Array(9).fill({ name: 7 })
+    expect(await refusalOf('lists.create', { name: 'x', companies })).toMatch(
+      /companies\.4\.name must be text; and more$/,
+    )
+  })
+
+  it('tells a bad request before a malformed field', async () => {
+    expect(await refusalOf('accounts.enrich', { country: 'QQ' })).toMatch(/^400 /)
+  })
+
+  it.each([null, undefined, [], 'text', 7, true])('refuses %j as a request', async (input) => {
+    expect(await refusalOf('credits.show', input)).toBe('400 The request must be a JSON object')
+  })
+
+  it('takes codes in any case and texts with white space around them', async () => {
+    expect(await accepted('accounts.enrich', { domain: '\tA.example ', country: ' fr' })).toMatchObject({
+      domain: 'A.example',
+      country: 'FR',
+    })
+  })
+
+  it.each(['a\0b', '\ud800', '   '])('refuses the text %j', async (name) => {
+    expect(await refusalOf('accounts.enrich', { name })).toMatch(/^422 name must not /)
+  })
+
+  it('takes a profile address without a scheme', async () => {
+    const company_network_url = 'www.network.example/company/acme'
+    expect(await accepted('accounts.enrich', { company_network_url })).toMatchObject({ company_network_url })
+  })
+})
+
+describe('other spellings', () => {
+  const network_url = 'https://network.example/in/ada'
+
+  it.each(['linkedin_url', 'network_profile_url'])('a person may be given by %s', async (alias) => {
+    expect(await accepted('leads.enrich', { [alias]: network_url })).toEqual({ network_url, live: true })
+  })
+
+  it('a contact may be given by first_name and last_name', async () => {
+    const input = {
+      first_name: 'Ada',
+      last_name: 'Lovelace',
+      domain: 'a.example',
+      enrichment_type: ['email'],
+    }
+    expect(await accepted('contacts.enrich', input)).toMatchObject({ firstname: 'Ada', lastname: 'Lovelace' })
+  })
+
+  it('so may each contact of a bulk request', async () => {
+    const contacts = [{ linkedin_url: network_url }, { network_url }]
+    expect(await accepted('contacts.bulk_enrich', { contacts, enrichment_type: ['phone'] })).toMatchObject({
+      contacts: [{ network_url }, { network_url }],
+    })
+  })
+
+  it('a field given in both spellings keeps the value of its own', async () => {
+    const input = { linkedin_url: 'https://network.example/in/other', network_url }
+    expect(await accepted('leads.enrich', input)).toMatchObject({ network_url })
+  })
+
+  it('does not change the request it was given', async () => {
+    const input = { contacts: [{ linkedin_url: network_url }, { network_url }], enrichment_type: ['phone'] }
+    const before = structuredClone(input)
+    await accepted('contacts.bulk_enrich', input)
+    expect(input).toEqual(before)
+  })
+})
+
+describe('hostile requests', () => {
+  it('own keys named like inherited ones do nothing', async () => {
+    const input = JSON.parse(
+      '{"__proto__":{"name":"x","polluted":1},"constructor":{"prototype":{"polluted":1}}}',
+    )
+    expect(await refusalOf('accounts.enrich', input)).toMatch(/^400 /)
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  })
+
+  it('custom may hold any keys, and keeps no prototype of its own', async () => {
+    const custom = JSON.parse('{"__proto__":{"polluted":1},"constructor":1}')
+    const input = await accepted('lists.create', { name: 'x', companies: [{ name: 'A' }], custom })
+    expect(Object.getPrototypeOf(input.custom)).toBe(Object.prototype)
+    expect(input.custom).toMatchObject({ constructor: 1 })
+  })
+
+  it.each([20, 21, 50_000])('custom nested %i deep is answered', async (depth) => {
+    const custom = { a: JSON.parse('['.repeat(depth - 1) + ']'.repeat(depth - 1)) }
+    const answer = await refusalOf('lists.create', { name: 'x', companies: [{ name: 'A' }], custom })
+    expect(answer).toBe(depth === 20 ? 'accepted' : '422 custom must not be nested deeper than 20 levels')
+  })
+
+  it.each(['', ' ', 'a\0b', '\ud800', 'x'.repeat(201)])(
+    'a path id that can be none is not found: %j',
+    async (id) => {
+      expect(await refusalOf('lists.get', { id })).toBe('404 Not found')
+      expect(await refusalOf('searches.get', { id, per_page: 0 })).toMatch(/^422 per_page /)
+    },
+  )
+
+  it('whatever is sent, the answer is an input or a refusal of 400, 404 or 422', async () => {
+    const shapes = await Promise.all(operations().map(async ({ id }) => [id, await shapeOf(id)] as const))
+    fc.assert(
+      fc.property(fc.constantFrom(...shapes), fc.infiniteStream(fc.jsonValue()), ([id, shape], values) => {
+        const input = Object.fromEntries(
+          Object.keys(shape.input.shape).map((name) => [name, values.next().value]),
+        )
+        try {
+          validate(id, shape, input)
+        } catch (error) {
+          expect(error).toBeInstanceOf(ApiError)
+          expect([400, 404, 422]).toContain((error as ApiError).status)
+          expect((error as ApiError).message.length).toBeLessThan(5_000)
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})

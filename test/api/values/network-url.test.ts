@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { networkUrl, searchPageOf } from '../../../src/api/values/network-url.js'
+
+describe('urls on the network', () => {
+  it.each([
+    ['https://www.linkedin.com/in/ada?x=1#top', { path: 'in/ada', query: 'x=1' }],
+    ['//fr.network.example:443/a/b/', { path: 'a/b/', query: '' }],
+    ['m.linkedin.com./x', { path: 'x', query: '' }],
+    [
+      'https://linkedin.com/sales/search/people#query=(a:1)',
+      { path: 'sales/search/people', query: 'query=(a:1)' },
+    ],
+  ])('%s', (url, parts) => {
+    expect(networkUrl(url)).toEqual(parts)
+  })
+
+  it.each([
+    '',
+    'linkedin.com',
+    'https://evil-linkedin.com/x',
+    'https://linkedin.com.evil.example/x',
+    'https://a@linkedin.com/x',
+  ])('%j is none', (url) => {
+    expect(networkUrl(url)).toBeUndefined()
+  })
+
+  it('takes its hosts as a setting', () => {
+    expect(networkUrl('https://www.net.test/x', ['net.test'])).toEqual({ path: 'x', query: '' })
+  })
+})
+
+describe('pages of search results', () => {
+  it.each([
+    [
+      'https://www.linkedin.com/sales/search/people?query=(a:1)',
+      { of: 'people', premium: true, query: 'query=(a:1)' },
+    ],
+    [
+      'https://www.linkedin.com/sales/search/company/?page=2',
+      { of: 'companies', premium: true, query: 'page=2' },
+    ],
+    [
+      'network.example/search/results/people/?keywords=x',
+      { of: 'people', premium: false, query: 'keywords=x' },
+    ],
+    ['https://de.network.example/SEARCH/results/COMPANIES', { of: 'companies', premium: false, query: '' }],
+  ])('%s', (url, page) => {
+    expect(searchPageOf(url)).toEqual(page)
+  })
+
+  it.each([
+    'https://network.example/sales/company/1',
+    'https://network.example/constructor',
+    'https://a.example/sales/search/people',
+  ])('%s is none', (url) => {
+    expect(searchPageOf(url)).toBeUndefined()
+  })
+})

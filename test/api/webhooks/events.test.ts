@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
+import { type OperationId, operations } from '../../../src/api/operations/table.js'
+import { accountRecord } from '../../../src/api/schemas/records.js'
+import { eventBody, eventNames, eventOf, events } from '../../../src/api/webhooks/events.js'
+
+const fieldsOf = (name: (typeof names)[number]) => Object.keys(eventBody(name).shape)
+const names = eventNames()
+const common = ['event', 'id', 'created_at', 'custom']
+
+describe('events', () => {
+  it('are those that were decided', () => {
+    expect(names).toEqual([
+      'account_import.record',
+      'account_import.completed',
+      'account_import.failed',
+      'lead_search.record',
+      'lead_search.completed',
+      'lead_search.failed',
+      'list_import.completed',
+      'list_import.failed',
+      'contact_enrichment.completed',
+      'contact_enrichment.failed',
+      'hiring_import.record',
+      'hiring_import.completed',
+      'hiring_import.failed',
+      'stack_import.record',
+      'stack_import.completed',
+      'stack_import.failed',
+      'growth_import.record',
+      'growth_import.completed',
+      'growth_import.failed',
+      'lookalike_import.record',
+      'lookalike_import.completed',
+      'lookalike_import.failed',
+    ])
+  })
+
+  it('tell of every operation that starts work, and of no other', () => {
+    const telling = operations().filter(({ id }) => eventOf(id) !== undefined)
+    expect(telling.map(({ id }) => id)).toEqual(
+      operations()
+        .filter(({ starts }) => starts)
+        .map(({ id }) => id),
+    )
+  })
+
+  it.each<[OperationId, string]>([
+    ['accounts.search', 'account_import'],
+    ['intents.post_engagers', 'lead_search'],
+    ['leads.search', 'lead_search'],
+    ['contacts.bulk_enrich', 'contact_enrichment'],
+    ['lists.create', 'list_import'],
+  ])('%s sends %s', (id, kind) => {
+    expect(eventOf(id)).toBe(kind)
+  })
+
+  it('of people come from every operation on the profiles quota', () => {
+    const profiles = operations().filter(({ quota }) => quota === 'profiles')
+    expect(profiles.map(({ id }) => id)).toEqual([...events.lead_search.from])
+  })
+
+  it.each(names)('%s says what it is', (name) => {
+    expect(fieldsOf(name)).toEqual(expect.arrayContaining(common))
+    expect(JSON.stringify(z.toJSONSchema(eventBody(name)))).toContain(name)
+  })
+
+  it.each([
+    ['account_import.record', ['ordinal', 'account']],
+    ['account_import.completed', ['accounts', 'total', 'truncated', 'part', 'parts']],
+    ['lead_search.record', ['ordinal', 'lead', 'company']],
+    ['lead_search.completed', ['leads', 'total', 'truncated', 'part', 'parts']],
+    ['lead_search.failed', ['error']],
+    ['list_import.completed', ['list']],
+    ['list_import.failed', ['list', 'error']],
+    ['hiring_import.record', ['ordinal', 'account', 'jobs']],
+    ['hiring_import.completed', ['accounts', 'total', 'truncated', 'part', 'parts']],
+    ['stack_import.record', ['ordinal', 'account', 'technologies_found']],
+    ['growth_import.record', ['ordinal', 'account']],
+    ['lookalike_import.record', ['ordinal', 'account', 'similarity']],
+    ['contact_enrichment.failed', ['error']],
+  ] as const)('%s carries %j', (name, carried) => {
+    expect(fieldsOf(name)).toEqual([...common, ...carried])
+  })
+
+  it.each([
+    ['account_import', []],
+    ['hiring_import', ['jobs']],
+    ['stack_import', ['technologies_found']],
+    ['growth_import', []],
+    ['lookalike_import', ['similarity']],
+  ] as const)('%s.completed has companies with their ordinal and %j among their fields', (kind, found) => {
+    const schema = z.toJSONSchema(eventBody(`${kind}.completed`)) as unknown as {
+      properties: { accounts: { items: { properties: object } } }
+    }
+    const fields = Object.keys(schema.properties.accounts.items.properties)
+    expect(fields).toEqual([...Object.keys(accountRecord().shape), 'ordinal', ...found])
+  })
+
+  it('lead_search.completed has leads with their ordinal', () => {
+    const text = JSON.stringify(z.toJSONSchema(eventBody('lead_search.completed')))
+    expect(text).toContain('"required":["lead","company","ordinal"]')
+  })
+
+  it('of contacts carry the result', () => {
+    expect(fieldsOf('contact_enrichment.completed')).toEqual(
+      expect.arrayContaining([...common, 'enrichment_id', 'email', 'phone_details', 'credits_used']),
+    )
+  })
+})

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest'
+import { MappingError } from '../../../src/batch/input/errors.js'
+import {
+  describeMapping,
+  type MappingRequest,
+  mapColumns,
+  parsePins,
+  rowInput,
+} from '../../../src/batch/input/mapping.js'
+
+const companyFields = ['company_network_url', 'name', 'domain', 'country', 'live']
+const hiringFields = ['company_domain', 'company_name', 'company_network_url', 'limit']
+const personFields = ['network_url', 'first_name', 'last_name', 'company_name', 'domain']
+
+function map(header: readonly string[], more: Partial<MappingRequest> = {}) {
+  return mapColumns({ header, fields: companyFields, subject: 'company', ...more })
+}
+
+const pairs = (mapping: ReturnType<typeof mapColumns>) =>
+  Object.fromEntries(mapping.columns.map(({ field, column }) => [field, column]))
+
+function refusal(work: () => unknown): string {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof MappingError) return error.message
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
+
+describe('names', () => {
+  test.each([
+    ['domain', 'Domain'],
+    ['domain', 'Website'],
+    ['domain', 'URL'],
+    ['domain', 'Homepage'],
+    ['domain', 'Site web'],
+    ['domain', 'company_domain'],
+    ['name', 'Company'],
+    ['name', 'Company Name'],
+    ['name', 'Organization'],
+    ['name', 'Société'],
+    ['name', 'Raison sociale'],
+    ['name', 'Name'],
+    ['company_network_url', 'LinkedIn'],
+    ['company_network_url', 'LinkedIn URL'],
+    ['company_network_url', 'Company LinkedIn Url'],
+    ['company_network_url', 'profile'],
+    ['company_network_url', 'network_url'],
+  ])('a company is found by %s in %j', (field, column) => {
+    expect(pairs(map([column]))).toEqual({ [field]: column })
+  })
+
+  test.each(['Country', 'country_code', 'Pays', 'HQ Country'])('its country is found in %j', (column) => {
+    expect(pairs(map(['domain', column]))).toEqual({ domain: 'domain', country: column })
+  })
+
+  test('other operations name the same things otherwise', () => {
+    const mapping = map(['Name', 'Website', 'LinkedIn'], { fields: hiringFields })
+    expect(pairs(mapping)).toEqual({
+      company_domain: 'Website',
+      company_name: 'Name',
+      company_network_url: 'LinkedIn',
+    })
+  })
+
+  test('people', () => {
+    const header = [
+      'Vorname',
+      'Surname',
+      'Company',
+      'Website',
+      'LinkedIn Profile',
+      'Company LinkedIn Url',
+      'Notes',
+    ]
+    const mapping = map(header, { fields: personFields, subject: 'person' })
+    expect(pairs(mapping)).toEqual({
+      network_url: 'LinkedIn Profile',
+      first_name: 'Vorname',
+      last_name: 'Surname',
+      company_name: 'Company',
+      domain: 'Website',
+    })
+    expect(mapping.unused).toEqual(['Company LinkedIn Url', 'Notes'])
+  })
+
+  test('e-mails and phones', () => {
+    expect(pairs(map(['E-Mail'], { fields: ['email'], subject: 'email' }))).toEqual({ email: 'E-Mail' })
+    expect(pairs(map(['Tel.'], { fields: ['phone_numbers', 'phone_number'], subject: 'number' }))).toEqual({
+      phone_numbers: 'Tel.',
+    })
+  })
+})
+
+describe('choices', () => {
+  test('of two columns for one field the first is used, and it is said', () => {
+    const mapping = map(['Website', 'Homepage'])
+    expect(pairs(mapping)).toEqual({ domain: 'Website' })
+    expect(mapping.notes).toEqual([expect.stringMatching(/"Homepage".*"Website".*--map domain="Homepage"/)])
+    expect(mapping.unused).toEqual(['Homepage'])
+  })
+
+  test("the field's own name goes before synonyms", () => {
+    expect(pairs(map(['Website', 'domain']))).toEqual({ domain: 'domain' })
+  })
+
+  test("a company's own profile goes before a profile of whomever, without a word", () => {
+    const mapping = map(['LinkedIn Url', 'Company LinkedIn Url'])
+    expect(pairs(mapping)).toEqual({ company_network_url: 'Company LinkedIn Url' })
+    expect(mapping.notes).toEqual([])
+  })
+
+  test('an e-mail column stands in for the domain only when nothing else is there', () => {
+    expect(pairs(map(['Email', 'City']))).toEqual({ domain: 'Email' })
+    expect(pairs(map(['Email', 'Company']))).toEqual({ name: 'Company' })
+  })
+
+  test('--map wins, takes any spelling of the column, and is not commented on', () => {
+    const mapping = map(['Website', 'Corporate Site', 'Name'], { pins: { domain: 'corporate_site' } })
+    expect(pairs(mapping)).toEqual({ domain: 'Corporate Site', name: 'Name' })
+    expect(mapping.columns.find(({ field }) => field === 'domain')?.by).toBe('pin')
+    expect(mapping.notes).toEqual([])
+  })
+
+  test('a mapping is shown in lines', () => {
+    expect(describeMapping(map(['Website', 'Homepage', 'Company', '']))).toEqual([
+      'name    <-  "Company"',
+      'domain  <-  "Website"',
+      'kept, not sent: "Homepage"',
+      expect.stringContaining('"Homepage" could be domain too'),
+    ])
+  })
+
+  test('counts the columns of a wide file that it does not name', () => {
+    const columns = [{ field: 'domain', column: 'Domain', at: 0, by: 'name' as const }]
+    const unused = Array.from({ length: 300 }, (_, at) => `c${at}`)
+    const [, kept = ''] = describeMapping({ columns, unused, notes: [] })
+    expect(kept).toMatch(/^kept, not sent: "c0", .*"c11" and 288 more$/)
+  })
+})
+
+describe('refusals', () => {
+  test('an unknown field is refused with what was meant and what there is', () => {
+    expect(refusal(() => map(['a'], { pins: { domian: 'a' } }))).toMatch(
+      /"domian".*mean "domain"\?.*"country"/,
+    )
+  })
+
+  test('an unknown column is refused with what was meant and what there is', () => {
+    const message = refusal(() => map(['Company Site', 'Name'], { pins: { domain: 'Compny Site' } }))
+    expect(message).toMatch(/"Compny Site".*mean "Company Site"\?.*"Name"/)
+  })
+
+  test('a file without a usable column is refused with its header, the fields and the way out', () => {
+    const message = refusal(() => map(['Foo', 'Country']))
+    expect(message).toMatch(
+      /company_network_url, domain, name.*"Foo", "Country".*--map company_network_url="Foo"/,
+    )
+  })
+
+  test('a constant can stand in for a column', () => {
+    expect(map(['Foo'], { constants: { domain: 'acme.example' } }).columns).toEqual([])
+  })
+
+  test.each(['domain', 'domain=', '=x'])('--map %s is refused', (pair) => {
+    expect(refusal(() => parsePins([pair]))).toContain('field=Column')
+  })
+
+  test('--map splits at the first equals sign', () => {
+    expect(parsePins(['domain=Site = main'])).toEqual({ domain: 'Site = main' })
+  })
+})
+
+describe('inputs', () => {
+  const mapping = map(['Company', 'Website', 'Country', 'x'])
+
+  test('a row becomes the input: trimmed, without empty cells, with the constants', () => {
+    expect(rowInput(mapping, { live: false })([' Acme ', '', ' ', 'y'])).toEqual({
+      name: 'Acme',
+      live: false,
+    })
+  })
+
+  test('cells are converted by field', () => {
+    const convert = (field: string, cell: string) =>
+      field === 'country' ? cell.slice(0, 2).toUpperCase() : cell
+    expect(rowInput(mapping, {}, convert)(['A', '', 'france', ''])).toEqual({ name: 'A', country: 'FR' })
+  })
+})

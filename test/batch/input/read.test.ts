@@ -1,0 +1,85 @@
+import { readFile, stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { checkTable } from '../../../src/batch/input/check.js'
+import { openTable, type ReadOptions, spool } from '../../../src/batch/input/read.js'
+import { CsvError } from '../../../src/csv/csv-error.js'
+import type { Row } from '../../../src/csv/parse.js'
+import { testFolder } from '../folder.js'
+
+const folder = testFolder()
+
+async function readAll(content: string | Uint8Array, options?: ReadOptions) {
+  const table = await openTable(await folder.file(content), options)
+  const rows: Row[] = []
+  for await (const batch of table.rows()) rows.push(...batch)
+  return { table, rows, cells: rows.map((row) => row.cells) }
+}
+
+describe('a table', () => {
+  test('has its header apart from its rows', async () => {
+    const { table, rows } = await readAll('\ufeffsep=;\n\nname;site\n\nA;b\n')
+    expect(table).toMatchObject({
+      header: ['name', 'site'],
+      headerLine: 3,
+      encoding: 'utf-8',
+      delimiter: ';',
+    })
+    expect(rows).toEqual([{ line: 5, cells: ['A', 'b'] }])
+  })
+
+  test('is read in the encoding that is named', async () => {
+    const read = await readAll(Buffer.from('name\nGenève\n', 'latin1'), { encoding: 'windows-1252' })
+    expect(read.cells).toEqual([['Genève']])
+  })
+
+  test('is split at the delimiter that is given', async () => {
+    expect((await readAll('a,b;c\n1,2;3\n', { delimiter: ';' })).cells).toEqual([['1,2', '3']])
+  })
+
+  test('is taken as it stands where that is asked for', async () => {
+    const { table, cells } = await readAll("'=a\n'=1\n", { raw: true })
+    expect([table.header, ...cells]).toEqual([["'=a"], ["'=1"]])
+  })
+
+  test('has its ragged rows counted', async () => {
+    const table = await openTable(await folder.file('a,b\n4,5\n\n1\n1,2,3\n'))
+    expect(await checkTable(table)).toMatchObject({ rows: 3, ragged: 2, firstRagged: 4 })
+  })
+
+  test('can be read twice, and left early', async () => {
+    const table = await openTable(await folder.file(`a\n${'x\n'.repeat(100_000)}`))
+    for await (const _ of table.rows()) break
+    expect((await checkTable(table)).rows).toBe(100_000)
+  })
+
+  test('a stream is spooled to a private file', async () => {
+    const file = folder.path('spooled.csv')
+    await spool(Readable.from([Buffer.from('a,b\n'), Buffer.from('1,2\n')]), file)
+    expect(await readFile(file, 'utf8')).toBe('a,b\n1,2\n')
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+  })
+})
+
+describe('what is no table is refused with its line', () => {
+  test.each<[string, string, number | undefined, RegExp]>([
+    ['two columns of one name', 'x\ty\tx\n1\t2\t3\n', 1, /columns 1 and 3 are both named "x"/],
+    ['two columns of one name below a sep= line', 'sep=,\nx,x\n', 2, /both named/],
+    ['a header of empty cells', '\n,,\n1,2,3\n', 2, /empty/],
+    ['an empty file', '', undefined, /is empty/],
+    ['a file of blank lines', '\n\n\r\n', undefined, /is empty/],
+    ['an unclosed quote', 'a,b\n1,2\n3,"x\n4,5\n', 3, /never closed/],
+  ])('%s', async (_, content, line, sentence) => {
+    const error = await openTable(await folder.file(content))
+      .then((table) => checkTable(table))
+      .catch((thrown: unknown) => thrown)
+    if (!(error instanceof CsvError)) throw new Error(`no refusal, but ${JSON.stringify(error)}`)
+    expect(error.line).toBe(line)
+    expect(error.message).toMatch(sentence)
+  })
+
+  test('a file that is not there, and a folder', async () => {
+    await expect(openTable(folder.path('none.csv'))).rejects.toThrow(/none.csv cannot be read: no such file/)
+    await expect(openTable(folder.path('.'))).rejects.toThrow(/no regular file/)
+  })
+})

@@ -1,0 +1,194 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { cellOf } from '../../../src/batch/output/cells.js'
+import { resultColumns } from '../../../src/batch/output/columns.js'
+import { csvFormat, excel, jsonFormat, ndjsonFormat } from '../../../src/batch/output/format.js'
+import { createLayout, type OutputRow } from '../../../src/batch/output/layout.js'
+import { undefuse } from '../../../src/csv/formulas.js'
+import { parseRows } from '../../../src/csv/parse.js'
+import { hostile } from '../../csv/hostile.js'
+
+const found = (body: unknown, cells: readonly string[] = ['a']): OutputRow => ({
+  cells,
+  body,
+  status: 'found',
+  error: null,
+  credits: 1,
+  source: 'live',
+})
+
+async function parse(text: string, delimiter = ','): Promise<(readonly string[])[]> {
+  const cells: (readonly string[])[] = []
+  const texts = (async function* () {
+    yield Buffer.from(text)
+  })()
+  for await (const rows of parseRows(texts, { delimiter, firstLine: 1 }))
+    cells.push(...rows.map((row) => row.cells))
+  return cells
+}
+
+const isNumber = (text: string) => /^[+-]?[\d.,]+(e[+-]?\d+)?$/i.test(text)
+
+describe('safe cells', () => {
+  test('no cell of an output begins a formula, whatever the reply or the input holds', async () => {
+    const layout = createLayout(['in'], [{ name: 'out', path: ['out'] }])
+    const seen = await fc.assert(
+      fc.asyncProperty(hostile, hostile, hostile, async (cell, out, error) => {
+        const row: OutputRow = { ...found({ out }, [cell]), error }
+        const [cells = []] = await parse(csvFormat(layout).rows([row]))
+        for (const written of cells)
+          expect(/^[=+\-@\t\r\n\0]/.test(written) && !isNumber(written)).toBe(false)
+        expect(cells.slice(0, 2).map(undefuse)).toEqual([cell, out])
+      }),
+      { numRuns: 2_000 },
+    )
+    expect(seen).toBeUndefined()
+  })
+
+  test('JSON and --raw-csv leave cells alone', () => {
+    const layout = createLayout(['in'], [{ name: 'out', path: ['out'] }])
+    const row = found({ out: '=1' }, ['=2'])
+    expect(csvFormat(layout, { raw: true }).rows([row])).toBe('=2,=1,found,,1,live\n')
+    expect(JSON.parse(ndjsonFormat(layout).rows([row]))).toMatchObject({
+      in: '=2',
+      out: '=1',
+    })
+  })
+
+  test.each<[unknown, string]>([
+    [null, ''],
+    [undefined, ''],
+    [0, '0'],
+    [false, 'false'],
+    ['x', 'x'],
+    [['a', 1, null], 'a; 1; '],
+    [[], ''],
+    [[{ a: 1 }], '[{"a":1}]'],
+    [{ a: [1] }, '{"a":[1]}'],
+  ])('%j is written as %j', (value, cell) => {
+    expect(cellOf(value)).toBe(cell)
+  })
+})
+
+describe('columns', () => {
+  test('come from a schema: nested objects dotted, lists in one, wrappers seen through', () => {
+    const schema = z.object({
+      name: z.string().nullable(),
+      position: z.object({ title: z.string(), since: z.object({ year: z.number() }).optional() }).nullable(),
+      tags: z.array(z.string()).default([]),
+      jobs: z.array(z.object({ a: z.string() })),
+      custom: z.record(z.string(), z.unknown()),
+    })
+    expect(resultColumns(schema).map(({ name }) => name)).toEqual([
+      'name',
+      'position.title',
+      'position.since.year',
+      'tags',
+      'jobs',
+      'custom',
+    ])
+  })
+
+  test('of one of several shapes are those of all', () => {
+    const schema = z.union([z.object({ a: z.string() }), z.object({ a: z.string(), b: z.string() })])
+    expect(resultColumns(schema).map(({ name }) => name)).toEqual(['a', 'b'])
+  })
+
+  test('of a reply without known keys is one', () => {
+    expect(resultColumns(z.record(z.string(), z.number()))).toEqual([{ name: 'reply', path: [] }])
+  })
+})
+
+describe('layout', () => {
+  const results = ['name', 'domain', 'at.year'].map((name) => ({ name, path: name.split('.') }))
+
+  test('input columns come first, results that have their names are renamed, then the status', () => {
+    const layout = createLayout(['name', 'Notes', 'result.name'], results)
+    expect(layout.header).toEqual([
+      'name',
+      'Notes',
+      'result.name',
+      'result.result.name',
+      'domain',
+      'at.year',
+      '_status',
+      '_error',
+      '_credits',
+      '_source',
+    ])
+    expect(layout.cells(found({ name: 'A', at: { year: 1 } }, ['x', 'y', 'z']))).toEqual([
+      'x',
+      'y',
+      'z',
+      'A',
+      '',
+      '1',
+      'found',
+      '',
+      '1',
+      'live',
+    ])
+  })
+
+  test('input columns named like the status are overwritten in place', () => {
+    const layout = createLayout(['_error', 'a', '_status'], [])
+    expect(layout.header).toEqual(['_error', 'a', '_status', '_credits', '_source'])
+    expect(
+      layout.cells({ ...found(undefined, ['old', 'x', 'older']), status: 'failed', error: 'E' }),
+    ).toEqual(['E', 'x', 'failed', '1', 'live'])
+  })
+
+  test('a ragged row is as wide as the others', () => {
+    const layout = createLayout(['a', 'b'], [])
+    expect(layout.cells(found(undefined, ['1', '2', '3']))).toHaveLength(6)
+    expect(layout.cells(found(undefined, ['1']))).toEqual(['1', '', 'found', '', '1', 'live'])
+  })
+})
+
+describe('formats', () => {
+  const layout = createLayout(['=a', 'b'], [{ name: 'at.year', path: ['at', 'year'] }])
+  const row = found({ at: { year: 1 } }, ['1', 'x;y\n"z"'])
+
+  test('CSV has a safe header and rows', () => {
+    const format = csvFormat(layout)
+    expect(format.head + format.rows([row]) + format.tail).toBe(
+      '\'=a,b,at.year,_status,_error,_credits,_source\n1,"x;y\n""z""",1,found,,1,live\n',
+    )
+  })
+
+  test('for spreadsheets it has a mark and semicolons', async () => {
+    const format = csvFormat(layout, excel('fr_FR.UTF-8'))
+    expect(format.head.startsWith("\ufeff'=a;b;")).toBe(true)
+    expect((await parse(format.rows([row]), ';'))[0]?.[1]).toBe('x;y\n"z"')
+  })
+
+  test('NDJSON and JSON keep what is nested, and name absent results', () => {
+    const record = {
+      '=a': '1',
+      b: 'x;y\n"z"',
+      at: { year: 1 },
+      _status: 'found',
+      _error: null,
+      _credits: 1,
+      _source: 'live',
+    }
+    const lost = { ...record, at: null }
+    const rows = [row, found(undefined, row.cells)]
+    expect(
+      ndjsonFormat(layout)
+        .rows(rows)
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([record, lost])
+    const json = jsonFormat(layout)
+    expect(JSON.parse(json.head + json.rows(rows) + json.rows([row]) + json.tail)).toEqual([
+      record,
+      lost,
+      record,
+    ])
+    const empty = jsonFormat(layout)
+    expect(JSON.parse(empty.head + empty.tail)).toEqual([])
+  })
+})

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { joinedColumns, listColumns, spreadColumns, spreading } from '../../../src/batch/output/explode.js'
+import { csvFormat, ndjsonFormat } from '../../../src/batch/output/format.js'
+import { createLayout, type OutputRow } from '../../../src/batch/output/layout.js'
+
+const output = z.object({
+  total: z.number(),
+  tags: z.array(z.string()),
+  jobs: z
+    .array(z.object({ title: z.string(), company: z.object({ name: z.string() }).nullable() }))
+    .default([]),
+})
+const jobs = { field: 'jobs', keyedBy: '' }
+const byDepartment = z.record(z.string(), z.object({ now: z.number() }))
+const departments = { field: undefined, keyedBy: 'department' }
+
+const row = (body: unknown, more: Partial<OutputRow> = {}): OutputRow => ({
+  ...{ cells: ['a'], body, status: 'found', error: null, credits: 2, source: 'live' },
+  ...more,
+})
+const two = row({
+  total: 5,
+  tags: ['t'],
+  jobs: [
+    { title: 'A', company: { name: 'X' } },
+    { title: 'B', company: null },
+  ],
+})
+
+describe('several results of a row', () => {
+  test('each in a row of its own: a reply without any keeps its row', () => {
+    for (const [many, body] of [
+      [departments, {}],
+      [jobs, { total: 0, tags: [], jobs: [] }],
+    ] as const) {
+      const format = spreading(ndjsonFormat(createLayout(['in'], [])), many)
+      expect(
+        format
+          .rows([row(body)])
+          .split('\n')
+          .filter(Boolean),
+      ).toHaveLength(1)
+    }
+  })
+
+  test('in one row: as JSON, with their number before it', () => {
+    const columns = listColumns(output, jobs)
+    expect(columns.map(({ name }) => name)).toEqual(['total', 'tags', 'jobs_count', 'jobs'])
+    const layout = createLayout(['in'], columns)
+    expect(layout.cells(two)[3]).toBe('2')
+    expect(JSON.parse(layout.cells(two)[4] ?? '')).toHaveLength(2)
+    expect(Object.keys(layout.record(two))).toEqual(expect.arrayContaining(['total', 'tags', 'jobs']))
+    expect(layout.record(two)).not.toHaveProperty('jobs_count')
+    expect(layout.cells(row(undefined, { status: 'not_found' })).slice(1, 5)).toEqual(['', '', '', ''])
+  })
+
+  test('in one row: a column for each of their fields', () => {
+    const columns = joinedColumns(output, jobs)
+    expect(columns.map(({ name }) => name)).toEqual(['total', 'tags', 'title', 'company.name'])
+    const layout = createLayout([], columns)
+    expect(layout.cells(two)[2]).toBe('A; B')
+    expect(layout.record(two).jobs).toEqual(two.body && (two.body as { jobs: unknown }).jobs)
+  })
+
+  test('in a row each: the input and what they share again, what was paid once', () => {
+    const format = spreading(csvFormat(createLayout(['in'], spreadColumns(output, jobs))), jobs)
+    const none = row({ total: 0, tags: [], jobs: [] }, { credits: 0 })
+    const lost = row(undefined, { status: 'not_found', credits: 0 })
+    expect(format.head + format.rows([two, none, lost])).toBe(
+      [
+        'in,total,title,company.name,_status,_error,_credits,_source',
+        'a,5,A,X,found,,2,live',
+        'a,5,B,,found,,0,live',
+        'a,0,,,found,,0,live',
+        'a,,,,not_found,,0,live',
+        '',
+      ].join('\n'),
+    )
+  })
+
+  test('of a reply that is keyed by them: the key is a column', () => {
+    const columns = spreadColumns(byDepartment, departments)
+    const format = spreading(ndjsonFormat(createLayout([], columns)), departments)
+    const lines = format
+      .rows([row({ All: { now: 7 }, Sales: { now: 2 } })])
+      .trim()
+      .split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ department: 'All', now: 7, _credits: 2 }),
+      expect.objectContaining({ department: 'Sales', now: 2, _credits: 0 }),
+    ])
+  })
+})

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import { MappingError } from '../../../src/batch/input/errors.js'
+import { createLayout, type OutputRow } from '../../../src/batch/output/layout.js'
+import { fillOf, isFilled } from '../../../src/batch/output/only-missing.js'
+
+const columns = ['phone', 'at.year'].map((name) => ({ name, path: name.split('.') }))
+const row = (cells: readonly string[], body?: unknown): OutputRow => ({
+  ...{ cells, body, status: 'found', error: null, credits: 1, source: 'live' },
+})
+
+describe('a result that the input may have', () => {
+  test.each([
+    ['phone', ['a', 'phone'], 1],
+    ['phone', ['Phone ', 'x'], 0],
+    ['phone=Handy', ['x', 'handy'], 1],
+    ['phone = a=b', ['x', 'a=b'], 1],
+    ['at.year', ['At Year'], 0],
+  ])('%j is the column in %j', (text, header, at) => {
+    expect(fillOf(text, columns, header).at).toBe(at)
+  })
+
+  test.each([
+    ['phnoe', ['phone'], /"phnoe".*which the result does not have\. Did you mean phone\?/],
+    ['x', ['x'], /It has: phone, at\.year\./],
+    ['phone', ['phones', 'b'], /no column "phone"\. Did you mean "phones"\?.*--only-missing phone="phones"/],
+    ['phone=Handy', ['a', 'b'], /no column "Handy"\. It has: "a", "b"\./],
+  ])('%j is refused for %j', (text, header, message) => {
+    expect(() => fillOf(text, columns, header)).toThrow(MappingError)
+    expect(() => fillOf(text, columns, header)).toThrow(message)
+  })
+
+  test('is filled where the cell says something, and never in a ragged row', () => {
+    const header = ['a', 'phone']
+    const skip = isFilled(fillOf('phone', columns, header), header)
+    expect([['a', '1'], ['a', ' '], ['a', ''], ['a'], ['a', '1', '2']].map(skip)).toEqual([
+      ...[true, false, false, false, false],
+    ])
+  })
+
+  test('stays where it is, and is completed in its own column', () => {
+    const header = ['a', 'Phone']
+    const layout = createLayout(header, columns, fillOf('phone', columns, header))
+    const body = { phone: '+1555', at: { year: 1 } }
+    expect(layout.header.slice(0, 3)).toEqual(['a', 'Phone', 'at.year'])
+    expect(layout.cells(row(['x', 'old'], body)).slice(0, 3)).toEqual(['x', 'old', '1'])
+    expect(layout.cells(row(['x', ''], body)).slice(0, 3)).toEqual(['x', '+1555', '1'])
+    expect(layout.cells(row(['x', ' '])).slice(0, 3)).toEqual(['x', '', ''])
+    expect(layout.record(row(['x', ''], body))).toMatchObject({ a: 'x', Phone: '+1555', at: { year: 1 } })
+    expect(layout.record(row(['x', 'old'], body))).toMatchObject({ Phone: 'old' })
+    expect(layout.record(row(['x', ''], body))).not.toHaveProperty('phone')
+  })
+})

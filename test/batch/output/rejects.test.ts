@@ -1,0 +1,76 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openTable, type ReadOptions } from '../../../src/batch/input/read.js'
+import { rejectsTo } from '../../../src/batch/output/rejects.js'
+import { fileSink } from '../../../src/batch/output/sink.js'
+import { testFolder } from '../folder.js'
+
+const folder = testFolder()
+
+async function rowsOf(file: string, options: ReadOptions = {}): Promise<(readonly string[])[]> {
+  const cells: (readonly string[])[] = []
+  for await (const rows of (await openTable(file, options)).rows())
+    cells.push(...rows.map((row) => row.cells))
+  return cells
+}
+
+let number = 0
+
+/** Puts every row of a file aside, and answers the file they are in. */
+async function setAside(content: string | Uint8Array, options: ReadOptions = {}): Promise<string> {
+  const file = await folder.file(content)
+  const aside = folder.path(`rejects-${number++}.csv`)
+  const rejects = rejectsTo(await fileSink(aside), await openTable(file, options), options.raw === true)
+  await rejects.add(await rowsOf(file, options))
+  await rejects.finish()
+  expect([rejects.file, (await stat(aside)).mode & 0o777]).toEqual([aside, 0o600])
+  return aside
+}
+
+const text = 'Société;Site web;n\n"a;b";"x\r\n""y""";=1+1\n;;\nshort\n1;2;3;4\n'
+
+describe('rows that are put aside', () => {
+  test.each<[string, Uint8Array, ReadOptions]>([
+    ['UTF-8', Buffer.from(text), {}],
+    ['UTF-8 with a mark', Buffer.from(`\ufeff${text}`), {}],
+    ['UTF-16', Buffer.from(`\ufeff${text}`, 'utf16le'), {}],
+    ['UTF-16, the other way', Buffer.from(`\ufeff${text}`, 'utf16le').swap16(), {}],
+    ['a named encoding', Buffer.from(text, 'latin1'), { encoding: 'windows-1252' }],
+    ['a sep= line', Buffer.from('sep=^\r\na^b\r\n1,2^3\r\n'), {}],
+    ['one column, empty', Buffer.from('domain\n""\nx\n'), {}],
+    ['cells left alone', Buffer.from("a,b\n'=1,=2\n"), { raw: true }],
+    ['a given delimiter', Buffer.from('a,b:c\n1,2:3\n'), { delimiter: ':' }],
+  ])('are read like the file that they come from: %s', async (_, content, options) => {
+    const file = await folder.file(content)
+    const aside = await setAside(content, options)
+    expect((await openTable(aside, options)).header).toEqual((await openTable(file, options)).header)
+    expect(await rowsOf(aside, options)).toEqual(await rowsOf(file, options))
+  })
+
+  test('have the bytes of their encoding', async () => {
+    const content = Buffer.from('name;n\nZürich;\x80\n', 'latin1')
+    expect(await readFile(await setAside(content, { encoding: 'windows-1252' }))).toEqual(content)
+  })
+
+  test('are complete only at the end; a stopped run keeps what it has', async () => {
+    const file = await folder.file('a\n1\n')
+    const aside = folder.path('stopped.rejects.csv')
+    const rejects = rejectsTo(await fileSink(aside), await openTable(file), false)
+    await rejects.add([['1']])
+    await rejects.abandon()
+    expect(rejects.file).toBeNull()
+    expect(await readFile(`${aside}.partial`, 'utf8')).toBe('a\n1\n')
+    await expect(stat(aside)).rejects.toThrow()
+  })
+
+  test.each(['finish', 'abandon'] as const)('leave nothing behind where there are none: %s', async (end) => {
+    const file = await folder.file('a\n1\n')
+    const aside = folder.path(`${end}.rejects.csv`)
+    if (end === 'finish') await writeFile(aside, 'of an earlier run')
+    const rejects = rejectsTo(await fileSink(aside), await openTable(file), false)
+    await rejects.add([])
+    await rejects[end]()
+    expect((await readdir(dirname(aside))).filter((name) => name.startsWith(basename(aside)))).toEqual([])
+  })
+})

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest'
+import { type Counted, fundsOf, type Means, type QuoteFacts, quoteOf } from '../../../src/batch/plan/quote.js'
+
+const counted: Counted = {
+  ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0 },
+  ...{ lookups: 90, most: 270, affordable: 120 },
+}
+const means: Means = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
+const facts: QuoteFacts = {
+  ...{ counted, means, windows: [], defaultShare: 0.5 },
+  results: { credits: 0, answers: 0 },
+}
+
+const quote = (change: Partial<QuoteFacts> = {}) => quoteOf({ ...facts, ...change })
+const with_ = (change: Partial<Means>) => quote({ means: { ...means, ...change } })
+
+describe('a quote', () => {
+  it('has the fields of the contract, in their order', () => {
+    expect(Object.keys(quote()).slice(0, 10)).toEqual([
+      ...['rows', 'unique', 'in_store', 'invalid', 'credits', 'balance', 'weekly_allowance', 'quotas'],
+      ...['seconds', 'rows_affordable'],
+    ])
+    expect(quote()).toMatchObject({ rows: 120, unique: 100, in_store: 10, invalid: 5, rows_affordable: 120 })
+  })
+
+  it('costs nothing at least, and at most what the lookups can cost', () => {
+    expect(quote().credits).toMatchObject({ min: 0, max: 270 })
+  })
+
+  it('expects what own lookups have cost, and says on how many it stands', () => {
+    const own = quote({ results: { credits: 300, answers: 400 } })
+    expect(own.credits.expected).toBe(68)
+    expect(own.basis).toEqual({ kind: 'own', answers: 400, credits_per_lookup: 0.75 })
+  })
+
+  it('never expects more than the most, whatever lookups have cost before', () => {
+    expect(quote({ results: { credits: 9_000, answers: 10 } }).credits.expected).toBe(270)
+  })
+
+  it('names what it assumes where there are no own lookups', () => {
+    expect(quote()).toMatchObject({
+      credits: { expected: 135 },
+      basis: { kind: 'default', share: 0.5 },
+    })
+  })
+
+  it('assumes nothing where nothing can be charged', () => {
+    const free = quote({ counted: { ...counted, most: 0 }, results: { credits: 5, answers: 5 } })
+    expect([free.credits, free.basis]).toEqual([{ min: 0, expected: 0, max: 0 }, { kind: 'certain' }])
+  })
+
+  it('is bounded by a budget', () => {
+    const bounded = with_({ budget: 100, balance: 100 })
+    expect(bounded).toMatchObject({
+      credits: { min: 0, expected: 100, max: 100 },
+      budget: 100,
+      shortage: null,
+    })
+  })
+})
+
+describe('the maximum', () => {
+  it.each([
+    ['the balance', { balance: 269 }, 'credits'],
+    ['just the balance', { balance: 270 }, null],
+    ['the week', { allowance: 269 }, 'weekly_limit'],
+    ['the balance first, as the API says', { balance: 0, allowance: 0 }, 'credits'],
+    ['a quota', { quotaLeft: 89 }, 'quota'],
+    ['just a quota', { quotaLeft: 90 }, null],
+    ['what nobody knows', { balance: null, allowance: null, quotaLeft: null }, null],
+  ])('is measured with %s', (_, change, shortage) => {
+    expect(with_(change).shortage).toBe(shortage)
+  })
+})
+
+describe('what is not known', () => {
+  it('is null and named', () => {
+    const unknown = quote({ means: { ...means, balance: null, allowance: null }, windows: null })
+    expect(unknown).toMatchObject({ balance: null, weekly_allowance: null, seconds: null })
+    expect(unknown.unknown).toEqual(['balance', 'weekly_allowance', 'seconds'])
+  })
+
+  it('is not what does not exist', () => {
+    expect([quote().weekly_allowance, quote().unknown]).toEqual([null, []])
+  })
+})
+
+describe('the time', () => {
+  const minute = { limit: 40, seconds: 60, left: 40, resetsIn: 60 }
+  const lasts = (windows: QuoteFacts['windows'], lookups = 90) =>
+    quote({ windows, counted: { ...counted, lookups } }).seconds
+
+  it.each([
+    ['no window at all', [], 90, 0],
+    ['no lookup', [minute], 0, 0],
+    ['lookups that fit', [minute], 40, 0],
+    ['one lookup more', [minute], 41, 60],
+    ['three windows', [minute], 90, 120],
+    ['a window that is half full', [{ ...minute, left: 20, resetsIn: 15 }], 90, 75],
+    ['a window that is full', [{ ...minute, left: 0, resetsIn: 5 }], 40, 5],
+    ['two windows, of which the slower counts', [{ ...minute, seconds: 1, resetsIn: 1 }, minute], 90, 120],
+  ])('is right with %s', (_, windows, lookups, seconds) => {
+    expect(lasts(windows, lookups)).toBe(seconds)
+  })
+
+  it('is not known where a limit is not, unless nothing is sent', () => {
+    expect([lasts(null), lasts(null, 0)]).toEqual([null, 0])
+  })
+})
+
+describe('the funds', () => {
+  it('are the least of what there is', () => {
+    expect(fundsOf({ balance: 9, allowance: 8, budget: 7 })).toBe(7)
+    expect(fundsOf({ balance: 9, allowance: undefined, budget: undefined })).toBe(9)
+    expect(fundsOf({ balance: null, allowance: null, budget: undefined })).toBe(Number.POSITIVE_INFINITY)
+  })
+})

@@ -1,0 +1,614 @@
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Input } from '../../../src/api/calls/caller.js'
+import { ConnectionLost } from '../../../src/api/calls/caller.js'
+import { ApiError, failureOf, RefusedInDoubt } from '../../../src/api/calls/errors.js'
+import { OutputError } from '../../../src/batch/input/errors.js'
+import type { Journal } from '../../../src/batch/journal/journal.js'
+import { exitCodeOf, type Progress } from '../../../src/batch/output/report.js'
+import type { Batch } from '../../../src/batch/run/batch.js'
+import { run } from '../../../src/batch/run/run.js'
+import { CsvError } from '../../../src/csv/csv-error.js'
+import { company, companyBatch, fakeCaller, fakeTime, memorySink, reply } from '../fakes.js'
+import { testFolder } from '../folder.js'
+
+const folder = testFolder()
+
+const domains = (count: number) => Array.from({ length: count }, (_, at) => `d${at}.example`)
+const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
+const rowsOf = (text: string) => parse(text, { columns: true }) as Record<string, string>[]
+
+/** Runs rows of domains through a caller; answers what came out. */
+async function runDomains(
+  rows: readonly string[],
+  answer: Parameters<typeof fakeCaller>[0],
+  more: Partial<Batch> = {},
+) {
+  const fake = fakeCaller(answer)
+  const sink = memorySink()
+  const report = await run(
+    await companyBatch(await csvOf(rows), fake.caller, sink, { total: rows.length, ...more }),
+  )
+  return { report, sink, fake, rows: sink.text() === '' ? [] : rowsOf(sink.text()) }
+}
+
+/** A table whose rows are read all at once. */
+const atOnce = (names: readonly string[]): Batch['table'] => ({
+  header: ['domain'],
+  async *rows() {
+    yield names.map((name, at) => ({ line: at + 2, cells: [name] }))
+  },
+})
+
+const found = (input: Input) => company(input.domain)
+const later = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('rows', () => {
+  test('come out in the order they came in, whatever the order of the answers', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 60 }),
+        fc.integer({ min: 1, max: 40 }),
+        async (delays, concurrency) => {
+          const names = domains(delays.length)
+          const { rows, report, fake } = await runDomains(
+            names,
+            async (input, nth) => {
+              for (let turns = delays[nth - 1] ?? 0; turns > 0; turns--) await later()
+              return company(input.domain)
+            },
+            { concurrency },
+          )
+          expect(rows.map((row) => row.domain)).toEqual(names)
+          expect(rows.map((row) => row['result.domain'])).toEqual(names)
+          expect(report).toMatchObject({ rows: names.length, found: names.length, credits: names.length })
+          expect(fake.most()).toBeLessThanOrEqual(concurrency)
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
+  test.each<[string, Parameters<typeof fakeCaller>[0], Record<string, string>]>([
+    [
+      'found',
+      found,
+      { _status: 'found', _error: '', _credits: '1', _source: 'live', industry: 'Industry of a' },
+    ],
+    [
+      '404',
+      () => reply(404, { error: 'No company found' }),
+      { _status: 'not_found', _error: 'No company found', _credits: '0' },
+    ],
+    [
+      'nothing resolved',
+      () => reply(200, { domain: null, tags: [], at: {} }),
+      { _status: 'not_found', _error: '', industry: '' },
+    ],
+    ['400 that says so', () => reply(400, { error: 'Company not found' }), { _status: 'not_found' }],
+    [
+      '400',
+      () => reply(400, { error: 'Missing required keys: x' }),
+      { _status: 'invalid', _error: 'Missing required keys: x' },
+    ],
+    [
+      '422',
+      () => reply(422, { error: 422, message: 'domain is malformed' }),
+      { _status: 'invalid', _error: 'domain is malformed' },
+    ],
+    [
+      '500',
+      () => reply(500, { error: 'Internal server error' }),
+      { _status: 'failed', _error: 'Internal server error', _source: 'live' },
+    ],
+    [
+      'a connection that was lost before anything was sent',
+      () => Promise.reject(new ConnectionLost('the address is unknown', false)),
+      { _status: 'failed', _error: 'No answer: the address is unknown' },
+    ],
+    [
+      'a connection that was lost later',
+      () => Promise.reject(new ConnectionLost('the connection was cut')),
+      { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
+    ],
+    [
+      'a reply that leaves open whether the work was done',
+      () => ({ ...reply(502, { error: 'Upstream answered with nothing' }), unknown: true as const }),
+      { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
+    ],
+  ])('say what became of them: %s', async (_, answer, expected) => {
+    const { rows, sink } = await runDomains(['a'], answer)
+    expect(rows).toEqual([expect.objectContaining(expected)])
+    expect(sink.ended()).toBe('finished')
+  })
+
+  test('a mistake of the program is not taken for a lost connection', async () => {
+    await expect(
+      runDomains(['a'], () => Promise.reject(new TypeError('x is not a function'))),
+    ).rejects.toThrow('x is not a function')
+  })
+
+  test('that are ragged or invalid are not sent', async () => {
+    const fake = fakeCaller(found)
+    const sink = memorySink()
+    const file = await folder.file('domain,country\na,DE\nb\n\nc,XX\n"d\n",FR,1\n')
+    const validate = ({ country }: Input) => {
+      if (country === 'XX') throw new ApiError('invalid', { reason: 'country XX is unknown' })
+    }
+    const report = await run(await companyBatch(file, fake.caller, sink, { validate }))
+    expect(rowsOf(sink.text()).map((row) => [row._status, row._error, row._credits, row._source])).toEqual([
+      ['found', '', '1', 'live'],
+      ['invalid', 'Line 3 has 1 cell; the header has 2', '0', ''],
+      ['invalid', 'country XX is unknown', '0', ''],
+      ['invalid', 'Line 6 has 3 cells; the header has 2', '0', ''],
+    ])
+    expect(fake.domains()).toEqual(['a'])
+    expect(report).toMatchObject({ rows: 4, found: 1, invalid: 3, credits: 1 })
+  })
+
+  test('exit codes follow from the report', async () => {
+    const { report } = await runDomains(['a', 'b'], (input) =>
+      input.domain === 'a' ? found(input) : reply(500, {}),
+    )
+    expect(exitCodeOf(report)).toBe(11)
+    expect(exitCodeOf(report, 'none')).toBe(0)
+    expect(exitCodeOf({ ...report, failed: 0, not_found: 1 })).toBe(0)
+  })
+
+  test('progress is told as rows are written', async () => {
+    const seen: Progress[] = []
+    await runDomains(domains(30), found, { concurrency: 8, onProgress: (progress) => seen.push(progress) })
+    expect(seen.length).toBeGreaterThan(5)
+    expect(seen.map(({ rows }) => rows)).toEqual(seen.map(({ rows }) => rows).toSorted((a, b) => a - b))
+    expect(seen.at(-1)).toMatchObject({ rows: 30, found: 30, credits: 30, total: 30 })
+  })
+
+  test('progress is told of rows that wait for others of their group', async () => {
+    const seen: Progress[] = []
+    let now = 0
+    const slow = async (input: Input, nth: number) => {
+      for (let turns = nth; turns > 0; turns--) await later()
+      now += 600
+      return found(input)
+    }
+    const time = { ...fakeTime(), now: () => now }
+    const onProgress = (progress: Progress) => void seen.push(progress)
+    await runDomains(domains(64), slow, { concurrency: 64, time, onProgress })
+    const rows = seen.map((progress) => progress.rows)
+    expect([rows.some((count) => count > 0 && count < 32), rows.at(-1)]).toEqual([true, 64])
+    expect(rows).toEqual(rows.toSorted((a, b) => a - b))
+    for (const { found, credits, rows } of seen) expect([found, credits]).toEqual([rows, rows])
+  })
+
+  test('a file without rows gives an output with a header', async () => {
+    const { sink, report } = await runDomains([], found)
+    expect(sink.text()).toBe('domain,result.domain,industry,_status,_error,_credits,_source\n')
+    expect(report).toMatchObject({ rows: 0, credits: 0, output: 'out.csv', partial: null })
+  })
+})
+
+describe('equal rows', () => {
+  test('are paid once, whether their answer is under way, just in, or long kept', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat({ max: 12 }), { minLength: 1, maxLength: 200 }),
+        fc.integer({ min: 1, max: 64 }),
+        fc.nat({ max: 3 }),
+        async (picks, concurrency, delay) => {
+          const names = picks.map((pick) => `d${pick}.example`)
+          const { rows, report, fake } = await runDomains(
+            names,
+            async (input, nth) => {
+              for (let turns = (nth * delay) % 4; turns > 0; turns--) await later()
+              return company(input.domain)
+            },
+            { concurrency },
+          )
+          const distinct = new Set(names).size
+          expect(fake.calls).toHaveLength(distinct)
+          expect(report).toMatchObject({
+            rows: names.length,
+            credits: distinct,
+            duplicates: names.length - distinct,
+          })
+          expect(rows.map((row) => row.industry)).toEqual(names.map((name) => `Industry of ${name}`))
+          const first = new Set<string>()
+          for (const row of rows) {
+            const again = first.has(row.domain ?? '')
+            first.add(row.domain ?? '')
+            expect([row._source, row._credits]).toEqual(again ? ['duplicate', '0'] : ['live', '1'])
+          }
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  test('share what was not found, too', async () => {
+    const { fake, report } = await runDomains(['x', 'x', 'x'], () =>
+      reply(404, { error: 'No company found' }),
+    )
+    expect(fake.calls).toHaveLength(1)
+    expect(report).toMatchObject({ not_found: 3, duplicates: 2 })
+  })
+
+  test('ask again after a failure, once its answer is no longer shared', async () => {
+    const names = ['x', ...domains(40), 'x']
+    const { fake, rows } = await runDomains(
+      names,
+      (input, nth) => (nth === 1 ? reply(500, { error: 'down' }) : company(input.domain)),
+      { concurrency: 1 },
+    )
+    expect(fake.domains().filter((domain) => domain === 'x')).toHaveLength(2)
+    expect(rows.at(-1)).toMatchObject({ _status: 'found', _source: 'live' })
+  })
+
+  test('without identity are like no other', async () => {
+    const { fake } = await runDomains(['x', 'x'], found, { identity: () => undefined })
+    expect(fake.calls).toHaveLength(2)
+  })
+})
+
+describe('the journal', () => {
+  function recording(log: string[], recalled: readonly string[] = []): Journal {
+    const ordinals = (rows: readonly { ordinal: number }[]) => rows.map(({ ordinal }) => ordinal).join()
+    return {
+      async resume() {
+        return new Map()
+      },
+      async recall(rows) {
+        log.push(`recall ${ordinals(rows)}`)
+        return rows.map(({ identity }) =>
+          recalled.includes(identity?.replace('domain ', '') ?? '')
+            ? {
+                answer: { status: 'found', error: null, body: { industry: 'kept' }, credits: 0 },
+                source: 'store',
+                credits: 0,
+              }
+            : undefined,
+        )
+      },
+      async plan(rows) {
+        log.push(`plan ${ordinals(rows)}`)
+        const planned = rows.map(({ ordinal }) => ({
+          key: `key-${ordinal}`,
+          row: { run: 'run', ordinal, fresh: true },
+        }))
+        return { planned }
+      },
+      async keep(rows) {
+        log.push(`keep ${ordinals(rows)}`)
+      },
+      async written(before) {
+        log.push(`written ${before}`)
+      },
+      async flush() {
+        log.push('flush')
+      },
+      async end({ complete }) {
+        log.push(complete ? 'complete' : 'stopped')
+      },
+    }
+  }
+
+  test('learns of rows before they are sent, of answers before they are written, and gives the keys', async () => {
+    const log: string[] = []
+    const { fake } = await runDomains(
+      ['a', 'b', 'a'],
+      (input) => {
+        log.push(`call ${input.domain}`)
+        return company(input.domain)
+      },
+      { journal: recording(log), concurrency: 16, table: atOnce(['a', 'b', 'a']) },
+    )
+    expect(log).toEqual([
+      ...['recall 0,1', 'plan 0,1', 'call a', 'call b', 'keep 0,1', 'written 3', 'complete', 'flush'],
+    ])
+    expect(fake.calls.map(({ options }) => options?.idempotencyKey)).toEqual(['key-0', 'key-1'])
+  })
+
+  test('spares calls whose answers it has', async () => {
+    const { fake, rows, report } = await runDomains(['a', 'b'], found, { journal: recording([], ['a']) })
+    expect(fake.domains()).toEqual(['b'])
+    expect(rows[0]).toMatchObject({ industry: 'kept', _source: 'store', _credits: '0' })
+    expect(report).toMatchObject({ found: 2, credits: 1 })
+  })
+
+  test('that fails ends the run, and what was paid is still written', async () => {
+    const journal: Journal = {
+      ...recording([]),
+      keep: () => Promise.reject(new ApiError('storage_failed', { reason: 'the disk is full' })),
+    }
+    const { report, rows, fake } = await runDomains(domains(5_000), found, { journal, concurrency: 4 })
+    expect(report.stopped).toMatchObject({
+      exit_code: 10,
+      reason: expect.stringContaining('the disk is full'),
+    })
+    expect(fake.calls.length).toBeLessThan(5_000)
+    expect(rows).toHaveLength(fake.calls.length)
+  })
+})
+
+describe('refusals that every row would meet', () => {
+  const refusals: [number, unknown, number][] = [
+    [401, { error: 'Invalid API key' }, 3],
+    [402, { error: 'Insufficient credits: need 1 credits, have 0', code: 'insufficient_credits' }, 4],
+    [403, { error: 'Workspace weekly credit limit exceeded', code: 'workspace_limit_exceeded' }, 5],
+    [403, { error: 'This API key has no access to this endpoint' }, 3],
+    [422, { error: "Can't proceed with the request. Plan limit reached." }, 6],
+    [422, { error: 422, message: "Can't proceed with the request. Plan limit reached." }, 6],
+    [422, { error: 'A valid network session is required, or use live: false' }, 7],
+    [429, { error: 'Rate limited by the network. Please wait a few hours before retrying.' }, 8],
+    [503, { error: 'The database could not be written: the disk is full' }, 10],
+  ]
+
+  test.each(refusals)('%i stops the run: %j, exit %i', async (status, body, exit) => {
+    const { report, rows, sink, fake } = await runDomains(
+      domains(100),
+      (input, nth) => (nth <= 10 ? company(input.domain) : reply(status, body)),
+      { concurrency: 1 },
+    )
+    expect(report.stopped).toMatchObject({ exit_code: exit, at_row: 11, rows_left: 90 })
+    expect(report).toMatchObject({ rows: 10, credits: 10, output: null, partial: 'out.csv.partial' })
+    expect(rows.map((row) => row.domain)).toEqual(domains(10))
+    expect(fake.calls).toHaveLength(11)
+    expect(sink.ended()).toBe('abandoned')
+    expect(exitCodeOf(report, 'none')).toBe(exit)
+  })
+
+  test.each(refusals)(
+    '%i stops it at a row that may have been sent before: %j, exit %i',
+    async (...refusal) => {
+      const [status, body, exit] = refusal
+      const failure = failureOf(status, body)
+      const { report } = await runDomains(
+        domains(12),
+        (input, nth) => {
+          if (nth > 10) throw new RefusedInDoubt(failure)
+          return company(input.domain)
+        },
+        { concurrency: 1 },
+      )
+      expect(report.stopped).toMatchObject({ exit_code: exit, reason: failure.text, hint: failure.hint })
+    },
+  )
+
+  test('rows answered after the refused one are written, in order; unanswered ones are not', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(fc.nat({ max: 79 }), { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 1, max: 32 }),
+        fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 20 }),
+        async (refused, concurrency, delays) => {
+          const answered: string[] = []
+          const { report, rows, fake } = await runDomains(
+            domains(80),
+            async (input, nth) => {
+              for (let turns = delays[nth % delays.length] ?? 0; turns > 0; turns--) await later()
+              const domain = String(input.domain)
+              if (refused.includes(Number(domain.slice(1, -8))))
+                return reply(402, { code: 'insufficient_credits' })
+              answered.push(domain)
+              return company(domain)
+            },
+            { concurrency },
+          )
+          expect(rows.map((row) => row.domain)).toEqual(
+            domains(80).filter((domain) => answered.includes(domain)),
+          )
+          expect(report).toMatchObject({ rows: answered.length, credits: answered.length })
+          expect(report.stopped).toMatchObject({ exit_code: 4, rows_left: 80 - answered.length })
+          const asked = new Set(fake.domains())
+          const firstRefused = domains(80).findIndex(
+            (domain, at) => refused.includes(at) && asked.has(domain),
+          )
+          expect(report.stopped?.at_row).toBe(firstRefused + 1)
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
+  test('rows that wait for the answer of a refused one are not written either', async () => {
+    const names = ['a', 'b', 'b', 'a']
+    const { rows, report } = await runDomains(
+      names,
+      (input) =>
+        input.domain === 'b' ? reply(402, { code: 'insufficient_credits' }) : company(input.domain),
+      { concurrency: 16, table: atOnce(names) },
+    )
+    expect(rows.map((row) => row.domain)).toEqual(['a', 'a'])
+    expect(report.stopped).toMatchObject({ at_row: 2, rows_left: 2 })
+  })
+})
+
+describe('rate limits', () => {
+  test('exactly Retry-After is waited, by all rows together, and the rows are sent again', async () => {
+    const time = fakeTime()
+    let opens = 0
+    const { report, fake } = await runDomains(
+      domains(20),
+      (input) => {
+        if (opens === 0) opens = time.now() + 7_000
+        return time.now() < opens ? reply(429, {}, 0, { 'retry-after': '7' }) : company(input.domain)
+      },
+      { time, concurrency: 5 },
+    )
+    expect(report).toMatchObject({ found: 20, failed: 0 })
+    expect(time.slept).toEqual([7_000])
+    expect(fake.calls.length).toBeLessThanOrEqual(25)
+  })
+
+  test('a date is understood', async () => {
+    const time = fakeTime()
+    const date = new Date(time.now() + 3_000).toUTCString()
+    await runDomains(
+      ['a'],
+      (input, nth) => (nth === 1 ? reply(429, {}, 0, { 'retry-after': date }) : found(input)),
+      { time },
+    )
+    expect(time.slept).toEqual([3_000])
+  })
+
+  test('no more calls are under way afterwards than a window admits', async () => {
+    const time = fakeTime()
+    let under = 0
+    let most = 0
+    await runDomains(
+      domains(60),
+      async (input, nth) => {
+        if (nth === 1) return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '5' })
+        if (time.slept.length === 0) return reply(429, {}, 0, { 'retry-after': '1', 'ratelimit-limit': '5' })
+        under++
+        await later()
+        if (nth > 40) most = Math.max(most, under)
+        under--
+        return company(input.domain)
+      },
+      { time, concurrency: 20 },
+    )
+    expect(most).toBeGreaterThan(0)
+    expect(most).toBeLessThanOrEqual(5)
+  })
+
+  test('a run that is interrupted does not wait on', async () => {
+    const controller = new AbortController()
+    const time = {
+      now: () => 0,
+      sleep: (_: number, signal: AbortSignal) =>
+        new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => resolve())
+          controller.abort()
+        }),
+    }
+    const { report } = await runDomains(domains(9), () => reply(429, {}, 0, { 'retry-after': '3600' }), {
+      time,
+      signal: controller.signal,
+    })
+    expect(report).toMatchObject({ rows: 0, stopped: { exit_code: 130, rows_left: 9 } })
+  })
+})
+
+describe('an interrupted run', () => {
+  test.each([
+    [undefined, 130],
+    ['SIGTERM', 143],
+  ])('awaits what is under way and keeps it (%s)', async (reason, exit) => {
+    const controller = new AbortController()
+    const { report, rows, fake, sink } = await runDomains(
+      domains(200),
+      async (input, nth) => {
+        if (nth === 30) controller.abort(reason)
+        await later()
+        return company(input.domain)
+      },
+      { concurrency: 8, signal: controller.signal },
+    )
+    expect(fake.calls.length).toBeLessThan(200)
+    expect(rows.map((row) => row.domain)).toEqual(fake.domains())
+    expect(report.stopped).toMatchObject({
+      exit_code: exit,
+      at_row: null,
+      rows_left: 200 - fake.calls.length,
+    })
+    expect(sink.ended()).toBe('abandoned')
+  })
+
+  test('that had everything is complete', async () => {
+    const controller = new AbortController()
+    const { report, sink } = await runDomains(
+      domains(3),
+      async (input, nth) => {
+        for (let turns = 0; turns < 5; turns++) await later()
+        if (nth === 3) controller.abort()
+        return company(input.domain)
+      },
+      { signal: controller.signal },
+    )
+    expect(report.stopped).toBeUndefined()
+    expect(sink.ended()).toBe('finished')
+  })
+
+  test('from the start sends nothing', async () => {
+    const { fake, report } = await runDomains(domains(3), found, { signal: AbortSignal.abort() })
+    expect(fake.calls).toEqual([])
+    expect(report.stopped).toMatchObject({ exit_code: 130, rows_left: 3 })
+  })
+})
+
+describe('what breaks on the way', () => {
+  test('an output that cannot be written ends the run; the credits are still counted', async () => {
+    const sink = memorySink()
+    const failing = {
+      ...sink,
+      write: async (text: string) => {
+        if (sink.text().length > 200)
+          throw new OutputError('out.csv cannot be written: the disk is full (ENOSPC).', 'ENOSPC')
+        await sink.write(text)
+      },
+    }
+    const fake = fakeCaller(found)
+    const batch = await companyBatch(await csvOf(domains(500)), fake.caller, failing, {
+      concurrency: 4,
+      total: 500,
+    })
+    const report = await run(batch)
+    expect(report.stopped).toMatchObject({ exit_code: 10, reason: expect.stringContaining('ENOSPC') })
+    expect(fake.calls.length).toBeLessThan(500)
+    expect(report.credits).toBe(fake.calls.length)
+    expect(report.rows).toBeLessThan(fake.calls.length)
+    expect(sink.ended()).toBe('abandoned')
+  })
+
+  test('a file that has become unreadable ends the run with its line', async () => {
+    const fake = fakeCaller(found)
+    const sink = memorySink()
+    const batch = await companyBatch(await csvOf(['a', 'b']), fake.caller, sink)
+    const rows = async function* () {
+      yield* batch.table.rows()
+      throw new CsvError('a quote is never closed.', 9)
+    }
+    const report = await run({ ...batch, table: { header: batch.table.header, rows } })
+    expect(report).toMatchObject({
+      rows: 2,
+      stopped: { exit_code: 2, reason: 'Line 9: a quote is never closed.' },
+    })
+    expect(sink.ended()).toBe('abandoned')
+  })
+
+  test('a bug is thrown, after what was paid has been written', async () => {
+    const sink = memorySink()
+    const fake = fakeCaller(found)
+    const identity = ({ domain }: Input) => {
+      if (domain === 'd20.example') throw new TypeError('a bug')
+      return String(domain)
+    }
+    const batch = await companyBatch(await csvOf(domains(50)), fake.caller, sink, {
+      concurrency: 4,
+      identity,
+    })
+    await expect(run(batch)).rejects.toThrow('a bug')
+    expect(rowsOf(sink.text())).toHaveLength(20)
+    expect(sink.ended()).toBe('abandoned')
+  })
+})
+
+test('a file is not read further ahead than a few times the calls under way', async () => {
+  const fake = fakeCaller(async (input) => {
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    return company(input.domain)
+  })
+  const batch = await companyBatch(await csvOf(['x']), fake.caller, memorySink(), { concurrency: 8 })
+  let read = 0
+  let ahead = 0
+  const rows = async function* () {
+    for (; read < 400; read++) {
+      ahead = Math.max(ahead, read - fake.calls.length)
+      yield [{ line: read + 2, cells: [`d${read}.example`] }]
+    }
+  }
+  const report = await run({ ...batch, table: { header: ['domain'], rows } })
+  expect(report.rows).toBe(400)
+  expect(ahead).toBeLessThanOrEqual(32)
+})

@@ -1,0 +1,150 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Meant } from '../../../src/catalogue/erasure/identifiers.js'
+import { tracesOf } from '../../../src/catalogue/erasure/identifiers.js'
+import { forgottenBy } from '../../../src/catalogue/erasure/matcher.js'
+import type { Forgotten } from '../../../src/engine/ports/ports.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { openEmpty } from '../open.js'
+
+const url = 'https://www.network.example/in/jos%C3%A9-doe'
+const jose = {
+  ...{ full_name: 'José Doe', email: 'jose@acme.example', personal_email: 'jd@mail.example' },
+  ...{ network_profile_url: url, network_id: 'ACwAAJoseDoe00000000000000000000000000' },
+  ...{ phones: ['+33639980077', '+33170189900'], company_domain: 'acme.example' },
+  past_positions: [{ title: 'Clerk', company_name: 'Old Co' }],
+}
+const colleague = {
+  ...{ full_name: 'Ann Lee', email: 'ann@acme.example', phones: ['+33170189900'] },
+  company_domain: 'acme.example',
+}
+
+async function known(...more: readonly object[]): Promise<(meant?: Meant) => Promise<Forgotten>> {
+  const driver = openSqlite(':memory:')
+  const catalogue = await openEmpty(driver)
+  await catalogue.importRecords('companies', [{ name: 'Acme Ltd', domain: 'acme.example' }])
+  await catalogue.importRecords('people', [jose, colleague, ...more] as never)
+  return async (meant = { email: 'jose@acme.example' }) =>
+    forgottenBy(await driver.read((connection) => tracesOf(connection, meant)))
+}
+
+describe('somebody who is to be forgotten', () => {
+  it.each([
+    { email: 'JOSE@acme.example' },
+    { most_probable_email: 'jd@mail.example', last_name: 'Other' },
+    { lead: { network_profile_url: 'http://fr.network.example/in/Jos%c3%a9-Doe/' } },
+    { premium_profile_url: 'https://www.linkedin.com/sales/lead/ACwAAJoseDoe00000000000000000000000000,x,y' },
+    { network_id: 'ACwAAJoseDoe00000000000000000000000000' },
+    { phone: ['+33639980077'] },
+    { results: [{ phone_number: '+33 6 39 98 00 77' }] },
+    { first_name: 'Jose', last_name: 'DOE', domain: 'www.acme.example' },
+    { lead: { full_name: 'José Doe' }, company: { name: 'ACME Limited' } },
+    { full_name: 'Jose Doe', current_position: { company_name: 'Old Co' } },
+    { firstname: 'jose', lastname: 'doe', email: null },
+    { full_name: 'Jose Doe', most_probable_email: 'j.doe@acme.example' },
+    'person:slug:josé-doe',
+    'person:name:jose doe:company:domain:acme.example [["enrichment_type",["email"]]]',
+    ['jose@acme.example'],
+  ])('is what %j is about', async (value) => {
+    const who = await (await known())()
+    expect([who.isAbout(value), who.isIn(value)]).toEqual([true, true])
+  })
+
+  it.each([
+    { email: 'x.jose@acme.example' },
+    { email: 'jose@acme.example.org' },
+    { phone: ['+33170189900'] },
+    { phone_number: '+336399800771' },
+    { url: 'https://www.network.example/in/josé-doe-2' },
+    { url: 'https://www.network.example/company/josé-doe' },
+    { first_name: 'Jose', last_name: 'Doe', domain: 'other.example' },
+    { full_name: 'Jose Doe', network_profile_url: 'https://www.network.example/in/jose-other' },
+    { full_name: 'Jose Doe', email: 'jose@other.example' },
+    { full_name: 'Jose Doe Smith', domain: 'acme.example' },
+    { name: 'Jose Doe', domain: 'acme.example' },
+    'person:name:jose doe:company:domain:other.example',
+    'jose doe',
+    null,
+    7,
+  ])('is not in %j', async (value) => {
+    const who = await (await known())()
+    expect([who.isIn(value), who.isAbout(value), who.without(value)]).toEqual([false, false, value])
+  })
+
+  it('is struck out of what is about something else', async () => {
+    const who = await (await known())()
+    const value = {
+      description: `Write to José Doe, jose@acme.example or 06; see ${url}?x=1. José Doe.`,
+      jobs: [{ hiring_team: [{ name: 'Jose Doe' }, { name: 'Ann Lee' }, { network_url: url }] }],
+      other: 'José Doe',
+    }
+    expect([who.isIn(value), who.isAbout(value)]).toEqual([true, false])
+    expect(who.without(value)).toEqual({
+      description:
+        'Write to [forgotten], [forgotten] or 06; see https://www.network.example[forgotten]?x=1. [forgotten].',
+      jobs: [{ hiring_team: [{ name: 'Ann Lee' }] }],
+      other: 'José Doe',
+    })
+    expect(who.unnamed('Search for josé  doe')).toBe('Search for [forgotten]')
+  })
+
+  it('keeps what somebody else shares with them', async () => {
+    const who = await (
+      await known({
+        ...colleague,
+        full_name: 'Bo Ek',
+        email: 'bo@acme.example',
+        personal_email: 'jd@mail.example',
+      })
+    )()
+    expect(who.isIn({ email: 'jd@mail.example' })).toBe(false)
+    expect(who.isIn({ email: 'jose@acme.example' })).toBe(true)
+  })
+
+  it('is everybody with the address that was given', async () => {
+    const find = await known({
+      full_name: 'Bo Ek',
+      email: 'jose@acme.example',
+      company_domain: 'other.example',
+      network_profile_url: 'https://www.network.example/in/bo-ek',
+    })
+    const who = await find()
+    expect(who.isIn({ full_name: 'Bo Ek', domain: 'other.example' })).toBe(true)
+  })
+
+  it('is known by the address alone where the catalogue does not have them', async () => {
+    const who = await (await known())({ email: 'nobody@acme.example' })
+    expect([who.isIn('ask nobody@acme.example'), who.isIn(jose)]).toEqual([true, false])
+  })
+
+  it('leaves no trace of themselves in any value, and nothing else changed', async () => {
+    const who = await (await known())()
+    const theirs = [
+      'jose@acme.example',
+      'jd@mail.example',
+      '+33639980077',
+      url,
+      'ACwAAJoseDoe00000000000000000000000000',
+    ]
+    const words = fc.string().filter((text) => !who.isIn(text))
+    const mention = fc.tuple(words, fc.constantFrom(...theirs), words).map(([a, b, c]) => `${a} ${b} ${c}`)
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { depthSize: 'small' },
+        words,
+        mention,
+        fc.integer(),
+        fc.array(tie('any')),
+        fc.dictionary(words, tie('any')),
+      ),
+    })).any
+    fc.assert(
+      fc.property(value, (given) => {
+        const left = who.without(given)
+        expect(who.isIn(left)).toBe(false)
+        if (!who.isIn(given)) expect(left).toBe(given)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { type Catalogue, openCatalogue } from '../../../src/catalogue/catalogue.js'
+import { copyCatalogue } from '../../../src/catalogue/export/copy.js'
+import { copyIntoPostgres } from '../../../src/catalogue/export/copy-postgres.js'
+import { kinds } from '../../../src/catalogue/kinds/kind.js'
+import { loadSample } from '../../../src/catalogue/sample/sample.js'
+import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
+import { openShared } from '../../../src/storage/database/catalogue-location.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { countedIds, exported, longText, stillClock } from '../open.js'
+
+let folder: string
+let schema: TestDatabase
+const drivers: Driver[] = []
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-copy-'))
+  schema = await freshSchema()
+})
+
+afterEach(async () => {
+  for (const driver of drivers.splice(0)) await driver.close()
+  await schema.drop()
+  rmSync(folder, { recursive: true })
+})
+
+async function opened(driver: Driver): Promise<{ driver: Driver; catalogue: Catalogue }> {
+  drivers.push(driver)
+  return { driver, catalogue: await openCatalogue(driver, { clock: stillClock, ids: countedIds() }) }
+}
+const inFile = (name: string) => opened(openSqlite(join(folder, name)))
+
+const said = async (catalogue: Catalogue): Promise<string> =>
+  JSON.stringify(await Promise.all(kinds.map((kind) => exported(catalogue, kind))))
+
+/** Rules and indexes, by their statements. */
+const built = () =>
+  schema.sql(`SELECT indexdef AS def FROM pg_indexes WHERE schemaname = '${schema.name}_catalogue'
+    UNION ALL SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = '${schema.name}_catalogue'::regnamespace ORDER BY def`)
+
+it('P45: a catalogue is the same on a server and back in a file, byte for byte', async () => {
+  const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
+  await loadSample(first.catalogue, { companies: 60, people: 2_500, now: stillClock.now() })
+  const [expected, rules] = [await said(first.catalogue), await built()]
+  const copied = await copyCatalogue(first.driver, server.driver)
+  expect(copied).toMatchObject({ rows: expect.any(Number) })
+  expect(await said(server.catalogue)).toBe(expected)
+  expect(await built()).toEqual(rules)
+  const back = await inFile('back.db')
+  expect(await copyCatalogue(server.driver, back.driver)).toEqual(copied)
+  expect(await said(back.catalogue)).toBe(expected)
+
+  // They are searched by the same words, and go on in the same way.
+  const now = stillClock.now()
+  const filters: PeopleFilters = { keyword: 'sales', excluded_job_titles: ['head'] }
+  const search = { kind: 'people', filters } as const
+  const [found, found2] = [await first.catalogue.count(search, now), await back.catalogue.count(search, now)]
+  expect(found).toBeGreaterThan(10)
+  expect([found2, await server.catalogue.count(search, now)]).toEqual([found, found])
+  const more = [
+    {
+      id: '00000000-0000-4000-8000-00000000abcd',
+      domain: 'new.example',
+      technologies: ['node-js', 'quite-new'],
+    },
+  ]
+  for (const { catalogue } of [first, server, back])
+    expect(await catalogue.importRecords('companies', more)).toMatchObject({ added: 1, rejectedTotal: 0 })
+  expect(await said(server.catalogue)).toBe(await said(first.catalogue))
+  expect(await said(back.catalogue)).toBe(await said(first.catalogue))
+})
+
+it('names a record that a server would refuse, before anything is copied', async () => {
+  const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
+  const history = [{ date: '2025-01-31', headcount: 3, department: longText(3_000) }]
+  await first.catalogue.importRecords('companies', [{ domain: 'a.example', headcount_history: history }])
+  const copied = await copyCatalogue(first.driver, server.driver)
+  expect(copied).toEqual({ tooLong: "A department of the company 'a.example'" })
+  expect(await server.catalogue.stats()).toMatchObject({ companies: 0 })
+  await first.catalogue.importRecords('companies', [{ domain: 'b.example', industry: longText(3_000) }])
+  expect(await copyCatalogue(first.driver, server.driver)).toMatchObject({
+    tooLong: expect.stringContaining("company 'b.example'"),
+  })
+})
+
+it('fails once where the server refuses a row, whatever is sent behind it', async () => {
+  const { driver } = await opened(await openShared(schema.url))
+  const rows = (key: number) => [{ key, slug: key === 1 ? null : `s${key}`, name: 'S', category: null }]
+  const copying = driver.transaction(async (connection) => {
+    const target = copyIntoPostgres(connection)
+    await target.begin()
+    for (const key of [1, 2, 3]) await target.add('technologies', rows(key))
+  })
+  // Whatever is left unheard ends the process, and this test with it.
+  await expect(copying).rejects.toThrow('23502')
+})
+
+it('goes into an empty catalogue only', async () => {
+  const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
+  await first.catalogue.importRecords('companies', [{ domain: 'a.example' }])
+  await server.catalogue.importRecords('companies', [{ domain: 'b.example' }])
+  expect(await copyCatalogue(first.driver, server.driver)).toBe('not empty')
+  expect(await copyCatalogue(server.driver, first.driver)).toBe('not empty')
+  expect(await server.catalogue.stats()).toMatchObject({ companies: 1 })
+})

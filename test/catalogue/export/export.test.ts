@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { kinds } from '../../../src/catalogue/kinds/kind.js'
+import { loadSample } from '../../../src/catalogue/sample/sample.js'
+import { bytesOf, exported, openEmpty, stillClock } from '../open.js'
+
+describe('what is exported', () => {
+  let catalogue: Catalogue
+  let copy: Catalogue
+  beforeEach(async () => {
+    catalogue = await openEmpty()
+    copy = await openEmpty()
+    await loadSample(catalogue, { companies: 60, people: 300, now: stillClock.now() })
+  })
+  afterEach(async () => {
+    await catalogue.close()
+    await copy.close()
+  })
+
+  it('is taken back unchanged', async () => {
+    for (const kind of kinds) {
+      const records = await exported(catalogue, kind)
+      const file = records.map((record) => JSON.stringify(record)).join('\n')
+      const report = await copy.importFile(kind, bytesOf(file, 60_000))
+      expect(report).toMatchObject({
+        added: records.length,
+        updated: 0,
+        companies: 0,
+        rejectedTotal: 0,
+        ignored: [],
+      })
+      expect(await exported(copy, kind)).toEqual(records)
+    }
+    expect(await copy.stats()).toEqual(await catalogue.stats())
+  })
+
+  it('changes nothing when it is taken back where it came from', async () => {
+    for (const kind of kinds) {
+      const records = await exported(catalogue, kind)
+      expect(await catalogue.importRecords(kind, records)).toMatchObject({
+        added: 0,
+        updated: records.length,
+      })
+      expect(await exported(catalogue, kind)).toEqual(records)
+    }
+  })
+})

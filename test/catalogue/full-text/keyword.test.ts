@@ -1,0 +1,156 @@
+import Database from 'better-sqlite3'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readKeyword } from '../../../src/catalogue/full-text/keyword.js'
+import { written as inSqlite } from '../../../src/catalogue/full-text/sqlite.js'
+
+/** A keyword as a tree, with the ways to write and to evaluate it. */
+type Tree =
+  | { readonly words: string }
+  | { readonly not: Tree }
+  | { readonly and: readonly Tree[] }
+  | { readonly or: readonly Tree[] }
+
+const vocabulary = ['ada', 'Bob', 'CEO', 'Zürich', 'café', 'data', '42']
+const plain = (text: string): string => text.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '')
+
+const words = fc.array(fc.constantFrom(...vocabulary), { minLength: 1, maxLength: 3 })
+const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 5, depthSize: 'medium' },
+    words.map((some) => ({ words: some.join(' ') })),
+    tie('tree').map((one) => ({ not: one })),
+    fc.array(tie('tree'), { minLength: 2, maxLength: 3 }).map((all) => ({ and: all })),
+    fc.array(tie('tree'), { minLength: 2, maxLength: 3 }).map((all) => ({ or: all })),
+  ),
+}))
+
+/** Writes a tree with no more parentheses than needed; words of one are not quoted, and AND is left out at times. */
+function written(one: Tree, inside: 'or' | 'and' | 'not' = 'or'): string {
+  if ('words' in one) return one.words.includes(' ') ? `"${one.words}"` : one.words
+  if ('not' in one) return `NOT ${written(one.not, 'not')}`
+  if ('and' in one) {
+    const text = one.and.map((part) => written(part, 'and')).join(one.and.length === 2 ? ' ' : ' AND ')
+    return inside === 'not' ? `(${text})` : text
+  }
+  const text = one.or.map((part) => written(part, 'or')).join(' OR ')
+  return inside === 'or' ? text : `(${text})`
+}
+
+function holds(one: Tree, text: readonly string[]): boolean {
+  if ('words' in one) return ` ${text.join(' ')} `.includes(` ${plain(one.words)} `)
+  if ('not' in one) return !holds(one.not, text)
+  if ('and' in one) return one.and.every((part) => holds(part, text))
+  return one.or.some((part) => holds(part, text))
+}
+
+describe('a keyword', () => {
+  const database = new Database(':memory:')
+  const find = (keyword: string): number[] => {
+    const { texts, negated } = readKeyword(keyword)
+    const sql = `SELECT rowid FROM texts WHERE rowid ${negated ? 'NOT IN' : 'IN'}
+      (SELECT rowid FROM texts_words WHERE texts_words MATCH ?)`
+    return database.prepare(sql).pluck().all(inSqlite(texts)) as number[]
+  }
+  const has = (keyword: string, text: string): boolean => {
+    database.exec('DELETE FROM texts; DELETE FROM texts_words')
+    database.prepare('INSERT INTO texts VALUES (1)').run()
+    database.prepare('INSERT INTO texts_words (rowid, about) VALUES (1, ?)').run(text)
+    return find(keyword).length === 1
+  }
+  beforeAll(() => {
+    database.exec(`CREATE TABLE texts (key INTEGER PRIMARY KEY);
+      CREATE VIRTUAL TABLE texts_words USING fts5 (about, content = '', contentless_delete = 1,
+        tokenize = 'unicode61 remove_diacritics 2')`)
+  })
+  afterAll(() => {
+    database.close()
+  })
+
+  it('finds what its tree says, on random texts', () => {
+    const text = fc.array(fc.constantFrom(...vocabulary), { maxLength: 6 })
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 1, maxLength: 8 }), tree, (texts, asked) => {
+        database.exec('DELETE FROM texts; DELETE FROM texts_words')
+        for (const [at, words] of texts.entries()) {
+          database.prepare('INSERT INTO texts VALUES (?)').run(at)
+          database.prepare('INSERT INTO texts_words (rowid, about) VALUES (?, ?)').run(at, words.join(', '))
+        }
+        const expected = [...texts.keys()].filter((at) => holds(asked, (texts[at] ?? []).map(plain)))
+        expect(find(written(asked))).toEqual(expected)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('never asks what the database cannot read, whatever is written', () => {
+    const piece = fc.constantFrom(
+      'AND',
+      'OR',
+      'NOT',
+      '(',
+      ')',
+      '"',
+      '“',
+      'a',
+      'b',
+      '-',
+      '*',
+      ':',
+      '^',
+      '{',
+      '+',
+      'NEAR',
+    )
+    fc.assert(
+      fc.property(fc.array(fc.oneof(piece, fc.string()), { maxLength: 30 }), (pieces) => {
+        const keyword = pieces.join(' ')
+        try {
+          find(keyword)
+        } catch (error) {
+          expect(error).toMatchObject({ status: 422, message: expect.stringMatching(/^keyword: /) })
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it.each<[string, string, boolean]>([
+    ['sales manager', 'Manager of Sales', true],
+    ['"sales manager"', 'Manager of Sales', false],
+    ['“sales manager”', 'the Sales Manager', true],
+    ['sales and manager', 'sales manager', false],
+    ['sales and manager', 'manager and sales', true],
+    ['"NOT"', 'to be or not to be', true],
+    ['a OR b c', 'a', true],
+    ['a OR b c', 'b', false],
+    ['NOT a OR b', 'a b', true],
+    ['NOT NOT a', 'a', true],
+    ['R&D', 'r d', true],
+    ['sales & marketing', 'marketing sales', true],
+    ['((((((((((a))))))))))', 'a', true],
+    ['INGENIEUR', 'ingénieur', true],
+  ])('%s in %s: %s', (keyword, text, found) => {
+    expect(has(keyword, text)).toBe(found)
+  })
+
+  it.each<[string, string]>([
+    ['(a', 'a parenthesis is not closed'],
+    ['a)', 'a parenthesis is closed that was not opened'],
+    ['"a', 'a quotation mark is not closed'],
+    ['AND a', 'words are missing before AND'],
+    ['a AND', 'words are missing at the end'],
+    ['a OR OR b', 'words are missing before OR'],
+    ['a AND ()', 'words are missing before )'],
+    ['NOT', 'words are missing at the end'],
+    ['&', 'must hold at least one word'],
+    [`${'('.repeat(11)}a${')'.repeat(11)}`, 'parentheses may be nested 10 deep'],
+  ])('is refused: %s', (keyword, reason) => {
+    expect(() => readKeyword(keyword)).toThrow(`keyword: ${reason}`)
+  })
+
+  it('of the longest kind is read', () => {
+    expect(has(Array.from({ length: 1_000 }, () => 'a').join(' OR '), 'a')).toBe(true)
+    expect(has(`${'NOT '.repeat(1_200)}a`, 'a')).toBe(true)
+  })
+})

@@ -1,0 +1,110 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import {
+  asItIs,
+  type Portion,
+  type PreparedRecord,
+  type Records,
+  readFile,
+} from '../../../src/catalogue/import/prepare.js'
+import { readInThread } from '../../../src/catalogue/import/read-in-thread.js'
+import type { ReadingTask } from '../../../src/catalogue/import/reader-messages.js'
+import { ImportError } from '../../../src/catalogue/import/report.js'
+import { bundled } from '../../helpers/processes.js'
+import { bytesOf, countedIds } from '../open.js'
+
+let program: string
+beforeAll(async () => {
+  program = await bundled('../src/catalogue/import/reader-worker.ts')
+})
+
+const task: ReadingTask = { kind: 'companies', options: {} }
+const rows = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, at) => `Company ${from + at},c${from + at}.example\n`).join('')
+const file = `Company Name,domain\n${rows(0, 5_000)}no domain,\n${rows(5_000, 9_000)}`
+
+interface Read {
+  readonly portions: readonly Portion[]
+  readonly error?: unknown
+}
+
+async function allOf(portions: AsyncIterable<Portion>): Promise<Read> {
+  const read: Portion[] = []
+  try {
+    for await (const portion of portions) read.push(portion)
+    return { portions: read }
+  } catch (error) {
+    return { portions: read, error }
+  }
+}
+
+function* all(records: Records): Generator<PreparedRecord> {
+  for (let at = 0, next = records.at(0); next; next = records.at(++at)) yield next
+}
+
+/** What was read, without the ids, which are made at random. */
+const plain = ({ portions, error }: Read) => ({
+  error,
+  portions: portions.map((portion) =>
+    JSON.stringify({ ...portion, records: [...all(portion.records)] }).replace(
+      /[0-9a-f]{8}-[0-9a-f-]{27}/g,
+      'id',
+    ),
+  ),
+})
+
+async function both(text: string, { kind, options }: ReadingTask = task): Promise<[Read, Read]> {
+  const there = await allOf(readInThread(program, { kind, options }, bytesOf(text, 10_000)))
+  return [there, await allOf(readFile(kind, bytesOf(text, 10_000), options, countedIds(), asItIs))]
+}
+
+describe('a file that is read in a thread', () => {
+  it('comes in the same portions as without', async () => {
+    const [there, here] = await both(file)
+    expect(here.portions.length).toBeGreaterThan(3)
+    expect(plain(there)).toEqual(plain(here))
+  })
+
+  it('is read as its options say', async () => {
+    const [there, here] = await both('Acm\u00e9;acme.example', {
+      kind: 'companies',
+      options: { map: { domain: 'acme.example' } },
+    })
+    expect(plain(there)).toEqual(plain(here))
+  })
+
+  it.each([
+    ['a quote that is never closed', `${file}"open`],
+    ['a header that identifies nothing', 'a,b\n1,2\n'],
+  ])('is refused like without, after the same portions, for %s', async (_, text) => {
+    const [there, here] = await both(text)
+    expect(there.error).toBeInstanceOf(ImportError)
+    expect(plain(there)).toEqual(plain(here))
+  })
+
+  it('ends as its bytes do, after what stood before', async () => {
+    const broken = new Error('unplugged')
+    async function* bytes() {
+      yield* bytesOf(`Company Name,domain\n${rows(0, 5_000)}`, 10_000)
+      throw broken
+    }
+    const { portions, error } = await allOf(readInThread(program, task, bytes()))
+    expect(error).toBe(broken)
+    expect(portions.flatMap(({ records }) => [...all(records)])).toHaveLength(5_000)
+  })
+
+  it('is not read on when nobody wants more of it', async () => {
+    let given = 0
+    let closed = false
+    async function* bytes() {
+      try {
+        yield Buffer.from('Company Name,domain\n')
+        for (; ; given += 1_000) yield Buffer.from(rows(given, given + 1_000))
+      } finally {
+        closed = true
+      }
+    }
+    for await (const { records } of readInThread(program, task, bytes())) if (records.length > 0) break
+    expect(given).toBeLessThan(100_000)
+    expect(closed).toBe(true)
+  })
+})

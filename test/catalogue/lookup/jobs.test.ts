@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { loadSample } from '../../../src/catalogue/sample/sample.js'
+import type { Account, JobFilters } from '../../../src/engine/ports/ports.js'
+import { exported, openEmpty, openWith, stillClock } from '../open.js'
+
+const now = stillClock.now()
+
+describe('jobs', () => {
+  let catalogue: Catalogue
+  beforeAll(async () => {
+    catalogue = await openWith([
+      { name: 'Acme SA', domain: 'acme.example', network_url: 'https://www.network.example/company/acme' },
+      { domain: 'bare.example' },
+    ])
+    const job = (id: string, more: Record<string, unknown>) => ({
+      job_url: `https://jobs.acme.example/${id}`,
+      job_title: 'Clerk',
+      company_domain: 'acme.example',
+      ...more,
+    })
+    const { rejected } = await catalogue.importRecords('jobs', [
+      job('old', { date_posted: '2026-01-02', job_title: 'Senior Data Engineer', country_code: 'FR' }),
+      job('edge', { date_posted: '2026-03-03', job_title: 'Ingénieur Données', country_code: 'BE' }),
+      job('new', {
+        date_posted: '2026-03-09',
+        job_title: 'Engineer of Data',
+        description: 'Works with PostgreSQL, and "quotes".',
+        country_code: 'DE',
+        employment_statuses: ['Full-time'],
+        hiring_team: [{ name: 'Ada Byron', title: { deep: 1 } }],
+      }),
+      job('undated', { description: 'Works with a pencil' }),
+      job('other', { company_domain: 'other.example', date_posted: '2026-03-10' }),
+    ])
+    expect(rejected).toEqual([])
+  })
+  afterAll(() => catalogue.close())
+
+  const ask = (filters: JobFilters, limit = 100) =>
+    catalogue.jobs({ domain: 'acme.example' }, filters, limit, now)
+  const found = async (filters: JobFilters) =>
+    (await ask(filters))?.jobs.map(({ job_url }) => job_url?.split('/').at(-1))
+
+  it('come newest first, those without a date last', async () => {
+    expect(await found({})).toEqual(['new', 'edge', 'old', 'undated'])
+  })
+
+  it('are all counted where fewer are wanted', async () => {
+    const answer = await ask({}, 1)
+    expect([answer?.total, answer?.jobs.length]).toEqual([4, 1])
+  })
+
+  it('have every key, and their company', async () => {
+    expect((await ask({}, 1))?.jobs[0]).toEqual({
+      job_title: 'Engineer of Data',
+      job_url: 'https://jobs.acme.example/new',
+      job_location: null,
+      country_code: 'DE',
+      employment_statuses: ['Full-time'],
+      date_posted: '2026-03-09',
+      description: 'Works with PostgreSQL, and "quotes".',
+      hiring_team: [{ name: 'Ada Byron', title: null, network_url: null }],
+      company: {
+        name: 'Acme SA',
+        domain: 'acme.example',
+        network_url: 'https://www.network.example/company/acme',
+      },
+    })
+  })
+
+  it.each<[string, JobFilters, string[]]>([
+    ['the last days, the first of them whole', { posted_within_days: 7 }, ['new', 'edge']],
+    ['fewer days', { posted_within_days: 6 }, ['new']],
+    ['any word of the title', { job_title_keywords: ['senior', 'CLERK'] }, ['old', 'undated']],
+    ['a phrase', { job_title_keywords: ['data engineer'] }, ['old']],
+    ['a word without its accents', { job_title_keywords: ['ingenieur donnees'] }, ['edge']],
+    ['no word of the title', { excluded_job_title_keywords: ['engineer'] }, ['edge', 'undated']],
+    ['a word of the description', { job_description_keywords: ['postgresql'] }, ['new']],
+    ['no word of the description', { excluded_job_description_keywords: ['pencil'] }, ['new', 'edge', 'old']],
+    ['title and description', { job_title_keywords: ['data'], job_description_keywords: ['works'] }, ['new']],
+    ['countries', { job_country_codes: ['FR', 'BE'] }, ['edge', 'old']],
+    ['other countries, or none known', { excluded_job_country_codes: ['FR', 'BE'] }, ['new', 'undated']],
+    [
+      'empty lists, which say nothing',
+      { job_title_keywords: [], job_country_codes: [] },
+      ['new', 'edge', 'old', 'undated'],
+    ],
+    ['quotes', { job_description_keywords: ['and "quotes"'] }, ['new']],
+    ['what only looks like a search', { job_title_keywords: ['data OR clerk', 'cle*', ') OR ('] }, []],
+    ['words of signs alone, which nothing holds', { job_title_keywords: ['"', '!!', '🎈'] }, []],
+    ['no word of signs alone', { excluded_job_title_keywords: ['!!'] }, ['new', 'edge', 'old', 'undated']],
+  ])('are found by %s', async (_, filters, jobs) => {
+    expect(await found(filters)).toEqual(jobs)
+  })
+
+  it('are found by as many and as long keywords as a request may have', async () => {
+    const words = Array.from({ length: 1_000 }, (_, at) => `word${at} `.repeat(50).trim())
+    expect(await found({ job_title_keywords: [...words, 'clerk'] })).toEqual(['undated'])
+  })
+
+  it('are none of a company without any, and nothing of an unknown one', async () => {
+    expect(await catalogue.jobs({ domain: 'bare.example' }, {}, 9, now)).toEqual({ total: 0, jobs: [] })
+    expect(await catalogue.jobs({ domain: 'ghost.example' }, {}, 9, now)).toBeUndefined()
+  })
+})
+
+it('finds each job of the sample at its company', async () => {
+  const catalogue = await openEmpty()
+  await loadSample(catalogue, { companies: 40, people: 0, now })
+  const companies = (await exported(catalogue, 'companies')) as unknown as Account[]
+  let total = 0
+  for (const { domain } of companies)
+    total += (await catalogue.jobs({ domain: domain ?? '' }, {}, 0, now))?.total ?? 0
+  expect(total).toBe((await exported(catalogue, 'jobs')).length)
+  expect(total).toBeGreaterThan(40)
+  await catalogue.close()
+})

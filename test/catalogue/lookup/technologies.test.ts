@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { openWith } from '../open.js'
+
+let catalogue: Catalogue
+beforeAll(async () => {
+  catalogue = await openWith([
+    {
+      domain: 'acme.example',
+      technology_details: [
+        { slug: 'redis', name: 'Redis', confidence: 0.4 },
+        { slug: 'react', name: 'React', confidence: 0.9 },
+      ],
+    },
+    { domain: 'birch.example', technologies: ['react'] },
+    { domain: 'bare.example' },
+  ])
+})
+afterAll(() => catalogue.close())
+
+it('answers what a company uses, surest first', async () => {
+  expect(await catalogue.stack({ domain: 'acme.example' })).toEqual([
+    { name: 'React', slug: 'react', confidence: 0.9 },
+    { name: 'Redis', slug: 'redis', confidence: 0.4 },
+  ])
+})
+
+it('is sure of a technology that was given by its slug alone', async () => {
+  expect(await catalogue.stack({ domain: 'birch.example' })).toEqual([
+    { name: 'React', slug: 'react', confidence: 1 },
+  ])
+})
+
+it('answers an empty list of a company without any, and nothing of an unknown one', async () => {
+  expect(await catalogue.stack({ domain: 'bare.example' })).toEqual([])
+  expect(await catalogue.stack({ domain: 'ghost.example' })).toBeUndefined()
+})

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { openEmpty } from '../open.js'
+
+let catalogue: Catalogue
+beforeAll(async () => {
+  catalogue = await openEmpty()
+  const titles = [
+    'Head Falconer',
+    'head falconer',
+    'Falconer',
+    'Falconer, Head of Birds',
+    'Hôte d’accueil',
+    'VP R&D',
+  ]
+  const people = [...titles, undefined].map((title, at) => ({
+    full_name: `Jo ${at}`,
+    email: `jo${at}@a.example`,
+    title,
+  }))
+  await catalogue.importRecords('people', people)
+})
+afterAll(() => catalogue.close())
+
+it.each<[string, string[]]>([
+  ['falconer', ['Head Falconer', 'Falconer', 'Falconer, Head of Birds']],
+  ['HEAD, falconer!', ['Head Falconer', 'Falconer, Head of Birds']],
+  ['hote accueil', ['Hôte d’accueil']],
+  ['R&D', ['VP R&D']],
+  ['falcon', []],
+  ['', []],
+  ['!!', []],
+  ['" OR *', []],
+  ['title : falconer NEAR(', []],
+  ['x'.repeat(10_000), []],
+])('knows titles like %s, most frequent first', async (title, expected) => {
+  expect(await catalogue.titlesLike(title, 10)).toEqual(expected)
+})
+
+it('answers as many as wanted', async () => {
+  expect(await catalogue.titlesLike('falconer', 1)).toEqual(['Head Falconer'])
+})

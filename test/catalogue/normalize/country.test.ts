@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import { countryOf } from '../../../src/catalogue/normalize/country.js'
+import { countryCodes } from '../../../src/catalogue/normalize/country-codes.js'
+
+describe('the code of a country', () => {
+  it.each([
+    ['FR', 'FR'],
+    [' fr ', 'FR'],
+    ['FRA', 'FR'],
+    ['France', 'FR'],
+    ['united states', 'US'],
+    ['United States of America', 'US'],
+    ['U.S.A.', 'US'],
+    ['États-Unis', 'US'],
+    ['UK', 'GB'],
+    ['Royaume-Uni', 'GB'],
+    ['Allemagne', 'DE'],
+    ['Deutschland', 'DE'],
+    ["Côte d'Ivoire", 'CI'],
+    ['Pays-Bas', 'NL'],
+    ['Japan', 'JP'],
+  ])('%s is %s', (text, code) => {
+    expect(countryOf(text)).toBe(code)
+  })
+
+  it.each(['', 'ZZ', 'XXX', 'Atlantis', 'constructor', '33'])('"%s" is none', (text) => {
+    expect(countryOf(text)).toBeUndefined()
+  })
+
+  it('takes the place of a name in a record, and leaves what is no country', () => {
+    const coded = countryCodes()
+    expect(coded({ country: 'Spain', name: 'x' })).toEqual({ country: 'ES', name: 'x' })
+    expect(coded({ country: 'Spain' })).toEqual({ country: 'ES' })
+    expect(coded({ country_code: 'Suède' })).toEqual({ country_code: 'SE' })
+    expect(coded({ country: 'Atlantis' })).toEqual({ country: 'Atlantis' })
+  })
+})

@@ -1,0 +1,104 @@
+import fc from 'fast-check'
+import { getDomain } from 'tldts'
+import { describe, expect, it } from 'vitest'
+import { domainOf } from '../../../src/catalogue/normalize/domain.js'
+
+const seed = Number(process.env.SEED ?? 20_260_310)
+
+describe('the registrable domain of a text', () => {
+  it.each([
+    ['acme.example', 'acme.example'],
+    ['ACME.Example', 'acme.example'],
+    ['  acme.example ', 'acme.example'],
+    ['www.acme.example', 'acme.example'],
+    ['acme.example.', 'acme.example'],
+    ['https://www.Acme.example/about?x=1#top', 'acme.example'],
+    ['//acme.example/pricing', 'acme.example'],
+    ['http://user:secret@acme.example:8080/', 'acme.example'],
+    ['acme.example:443', 'acme.example'],
+    ['shop.acme.example/cart', 'acme.example'],
+    ['jane.doe@acme.example', 'acme.example'],
+    ['mailto:jane@acme.example', 'acme.example'],
+    ['Jane Doe <jane@mail.acme.example>', 'acme.example'],
+    ['www.acme.co.uk', 'acme.co.uk'],
+    ['https://shop.acme.com.au/', 'acme.com.au'],
+    ['bücher.example', 'xn--bcher-kva.example'],
+    ['https://BÜCHER.example/x', 'xn--bcher-kva.example'],
+    ['xn--bcher-kva.example', 'xn--bcher-kva.example'],
+    ['b%C3%BCcher.example', 'xn--bcher-kva.example'],
+    ['acme.github.io', 'acme.github.io'],
+    ['github.io', 'github.io'],
+    ['gmail.com', 'gmail.com'],
+    ['www.com', 'www.com'],
+  ])('%s is of %s', (text, domain) => {
+    expect(domainOf(text)).toBe(domain)
+  })
+
+  it.each(['jane@gmail.com', 'jane@GoogleMail.com', 'mailto:jane@hotmail.co.uk', 'jane@web.de'])(
+    '%s says nothing: a free mailbox',
+    (text) => {
+      expect(domainOf(text)).toBeUndefined()
+    },
+  )
+
+  it.each([
+    '',
+    ' ',
+    'n/a',
+    '-',
+    'none',
+    'acme',
+    'localhost',
+    'http://localhost:3000/',
+    '192.168.0.1',
+    'http://[::1]/',
+    'Acme Inc.',
+    'acme example',
+    'co.uk',
+    'http://',
+    '@',
+    'jane@',
+    'a..example',
+    '.example',
+    '%zz.example',
+  ])('there is none in "%s"', (text) => {
+    expect(domainOf(text)).toBeUndefined()
+  })
+
+  it('is its own registrable domain', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.webUrl(), fc.domain(), fc.emailAddress(), fc.string()), (text) => {
+        const domain = domainOf(text)
+        expect(domain === undefined ? undefined : domainOf(domain)).toBe(domain)
+      }),
+      { seed },
+    )
+  })
+
+  it('is what the public-suffix list says, also where the list is not asked', () => {
+    const host = fc.tuple(
+      fc.constantFrom('acme', 'a', 'x-1', 'co', 'com', 'blogspot'),
+      fc.constantFrom(
+        'com',
+        'net',
+        'org',
+        'dev',
+        'app',
+        'eu',
+        'de',
+        'ch',
+        'info',
+        'example',
+        'fr',
+        'co.uk',
+        'io',
+      ),
+    )
+    fc.assert(
+      fc.property(host, ([name, suffix]) => {
+        expect(domainOf(`${name}.${suffix}`) ?? null).toBe(getDomain(`${name}.${suffix}`, { validHosts: [] }))
+      }),
+      { seed },
+    )
+  })
+})

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { openWith } from '../open.js'
+
+describe('technologies', () => {
+  let catalogue: Catalogue
+  beforeAll(async () => {
+    const technology_details = [
+      { slug: 'react-native', name: 'React Native', category: 'Mobile' },
+      { slug: 'react', name: 'React', category: 'Frontend' },
+      { slug: 'node-js', name: 'Node.js' },
+      { slug: 'c++', name: 'C++' },
+      { slug: 'c#', name: 'C#' },
+      { slug: 'c', name: 'C' },
+      { slug: 'preact', name: 'Preact' },
+      { slug: 'google-analytics', name: 'Google Analytics' },
+    ]
+    catalogue = await openWith([{ domain: 'acme.example', technology_details }])
+  })
+  afterAll(() => catalogue.close())
+
+  const slugs = async (query: string, limit = 20) =>
+    (await catalogue.technologies(query, limit)).map(({ slug }) => slug)
+
+  it.each<[string, string[]]>([
+    ['react', ['react', 'react-native', 'preact']],
+    ['REACT', ['react', 'react-native', 'preact']],
+    ['node.js', ['node-js']],
+    ['nodejs', ['node-js']],
+    ['analytics', ['google-analytics']],
+    ['C++', ['c++']],
+    ['c#', ['c#']],
+    ['ghost', []],
+    ['...', []],
+  ])('that match %s, best first', async (query, expected) => {
+    expect(await slugs(query)).toEqual(expected)
+  })
+
+  it('are all there in the order of their slugs when nothing is asked for', async () => {
+    expect(await slugs('')).toEqual([...(await slugs(' '))].sort())
+    expect(await slugs('')).toHaveLength(8)
+  })
+
+  it('are as many as wanted', async () => {
+    expect(await slugs('react', 2)).toEqual(['react', 'react-native'])
+    expect(await slugs('', 3)).toHaveLength(3)
+  })
+
+  it('have name and category, where one is known', async () => {
+    expect(await catalogue.technologies('react', 1)).toEqual([
+      { slug: 'react', name: 'React', category: 'Frontend' },
+    ])
+    expect(await catalogue.technologies('c++', 1)).toEqual([{ slug: 'c++', name: 'C++', category: null }])
+  })
+})
+
+it('lets thousands of companies with named technologies be loaded at once', async () => {
+  const catalogue = await openWith(
+    Array.from({ length: 4_500 }, (_, number) => ({
+      domain: `c${number}.example`,
+      name: `Company ${number}`,
+      technology_details: [{ slug: 'react', name: 'React', category: 'Frontend' }],
+      headcount_history: [{ date: '2026-03-01', headcount: number }],
+    })),
+  )
+  expect(await catalogue.stats()).toMatchObject({ companies: 4_500, technologies: 1 })
+  await catalogue.close()
+})

@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { migrations } from '../../../src/catalogue/schema/sqlite.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { openEmpty } from '../open.js'
+
+describe('the catalogue file', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'catalogue-'))
+  })
+  afterEach(() => {
+    rmSync(folder, { recursive: true })
+  })
+  const file = () => openSqlite(join(folder, 'catalogue.db'))
+
+  it('keeps what was imported', async () => {
+    const first = await openEmpty(file())
+    await first.importRecords('companies', [{ domain: 'acme.example', name: 'Acme' }])
+    await first.close()
+    const again = await openEmpty(file())
+    expect(await again.company({ domain: 'acme.example' })).toMatchObject({ name: 'Acme' })
+    await again.close()
+  })
+
+  it('is refused when a newer program wrote it, and left as it is', async () => {
+    await (await openEmpty(file())).close()
+    const driver = file()
+    await driver.transaction((connection) =>
+      connection.exec(`PRAGMA user_version = ${migrations.length + 1}`),
+    )
+    await expect(openEmpty(driver)).rejects.toThrow('upgrade')
+    await expect(driver.read(() => 1)).rejects.toThrow()
+    const again = file()
+    const version = await again.read((connection) => connection.get('PRAGMA user_version'))
+    expect(version).toEqual({ user_version: migrations.length + 1 })
+    await again.close()
+  })
+
+  it('may be opened twice at once, and shows what the other one has imported', async () => {
+    const [one, other] = await Promise.all([openEmpty(file()), openEmpty(file())])
+    await one.importRecords('companies', [{ domain: 'acme.example' }])
+    expect((await other.stats()).companies).toBe(1)
+    await Promise.all([one.close(), other.close()])
+  })
+
+  it('answers by index whatever identifies a company', async () => {
+    const driver = file()
+    const catalogue = await openEmpty(driver)
+    const plans = await driver.read(async (connection) => {
+      const details: string[] = []
+      for (const column of ['domain', 'network_id', 'slug', 'name'])
+        for (const row of await connection.all<{ detail: string }>(
+          `EXPLAIN QUERY PLAN SELECT record FROM companies WHERE ${column} = ?`,
+          'x',
+        ))
+          details.push(row.detail)
+      return details
+    })
+    expect(plans.filter((detail) => !detail.startsWith('SEARCH companies USING INDEX'))).toEqual([])
+    await catalogue.close()
+  })
+})

@@ -1,0 +1,80 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { CompanyFilters } from '../../../src/engine/ports/ports.js'
+import { companyMatches, largestFirst } from '../naive.js'
+import { openWith, stillClock } from '../open.js'
+import { companyFilters, few, population } from '../population.js'
+import { walked } from '../walk.js'
+
+const now = stillClock.now()
+const limits = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 })
+const search = (filters: CompanyFilters) => ({ kind: 'companies', filters }) as const
+
+describe('a search of companies', () => {
+  it('finds each that matches exactly once, the largest first, and counts them', async () => {
+    const asked = fc.array(fc.tuple(few(companyFilters), limits), { minLength: 50, maxLength: 50 })
+    await fc.assert(
+      fc.asyncProperty(population, asked, async ({ companies }, searches) => {
+        const catalogue = await openWith(companies)
+        for (const [filters, steps] of searches) {
+          const expected = largestFirst(companies).filter((company) => companyMatches(company, filters))
+          const found = await walked(catalogue, search(filters), steps)
+          expect(
+            found.map(({ account }) => account.domain),
+            JSON.stringify(filters),
+          ).toEqual(expected.map(({ domain }) => domain))
+          expect(await catalogue.count(search(filters), now)).toBe(expected.length)
+        }
+        await catalogue.close()
+      }),
+      { numRuns: 8 },
+    )
+  })
+
+  it('goes on behind the same place when companies are added in front of it and behind it', async () => {
+    const company = (number: number, headcount: number) => ({
+      domain: `c${number}.example`,
+      headcount,
+      country: 'FR',
+    })
+    const catalogue = await openWith([company(1, 90), company(2, 50), company(3, 50), company(4, 10)])
+    const french = search({ included_locations: ['FR'] })
+    const first = await catalogue.find(french, { limit: 2, now })
+    await catalogue.importRecords('companies', [company(5, 95), company(6, 50), company(7, 20)])
+    const rest = await catalogue.find(french, { limit: 9, now, ...(first.next && { after: first.next }) })
+    expect([...first.records, ...rest.records].map(({ account }) => account.domain)).toEqual(
+      [1, 2, 3, 6, 7, 4].map((number) => `c${number}.example`),
+    )
+    await catalogue.close()
+  })
+
+  it('answers accounts with every key', async () => {
+    const catalogue = await openWith([{ domain: 'acme.example', country: 'FR' }])
+    const { records } = await catalogue.find(search({ included_locations: ['FR'] }), { limit: 1, now })
+    expect(records).toEqual([{ account: await catalogue.company({ domain: 'acme.example' }) }])
+    await catalogue.close()
+  })
+
+  it('follows what changes of a company', async () => {
+    const catalogue = await openWith([{ domain: 'acme.example', industry: 'Robotics', country: 'FR' }])
+    await catalogue.importRecords('companies', [
+      { domain: 'acme.example', industry: 'Education', country: 'DE' },
+    ])
+    const count = (filters: CompanyFilters) => catalogue.count(search(filters), now)
+    expect(await count({ included_industries: ['robotics'] })).toBe(0)
+    expect(await count({ included_industries: ['12'], included_locations: ['DE'] })).toBe(1)
+    await catalogue.close()
+  })
+
+  it.each<[string, CompanyFilters]>([
+    ['included_locations', { included_locations: ['nowhere at all'] }],
+    ['excluded_locations', { excluded_locations: ['nowhere at all'] }],
+    ['keyword', { keyword: 'a AND' }],
+  ])('is refused by the name of a filter that makes no sense: %s', async (field, filters) => {
+    const catalogue = await openWith([])
+    const refusal = { status: 422, message: expect.stringContaining(field) }
+    await expect(catalogue.count(search(filters), now)).rejects.toMatchObject(refusal)
+    await expect(catalogue.find(search(filters), { limit: 1, now })).rejects.toMatchObject(refusal)
+    await catalogue.close()
+  })
+})

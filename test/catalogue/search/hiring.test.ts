@@ -1,0 +1,216 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import type { Given } from '../../../src/catalogue/kinds/kind.js'
+import type { HiringFilters } from '../../../src/engine/ports/ports.js'
+import { companyMatches } from '../naive.js'
+import { openWith, stillClock } from '../open.js'
+import { few, population } from '../population.js'
+import { limits, numberOf, seed } from '../signals.js'
+import { walked } from '../walk.js'
+
+const now = stillClock.now()
+const plain = { exclude_consulting_recruiting: false, exclude_internships: false }
+const search = (filters: Partial<HiringFilters>) =>
+  ({ kind: 'hiring', filters: { ...plain, ...filters } }) as const
+
+const of = <T>(...values: readonly T[]) => fc.constantFrom(...values)
+const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined })
+const words = fc.array(of('Sales', 'Data', 'Engineer', 'Intern'), { minLength: 1, maxLength: 3 })
+const job = fc.record({
+  company: fc.nat(5),
+  job_title: words.map((some) => some.join(' ')),
+  description: maybe(words.map((some) => some.join(', '))),
+  date_posted: maybe(of('2026-03-10', '2026-03-09', '2026-03-08', '2026-03-03', '2026-02-08', '2025-01-01')),
+  place: of(
+    {},
+    {},
+    { country_code: 'FR' },
+    { country_code: 'DE' },
+    { country_code: 'FR', job_location: 'Lyon, France' },
+  ),
+  employment_statuses: maybe(of(['Full-time'], ['Internship'], ['Part-time', 'Stage'])),
+})
+const jobs = fc.array(job, { minLength: 20, maxLength: 20 })
+
+const phrases = fc.array(of('sales', 'data engineer', 'INTERN', 'welder'), { minLength: 1, maxLength: 2 })
+const windows = {
+  last_24_hours: 1,
+  last_7_days: 7,
+  last_15_days: 15,
+  last_30_days: 30,
+  last_90_days: 90,
+} as const
+const filters = fc.record(
+  {
+    selected_keywords: phrases,
+    excluded_keywords: phrases,
+    selected_titles: phrases,
+    excluded_titles: phrases,
+    exclude_internships: fc.boolean(),
+    published_date: of(...(Object.keys(windows) as (keyof typeof windows)[])),
+    company_size: of<NonNullable<HiringFilters['company_size']>>(['1-10'], ['11-50', '1-10']),
+    included_industries: of(['96'], ['education', '43']),
+    included_locations: of(['FR'], ['Lyon, France', 'JP'], ['DE']),
+    excluded_locations: of(['FR'], ['geo:FR.84'], ['DE']),
+  },
+  { requiredKeys: [] },
+)
+
+const holdsAny = (text: string | undefined, some: readonly string[]): boolean =>
+  some.some((phrase) =>
+    ` ${(text ?? '').toLowerCase().replaceAll(',', '')} `.includes(` ${phrase.toLowerCase()} `),
+  )
+
+type GivenJob = Given & {
+  job_title: string
+  description?: string
+  date_posted?: string
+  country_code?: string
+}
+
+/** Whether a job matches, one filter after the other. */
+function matches(job: GivenJob, company: Given, filters: Partial<HiringFilters>): boolean {
+  const place = job.country_code
+    ? { country: job.country_code, city: String(job.job_location ?? '').split(',')[0] }
+    : { country: company.country, city: company.city }
+  const { published_date, included_locations, excluded_locations, company_size, included_industries } =
+    filters
+  const since = new Date(now - (windows[published_date as keyof typeof windows] ?? 0) * 86_400_000)
+  const statuses = (job.employment_statuses ?? []) as readonly string[]
+  const checks: boolean[] = [
+    !filters.selected_titles || holdsAny(job.job_title, filters.selected_titles),
+    !holdsAny(job.job_title, filters.excluded_titles ?? []),
+    !filters.selected_keywords || holdsAny(job.description, filters.selected_keywords),
+    !holdsAny(job.description, filters.excluded_keywords ?? []),
+    !published_date || (job.date_posted ?? '') >= since.toISOString().slice(0, 10),
+    !filters.exclude_internships ||
+      !(holdsAny(job.job_title, ['intern']) || statuses.includes('Internship') || statuses.includes('Stage')),
+    companyMatches(place, {
+      ...(included_locations && { included_locations }),
+      ...(excluded_locations && { excluded_locations }),
+    }),
+    companyMatches(company, {
+      ...(company_size && { company_size }),
+      ...(included_industries && { included_industries }),
+    }),
+  ]
+  return checks.every(Boolean)
+}
+
+const newestFirst = (one: GivenJob, other: GivenJob): number =>
+  (other.date_posted ?? '').localeCompare(one.date_posted ?? '') || Number(other.number) - Number(one.number)
+
+describe('a search by jobs', () => {
+  it('finds each company that hires so exactly once, with its jobs, the newest first, and counts them', async () => {
+    const searches = fc.array(fc.tuple(limits, few(filters)), { minLength: 30, maxLength: 30 })
+    await fc.assert(
+      fc.asyncProperty(jobs, population, searches, async (some, { companies }, searches) => {
+        const catalogue = await openWith(companies)
+        const given = some.map(({ place, company, ...job }, number) => ({
+          ...job,
+          ...place,
+          number,
+          job_url: `https://jobs.example/${number}`,
+          company_domain: `c${company}.example`,
+        })) as unknown as GivenJob[]
+        await catalogue.importRecords('jobs', given)
+        for (const [steps, filters] of searches) {
+          const expected = companies
+            .map((company, at) => ({
+              at,
+              jobs: given
+                .filter((job) => job.company_domain === company.domain && matches(job, company, filters))
+                .sort(newestFirst),
+            }))
+            .filter(({ jobs }) => jobs.length > 0)
+            .sort(({ jobs: [one] }, { jobs: [other] }) => (one && other ? newestFirst(one, other) : 0))
+          const found = await walked(catalogue, search(filters), steps)
+          expect(
+            found.map((record) => ({
+              at: numberOf(record),
+              jobs: record.jobs.map(({ job_url }) => job_url),
+            })),
+            JSON.stringify(filters),
+          ).toEqual(expected.map(({ at, jobs }) => ({ at, jobs: jobs.map(({ job_url }) => job_url) })))
+          expect(await catalogue.count(search(filters), now)).toBe(expected.length)
+        }
+        await catalogue.close()
+      }),
+      { numRuns: 15, seed },
+    )
+  })
+
+  describe('leaves out', () => {
+    let catalogue: Catalogue
+    const titles = [
+      'Stage - Marketing',
+      'Stage Manager',
+      'Alternance RH',
+      'Internal Auditor',
+      'Working Student Sales',
+    ]
+    beforeAll(async () => {
+      const firms: readonly Given[] = [
+        { name: 'Lumen Conseil', industry: 'Utilities' },
+        { name: 'Birch', industry: 'Staffing and Recruiting' },
+        { name: 'Cedar', industry_id: '11' },
+        { name: 'Consulted Foods', industry: 'Retail' },
+        { name: 'Dune' },
+      ]
+      catalogue = await openWith(firms.map((firm, at) => ({ domain: `c${at}.example`, ...firm })))
+      await catalogue.importRecords(
+        'jobs',
+        firms.map((_, at) => ({
+          job_title: titles[at],
+          job_url: `https://jobs.example/${at}`,
+          company_domain: `c${at}.example`,
+        })),
+      )
+    })
+    afterAll(() => catalogue.close())
+
+    const numbers = async (filters: Partial<HiringFilters>) =>
+      (await walked(catalogue, search(filters))).map(numberOf).sort()
+
+    it('firms that advise or recruit, by their industry or by their name', async () => {
+      expect(await numbers({ exclude_consulting_recruiting: true })).toEqual([3, 4])
+    })
+
+    it('internships in several languages, and nothing that only sounds like one', async () => {
+      expect(await numbers({ exclude_internships: true })).toEqual([1, 3])
+    })
+  })
+
+  it('carries a hundred jobs of a company at most', async () => {
+    const catalogue = await openWith([{ domain: 'c0.example' }])
+    const job = (number: number) => ({
+      job_title: 'Clerk',
+      job_url: `https://jobs.example/${number}`,
+      company_domain: 'c0.example',
+    })
+    await catalogue.importRecords(
+      'jobs',
+      Array.from({ length: 101 }, (_, number) => job(number)),
+    )
+    const [record, ...more] = await walked(catalogue, search({}))
+    expect([record?.jobs.length, record?.jobs[0]?.job_url, more]).toEqual([
+      100,
+      'https://jobs.example/100',
+      [],
+    ])
+    await catalogue.close()
+  })
+
+  it.each(['included_locations', 'excluded_locations'] as const)(
+    'is refused by the name of the filter that is no place: %s',
+    async (field) => {
+      const catalogue = await openWith([])
+      const nowhere = search({ [field]: ['nowhere at all'] })
+      const refusal = { status: 422, message: expect.stringContaining(field) }
+      await expect(catalogue.count(nowhere, now)).rejects.toMatchObject(refusal)
+      await expect(catalogue.find(nowhere, { limit: 1, now })).rejects.toMatchObject(refusal)
+      await catalogue.close()
+    },
+  )
+})

@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
+import { personMatches } from '../naive.js'
+import { openEmpty, stillClock } from '../open.js'
+import { few, type Population, peopleFilters, population } from '../population.js'
+import { walked } from '../walk.js'
+
+const now = stillClock.now()
+const limits = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 4 })
+
+async function filled({ companies, people }: Population): Promise<Catalogue> {
+  const catalogue = await openEmpty()
+  expect((await catalogue.importRecords('companies', companies)).rejected).toEqual([])
+  expect((await catalogue.importRecords('people', people)).rejected).toEqual([])
+  return catalogue
+}
+
+/** Filters in which accounts stand by their ids. */
+async function withIds(catalogue: Catalogue, filters: PeopleFilters): Promise<PeopleFilters> {
+  const idsOf = async (domains: readonly string[] | undefined) =>
+    domains &&
+    (await Promise.all(domains.map(async (domain) => (await catalogue.company({ domain }))?.id ?? '')))
+  const [included_accounts, excluded_accounts] = [
+    await idsOf(filters.included_accounts),
+    await idsOf(filters.excluded_accounts),
+  ]
+  return {
+    ...filters,
+    ...(included_accounts && { included_accounts }),
+    ...(excluded_accounts && { excluded_accounts }),
+  }
+}
+
+const search = (filters: PeopleFilters) => ({ kind: 'people', filters }) as const
+
+describe('a search of people', () => {
+  it('finds each who matches exactly once, in one order, and counts them', async () => {
+    const asked = fc.array(fc.tuple(few(peopleFilters), limits), { minLength: 60, maxLength: 60 })
+    await fc.assert(
+      fc.asyncProperty(population, asked, async (some, searches) => {
+        const catalogue = await filled(some)
+        for (const [filters, steps] of searches) {
+          const expected = some.people.filter((person) => personMatches(person, some.companies, filters))
+          const given = search(await withIds(catalogue, filters))
+          const found = await walked(catalogue, given, steps)
+          expect(
+            found.map(({ lead }) => lead.network_profile_url),
+            JSON.stringify(filters),
+          ).toEqual(expected.map((person) => person.network_profile_url))
+          expect(await catalogue.count(given, now)).toBe(expected.length)
+          const { total = expected.length } = await catalogue.find(given, { limit: 2, now })
+          expect(total).toBe(expected.length)
+        }
+        await catalogue.close()
+      }),
+      { numRuns: 5 },
+    )
+  })
+
+  it.each([
+    ['connections_of_profile', 'https://www.network.example/in/ada'],
+    ['relationship', ['1']],
+    ['follows_your_company', false],
+    ['viewed_your_profile', true],
+    ['with_shared_experiences', true],
+    ['posted_on_linkedin', true],
+    ['past_colleague', true],
+  ])('refuses by its name a filter that only the network can honour: %s', async (name, value) => {
+    const catalogue = await openEmpty()
+    const filters = { first_name: 'Ada', [name]: value }
+    const refusal = { status: 422, message: expect.stringContaining(name) }
+    await expect(catalogue.count(search(filters), now)).rejects.toMatchObject(refusal)
+    await expect(catalogue.find(search(filters), { limit: 1, now })).rejects.toMatchObject(refusal)
+    await catalogue.close()
+  })
+
+  it('goes on behind the same person when others are added and changed', async () => {
+    const person = (number: number, title: string) => ({
+      network_profile_url: `https://www.network.example/in/p${number}`,
+      title,
+    })
+    const catalogue = await openEmpty()
+    await catalogue.importRecords(
+      'people',
+      [1, 2, 3, 4].map((number) => person(number, 'CEO')),
+    )
+    const ceos = search({ job_titles: ['ceo'] })
+    const first = await catalogue.find(ceos, { limit: 2, now })
+    await catalogue.importRecords('people', [
+      person(5, 'CEO'),
+      person(1, 'former CEO'),
+      person(3, 'CEO and CTO'),
+    ])
+    const rest = await catalogue.find(ceos, { limit: 9, now, ...(first.next && { after: first.next }) })
+    expect([...first.records, ...rest.records].map(({ lead }) => lead.network_profile_url)).toEqual(
+      [1, 2, 3, 4, 5].map((number) => `https://www.network.example/in/p${number}`),
+    )
+    await catalogue.close()
+  })
+
+  it('follows what changes of a person', async () => {
+    const catalogue = await openEmpty()
+    const url = 'https://www.network.example/in/ada'
+    const before = {
+      title: 'CEO',
+      country: 'FR',
+      started_at: '2020-01-01',
+      past_positions: [{ title: 'CTO' }],
+    }
+    await catalogue.importRecords('people', [{ network_profile_url: url, ...before }])
+    const after = {
+      title: 'COO',
+      country: 'DE',
+      started_at: '2026-01-01',
+      past_positions: [{ title: 'CEO' }],
+    }
+    await catalogue.importRecords('people', [{ network_profile_url: url, ...after }])
+    const counted = async (filters: PeopleFilters) => await catalogue.count(search(filters), now)
+    expect(await counted({ job_titles: ['ceo'] })).toBe(0)
+    expect(await counted({ past_titles: ['cto'] })).toBe(0)
+    expect(
+      await counted({
+        job_titles: ['coo'],
+        past_titles: ['ceo'],
+        included_locations: ['DE'],
+        years_in_current_position: ['1'],
+      }),
+    ).toBe(1)
+    await catalogue.close()
+  })
+
+  describe('of many people', () => {
+    let catalogue: Catalogue
+    const total = 12_000
+    beforeAll(async () => {
+      catalogue = await openEmpty()
+      const person = (_: unknown, number: number) => ({
+        network_id: `ACoAA${String(number).padStart(30, '0')}`,
+        title: number % 3 === 0 ? 'Sales Engineer' : 'Accountant',
+        company_domain: number % 4 === 0 ? 'large.example' : number % 100 === 1 ? 'small.example' : undefined,
+        function: number % 6 === 0 ? 'Sales' : 'Finance',
+      })
+      await catalogue.importRecords('people', Array.from({ length: total }, person))
+    })
+    afterAll(() => catalogue.close())
+    const counted = async (filters: PeopleFilters) => await catalogue.count(search(filters), now)
+    const large = { domain: 'large.example' }
+    const small = { domain: 'small.example' }
+
+    it('is exact up to 10,000, and says about how many there are above', async () => {
+      expect(await counted({ job_titles: ['accountant'] })).toBe(8_000)
+      expect(Math.abs((await counted({})) / total - 1)).toBeLessThan(0.1)
+    })
+
+    it.each<[string, PeopleFilters, number]>([
+      ['words at a large company', { company: large, job_titles: ['sales'] }, 1_000],
+      ['words at a small company', { company: small, job_titles: ['sales'] }, 40],
+      ['no words at a large company', { company: large, excluded_job_titles: ['sales'] }, 2_000],
+      ['no words at a small company', { company: small, excluded_job_titles: ['sales'] }, 80],
+      ['everybody of a large company', { company: large, job_titles: ['*'] }, 3_000],
+      ['another filter at a small company', { company: small, functions: ['25'] }, 0],
+    ])('finds and counts %s', async (_, filters, expected) => {
+      expect(await counted(filters)).toBe(expected)
+      const urls = (await walked(catalogue, search(filters), [700])).map(({ lead }) => JSON.stringify(lead))
+      expect(urls).toHaveLength(expected)
+    })
+
+    it('takes more accounts than can be asked one by one', async () => {
+      const accounts = await Promise.all(
+        [large, small].map(async (one) => (await catalogue.company(one))?.id ?? ''),
+      )
+      const others = Array.from({ length: 100_000 }, (_, number) => `account-${number}`)
+      const included_accounts = [...others, ...accounts]
+      expect(await counted({ included_accounts, job_titles: ['sales'] })).toBe(1_040)
+      expect(await counted({ included_accounts: others })).toBe(0)
+      expect(await counted({ excluded_accounts: included_accounts })).toBe(total - 3_120)
+    })
+  })
+})

@@ -1,0 +1,140 @@
+import Database from 'better-sqlite3'
+import fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { ApiError } from '../../../src/api/calls/errors.js'
+import { not } from '../../../src/catalogue/full-text/sql-conditions.js'
+import { foldText } from '../../../src/catalogue/normalize/name.js'
+import { regionOf } from '../../../src/catalogue/places/place.js'
+import { locatedIn } from '../../../src/catalogue/search/place-condition.js'
+
+type Row = readonly [key: number, country: string | null, region: string | null, city: string | null]
+
+const database = new Database(':memory:')
+database.exec('CREATE TABLE people (key INTEGER PRIMARY KEY, country TEXT, region TEXT, city TEXT)')
+database.exec('CREATE INDEX people_by_city ON people (country, city)')
+database.exec('CREATE INDEX people_by_region ON people (region)')
+afterAll(() => {
+  database.close()
+})
+
+function keep(rows: readonly Row[]): void {
+  database.exec('DELETE FROM people')
+  for (const row of rows) database.prepare('INSERT INTO people VALUES (?, ?, ?, ?)').run(...row)
+}
+
+const keys = ([sql, ...values]: ReturnType<typeof locatedIn>): unknown[] =>
+  database
+    .prepare(`SELECT key FROM people WHERE ${sql} ORDER BY key`)
+    .pluck()
+    .all(...values)
+
+/** A row as an import writes it. */
+const row = (key: number, country: string, city: string, location?: string): Row => [
+  key,
+  country,
+  regionOf(country, city, location) ?? null,
+  foldText(city),
+]
+
+const refusal = (ids: readonly string[]): ApiError | undefined => {
+  try {
+    locatedIn('included_locations', ids)
+  } catch (error) {
+    if (error instanceof ApiError) return error
+  }
+  return undefined
+}
+
+describe('people in a place', () => {
+  const people = [
+    row(1, 'FR', 'Lyon'),
+    row(2, 'FR', 'Saint-Étienne'),
+    row(3, 'FR', 'Paris'),
+    row(4, 'US', 'Paris', 'Paris, Texas, United States'),
+    row(5, 'US', 'Paris', 'Paris, Illinois, United States'),
+    row(6, 'DE', 'München'),
+    row(7, 'DE', 'Munich'),
+    row(8, 'US', 'New York'),
+    [9, null, null, null] as const,
+    [10, 'FR', null, 'lyon'] as const,
+    [11, 'US', null, 'paris'] as const,
+  ]
+
+  it.each<[ids: string[], keys: number[]]>([
+    [['geo:FR'], [1, 2, 3, 10]],
+    [['France'], [1, 2, 3, 10]],
+    [['geo:FR.84'], [1, 2]],
+    [['Lyon'], [1, 10]],
+    [['hiring:2996944'], [1, 10]],
+    [['Paris, Texas'], [4, 11]],
+    [['Paris, Illinois'], [5]],
+    [['Munich'], [6, 7]],
+    [['NYC'], [8]],
+    [['geo:US.NY'], [8]],
+    [
+      ['105015875', 'München'],
+      [1, 2, 3, 6, 7, 10],
+    ],
+    [[], []],
+  ])('%j', (ids, expected) => {
+    keep(people)
+    expect(keys(locatedIn('included_locations', ids))).toEqual(expected)
+  })
+
+  it('are not those outside of it, where what is unknown is outside', () => {
+    keep(people)
+    expect(keys(not(locatedIn('excluded_locations', ['geo:FR'])))).toEqual([4, 5, 6, 7, 8, 9, 11])
+  })
+
+  it('are found by the indexes', () => {
+    const [sql, ...values] = locatedIn('included_locations', ['Lyon'])
+    const plan = database.prepare(`EXPLAIN QUERY PLAN SELECT key FROM people WHERE ${sql}`).all(...values)
+    expect(JSON.stringify(plan)).toContain('people_by_city (country=? AND city=?')
+  })
+
+  it('are the same whatever else is asked for with it', () => {
+    const cities = [
+      ['FR', 'Lyon'],
+      ['FR', 'Paris'],
+      ['US', 'Paris'],
+      ['GB', 'London'],
+      ['CA', 'London'],
+      ['DE', 'Köln'],
+    ] as const
+    const ids = [
+      'geo:FR',
+      'geo:US',
+      'geo:FR.84',
+      'geo:GB.ENG',
+      'Lyon',
+      'Paris',
+      'Paris, Texas',
+      'Cologne',
+      'London, Ontario',
+    ]
+    const rows = fc.array(fc.constantFrom(...cities), { maxLength: 30 })
+    fc.assert(
+      fc.property(rows, fc.subarray(ids), (places, asked) => {
+        keep(places.map(([country, city], key) => row(key, country, city)))
+        const each = asked.flatMap((id) => keys(locatedIn('locations', [id])))
+        const all = keys(locatedIn('locations', asked))
+        expect(all).toEqual([...new Set(each)].sort((a, b) => Number(a) - Number(b)))
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
+
+describe('a value that is no place', () => {
+  it('is refused with its field and what to do', () => {
+    const error = refusal(['France', 'Xanadupolis'])
+    expect([error?.code, error?.status]).toEqual(['invalid', 422])
+    for (const part of ['included_locations', "'Xanadupolis'", 'prospect locations find'])
+      expect(error?.message).toContain(part)
+  })
+
+  it.each(["' OR 1=1 --", '"', 'x'.repeat(10_000), '', '\0'])('is refused as %j too, in few words', (id) => {
+    expect(refusal([id])?.status).toBe(422)
+    expect(refusal([id])?.message.length).toBeLessThan(250)
+  })
+})

@@ -1,0 +1,116 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import type { Given } from '../../../src/catalogue/kinds/kind.js'
+import type { StackFilters } from '../../../src/engine/ports/ports.js'
+import { companyMatches, largestFirst } from '../naive.js'
+import { openWith, stillClock } from '../open.js'
+import { companyFilters, few, population } from '../population.js'
+import { limits, numberOf, seed, withEach } from '../signals.js'
+import { walked } from '../walk.js'
+
+const now = stillClock.now()
+const search = (filters: Partial<StackFilters>) =>
+  ({ kind: 'stack', filters: { stack_match: 'or', ...filters } }) as const
+
+const slugs = ['react', 'node.js', 'c++', 'sap']
+const stack = fc.subarray(slugs)
+const asked = fc.array(fc.constantFrom(...slugs, 'React', 'ghost'), { maxLength: 3 })
+const filters = fc.record(
+  {
+    stacks: asked,
+    excluded_stacks: asked,
+    countries: fc.subarray(['FR', 'JP']),
+    companies: few(companyFilters),
+  },
+  { requiredKeys: ['companies'] },
+)
+
+/** What the filters of a company search share with those of a stack search. */
+const shared = ({ included_industries, excluded_industries, company_size }: Partial<StackFilters>) => ({
+  ...(included_industries && { included_industries }),
+  ...(excluded_industries && { excluded_industries }),
+  ...(company_size && { company_size }),
+})
+
+function matches(company: Given, filters: Partial<StackFilters>): boolean {
+  const { stacks = [], stack_match, excluded_stacks = [], ...rest } = filters
+  const used = company.technologies as readonly string[]
+  const uses = (slug: string) => used.includes(slug.toLowerCase())
+  const fits = stack_match === 'and' ? stacks.every(uses) : stacks.length === 0 || stacks.some(uses)
+  const inCountry = !rest.countries?.length || rest.countries.includes(String(company.country))
+  return fits && !excluded_stacks.some(uses) && inCountry && companyMatches(company, shared(rest))
+}
+
+describe('a search by technologies', () => {
+  it('finds each company that matches exactly once, the largest first, and counts them', async () => {
+    const stacks = fc.array(stack, { minLength: 6, maxLength: 6 })
+    const searches = fc.array(fc.tuple(fc.constantFrom('or', 'and'), limits, filters), {
+      minLength: 30,
+      maxLength: 30,
+    })
+    await fc.assert(
+      fc.asyncProperty(population, stacks, searches, async (given, stacks, searches) => {
+        const companies = withEach(given.companies, stacks, (technologies) => ({ technologies }))
+        const catalogue = await openWith(companies)
+        for (const [stack_match, steps, { companies: of, ...own }] of searches) {
+          const filters = { ...shared(of), ...own, stack_match }
+          const expected = largestFirst(companies).filter((company) => matches(company, filters))
+          const found = await walked(catalogue, search(filters), steps)
+          expect(found.map(numberOf), JSON.stringify(filters)).toEqual(
+            expected.map(({ domain }) => numberOf({ account: { domain: String(domain) } })),
+          )
+          expect(await catalogue.count(search(filters), now)).toBe(expected.length)
+        }
+        await catalogue.close()
+      }),
+      { numRuns: 15, seed },
+    )
+  })
+
+  describe('says what was found', () => {
+    let catalogue: Catalogue
+    beforeAll(async () => {
+      const detail = (slug: string, confidence: number) => ({ slug, confidence, job_mentions: 4 })
+      catalogue = await openWith([
+        {
+          domain: 'acme.example',
+          technology_details: [
+            detail('sap', 0.49),
+            detail('react', 0.5),
+            detail('go', 0.79),
+            detail('c++', 0.8),
+          ],
+        },
+        { domain: 'bare.example', country: 'FR' },
+      ])
+    })
+    afterAll(() => catalogue.close())
+
+    const found = async (filters: Partial<StackFilters>) =>
+      (await catalogue.find(search(filters), { limit: 9, now })).records
+
+    it('of the technologies asked for, surest first', async () => {
+      expect(await found({ stacks: ['sap', 'React', 'ghost'] })).toEqual([
+        {
+          account: await catalogue.company({ domain: 'acme.example' }),
+          technologies_found: [
+            { technology_name: 'React', confidence: 'medium', job_mentions: 4 },
+            { technology_name: 'Sap', confidence: 'low', job_mentions: 4 },
+          ],
+        },
+      ])
+    })
+
+    it('of all technologies where none is asked for', async () => {
+      const [acme, bare] = await found({ excluded_stacks: ['ghost'] })
+      expect(acme?.technologies_found.map(({ confidence }) => confidence)).toEqual([
+        'high',
+        'medium',
+        'medium',
+        'low',
+      ])
+      expect(bare?.technologies_found).toEqual([])
+    })
+  })
+})

@@ -1,0 +1,297 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Example, learnPattern } from '../../../src/catalogue/waterfall/email-pattern.js'
+
+/** A simple name in a template, made without the code under test. */
+const filled = (template: string, first: string, last: string): string =>
+  template
+    .replace('{first}', first)
+    .replace('{last}', last)
+    .replace('{f}', first.charAt(0))
+    .replace('{l}', last.charAt(0))
+    .toLowerCase()
+
+const example = (first: string, last: string, local: string): Example => ({ first, last, local })
+const colleagues = (template: string): Example[] =>
+  [
+    ['Grace', 'Hopper'],
+    ['Alan', 'Turing'],
+  ].map(([first = '', last = '']) => example(first, last, filled(template, first, last)))
+
+const guessed = (examples: readonly Example[], first: string, last: string): string | undefined =>
+  learnPattern(examples)?.localPart({ first, last })
+
+describe('an address of a name', () => {
+  it.each([
+    ['{first}.{last}', 'Ada', 'Lovelace', 'ada.lovelace'],
+    ['{first}{last}', 'Ada', 'Lovelace', 'adalovelace'],
+    ['{first}_{last}', 'Ada', 'Lovelace', 'ada_lovelace'],
+    ['{first}-{last}', 'Ada', 'Lovelace', 'ada-lovelace'],
+    ['{f}{last}', 'Ada', 'Lovelace', 'alovelace'],
+    ['{f}.{last}', 'Ada', 'Lovelace', 'a.lovelace'],
+    ['{f}_{last}', 'Ada', 'Lovelace', 'a_lovelace'],
+    ['{first}{l}', 'Ada', 'Lovelace', 'adal'],
+    ['{first}.{l}', 'Ada', 'Lovelace', 'ada.l'],
+    ['{last}.{first}', 'Ada', 'Lovelace', 'lovelace.ada'],
+    ['{last}{first}', 'Ada', 'Lovelace', 'lovelaceada'],
+    ['{last}{f}', 'Ada', 'Lovelace', 'lovelacea'],
+    ['{last}.{f}', 'Ada', 'Lovelace', 'lovelace.a'],
+    ['{l}{first}', 'Ada', 'Lovelace', 'lada'],
+    ['{first}', 'Ada', 'Lovelace', 'ada'],
+    ['{last}', 'Ada', 'Lovelace', 'lovelace'],
+    ['{f}{l}', 'Ada', 'Lovelace', 'al'],
+    ['{first}.{last}', 'ADA', 'LOVELACE', 'ada.lovelace'],
+    ['{first}.{last}', 'Zoé', 'Lefèvre', 'zoe.lefevre'],
+    ['{f}{last}', 'Émile', 'Çelik', 'ecelik'],
+    ['{first}.{last}', 'Łukasz', 'Wiśniewski', 'lukasz.wisniewski'],
+    ['{first}.{last}', 'Søren', 'Kierkegård', 'soren.kierkegard'],
+    ['{first}.{last}', 'Jürgen', 'Groß', 'jurgen.gross'],
+    ['{first}.{last}', 'Þóra', 'Ægisdóttir', 'thora.aegisdottir'],
+    ['{first}.{last}', "Jeanne d'", 'Arc', 'jeanned.arc'],
+    ['{first}.{last}', 'Sinéad', "O'Connor", 'sinead.oconnor'],
+    ['{first}.{last}', 'Sinéad', 'O’Connor', 'sinead.oconnor'],
+    ['{first}.{last}', 'Jean-Pierre', 'Dupont', 'jean-pierre.dupont'],
+    ['{f}{last}', 'Jean-Pierre', 'Dupont', 'jdupont'],
+    ['{first}.{last}', 'Mary Ann', 'Evans', 'maryann.evans'],
+    ['{first}.{last}', 'Mary A.', 'Evans', 'mary.evans'],
+    ['{first}.{last}', 'John F', 'Kennedy', 'john.kennedy'],
+    ['{first}.{last}', 'J.R.R.', 'Tolkien', 'jrr.tolkien'],
+    ['{first}.{last}', 'Juan', 'García Márquez', 'juan.garciamarquez'],
+    ['{first}.{last}', 'Ana', 'García-Márquez', 'ana.garcia-marquez'],
+    ['{first}.{last}', 'Jean', 'de la Fontaine', 'jean.delafontaine'],
+    ['{f}{last}', 'Piet', 'van der Berg', 'pvanderberg'],
+    ['{last}.{first}', 'Otto', 'von Bismarck', 'vonbismarck.otto'],
+    ['{first}.{last}', 'Dr. Ada', 'Lovelace', 'ada.lovelace'],
+    ['{first}.{last}', 'Ada', 'Lovelace, PhD', 'ada.lovelace'],
+    ['{first}.{last}', 'Martin', 'King Jr.', 'martin.king'],
+    ['{first}.{last}', 'Robert (Bob)', 'Moore', 'robert.moore'],
+    ['{first}.{last}', 'Li', 'Wu', 'li.wu'],
+    ['{first}.{last}', 'Ada', 'Ing', 'ada.ing'],
+    ['{first}.{last}', '  Ada ', ' Lovelace ', 'ada.lovelace'],
+    ['{first}.{last}', 'Ａｄａ', 'Lovelace', 'ada.lovelace'],
+  ])('%s makes of %s %s: %s', (template, first, last, local) => {
+    expect(guessed(colleagues(template), first, last)).toBe(local)
+    expect(learnPattern(colleagues(template))?.template).toBe(template)
+  })
+
+  it.each([
+    ['a name in another script', '{first}.{last}', 'Юрий', 'Гагарин'],
+    ['an initial where the whole name is needed', '{first}.{last}', 'A.', 'Lovelace'],
+    ['a last name that is an initial', '{f}{last}', 'Ada', 'L.'],
+    ['a name without letters', '{first}.{last}', '---', '!!!'],
+    ['a blank part', '{first}.{last}', '', 'Lovelace'],
+    ['a name that is too long', '{first}.{last}', 'Ada', 'x'.repeat(64)],
+  ])('is not made of %s', (_, template, first, last) => {
+    expect(guessed(colleagues(template), first, last)).toBeUndefined()
+  })
+
+  it('needs no more of a name than the pattern does', () => {
+    expect(guessed(colleagues('{f}{last}'), 'A.', 'Lovelace')).toBe('alovelace')
+    expect(guessed(colleagues('{first}'), 'Ada', 'L.')).toBe('ada')
+  })
+})
+
+describe('names of several words are spelt as colleagues spell theirs', () => {
+  it.each<[string, string, Example[], string, string, string]>([
+    [
+      'joined',
+      '{first}.{last}',
+      [example('Jean-Marc', 'Roux', 'jeanmarc.roux')],
+      'Anne-Marie',
+      'Petit',
+      'annemarie.petit',
+    ],
+    [
+      'dotted',
+      '{first}.{last}',
+      [example('Jean-Marc', 'Roux', 'jean.marc.roux')],
+      'Anne-Marie',
+      'Petit',
+      'anne.marie.petit',
+    ],
+    [
+      'hyphenated',
+      '{first}.{last}',
+      [example('Mary Ann', 'Roux', 'mary-ann.roux')],
+      'Eva Lena',
+      'Berg',
+      'eva-lena.berg',
+    ],
+    [
+      'by the first of them',
+      '{first}.{last}',
+      [example('Jean-Marc', 'Roux', 'jean.roux')],
+      'Anne-Marie',
+      'Petit',
+      'anne.petit',
+    ],
+    [
+      'by all initials',
+      '{f}{last}',
+      [example('Jean-Marc', 'Roux', 'jmroux')],
+      'Anne-Marie',
+      'Petit',
+      'ampetit',
+    ],
+    [
+      'without particles',
+      '{f}{last}',
+      [example('Piet', 'van der Berg', 'pberg')],
+      'Jan',
+      'de Vries',
+      'jvries',
+    ],
+    [
+      'with short particles',
+      '{f}.{last}',
+      [example('Piet', 'van der Berg', 'p.vdberg')],
+      'Jan',
+      'de Vries',
+      'j.dvries',
+    ],
+    [
+      'by the first last name',
+      '{first}.{last}',
+      [example('Ana', 'García Márquez', 'ana.garcia')],
+      'Luz',
+      'Pérez Gil',
+      'luz.perez',
+    ],
+    [
+      'by the last last name',
+      '{first}.{last}',
+      [example('Ana', 'García Márquez', 'ana.marquez')],
+      'Luz',
+      'Pérez Gil',
+      'luz.gil',
+    ],
+    [
+      'with letters in pairs',
+      '{first}.{last}',
+      [example('Jürgen', 'Roux', 'juergen.roux')],
+      'Jörg',
+      'Müller',
+      'joerg.mueller',
+    ],
+    [
+      'with letters without marks',
+      '{first}.{last}',
+      [example('Jürgen', 'Roux', 'jurgen.roux')],
+      'Jörg',
+      'Müller',
+      'jorg.muller',
+    ],
+    [
+      'first and last name each in its way',
+      '{first}.{last}',
+      [example('Jean-Marc', 'Roux', 'jeanmarc.roux'), example('Piet', 'van der Berg', 'piet.berg')],
+      'Anne-Marie',
+      'de Vries',
+      'annemarie.vries',
+    ],
+    [
+      'as most do',
+      '{first}.{last}',
+      [
+        example('Jean-Marc', 'Roux', 'jean.roux'),
+        example('Jean-Luc', 'Roy', 'jean-luc.roy'),
+        example('Lou-Ann', 'Bey', 'lou.bey'),
+      ],
+      'Anne-Marie',
+      'Petit',
+      'anne.petit',
+    ],
+  ])('%s', (_, template, telling, first, last, local) => {
+    expect(guessed([...colleagues(template), ...telling], first, last)).toBe(local)
+  })
+})
+
+describe('a pattern', () => {
+  const [grace, alan] = colleagues('{first}.{last}') as [Example, Example]
+  const odd = [example('Ada', 'King', 'queen'), example('Ivy', 'Reed', 'info'), example('Max', 'Born', 'mb7')]
+
+  it('needs two examples that agree', () => {
+    expect(learnPattern([])).toBeUndefined()
+    expect(learnPattern([grace])).toBeUndefined()
+    expect(learnPattern([grace, ...colleagues('{f}{last}').slice(1)])).toBeUndefined()
+    expect(learnPattern([grace, alan])).toBeDefined()
+  })
+
+  it('needs two examples that are not the same', () => {
+    expect(learnPattern([grace, { ...grace }, { ...grace }])).toBeUndefined()
+  })
+
+  it('needs more than half of them', () => {
+    expect(learnPattern([grace, alan, ...odd.slice(0, 1)])).toBeDefined()
+    expect(learnPattern([grace, alan, ...odd.slice(0, 2)])).toBeUndefined()
+    expect(learnPattern([grace, alan, ...odd])).toBeUndefined()
+  })
+
+  it('is that of most of them', () => {
+    const others = [example('Ada', 'King', 'aking'), example('Ivy', 'Reed', 'ireed')]
+    expect(learnPattern([grace, alan, ...others])).toBeUndefined()
+    const third = example('Max', 'Born', 'max.born')
+    expect(learnPattern([grace, alan, third, ...others])?.template).toBe('{first}.{last}')
+  })
+
+  it('is none where the examples fit two', () => {
+    const twice = [example('Ann', 'Ann', 'ann'), example('Lee', 'Lee', 'lee')]
+    expect(learnPattern(twice)).toBeUndefined()
+    expect(learnPattern([...twice, example('Ada', 'King', 'ada')])?.template).toBe('{first}')
+  })
+
+  it('is none where nobody writes like that', () => {
+    expect(learnPattern(odd)).toBeUndefined()
+  })
+
+  const name = fc
+    .tuple(fc.stringMatching(/^[A-Z][a-z]{2,9}$/), fc.stringMatching(/^[A-Z][a-z]{2,9}$/))
+    .filter(([first, last]) => first !== last)
+  const template = fc.constantFrom(
+    ...['{first}.{last}', '{first}_{last}', '{f}.{last}', '{first}-{last}', '{last}.{first}', '{first}.{l}'],
+    ...['{f}_{last}', '{last}-{f}', '{l}.{first}', '{last}_{first}'],
+  )
+
+  it('makes for everybody what the template of the colleagues makes', () => {
+    const people = fc.uniqueArray(name, { minLength: 3, maxLength: 12, selector: (one) => one.join(' ') })
+    fc.assert(
+      fc.property(template, people, (form, [newcomer, ...others]) => {
+        const [first = '', last = ''] = newcomer ?? []
+        const examples = others.map(([f, l]) => example(f, l, filled(form, f, l)))
+        fc.pre(new Set(examples.map(({ local }) => local)).size >= 2)
+        expect(guessed(examples, first, last)).toBe(filled(form, first, last))
+      }),
+    )
+  })
+
+  it('makes for those who agree what they have', () => {
+    const word = fc.constantFrom('Jean-Luc', 'Mary Ann', 'Zoé', 'Jürgen', 'Ada', 'Lou Anne-Marie', 'Li')
+    const family = fc.constantFrom('de la Cruz', 'García Márquez', 'Groß', 'Roux', 'van Dyk', 'Bey', 'Ek')
+    const people = fc.uniqueArray(fc.tuple(word, family), {
+      minLength: 3,
+      maxLength: 12,
+      selector: (one) => one.join(' '),
+    })
+    fc.assert(
+      fc.property(template, people, (form, all) => {
+        const seeds = colleagues(form)
+        const made = all.map(([first, last]) => example(first, last, guessed(seeds, first, last) ?? ''))
+        fc.pre(new Set(made.map(({ local }) => local)).size === made.length)
+        const pattern = learnPattern(made)
+        expect(made.map((one) => pattern?.localPart(one))).toEqual(made.map(({ local }) => local))
+      }),
+    )
+  })
+
+  it('is learnt from and for any text without a fault', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 20 })
+    const any = fc.record({ first: text, last: text, local: text })
+    fc.assert(
+      fc.property(fc.array(any, { maxLength: 5 }), any, (examples, one) => {
+        const local = learnPattern(examples)?.localPart(one)
+        if (local !== undefined) expect(local).toMatch(/^[a-z0-9][a-z0-9._-]*$/)
+      }),
+      { numRuns: 50 },
+    )
+  })
+})

@@ -1,0 +1,42 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../commands/run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+  writeFileSync(join(here.home, 'in.csv'), 'Foo,Bar\nx,a.example\n')
+})
+afterEach(() => here.remove())
+
+const down = '\u001b[B'
+const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--map-only', '--format', 'json']
+const typed = [
+  ['No column is recognised', `${down}\r`],
+  ['What does "Bar" hold?', `${down}\r`],
+  ['Which other column?', '\r'],
+] as const
+
+describe('columns that are not recognised', () => {
+  it('are asked for at a terminal, and the answer is told as an option', async () => {
+    const ended = await here.run([...argv, '--save-map', 'odd'], { typed })
+    expect(ended.json).toMatchObject({
+      columns: [{ field: 'domain', column: 'Bar', by: 'pin' }],
+      unused: ['Foo'],
+    })
+    expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining('Next time: --map domain="Bar"')])
+    const next = await here.run([...argv, '--use-map', 'odd'])
+    expect([next.code, next.json]).toEqual([0, ended.json])
+  })
+
+  it.each([
+    ['--no-input', ['--no-input'], {}, typed],
+    ['CI', [], { CI: 'true' }, typed],
+    ['no terminal', [], {}, undefined],
+  ])('are refused with %s', async (_, more, env, person) => {
+    const ended = await here.run([...argv, ...more], { env, ...(person ? { typed: person } : {}) })
+    expect([ended.code, ended.stdout]).toEqual([2, ''])
+    expect(ended.stderr).toContain('No column of the file is known to hold')
+  })
+})

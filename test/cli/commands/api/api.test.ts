@@ -1,0 +1,151 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(async () => {
+  here = machine()
+  await here.json('init')
+})
+afterEach(() => here.remove())
+
+const api = (...words: string[]) => here.run(['api', ...words])
+
+describe('api', () => {
+  it('answers a path as any command does', async () => {
+    expect((await api('GET', '/credits')).json).toEqual(await here.json('credits'))
+    expect((await api('get', 'credits')).json).toEqual(await here.json('credits'))
+    expect((await api('GET', '/api/v2/credits')).json).toEqual(await here.json('credits'))
+  })
+
+  it('puts fields into the query of a GET', async () => {
+    const { json } = await api(
+      'GET',
+      '/credits_consumption',
+      '-f',
+      'start_date=2026-01-01',
+      '-f',
+      'end_date=2026-01-02',
+    )
+    expect(json).toMatchObject({ start_date: '2026-01-01', credits_consumed: 0 })
+  })
+
+  it('puts fields into the body of a POST', async () => {
+    const { code, json } = await api(
+      'POST',
+      '/accounts/single_enrich',
+      '-f',
+      'domain=none.example',
+      '-f',
+      'live="x"',
+    )
+    expect([code, json]).toEqual([7, { error: expect.stringContaining('live') }])
+  })
+
+  it('sends a file as it is, so that a server can refuse it', async () => {
+    writeFileSync(join(here.home, 'body.json'), '{"domain": ')
+    const { code, json } = await api('POST', '/accounts/single_enrich', '--input', 'body.json')
+    expect([code, json]).toEqual([7, { error: 'The request body is not valid JSON' }])
+  })
+
+  it('adds fields to the object of a file', async () => {
+    writeFileSync(join(here.home, 'body.json'), '{"live": "x"}')
+    const { code } = await api(
+      'POST',
+      '/accounts/single_enrich',
+      '--input',
+      'body.json',
+      '-f',
+      'domain=none.example',
+      '-f',
+      'live=1',
+    )
+    expect(code).toBe(7)
+  })
+
+  it('shows status and headers when asked', async () => {
+    const { stdout } = await api('GET', '/accounts/technologies', '--include')
+    const [head = '', body = ''] = stdout.split('\n\n')
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK\n/)
+    expect(head).toMatch(/\nratelimit-limit: 100\n/)
+    expect(JSON.parse(body)).toEqual({ technologies: [] })
+  })
+
+  it('knows the paths beside the API', async () => {
+    expect((await api('GET', '/health')).json).toMatchObject({ status: 'ok' })
+    expect((await api('GET', '/openapi.json')).json).toMatchObject({ openapi: '3.1.0' })
+  })
+
+  it.each([
+    [['GET', '/nothing'], 9],
+    [['DELETE', '/credits'], 7],
+    [['POST', '/accounts/single_enrich'], 7],
+    [['GET', '/credits_consumption'], 7],
+    [['POST', '/leads/single_enrich', '-f', 'network_url=https://www.network.example/in/x'], 9],
+  ])('ends %j with exit code %i', async (words, code) => {
+    const outcome = await api(...words)
+    expect(outcome.code).toBe(code)
+    expect(JSON.parse(outcome.stderr)).toMatchObject({ exit_code: code })
+    expect(outcome.json).toHaveProperty('error')
+  })
+
+  it('ends with 10 when the engine cannot use its database', async () => {
+    writeFileSync(join(here.home, 'broken.db'), 'This is no database.'.repeat(100), { mode: 0o600 })
+    const env = { PROSPECT_DATABASE_URL: 'broken.db' }
+    const { code, stderr } = await here.run(['api', 'GET', '/credits'], { env })
+    expect([code, JSON.parse(stderr)]).toMatchObject([10, { code: 'storage_failed', exit_code: 10 }])
+  })
+
+  it('is refused with a wrong key', async () => {
+    const { code } = await here.run(['api', 'GET', '/credits'], { env: { PROSPECT_API_KEY: 'pk_wrong' } })
+    expect(code).toBe(3)
+  })
+
+  it('answers a rate limit at once with --max-wait 0', async () => {
+    await here.json('engine', 'plan', 'set', 'free')
+    const twice = [
+      await api('GET', '/searches', '--max-wait', '0'),
+      await api('GET', '/searches', '--max-wait', '0'),
+    ]
+    expect(twice.map(({ code }) => code)).toEqual([0, 8])
+  })
+
+  it.each([
+    [['GET']],
+    [['/credits', 'x']],
+    [['FETCH', '/credits']],
+    [['GET', 'https://other.example/credits']],
+    [['POST', '/lists', '-f', 'name']],
+    [['GET', '/credits', '--input', 'x.json']],
+    [['POST', '/lists', '--input', 'missing.json']],
+  ])('refuses %j before anything is sent', async (words) => {
+    expect((await api(...words)).code).toBe(2)
+  })
+
+  it.each([
+    ['GET', '/personas', '--paginate', '-f', 'per_page=2'],
+    ['GET', '/personas?per_page=2', '--paginate'],
+    ['get', 'personas', '--paginate'],
+  ])('asks for every page: %j %j', async (...words) => {
+    for (const name of ['A', 'B', 'C', 'D', 'E']) await here.json('personas', 'create', '--name', name)
+    const { code, json } = await api(...words)
+    const { personas, pagination } = json as { personas: { name: string }[]; pagination: object }
+    expect([code, personas.map(({ name }) => name)]).toEqual([0, ['E', 'D', 'C', 'B', 'A']])
+    expect(pagination).toMatchObject({ total_count: 5, has_more: false })
+    expect(pagination).not.toHaveProperty('page')
+  })
+
+  it('prints what has no pages as it is', async () => {
+    expect((await api('GET', '/credits', '--paginate')).json).toEqual((await api('GET', '/credits')).json)
+    expect((await api('GET', '/lists/none', '--paginate')).code).toBe(9)
+  })
+
+  it.each([
+    ['POST', '/personas', '--paginate'],
+    ['GET', '/personas', '--paginate', '-f', 'page=2'],
+    ['GET', '/personas?page=2', '--paginate'],
+  ])('cannot page: %j %j', async (...words) => {
+    expect((await api(...words)).code).toBe(2)
+  })
+})

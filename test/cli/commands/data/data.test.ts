@@ -1,0 +1,139 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const companies = 'name,domain\nAcme,acme.example\nOther,other.example\n'
+
+describe('data import', () => {
+  it('adds, and updates what is there', async () => {
+    writeFileSync(join(here.home, 'companies.csv'), companies)
+    expect(await here.json('data', 'import', 'companies', 'companies.csv')).toMatchObject({
+      kind: 'companies',
+      added: 2,
+      updated: 0,
+      rejected: [],
+      rejected_total: 0,
+    })
+    expect(await here.json('data', 'import', 'companies', 'companies.csv')).toMatchObject({
+      added: 0,
+      updated: 2,
+    })
+    expect(await here.json('data', 'stats')).toMatchObject({ companies: 2, people: 0 })
+  })
+
+  it('is what the engine answers from', async () => {
+    await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
+    expect(await here.json('accounts', 'enrich', '--domain', 'acme.example')).toMatchObject({ name: 'Acme' })
+  })
+
+  it('reads stdin, NDJSON, and columns by the names given', async () => {
+    const stdin = '{"Firma":"Acme","Netz":"acme.example"}\n'
+    const argv = ['data', 'import', 'companies', '-', '--map', 'name=Firma', '--map', 'domain=Netz', '--json']
+    const { json, code } = await here.run(argv, { stdin })
+    expect([code, json]).toMatchObject([0, { added: 1, mapping: { name: 'Firma', domain: 'Netz' } }])
+  })
+
+  it('keeps the sound lines, names the others, and exits 11', async () => {
+    const stdin = 'name,domain\nAcme,acme.example\n,\nOther,other.example\n,not a domain\n'
+    const { code, json, stderr } = await here.run(['data', 'import', 'companies', '-', '--json'], { stdin })
+    expect(code).toBe(11)
+    expect(json).toMatchObject({ added: 2, rejected: [{ line: 5 }], rejected_total: 1 })
+    expect(stderr).toContain('Line 5: ')
+    expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      exit_code: 11,
+      code: 'rows_rejected',
+    })
+  })
+
+  it('says in one line what it did', async () => {
+    const { stdout } = await here.run(['data', 'import', 'companies', '-', '--format', 'table'], {
+      stdin: companies,
+    })
+    expect(stdout).toBe('2 companies added, 0 updated, 0 rejected\n')
+  })
+
+  it('stops at a broken file and says where', async () => {
+    const stdin = 'name,domain\nAcme,acme.example\n"Open,other.example\n'
+    const { code, stderr } = await here.run(['data', 'import', 'companies', '-'], { stdin })
+    expect(code).toBe(2)
+    expect(stderr).toContain('ine 3')
+  })
+
+  it.each([
+    ['import', 'planets', 'x.csv'],
+    ['import', 'companies'],
+    ['import', 'companies', 'missing.csv'],
+    ['import', 'companies', '.'],
+    ['import', 'companies', '-', '--map', 'name'],
+    ['import', 'companies', '-', '--map', 'name=None'],
+    ['import', 'companies', '-', '--from', 'xml'],
+    ['import', 'companies', '-', '--encoding', 'klingon'],
+    ['export', 'planets'],
+    ['export'],
+    ['sample', '--companies', '-1'],
+    ['sample', '--seed', 'x'],
+  ])('refuses %s %s %s %s %s', async (...words) => {
+    const argv = ['data', ...words.filter(Boolean)]
+    expect((await here.run(argv, { stdin: companies })).code).toBe(2)
+  })
+})
+
+describe('data export', () => {
+  it('gives back what was imported', async () => {
+    await here.run(['data', 'sample', '--companies', '20', '--people', '30'])
+    const other = machine()
+    for (const kind of ['companies', 'people', 'jobs']) {
+      const { stdout } = await here.run(['data', 'export', kind, '--format', 'ndjson'])
+      expect((await other.run(['data', 'import', kind, '-'], { stdin: stdout })).code).toBe(0)
+      expect((await other.run(['data', 'export', kind, '--format', 'ndjson'])).stdout).toBe(stdout)
+    }
+    const { companies, people, jobs } = await here.json<Record<string, number>>('data', 'stats')
+    expect(await other.json('data', 'stats')).toMatchObject({ companies, people, jobs })
+    other.remove()
+  })
+
+  it('is empty where there is nothing', async () => {
+    expect(await here.json('data', 'export', 'people')).toEqual([])
+  })
+})
+
+describe('data sample', () => {
+  it('is the same for the same seed, and another for another', async () => {
+    const companiesOf = async (seed: string) => {
+      const other = machine()
+      await other.json('data', 'sample', '--companies', '5', '--people', '5', '--seed', seed)
+      const rows = await other.json('data', 'export', 'people')
+      other.remove()
+      return rows
+    }
+    const first = await companiesOf('7')
+    expect(await companiesOf('7')).toEqual(first)
+    expect(await companiesOf('8')).not.toEqual(first)
+  })
+
+  it('holds what its help asks for', async () => {
+    const { stdout } = await here.run(['data', 'sample', '--help'])
+    const next = /Next: prospect (.+)/.exec(stdout)?.[1]?.split(' ') ?? []
+    await here.json('data', 'sample', '--companies', '0', '--people', '0')
+    expect((await here.run(next)).code).toBe(0)
+  })
+
+  it('says what it brought', async () => {
+    const added = await here.json('data', 'sample', '--companies', '60', '--people', '70')
+    expect(added).toMatchObject({ companies: 60, people: 70 })
+    expect(await here.json('data', 'stats')).toMatchObject(added as object)
+  })
+
+  it('comes with init, too', async () => {
+    await here.json('init', '--sample')
+    const { companies: count } = await here.json<{ companies: number }>('data', 'stats')
+    expect(count).toBeGreaterThan(0)
+  })
+})

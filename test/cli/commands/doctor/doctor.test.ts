@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { chmod, stat, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { canary, command, errorOf, keyed } from '../../command.js'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+interface Examined {
+  readonly ok: boolean
+  readonly checks: readonly { name: string; status: string; text: string; hint: string | null }[]
+}
+
+const doctor = async (env: Record<string, string> = {}, ...argv: string[]) => {
+  const ended = await command(['doctor', '--json', ...argv], { env: { PROSPECT_HOME: here.home, ...env } })
+  return { ...ended, examined: JSON.parse(ended.stdout) as Examined }
+}
+
+/** Every file of the home, with its mode and what it holds. */
+const everything = async () => {
+  const names = readdirSync(here.home, { recursive: true, encoding: 'utf8' }).sort()
+  const states = names.map(async (name) => {
+    const path = join(here.home, name)
+    const { mode, mtimeMs } = await stat(path)
+    return [name, mode, mtimeMs, createHash('sha256').update(readFileSync(path)).digest('hex')]
+  })
+  return Promise.all(states)
+}
+
+describe('doctor', () => {
+  it('finds a new machine in order, and makes nothing', async () => {
+    const { code, stderr, examined } = await doctor()
+    expect([code, stderr, examined.ok]).toEqual([0, '', true])
+    expect(readdirSync(here.home)).toEqual([])
+  })
+
+  it('finds one that was used in order, and changes nothing', async () => {
+    await here.run(['data', 'sample', '--companies', '3', '--people', '3'])
+    await here.json('credits')
+    await here.json('events', 'list')
+    const before = await everything()
+    const { code, examined } = await doctor()
+    const ofThisMachine = ['disk', 'file system']
+    const told = examined.checks.filter(
+      ({ name, status }) => status !== 'ok' && !ofThisMachine.includes(name),
+    )
+    expect([code, told]).toEqual([0, []])
+    expect(await everything()).toEqual(before)
+  })
+
+  it('says of each check its name, status, text and hint', async () => {
+    const { examined } = await doctor()
+    expect(examined.checks.length).toBeGreaterThan(10)
+    for (const check of examined.checks)
+      expect(Object.keys(check)).toEqual(['name', 'status', 'text', 'hint'])
+  })
+
+  it('ends with 13 for a problem, and with 0 for a warning', async () => {
+    await here.json('engine', 'clock', 'advance', '1d')
+    const warned = await doctor()
+    expect([warned.code, warned.examined.ok]).toEqual([0, true])
+    await chmod(join(here.home, 'engine.db'), 0o644)
+    const ended = await doctor()
+    expect([ended.code, ended.examined.ok, errorOf(ended)]).toMatchObject([
+      13,
+      false,
+      { error: 'Something is wrong: files.', code: 'check_failed' },
+    ])
+  })
+
+  it('looks on where settings and credentials are broken', async () => {
+    await here.json('engine', 'status')
+    await writeFile(join(here.home, 'config.json'), '{')
+    await writeFile(join(here.home, 'credentials.json'), '{')
+    const { code, examined } = await doctor()
+    expect(code).toBe(13)
+    const status = (name: string) => examined.checks.find((check) => check.name === name)?.status
+    expect(['settings', 'files', 'key', 'ledger'].map(status)).toEqual([
+      'problem',
+      'problem',
+      'problem',
+      'ok',
+    ])
+  })
+
+  it('is a line for each check on a terminal, with what to do under it', async () => {
+    await here.json('engine', 'clock', 'advance', '1d')
+    const env = { PROSPECT_HOME: here.home }
+    const { stdout } = await command(['doctor'], { env, terminal: true })
+    expect(stdout).toMatch(/^ok {7}node +Node \d+\.\d+\.\d+ is new enough\.\n/)
+    expect(stdout).toMatch(
+      /\nwarning {2}clock +The engine's clock was moved.*\n +→ prospect engine clock reset/,
+    )
+    expect(stdout).toMatch(/\n\n\d problems?, \d warnings?\.\n$/)
+  })
+
+  it('shows no key, wherever it is', async () => {
+    await here.json('engine', 'status')
+    const stored = readFileSync(join(here.home, 'credentials.json'), 'utf8')
+    const own = /pk_\w+/.exec(stored)?.[0] ?? 'none'
+    const given = await doctor({ PROSPECT_API_KEY: canary, PROSPECT_WEBHOOK_SECRET: 'whsec_hunter2hunter2' })
+    expect(given.code).toBe(13)
+    expect(given.stdout + given.stderr).not.toMatch(new RegExp(`${own}|${canary}|hunter2`))
+  })
+})
+
+describe('doctor of a server', () => {
+  let server: Server
+  const heard: { url: string | undefined; key: unknown }[] = []
+  const listening = async (answer: (url: string) => object | undefined) => {
+    heard.length = 0
+    server = createServer((request, response) => {
+      heard.push({ url: request.url, key: request.headers['x-api-key'] })
+      const body = answer(request.url ?? '')
+      response.writeHead(body ? 200 : 401, { 'content-type': 'application/json' })
+      response.end(
+        JSON.stringify(body ?? { error: `Invalid API key ${String(request.headers['x-api-key'])}` }),
+      )
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/team/api/v2`
+  }
+  afterEach(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  it('asks for its health without the key, then two free questions', async () => {
+    const baseUrl = await listening(() => ({ credits: { enrichment: 7 }, idempotency: 'Idempotency-Key' }))
+    const ended = await command(['doctor', '--json', '--base-url', baseUrl], { env: keyed(here.home) })
+    expect([ended.code, ended.stderr]).toEqual([0, ''])
+    expect(heard).toEqual([
+      { url: '/team/health', key: undefined },
+      { url: '/team/api/v2/credits', key: canary },
+      { url: '/team/api/v2/account', key: canary },
+    ])
+    expect(ended.stdout).toContain('7 credits are left')
+    expect(readdirSync(here.home)).toEqual([])
+  })
+
+  it('does not repeat the key where the server does', async () => {
+    const baseUrl = await listening((url) => (url.endsWith('/health') ? {} : undefined))
+    const ended = await command(['doctor', '--json', '--base-url', baseUrl], { env: keyed(here.home) })
+    expect(ended.code).toBe(13)
+    expect(ended.stdout).toContain('GET /credits is refused with 401')
+    expect(ended.stdout + ended.stderr).not.toContain(canary)
+  })
+
+  it('sends a stored key nowhere but to its own server', async () => {
+    const baseUrl = await listening(() => ({}))
+    const ended = await command(['doctor', '--json', '--base-url', baseUrl], {
+      env: { PROSPECT_HOME: here.home },
+    })
+    expect(ended.code).toBe(13)
+    expect(ended.stdout).toContain('There is no API key for')
+    expect(heard.map(({ url }) => url)).toEqual(['/team/health'])
+  })
+})

@@ -1,0 +1,249 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const engine = (line: string) => here.json<object>('engine', ...line.split(' '))
+const exitOf = async (line: string) => (await here.run(['engine', ...line.split(' ')])).code
+
+describe('engine status', () => {
+  it('tells everything about the workspace', async () => {
+    expect(await engine('status')).toMatchObject({
+      workspace: { name: 'Local' },
+      plan: 'growth',
+      credits: { enrichment: 1_000, held: 0 },
+      quotas: { daily_profile_scraping: { limit: 2_500, used: 0, remaining: 2_500 } },
+      members: 1,
+      keys: 1,
+      sessions: { network: true, premium: true },
+      clock: { frozen: false, offset_seconds: 0 },
+      catalogue: { companies: 0 },
+      schema_version: expect.any(Number),
+    })
+  })
+
+  it('is readable for a person', async () => {
+    const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
+    expect(stdout).toMatch(/Credits +1,000/)
+    expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500/)
+  })
+})
+
+describe('engine plan', () => {
+  it('holds for the next request and grants nothing', async () => {
+    expect(await engine('plan set Free')).toEqual({ plan: 'Free', listed: true })
+    expect(await here.json('credits')).toMatchObject({
+      credits: { enrichment: 1_000 },
+      limits: { daily_profile_scraping: 50 },
+    })
+  })
+
+  it('takes an unlisted name and says what it means', async () => {
+    const { json, stderr } = await here.run(['engine', 'plan', 'set', 'Gold', '--json'])
+    expect(json).toEqual({ plan: 'Gold', listed: false })
+    expect(stderr).toContain('limits of the plan Free')
+  })
+})
+
+describe('engine credits', () => {
+  it('adds and sets, a movement each', async () => {
+    expect(await engine('credits add 5')).toEqual({ credits: 1_005 })
+    expect(await engine('credits set 7')).toEqual({ credits: 7 })
+    const movements = (await engine('ledger')) as { kind: string; change: number; credits: number }[]
+    expect(movements.map(({ kind, change, credits }) => [kind, change, credits])).toEqual([
+      ['top_up', 1_000, 1_000],
+      ['top_up', 5, 1_005],
+      ['adjustment', -998, 7],
+    ])
+  })
+
+  it.each([
+    'credits add 0',
+    'credits add -1',
+    'credits set 1.5',
+    'credits set x',
+    'credits add',
+    'credits set 9e99',
+  ])('refuses %s', async (line) => expect(await exitOf(line)).toBe(2))
+})
+
+describe('engine quotas', () => {
+  it('sets each ceiling alone, and keeps it across plans', async () => {
+    await engine('quotas set --daily-profiles 3')
+    await engine('plan set scale')
+    expect(await engine('quotas set --monthly-companies 9')).toMatchObject({
+      daily_profile_scraping: { limit: 3, remaining: 3 },
+      daily_company_import: { limit: 10_000 },
+      monthly_company_import: { limit: 9 },
+    })
+  })
+
+  it.each(['quotas set', 'quotas set --daily-profiles x', 'quotas set --daily-companies -1'])(
+    'refuses %s',
+    async (line) => expect(await exitOf(line)).toBe(2),
+  )
+})
+
+describe('engine members', () => {
+  it('adds, changes and lists', async () => {
+    await engine('members add Ann@example.com --weekly-limit 5')
+    await engine('members set ann@example.com --weekly-limit none --consent-personal-email')
+    const members = (await engine('members list')) as object[]
+    expect(members[1]).toMatchObject({
+      email: 'ann@example.com',
+      weekly_limit: null,
+      consent_personal_email: true,
+      spent_this_week: 0,
+    })
+  })
+
+  it('takes consent back', async () => {
+    await engine('members add ann@example.com --consent-personal-email')
+    expect(await engine('members set ann@example.com --no-consent-personal-email')).toMatchObject({
+      consent_personal_email: false,
+    })
+  })
+
+  it.each([
+    'members add ann',
+    'members add me@localhost',
+    'members add a@b.co --weekly-limit -1',
+    'members set me@localhost',
+    'members set nobody@b.co --weekly-limit 1',
+  ])('refuses %s', async (line) => {
+    await here.json('init')
+    expect(await exitOf(line)).toBe(2)
+  })
+})
+
+describe('engine session', () => {
+  it('is what the account shows', async () => {
+    expect(await engine('session set --network false')).toEqual({ network: false, premium: true })
+    expect(await here.json('account')).toMatchObject({
+      integrations: { network_session_valid: false, premium_session_valid: true },
+    })
+  })
+
+  it.each(['session set', 'session set --network maybe'])('refuses %s', async (line) =>
+    expect(await exitOf(line)).toBe(2),
+  )
+})
+
+describe('engine clock', () => {
+  it('stands still where it was set, and moves when told', async () => {
+    expect(await engine('clock set 2026-03-01T08:30:00Z --frozen')).toMatchObject({
+      now: '2026-03-01T08:30:00.000Z',
+      frozen: true,
+    })
+    expect(await engine('clock advance 1d')).toMatchObject({ now: '2026-03-02T08:30:00.000Z' })
+    expect(await engine('clock show')).toMatchObject({ now: '2026-03-02T08:30:00.000Z', frozen: true })
+    expect(await engine('clock reset')).toMatchObject({ frozen: false, offset_seconds: 0 })
+  })
+
+  it('renews credits as it passes the renewal day', async () => {
+    await here.json('init')
+    await engine('clock advance 32d')
+    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 6_000 } })
+  })
+
+  it.each([
+    'clock set yesterday',
+    'clock set 1800-01-01',
+    'clock advance 1',
+    'clock advance 200d9y',
+    'clock set',
+  ])('refuses %s', async (line) => expect(await exitOf(line)).toBe(2))
+})
+
+describe('engine workspaces', () => {
+  it('are used one at a time', async () => {
+    await here.json('init')
+    await engine('workspaces create Trial')
+    await engine('credits set 1')
+    await engine('workspaces use Trial')
+    expect(await engine('status')).toMatchObject({
+      workspace: { name: 'Trial' },
+      credits: { enrichment: 1_000 },
+    })
+    const used = (await engine('workspaces list')) as { name: string; used: boolean }[]
+    expect(used.filter((one) => one.used).map(({ name }) => name)).toEqual(['Trial'])
+  })
+
+  it('need a member, and then work like the first', async () => {
+    await here.json('init')
+    await engine('workspaces create Trial')
+    const { stderr } = await here.run(['engine', 'workspaces', 'use', 'Trial'])
+    expect(stderr).toContain('engine members add')
+    await engine('members add ann@example.com')
+    expect(await here.json('account')).toMatchObject({
+      account: { email: 'ann@example.com' },
+      workspace: { name: 'Trial' },
+    })
+  })
+
+  it.each(['workspaces use None', 'workspaces create Local'])('refuse %s', async (line) => {
+    await here.json('init')
+    expect(await exitOf(line)).toBe(2)
+  })
+})
+
+describe('engine ledger', () => {
+  const spend = () => here.run(['accounts', 'enrich', '--domain', 'acme.example'])
+  beforeEach(async () => {
+    const stdin = 'name,domain\nAcme,acme.example\n'
+    expect((await here.run(['data', 'import', 'companies', '-', '--json'], { stdin })).stderr).toBe('')
+    await here.json('engine', 'clock', 'set', '2026-03-01T10:00:00Z', '--frozen')
+  })
+
+  it('sums what was consumed by day, operation and member', async () => {
+    await spend()
+    await engine('clock advance 1d')
+    await spend()
+    expect(await engine('ledger --by day')).toEqual([
+      { day: '2026-03-01', credits: 1, movements: 1 },
+      { day: '2026-03-02', credits: 1, movements: 1 },
+    ])
+    expect(await engine('ledger --by operation')).toEqual([
+      { operation: 'accounts.enrich', credits: 2, movements: 2 },
+    ])
+    expect(await engine('ledger --by member')).toEqual([{ member: 'me@localhost', credits: 2, movements: 2 }])
+    expect(await engine('ledger --by day --from 2026-03-02')).toHaveLength(1)
+    expect(await engine('ledger --by day --to 2026-03-01')).toHaveLength(1)
+  })
+
+  it('can be a spreadsheet', async () => {
+    const { stdout } = await here.run(['engine', 'ledger', '--format', 'csv', '--fields', 'seq,kind,amount'])
+    expect(stdout).toBe('seq,kind,amount\n1,top_up,1000\n')
+  })
+
+  it.each(['ledger --by week', 'ledger --from tomorrow', 'ledger --from 2026-03-02 --to 2026-03-01'])(
+    'refuses %s',
+    async (line) => expect(await exitOf(line)).toBe(2),
+  )
+})
+
+describe('engine ledger verify', () => {
+  it('is content with a sound ledger', async () => {
+    expect(await engine('ledger verify')).toEqual({ ok: true, movements: 1, problems: [] })
+  })
+
+  it('exits 13 and names the difference', async () => {
+    await engine('credits add 5')
+    const database = new Database(join(here.home, 'engine.db'))
+    database.exec('DROP TRIGGER movements_unchanged; UPDATE movements SET credits = 9 WHERE seq = 2')
+    database.close()
+    const { code, json, stderr } = await here.run(['engine', 'ledger', 'verify', '--json'])
+    expect(code).toBe(13)
+    expect(json).toMatchObject({ ok: false, problems: [expect.stringContaining('movement 2: credits is 9')] })
+    expect(JSON.parse(stderr)).toMatchObject({
+      exit_code: 13,
+      error: expect.stringContaining('should be 1005'),
+    })
+  })
+})

@@ -1,0 +1,238 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openState } from '../../../../src/storage/state/open.js'
+import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
+import { command, errorOf } from '../../command.js'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const hourMs = 3_600_000
+const now = Date.parse('2026-03-10T12:00:00Z')
+
+/** Puts events into the state of the machine, `a` first and an hour apart, the last one now. */
+async function received(...names: readonly (readonly [id: string, event: string, search: string | null])[]) {
+  const events = eventsOver(await openState(join(here.home, 'state.db')))
+  await Promise.all(
+    names.map(([id, event, search], at) =>
+      events.keep({
+        id,
+        path: 'path',
+        receivedAt: now - (names.length - 1 - at) * hourMs,
+        event,
+        search,
+        verified: at % 2 === 0,
+        headers: { 'content-type': 'application/json', 'webhook-id': id },
+        body: `{"event":"${event}","at":${at}}`,
+      }),
+    ),
+  )
+  await events.close()
+}
+
+const three = [
+  ['a', 'lead_search.record', 's1'],
+  ['b', 'lead_search.completed', 's1'],
+  ['c', 'record', null],
+] as const
+
+/** Runs a command at the time of the last event, without pauses. */
+const run = (...argv: string[]) =>
+  command(argv, {
+    env: { PROSPECT_HOME: here.home },
+    clock: { now: () => now },
+    sleep: async () => {},
+    cwd: here.home,
+  })
+const idsOf = async (...argv: string[]) =>
+  (await run('events', 'list', '--format', 'ids', ...argv)).stdout.split('\n').slice(0, -1)
+
+describe('events list', () => {
+  it('is empty where nothing was received', async () => {
+    expect(await here.json('events', 'list')).toEqual([])
+  })
+
+  it('shows the newest first', async () => {
+    await received(...three)
+    expect(await here.json('events', 'list')).toMatchObject([
+      { id: 'c', event: 'record', search_id: null, verified: true, forwarded: null, bytes: 25 },
+      { id: 'b', event: 'lead_search.completed', search_id: 's1', verified: false },
+      { id: 'a', received_at: '2026-03-10T10:00:00.000Z' },
+    ])
+  })
+
+  it.each([
+    [['--event', 'lead_search.record'], ['a']],
+    [
+      ['--event', 'lead_search'],
+      ['b', 'a'],
+    ],
+    [
+      ['--search', 's1'],
+      ['b', 'a'],
+    ],
+    [['--search', 's'], []],
+    [
+      ['--since', '90m'],
+      ['c', 'b'],
+    ],
+    [
+      ['--since', '2026-03-10T11:00:00Z'],
+      ['c', 'b'],
+    ],
+    [['--until', '90m'], ['a']],
+    [
+      ['--since', '2026-03-10', '--until', '2026-03-10'],
+      ['c', 'b', 'a'],
+    ],
+    [['--until', '2026-03-09'], []],
+    [
+      ['--limit', '2'],
+      ['c', 'b'],
+    ],
+    [['--limit', '1', '--search', 's1'], ['b']],
+  ])('with %j lists %j', async (options, ids) => {
+    await received(...three)
+    expect(await idsOf(...options)).toEqual(ids)
+  })
+
+  it('lists more than a page', async () => {
+    await received(...Array.from({ length: 1_203 }, (_, at) => [`m${at}`, 'record', null] as const))
+    expect(await idsOf()).toHaveLength(1_203)
+    expect((await idsOf('--limit', '501')).at(-1)).toBe('m702')
+  })
+
+  it.each([
+    [['--since', 'yesterday'], '--since'],
+    [['--since', '1h', '--until', '2h'], 'not before'],
+    [['--limit', '0'], 'above 0'],
+    [['--limit', 'x'], '--limit'],
+  ])('refuses %j', async (options, word) => {
+    const ended = await run('events', 'list', ...options)
+    expect([ended.code, ended.stdout]).toEqual([2, ''])
+    expect(ended.stderr).toContain(word)
+  })
+})
+
+describe('events show', () => {
+  it('shows an event whole', async () => {
+    await received(...three)
+    expect(JSON.parse((await run('events', 'show', 'b')).stdout)).toEqual({
+      id: 'b',
+      received_at: '2026-03-10T11:00:00.000Z',
+      event: 'lead_search.completed',
+      search_id: 's1',
+      verified: false,
+      headers: { 'content-type': 'application/json', 'webhook-id': 'b' },
+      forwards: [],
+      body: { event: 'lead_search.completed', at: 1 },
+    })
+  })
+
+  it.each([['show'], ['replay', '--to', 'http://localhost:9/']])(
+    '%s: an unknown id exits 9',
+    async (...argv) => {
+      const ended = await run('events', ...argv, 'nobody')
+      expect([ended.code, errorOf(ended).code, ended.stdout]).toEqual([9, 'not_found', ''])
+    },
+  )
+})
+
+describe('sending again', () => {
+  let server: Server
+  let target: string
+  let got: { id: string; body: string }[]
+  let status: (id: string) => number
+
+  beforeEach(async () => {
+    got = []
+    status = () => 204
+    server = createServer(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += String(chunk)
+      const id = String(request.headers['webhook-id'])
+      got.push({ id, body })
+      response.writeHead(status(id)).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
+    await received(...three)
+  })
+  afterEach(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  it('events replay sends the events that are named, in that order, as they came', async () => {
+    const ended = await run('events', 'replay', 'c', 'a', '--to', target)
+    expect([ended.code, JSON.parse(ended.stdout)]).toEqual([
+      0,
+      [
+        { id: 'c', event: 'record', delivered: true, answer: '204' },
+        { id: 'a', event: 'lead_search.record', delivered: true, answer: '204' },
+      ],
+    ])
+    expect(got).toEqual([
+      { id: 'c', body: '{"event":"record","at":2}' },
+      { id: 'a', body: '{"event":"lead_search.record","at":0}' },
+    ])
+    const shown = JSON.parse((await run('events', 'show', 'c')).stdout) as { forwards: unknown[] }
+    expect(shown.forwards).toMatchObject([{ target, state: 'delivered', attempts: 1, answer: '204' }])
+  })
+
+  it('events replay sends nothing where one id is unknown', async () => {
+    expect((await run('events', 'replay', 'a', 'nobody', '--to', target)).code).toBe(9)
+    expect(got).toEqual([])
+  })
+
+  it.each([
+    [[], ['a', 'b', 'c']],
+    [
+      ['--search', 's1'],
+      ['a', 'b'],
+    ],
+    [
+      ['--event', 'record'],
+      ['a', 'c'],
+    ],
+    [['--limit', '1'], ['a']],
+    [['--search', 'nothing'], []],
+  ])('events forward %j sends %j, oldest first', async (options, ids) => {
+    const ended = await run('events', 'forward', '--to', target, ...options)
+    expect([ended.code, got.map(({ id }) => id)]).toEqual([0, ids])
+  })
+
+  it('goes on after one that is refused, and exits 11', async () => {
+    status = (id) => (id === 'a' ? 422 : 200)
+    const ended = await run('events', 'forward', '--to', target)
+    expect([ended.code, got.map(({ id }) => id)]).toEqual([11, ['a', 'b', 'c']])
+    expect(JSON.parse(ended.stdout)).toMatchObject([{ answer: '422' }, { answer: '200' }, { answer: '200' }])
+    expect(errorOf(ended).error).toBe('1 of 3 events were refused.')
+  })
+
+  it('stops where the address fails three times in a row, and exits 10', async () => {
+    status = (id) => (id === 'b' ? 503 : 200)
+    const ended = await run('events', 'forward', '--to', target)
+    expect([ended.code, got.map(({ id }) => id)]).toEqual([10, ['a', 'b', 'b', 'b']])
+    expect(errorOf(ended)).toMatchObject({ code: 'unreachable', exit_code: 10 })
+  })
+
+  it('tries an address that fails at first again', async () => {
+    let failures = 2
+    status = () => (failures-- > 0 ? 500 : 200)
+    expect((await run('events', 'forward', '--to', target, '--limit', '1')).code).toBe(0)
+    expect(got).toHaveLength(3)
+  })
+
+  it.each(['replay a', 'forward'])('events %s needs an address', async (line) => {
+    const without = await run('events', ...line.split(' '))
+    const wrong = await run('events', ...line.split(' '), '--to', 'file:///etc/passwd')
+    expect([without.code, wrong.code, got]).toEqual([2, 2, []])
+  })
+})

@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Chaos, chaosTo, type Fault } from '../../../client/chaos.js'
+import { answering } from '../../../client/listeners.js'
+import { type Served, served } from '../../../client/serving.js'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+let there: Served
+beforeEach(async () => {
+  here = machine()
+  there = await served()
+  there.bench.clock.set(new Date().toISOString())
+  // What is due until then is granted with the first request.
+  await there.bench.call('credits.show', {})
+  await there.bench.admin.setCredits(1_000)
+})
+afterEach(async () => {
+  here.remove()
+  await there.close()
+})
+
+const far = (env: Record<string, string> = {}) => ({
+  env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key, ...env },
+})
+const run = (line: string, env?: Record<string, string>) => here.run(line.split(' '), far(env))
+const today = () => new Date().toISOString().slice(0, 10)
+
+describe('ledger', () => {
+  it('is empty where nothing was spent', async () => {
+    await run('accounts enrich --domain nobody.example')
+    expect((await run('ledger')).json).toEqual([])
+  })
+
+  it('has what single commands and files cost, on every target', async () => {
+    await run('accounts enrich --domain known.example')
+    await run('accounts enrich --domain known-2.example --direct')
+    await here.run(['accounts', 'enrich', '--csv', '-'], {
+      ...far(),
+      stdin: 'domain\nknown-3.example\nknown-4.example\n',
+    })
+    await here.json('data', 'sample', '--companies', '5')
+    await here.run(['leads', 'enrich', '--first-name', 'A', '--last-name', 'B', '--domain', 'nobody.example'])
+    const rows = (await run('ledger')).json as Record<string, unknown>[]
+    const common = {
+      day: today(),
+      profile: 'default',
+      target: there.server.baseUrl,
+      operation: 'accounts.enrich',
+    }
+    expect(rows).toEqual([
+      { ...common, run: null, calls: 2, credits: 2 },
+      { ...common, run: expect.any(String), calls: 2, credits: 2 },
+    ])
+    expect((await run('ledger --by operation')).json).toEqual([
+      { operation: 'accounts.enrich', calls: 4, credits: 4 },
+    ])
+    expect((await run('ledger --by day --from 2026-01-01 --to 2026-01-02')).json).toEqual([])
+  })
+
+  it('has what the engine of this machine charged', async () => {
+    await here.json('data', 'sample', '--companies', '5')
+    const [company] = (await here.json('data', 'export', 'companies')) as { domain: string }[]
+    await here.json('accounts', 'enrich', '--domain', company?.domain ?? '')
+    expect(await here.json('ledger', '--by', 'profile')).toEqual([
+      { profile: 'default', calls: 1, credits: 1 },
+    ])
+    expect(await here.json('ledger', 'check')).toMatchObject({
+      target: 'local',
+      ledger: 1,
+      target_says: 1,
+      ok: true,
+    })
+  })
+
+  it.each(['--from 2026-02-30', '--from 2026-01-02 --to 2026-01-01', '--by member'])(
+    'refuses %s',
+    async (words) => {
+      expect((await run(`ledger ${words}`)).code).toBe(2)
+    },
+  )
+})
+
+describe('ledger check', () => {
+  it('agrees with the server, and shows what was spent elsewhere', async () => {
+    await run('accounts enrich --domain known.example')
+    await there.bench.call('accounts.enrich', { domain: 'known-2.example' })
+    const { json, code } = await run('ledger check')
+    expect([code, json]).toEqual([
+      0,
+      {
+        ...{ profile: 'default', target: there.server.baseUrl, start_date: today(), end_date: today() },
+        ...{ ledger: 1, target_says: 2, elsewhere: 1, open: 0, ok: true },
+      },
+    ])
+  })
+
+  it('ends with 13 only when more is on record here', async () => {
+    await run('accounts enrich --domain known.example')
+    const other = await answering((_, response) => response.end('{"credits":9,"credits_consumed":0}'))
+    const { code, json } = await run('ledger check', {
+      PROSPECT_BASE_URL: `http://127.0.0.1:${other.port}/api/v2`,
+    })
+    expect([code, json]).toEqual([0, expect.objectContaining({ ledger: 0, ok: true })])
+    await other.close()
+    await there.bench.clock.advance(-86_400_000 * 3)
+    const range = `--from ${today()} --to ${today()}`
+    expect((await run(`ledger check ${range}`)).code).toBe(0)
+  })
+
+  it('says so when the server says too little', async () => {
+    const { port, close } = await answering((request, response) =>
+      response.end(request.url?.includes('consumption') ? '{"credits_consumed":0}' : '{"id":"x","name":"X"}'),
+    )
+    const env = { PROSPECT_BASE_URL: `http://127.0.0.1:${port}/api/v2` }
+    await run('accounts enrich --domain x.example', env)
+    const { code, json, stderr } = await run('ledger check', env)
+    await close()
+    expect([code, json]).toEqual([13, expect.objectContaining({ ledger: 1, target_says: 0, ok: false })])
+    expect(stderr).toContain('The ledger has 1 credits')
+  })
+
+  it('ends as the server refuses it', async () => {
+    expect((await run('ledger check', { PROSPECT_API_KEY: 'pk_wrong0wrong0wrong0' })).code).toBe(3)
+  })
+})
+
+describe('a paid call whose outcome is open', () => {
+  const through = async (
+    faults: readonly Fault[],
+    work: (chaos: Chaos, env: Record<string, string>) => Promise<void>,
+  ) => {
+    const left = [...faults]
+    const chaos = await chaosTo(there.server.origin, () => left.shift() ?? 'none', false)
+    try {
+      await work(chaos, { PROSPECT_BASE_URL: `http://127.0.0.1:${chaos.port}/api/v2` })
+    } finally {
+      await chaos.close()
+    }
+  }
+  const line = 'accounts enrich --domain known.example'
+
+  it.each(['reset after', 'truncate'] as const)(
+    'is paid once when the command runs again: %s',
+    async (fault) => {
+      await through([fault], async (chaos, env) => {
+        const first = await run(line, env)
+        expect([first.code, first.stderr]).toEqual([10, expect.stringContaining('outcome_unknown')])
+        const again = await run(line, env)
+        expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('same idempotency key')])
+        expect(again.json).toMatchObject({ domain: 'known.example' })
+        expect([...chaos.attempts.values()]).toEqual([2])
+        expect(await there.bench.balance()).toBe(999)
+        expect((await run('ledger --by operation', env)).json).toEqual([
+          { operation: 'accounts.enrich', calls: 1, credits: 1 },
+        ])
+      })
+    },
+  )
+
+  it('is another call with --direct, which keeps nothing', async () => {
+    await through(['reset before'], async (chaos, env) => {
+      expect((await run(`${line} --direct`, env)).code).toBe(10)
+      expect((await run(`${line} --direct`, env)).code).toBe(0)
+      expect(chaos.attempts.size).toBe(2)
+    })
+  })
+})
+
+describe('windows', () => {
+  it('are kept to by all commands of this machine, before the server has to refuse', async () => {
+    await there.bench.admin.setPlan('Basic')
+    const codes = []
+    for (let count = 0; count < 4; count++) codes.push((await run('personas list --max-wait 1')).code)
+    expect(codes).toEqual([0, 0, 8, 8])
+    const { stderr } = await run('personas list --max-wait 1')
+    expect(JSON.parse(stderr)).toMatchObject({ status: 429, exit_code: 8 })
+  })
+})
+
+describe('work that goes on after its reply', () => {
+  it('is on record when the command saw its end', async () => {
+    await here.json('data', 'sample', '--companies', '30')
+    const line = 'intents stack --stacks react --limit 2 --wait --webhook-url http://127.0.0.1:9/'
+    expect((await here.run(line.split(' '))).code).toBe(0)
+    const { credits } = await here.json<{ credits: { enrichment: number } }>('credits')
+    const charged = 1_000 - credits.enrichment
+    expect(charged).toBeGreaterThan(0)
+    const sums = [{ operation: 'intents.stack', calls: 1, credits: charged }]
+    expect(await here.json('ledger', '--by', 'operation')).toEqual(sums)
+  })
+})

@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { served } from '../../../client/serving.js'
+import { answering, command, errorOf, keyed } from '../../command.js'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const now = Date.parse('2026-03-10T12:00:00Z')
+const run = (...argv: string[]) =>
+  command(argv, {
+    env: { PROSPECT_HOME: here.home },
+    clock: { now: () => now },
+    terminal: true,
+    columns: 100,
+  })
+
+describe('limits of the local engine', () => {
+  it('is one object', async () => {
+    await run('accounts', 'technologies', 'rea')
+    const limits = JSON.parse((await run('limits', '--json')).stdout)
+    expect(limits).toMatchObject({
+      plan: 'growth',
+      credits: {
+        enrichment: 1_000,
+        held: 0,
+        next_allocation: { credits: 5_000, at: '2026-04-10T00:00:00.000Z' },
+      },
+      weekly: null,
+      quotas: {
+        daily_profile_scraping: {
+          limit: 2_500,
+          used: 0,
+          remaining: 2_500,
+          resets_at: '2026-03-11T00:00:00.000Z',
+        },
+      },
+    })
+    expect(limits.windows).toContainEqual({
+      ...{ operation: null, group: 'accounts.technologies', live: null },
+      ...{ per: 'minute', limit: 100, used: 1, remaining: 99, resets_at: '2026-03-10T12:01:00.000Z' },
+    })
+    expect(limits.windows).toContainEqual({
+      ...{ operation: 'leads.extract', group: null, live: null },
+      ...{ per: 'second', limit: 1, used: 0, remaining: 1, resets_at: null },
+    })
+  })
+
+  it('is grouped for a person', async () => {
+    await here.json('engine', 'status')
+    await here.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '50'])
+    const { stdout } = await run('limits')
+    expect(stdout).toMatch(
+      /^Plan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000 at/,
+    )
+    expect(stdout).toMatch(/This week +50 left of 50: 0 spent, 0 held; resets at 2026-03-16T00:00:00\.000Z/)
+    expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500 +2026-03-11/)
+    expect(stdout).toMatch(/\nleads search --no-live +0 +100 +100\n/)
+    expect(stdout).toMatch(/\nleads advanced-search --preview --no-live +second +0 +5 +5\n/)
+  })
+
+  it('says what an unlisted plan means', async () => {
+    await here.run(['engine', 'plan', 'set', 'Gold'])
+    expect((await run('limits')).stdout).toMatch(
+      /^Plan +Gold, not listed: limits of Free, 1 request per minute/,
+    )
+  })
+
+  it('lists the windows in a list format', async () => {
+    const { stdout } = await run('limits', '--format', 'csv')
+    expect(stdout.split('\n').slice(0, 2)).toEqual([
+      'operation,group,live,per,limit,used,remaining,resets_at',
+      ',accounts.extract,,minute,100,0,100,',
+    ])
+  })
+
+  it('counts nowhere', async () => {
+    const first = await here.json('limits')
+    expect(await here.json('limits')).toEqual(first)
+  })
+
+  it('ends with 3 for a key that the engine does not know', async () => {
+    await here.json('engine', 'status')
+    const ended = await command(['limits'], { env: keyed(here.home) })
+    expect([ended.code, errorOf(ended).code]).toEqual([3, 'invalid_api_key'])
+  })
+})
+
+const credits = {
+  credits: {
+    enrichment: 70,
+    daily_profile_scraping: 40,
+    daily_company_import: 50,
+    monthly_company_import: 200,
+  },
+  limits: { daily_profile_scraping: 50, daily_company_import: 50, monthly_company_import: 200 },
+}
+
+describe('limits of a server', () => {
+  it('is what the server says, and says what it does not', async () => {
+    const caller = answering({ body: credits }, { body: { workspace: { plan: 'Basic' } } })
+    const ended = await command(['limits'], {
+      env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
+      caller,
+    })
+    expect(caller.asked.map(({ id }) => id)).toEqual(['credits.show', 'account.show'])
+    expect(JSON.parse(ended.stdout)).toMatchObject({
+      plan: 'Basic',
+      credits: { enrichment: 70, held: null, next_allocation: null },
+      weekly: null,
+      quotas: { daily_profile_scraping: { limit: 50, used: 10, remaining: 40, resets_at: null } },
+    })
+    expect(JSON.parse(ended.stdout).windows).toContainEqual({
+      ...{ operation: null, group: 'accounts.technologies', live: null },
+      ...{ per: 'minute', limit: 2, used: 0, remaining: 2, resets_at: null },
+    })
+    expect(ended.stderr).toContain('known to the server only')
+  })
+
+  it('counts the requests that this machine sent, and what the server said of them', async () => {
+    const { bench, server, close } = await served()
+    await bench.admin.setPlan('Basic')
+    const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: bench.key }
+    const windowOf = async (...more: string[]) => {
+      const { json } = await here.run(['limits', '--json', ...more], { env })
+      const { windows } = json as {
+        windows: { group: string | null; used: number; resets_at: string | null }[]
+      }
+      return windows.find(({ group }) => group === 'accounts.technologies')
+    }
+    await here.run(['accounts', 'technologies', '--query', 'r'], { env })
+    expect(await windowOf()).toMatchObject({ limit: 2, used: 1, remaining: 1 })
+    const { resets_at } = (await windowOf()) ?? {}
+    expect(Date.parse(resets_at ?? '')).toBeGreaterThan(Date.now())
+    expect(await windowOf('--direct')).toBeUndefined()
+    await close()
+  })
+
+  it('is readable for a person', async () => {
+    const caller = answering({ body: credits }, { status: 403, body: { error: 'no' } })
+    const { stdout } = await command(['limits'], {
+      env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
+      caller,
+      terminal: true,
+    })
+    expect(stdout).toMatch(/^Credits +70\n/)
+    expect(stdout).toMatch(/Profiles per day +10 +40 +50/)
+    expect(stdout).not.toContain('requests per minute')
+    expect(stdout).toMatch(/leads extract +second +0 +1 +1/)
+  })
+
+  it('leaves out a quota of which the server tells one side only', async () => {
+    const caller = answering({ body: { credits: { enrichment: 70, daily_company_import: 3 } } })
+    const ended = await command(['limits'], { env: keyed(here.home), caller })
+    expect(JSON.parse(ended.stdout)).toMatchObject({ plan: null, quotas: {} })
+  })
+
+  it('passes on its refusal', async () => {
+    const caller = answering({ status: 401, body: { error: 'Invalid API key' } })
+    const ended = await command(['limits'], { env: keyed(here.home), caller })
+    expect([ended.code, JSON.parse(ended.stdout)]).toEqual([3, { error: 'Invalid API key' }])
+  })
+})

@@ -1,0 +1,258 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { newSecret, sign } from '../../../../src/api/webhooks/signature.js'
+import { type Given, type Machine, machine, type Outcome } from '../run.js'
+
+let here: Machine
+let heard: (stdout: string) => void
+
+beforeEach(() => {
+  heard = () => {}
+  here = machine((stdout) => heard(stdout))
+})
+afterEach(() => here.remove())
+
+interface Opening {
+  readonly listening: string
+  readonly url: string
+  readonly verifying: boolean
+  readonly secret: string | null
+  readonly secret_from: string | null
+}
+
+const linesOf = ({ stdout }: Pick<Outcome, 'stdout'>) =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+/** A receiver on a free port in this process. */
+async function listening(options: readonly string[] = [], given: Given = {}) {
+  const firstLine = new Promise<string>((resolve) => {
+    heard = (stdout) => stdout.includes('\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
+  })
+  const ended = here.run(['listen', '--port', '0', ...options], given)
+  const line = await Promise.race([firstLine, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
+  const opening = JSON.parse(line) as Opening
+  const post = (body: string, headers: Readonly<Record<string, string>> = {}) =>
+    fetch(opening.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    })
+  const stop = (signal = 'SIGTERM') => {
+    here.signals.emit(signal)
+    return ended
+  }
+  return { opening, post, stop, ended }
+}
+
+const secret = newSecret(randomBytes(32))
+
+describe('listen', () => {
+  it.each(['SIGINT', 'SIGTERM'])(
+    'tells its address first, then each event, and ends with 0 on %s',
+    async (signal) => {
+      const { opening, post, stop } = await listening()
+      expect(opening).toEqual({
+        listening: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+        url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/hooks\/[\w-]{22}$/),
+        verifying: false,
+        secret: (await here.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret,
+        secret_from: 'workspace',
+      })
+      await post('{"event":"list_import.completed","id":"l","list":{}}', { 'webhook-id': 'msg_1' })
+      await post('{}', { 'webhook-id': 'msg_1' })
+      const ended = await stop(signal)
+      expect(ended.code).toBe(0)
+      expect(linesOf(ended).slice(1)).toEqual([
+        {
+          id: 'msg_1',
+          received_at: expect.any(String),
+          event: 'list_import.completed',
+          search_id: 'l',
+          verified: false,
+          body: { event: 'list_import.completed', id: 'l', list: {} },
+        },
+      ])
+      expect(ended.stderr).toContain('not checked')
+    },
+  )
+
+  it('tells a person the bare address and a line for each event, which a terminal shows and does not obey', async () => {
+    const firstLine = new Promise<string>((resolve) => {
+      heard = (stdout) => stdout.includes('\n') && resolve(stdout.trimEnd())
+    })
+    const ended = here.run(['listen', '--port', '0', '--format', 'table'])
+    const url = await firstLine
+    expect(url).toMatch(/^http:.*\/hooks\/[\w-]{22}$/)
+    await fetch(url, {
+      method: 'POST',
+      body: '{"event":"a\\u001b[2Jb\\nc","id":"s"}',
+      headers: { 'webhook-id': 'm' },
+    })
+    here.signals.emit('SIGINT')
+    const { stdout } = await ended
+    expect(stdout.split('\n')[1]).toMatch(/^whsec_/)
+    expect(stdout.split('\n')[2]).toMatch(/^\S+Z {2}a\\u001b\[2Jb c {2}s {2}not verified {2}m$/)
+  })
+
+  it('keeps its path from one start to the next, in a file for its owner only', async () => {
+    const paths: string[] = []
+    for (let start = 0; start < 2; start++) {
+      const { opening, stop } = await listening()
+      paths.push(new URL(opening.url).pathname)
+      await stop()
+    }
+    expect(paths[0]).toBe(paths[1])
+    expect(statSync(join(here.home, 'state.db')).mode & 0o777).toBe(0o600)
+  })
+
+  it('verifies what the workspace of this machine signs, also after a rotation, and keeps the rest', async () => {
+    const { opening, post, stop } = await listening()
+    const send = (id: string, key: string) => post('{}', { ...sign(id, Date.now(), '{}', [key]) })
+    await send('own', opening.secret ?? '')
+    const { secret: fresh } = await here.json<{ secret: string }>('engine', 'webhooks', 'secret', '--rotate')
+    await send('old', opening.secret ?? '')
+    await send('fresh', fresh)
+    expect((await send('foreign', secret)).status).toBe(200)
+    const [, ...events] = linesOf(await stop())
+    expect(events.map(({ id, verified }) => [id, verified])).toEqual([
+      ['own', true],
+      ['old', true],
+      ['fresh', true],
+      ['foreign', false],
+    ])
+  })
+
+  it('shows no secret and makes no workspace where a server is the target', async () => {
+    const { opening, stop } = await listening([], {
+      env: { PROSPECT_BASE_URL: 'https://api.example/api/v2' },
+    })
+    expect(opening).toMatchObject({ verifying: false, secret: null, secret_from: null })
+    expect((await stop()).stderr).toContain('no secret')
+    expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
+  })
+
+  it('uses the path that is given', async () => {
+    const { opening, stop } = await listening(['--path', 'a-path-of-my-own-0'])
+    expect(new URL(opening.url).pathname).toBe('/hooks/a-path-of-my-own-0')
+    await stop()
+  })
+
+  it('tells the public address, and answers to its name', async () => {
+    const { opening, stop } = await listening(['--public-url', 'https://tunnel.example/in/'])
+    expect(opening.url).toMatch(/^https:\/\/tunnel\.example\/in\/hooks\/[\w-]{22}$/)
+    const { port } = new URL(opening.listening)
+    const { exchange, lines, statuses } = await import('../../../http/raw.js')
+    const { pathname } = new URL(opening.url)
+    const ask = (host: string) =>
+      exchange(Number(port), lines(`POST ${pathname} HTTP/1.1`, [`Host: ${host}`, 'Content-Length: 2'], '{}'))
+    expect(statuses(await ask('tunnel.example'))).toEqual([200])
+    expect(statuses(await ask('evil.example'))).toEqual([403])
+    await stop()
+  })
+
+  it.each<[string, string[], Given]>([
+    ['a file', ['--secret-file', 'webhook.secret'], {}],
+    ['stdin', ['--secret-stdin'], { stdin: `${secret}\n` }],
+    ['stdin, as a command prints it', ['--secret-stdin'], { stdin: JSON.stringify({ secret }) }],
+    ['the environment', [], { env: { PROSPECT_WEBHOOK_SECRET: secret } }],
+    ['a file of two', ['--secret-file', 'two.secret'], {}],
+  ])('takes only what is signed with the secret of %s', async (_, options, given) => {
+    writeFileSync(join(here.home, 'webhook.secret'), `${secret}\n`, { mode: 0o600 })
+    writeFileSync(join(here.home, 'two.secret'), `${newSecret(randomBytes(32))}\n${secret}\n`, {
+      mode: 0o600,
+    })
+    const { opening, post, stop } = await listening(options, given)
+    expect(opening).toMatchObject({ verifying: true, secret: null, secret_from: expect.any(String) })
+    expect((await post('{}')).status).toBe(401)
+    expect((await post('{}', { ...sign('msg_1', Date.now(), '{}', [secret]) })).status).toBe(200)
+    const ended = await stop()
+    expect(linesOf(ended)).toMatchObject([{}, { id: 'msg_1', verified: true }])
+    expect(ended.stdout + ended.stderr).not.toContain(secret)
+    expect(await here.json('events', 'list')).toHaveLength(1)
+  })
+
+  it.each<[string[], string, Given]>([
+    [['--secret', 'whsec_AAAA'], 'never an argument', {}],
+    [['--secret=whsec_AAAA'], 'never an argument', {}],
+    [['--secret-stdin'], 'does not hold a signing secret', { stdin: 'whsec_AAAA' }],
+    [['--secret-stdin', '--secret-file', 'x'], 'exclude each other', {}],
+    [['--secret-file', 'nothing'], '--secret-file', {}],
+    [['--secret-file', 'open.secret'], 'chmod 600', {}],
+    [[], 'PROSPECT_WEBHOOK_SECRET', { env: { PROSPECT_WEBHOOK_SECRET: 'whsec_AAAA' } }],
+    [['--path', 'short'], '--path takes', {}],
+    [['--path', 'sixteen/letters/x'], '--path takes', {}],
+    [['--host', '0.0.0.0'], '--public', {}],
+    [['--port', '70000'], 'port', {}],
+    [['--public-url', 'ftp://x.example'], '--public-url takes', {}],
+    [['--public-url', 'https://x.example/?a=1'], 'query', {}],
+    [['--forward-to', 'localhost:3000'], '--forward-to takes', {}],
+    [['--forward-to', 'http://ann:whsec_AAAA@localhost/'], 'user or password', {}],
+    [['--forward-to', 'http://localhost/#x'], 'fragment', {}],
+    [['--format', 'csv'], 'one line per event', {}],
+    [['-o', 'events.json'], 'one line per event', {}],
+    [['extra'], 'arguments', {}],
+  ])('refuses %j', async (options, word, given) => {
+    writeFileSync(join(here.home, 'open.secret'), secret)
+    chmodSync(join(here.home, 'open.secret'), 0o644)
+    const { code, stdout, stderr } = await here.run(['listen', '--port', '0', ...options], given)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(word)
+    expect(stderr).not.toContain('whsec_AAAA')
+  })
+
+  it('takes what comes while the address it sends on to hangs', async () => {
+    const server = createServer(() => {})
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
+    try {
+      const { post, stop } = await listening(['--forward-to', target])
+      for (let at = 0; at < 10; at++) expect((await post(`{"at":${at}}`)).status).toBe(200)
+      expect((await stop()).code).toBe(0)
+      expect(await here.json('events', 'list')).toHaveLength(10)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  it('sends each event on, and what it could not after the next start', async () => {
+    const got: string[] = []
+    let status = 500
+    const forwards = async () =>
+      (await here.json<{ forwards: Record<string, unknown>[] }>('events', 'show', 'msg_1')).forwards
+    // What a listener was about to write down when it ended is done again: it is given the time.
+    const forwarded = async (state: Record<string, unknown>) => {
+      const [name = ''] = Object.keys(state)
+      while ((await forwards())[0]?.[name] !== state[name])
+        await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    const server = createServer((request, response) => {
+      got.push(String(request.headers['webhook-id']))
+      response.writeHead(status).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
+    try {
+      const first = await listening(['--forward-to', target])
+      await first.post('{}', { 'webhook-id': 'msg_1' })
+      await forwarded({ attempts: 1 })
+      const ended = await first.stop()
+      expect([ended.code, got]).toEqual([0, ['msg_1']])
+      status = 200
+      const second = await listening(['--forward-to', target])
+      await forwarded({ state: 'delivered' })
+      await second.stop()
+      expect(await forwards()).toMatchObject([{ target, state: 'delivered', attempts: 2, answer: '200' }])
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+})

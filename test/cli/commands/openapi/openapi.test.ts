@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+describe('openapi', () => {
+  it('is the document that a server offers', async () => {
+    const printed = (await here.run(['openapi'])).json as { paths: object }
+    expect(Object.keys(printed.paths)).toContain('/accounts/single_enrich')
+    expect({ ...printed, servers: [] }).toEqual({
+      ...(await here.json<object>('api', 'GET', '/openapi.json')),
+      servers: [],
+    })
+  })
+
+  it('goes into a file', async () => {
+    expect((await here.run(['openapi', '-o', 'api.json'])).stdout).toBe('')
+    expect(JSON.parse(readFileSync(join(here.home, 'api.json'), 'utf8'))).toMatchObject({ openapi: '3.1.0' })
+  })
+
+  it('is nothing but JSON', async () => {
+    expect((await here.run(['openapi', '--format', 'csv'])).code).toBe(2)
+  })
+})

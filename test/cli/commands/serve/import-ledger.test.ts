@@ -1,0 +1,153 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { receiveWebhooks, type WebhookReceiver } from '../../../helpers/webhook-receiver.js'
+import { foreign, post } from '../../wait/foreign.js'
+import { filled, type ServingMachine, servingMachine, servingWith } from '../../wait/serving.js'
+import { freePort } from './free-port.js'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close()
+})
+
+function opened<T extends { close(): Promise<void> }>(one: T): T {
+  open.push(one)
+  return one
+}
+
+/** A governed proxy in front of a server; what the server delivers comes to it where it is `reached`. */
+async function proxy(upstream: string, key: string, isReached: boolean): Promise<ServingMachine> {
+  const port = await freePort()
+  const place = isReached ? ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`] : []
+  const env = { PROSPECT_API_KEY: key }
+  return opened(await servingWith(env, async () => {}, '--upstream', upstream, ...place))
+}
+
+const ask = async ({ baseUrl, key }: ServingMachine, path: string, body?: object) => {
+  const headers = { 'content-type': 'application/json', 'x-api-key': key }
+  const request = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  const response = await fetch(baseUrl + path, { headers, ...request })
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
+const spentAt = async ({ machine }: ServingMachine): Promise<Record<string, number>> => {
+  const rows = await machine.json<{ operation: string; credits: number }[]>('ledger', '--by', 'operation')
+  return Object.fromEntries(rows.map(({ operation, credits }) => [operation, credits]))
+}
+
+const consumedBy = async (server: ServingMachine): Promise<number> => {
+  const today = new Date().toISOString().slice(0, 10)
+  const { body } = await ask(server, `/credits_consumption?start_date=${today}&end_date=${today}`)
+  return body.credits_consumed as number
+}
+
+const isDone = (theirs: WebhookReceiver) => () =>
+  theirs.arrivals.some(({ body }) => body.includes('.completed"'))
+
+describe('the ledger of a governed proxy', () => {
+  it.each([true, false])('has what the records of an import cost, streaming: %s', async (streaming) => {
+    const theirs = opened(await receiveWebhooks(() => undefined))
+    const server = opened(await servingMachine((one) => filled(one, 0, 4)))
+    const one = await proxy(server.baseUrl, server.key, true)
+    const reply = await ask(one, '/intents/accounts/stack', {
+      ...{ stacks: ['react'], webhook_url: theirs.url, streaming, limit: 3 },
+    })
+    expect(reply.status).toBe(202)
+    await until(isDone(theirs))
+    expect(await spentAt(one)).toEqual({ 'intents.stack': 9 })
+    expect(await consumedBy(server)).toBe(9)
+  })
+
+  it('has a contact once, whether it came by webhook, was asked for, or both, and none that others started', async () => {
+    const theirs = opened(await receiveWebhooks(() => undefined))
+    const server = opened(
+      await servingMachine(async (here) => {
+        const rows = ['Ann', 'Bob', 'Cid'].map((name) => `${name},Known,${name}@known.example,known.example`)
+        const stdin = `first_name,last_name,email,company_domain\n${rows.join('\n')}\n`
+        await here.run(['data', 'import', 'people', '-'], { stdin })
+      }),
+    )
+    const one = await proxy(server.baseUrl, server.key, true)
+    const contact = (firstname: string) => ({ firstname, lastname: 'Known', domain: 'known.example' })
+    const email = { enrichment_type: ['email'] }
+    const bulk = { contacts: [contact('Ann'), contact('Bob')], ...email, webhook_url: theirs.url }
+    const mine = await ask(one, '/contacts/bulk_enrich', bulk)
+    const others = await ask(server, '/contacts/single_enrich', { ...contact('Cid'), ...email })
+    await until(() => theirs.arrivals.length === 2)
+    const id = String(mine.body.enrichment_id)
+    for (let times = 0; times < 2; times++) {
+      expect((await ask(one, `/contacts/${id}`)).body).toMatchObject({ status: 'finished' })
+      expect((await ask(one, `/contacts/${others.body.enrichment_id}`)).status).toBe(200)
+    }
+    expect(await spentAt(one)).toEqual({ 'contacts.bulk_enrich': 6 })
+  })
+
+  it('has what was only asked for, where no delivery comes', async () => {
+    const server = opened(
+      await foreign(({ method, path }) => {
+        const result = {
+          enrichment_id: 'e-1',
+          status: 'finished',
+          email: 'a@x.example',
+          email_status: 'valid',
+        }
+        if (path === '/contacts/single_enrich' && method === 'POST')
+          return { enrichment_id: 'e-1', status: 'pending' }
+        if (path === '/contacts/e-1') return result
+        return undefined
+      }),
+    )
+    const one = await proxy(server.baseUrl, 'key-of-the-server', false)
+    const contact = { firstname: 'A', lastname: 'B', domain: 'x.example', enrichment_type: ['email'] }
+    expect((await ask(one, '/contacts/single_enrich', contact)).status).toBe(200)
+    for (let times = 0; times < 3; times++) expect((await ask(one, '/contacts/e-1')).status).toBe(200)
+    expect(await spentAt(one)).toEqual({ 'contacts.enrich': 3 })
+  })
+
+  it('counts a delivery that comes again under another id once', async () => {
+    let address = ''
+    const server = opened(
+      await foreign(({ path, body }) => {
+        if (path === '/health') return {}
+        address = String(body.webhook_url)
+        return { id: 'import-1' }
+      }),
+    )
+    const one = await proxy(server.baseUrl, 'key-of-the-server', true)
+    const theirs = opened(await receiveWebhooks(() => undefined))
+    await ask(one, '/intents/accounts/hiring', { selected_titles: ['CTO'], webhook_url: theirs.url })
+    const company = { domain: 'x.example', name: 'X' }
+    const record = { event: 'record', id: 'import-1', account: company, ordinal: 1 }
+    expect(await post(address, record, { ...record, note: 'again' })).toEqual([200, 200])
+    expect(await post(address, { accounts: [{ ordinal: 2, domain: 'y.example' }], id: 'import-1' })).toEqual([
+      200,
+    ])
+    expect(await spentAt(one)).toEqual({ 'intents.hiring': 2 })
+  })
+
+  it('passes a result of many megabytes on, in parts, and adds up', async () => {
+    const theirs = opened(await receiveWebhooks(() => undefined))
+    const description = 'x'.repeat(60_000)
+    const server = opened(
+      await servingMachine(async (here) => {
+        await here.run(['engine', 'plan', 'set', 'Scale'])
+        const rows = Array.from({ length: 200 }, (_, at) => `C${at},c-${at}.example,react,${description}`)
+        const stdin = `name,domain,technologies,description\n${rows.join('\n')}\n`
+        await here.run(['data', 'import', 'companies', '-'], { stdin })
+      }),
+    )
+    const one = await proxy(server.baseUrl, server.key, true)
+    await ask(one, '/intents/accounts/stack', { stacks: ['react'], webhook_url: theirs.url })
+    await until(() => theirs.arrivals.length >= 3)
+    const bodies = theirs.arrivals.map(
+      ({ body }) => JSON.parse(body) as { parts: number; accounts: unknown[] },
+    )
+    await until(() => theirs.arrivals.length === bodies[0]?.parts)
+    expect(bodies.reduce((sum, { accounts }) => sum + accounts.length, 0)).toBe(200)
+    expect(await spentAt(one)).toEqual({ 'intents.stack': 600 })
+    expect(await consumedBy(server)).toBe(600)
+  })
+})

@@ -1,0 +1,195 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, received } from '../../../client/listeners.js'
+import { receiveWebhooks, type WebhookReceiver } from '../../../helpers/webhook-receiver.js'
+import { foreign, post } from '../../wait/foreign.js'
+import { filled, type ServingMachine, servingMachine, servingWith } from '../../wait/serving.js'
+import { freePort } from './free-port.js'
+
+const search = { search_url: 'https://www.network.example/search/results/people/?keywords=sales', name: 'A' }
+
+const open: { close(): Promise<void> }[] = []
+let theirs: WebhookReceiver
+let secret: string | undefined
+beforeEach(async () => {
+  secret = undefined
+  theirs = opened(await receiveWebhooks(() => secret))
+})
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close()
+})
+
+function opened<T extends { close(): Promise<void> }>(one: T): T {
+  open.push(one)
+  return one
+}
+
+/** A proxy that says where it is reached, in front of a server. */
+async function proxy(upstream: string, key: string, ...options: string[]): Promise<ServingMachine> {
+  const port = await freePort()
+  const place = ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`]
+  const one = await servingWith(
+    { PROSPECT_API_KEY: key },
+    async () => {},
+    '--upstream',
+    upstream,
+    ...place,
+    ...options,
+  )
+  secret = (await one.machine.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret
+  return opened(one)
+}
+
+const started =
+  (path: string) =>
+  (baseUrl: string, key: string, body: object, more = {}) =>
+    fetch(baseUrl + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key, ...more },
+      body: JSON.stringify({ ...search, ...body }),
+    })
+
+const extract = started('/leads')
+/** The same without a limit per second. */
+const find = started('/leads/search')
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
+describe('deliveries of a server behind a proxy', () => {
+  it('come to the proxy, and go on signed by it', async () => {
+    const server = opened(await servingMachine((one) => filled(one, 3, 0)))
+    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
+    const reply = await extract(baseUrl, key, { streaming: true, webhook_url: theirs.url })
+    expect(reply.status).toBe(202)
+    await until(() => theirs.arrivals.length === 4)
+    expect(theirs.arrivals.every(({ verified }) => verified)).toBe(true)
+    const events = theirs.arrivals.map(({ body }) => (JSON.parse(body) as { event: string }).event)
+    expect(events.sort()).toEqual(['lead_search.completed', ...Array(3).fill('lead_search.record')])
+    await until(() => theirs.arrivals.length === 4)
+    expect(await machine.json('events', 'list')).toHaveLength(4)
+    const [job] = await server.machine.json<{ webhook_url: string }[]>('engine', 'jobs', 'list')
+    expect(JSON.stringify(job)).not.toContain(theirs.url)
+  })
+
+  it('reach a command that waits behind it', async () => {
+    const server = opened(await servingMachine((one) => filled(one, 0, 3)))
+    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
+    const { code, json } = await machine.run(
+      ['accounts', 'search', '--keyword', 'robots', '--wait', '--base-url', baseUrl],
+      { env: { PROSPECT_API_KEY: key } },
+    )
+    expect([code, (json as unknown[]).length]).toEqual([0, 3])
+  })
+
+  it('are checked where the secret of the server is known', async () => {
+    const server = opened(await servingMachine((one) => filled(one, 1, 0)))
+    const known = await server.machine.json<{ secret: string }>('engine', 'webhooks', 'secret')
+    const port = await freePort()
+    const env = { PROSPECT_API_KEY: server.key, PROSPECT_WEBHOOK_SECRET: known.secret }
+    const place = ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`]
+    const one = opened(await servingWith(env, async () => {}, '--upstream', server.baseUrl, ...place))
+    await extract(one.baseUrl, one.key, { webhook_url: theirs.url })
+    await until(() => theirs.arrivals.length === 1)
+    expect(await one.machine.json('events', 'list')).toMatchObject([{ verified: true }])
+  })
+})
+
+describe('a receiver that fails one of many records', () => {
+  it('gets the others meanwhile, in their order, and that one again later', async () => {
+    const server = opened(await servingMachine((one) => filled(one, 12, 0)))
+    const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
+    const got: (number | 'end')[] = []
+    let failures = 1
+    const fickle = opened(
+      await answering(async (request, response) => {
+        const { body } = await received(request)
+        const { event, ordinal } = JSON.parse(body) as { event: string; ordinal: number }
+        if (ordinal === 2 && failures-- > 0) return void response.writeHead(500).end()
+        got.push(event === 'lead_search.completed' ? 'end' : ordinal)
+        response.end()
+      }),
+    )
+    const webhook_url = `http://127.0.0.1:${fickle.port}/in`
+    expect((await extract(baseUrl, key, { streaming: true, webhook_url })).status).toBe(202)
+    await until(() => got.length === 13)
+    const records = [1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+    expect(got.filter((one) => one !== 2)).toEqual([...records, 'end'])
+    expect(got.indexOf(2)).toBeGreaterThan(0)
+    expect(await machine.json('events', 'list')).toHaveLength(13)
+  })
+})
+
+describe('the setting public_url', () => {
+  it('has deliveries come to the proxy without an option', async () => {
+    const server = opened(await servingMachine((one) => filled(one, 1, 0)))
+    const port = await freePort()
+    const { baseUrl, key, machine } = opened(
+      await servingWith(
+        { PROSPECT_API_KEY: server.key },
+        async (here) => {
+          await here.run(['config', 'set', 'public_url', `http://127.0.0.1:${port}`])
+        },
+        ...['--upstream', server.baseUrl, '--port', String(port)],
+      ),
+    )
+    expect((await extract(baseUrl, key, { webhook_url: theirs.url })).status).toBe(202)
+    await until(() => theirs.arrivals.length === 1)
+    expect(await machine.json('events', 'list')).toHaveLength(1)
+  })
+})
+
+describe('an address of a proxy', () => {
+  it('is the same for the same key, and another one without', async () => {
+    const addresses: unknown[] = []
+    const server = opened(
+      await foreign(({ path, body }) => {
+        if (path === '/health') return {}
+        addresses.push(body.webhook_url)
+        return { id: 'one' }
+      }),
+    )
+    const { baseUrl, key } = await proxy(server.baseUrl, 'key-of-the-server')
+    const same = { 'idempotency-key': 'once' }
+    await find(baseUrl, key, { webhook_url: theirs.url }, same)
+    await find(baseUrl, key, { webhook_url: theirs.url }, same)
+    await find(baseUrl, key, { webhook_url: theirs.url })
+    await find(baseUrl, key, { webhook_url: theirs.url })
+    expect(addresses[0]).toBe(addresses[1])
+    expect(new Set(addresses).size).toBe(3)
+    const origin = new URL(baseUrl).origin
+    expect(addresses.every((one) => String(one).startsWith(`${origin}/hooks/`))).toBe(true)
+  })
+
+  it('takes whatever arrives, once, and nothing at an address that was made up', async () => {
+    let address = ''
+    const server = opened(
+      await foreign(({ path, body }) => {
+        if (path === '/health') return {}
+        address = String(body.webhook_url)
+        return { id: 'one' }
+      }),
+    )
+    const { baseUrl, key } = await proxy(server.baseUrl, 'key-of-the-server')
+    await extract(baseUrl, key, { webhook_url: theirs.url })
+    const [head = '', tail = ''] = address.split('.').slice(-2)
+    const elsewhere = Buffer.from('http://127.0.0.1:1/other').toString('base64url')
+    const forged = [
+      address.replace(`.${tail}`, `.${elsewhere}`),
+      address.replace(head.slice(-4), 'AAAA'),
+      `${address}x`,
+    ]
+    const statuses = await Promise.all(forged.map((one) => post(one, { a: 1 })))
+    expect(statuses.flat()).toEqual([404, 404, 404])
+    expect(await post(address, { leads: [] }, { leads: [] })).toEqual([200, 200])
+    await until(() => theirs.arrivals.length > 0)
+    expect(theirs.arrivals.map(({ body, verified }) => [body, verified])).toEqual([['{"leads":[]}', true]])
+  })
+
+  it('is made for no target that nothing may be sent to', async () => {
+    const server = opened(await foreign(() => ({ id: 'one' })))
+    const { baseUrl, key } = await proxy(server.baseUrl, 'key-of-the-server')
+    const reply = await extract(baseUrl, key, { webhook_url: 'http://169.254.169.254/latest' })
+    expect([reply.status, server.requests.filter(({ path }) => path === '/leads')]).toEqual([400, []])
+  })
+})

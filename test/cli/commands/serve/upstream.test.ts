@@ -1,0 +1,238 @@
+import * as fc from 'fast-check'
+import { afterEach, describe, expect, it } from 'vitest'
+import { chaosTo, type Fault } from '../../../client/chaos.js'
+import { answering, received } from '../../../client/listeners.js'
+import { type Served, served } from '../../../client/serving.js'
+import { type ServingMachine, servingWith } from '../../wait/serving.js'
+import type { Machine } from '../run.js'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close()
+})
+
+const opened = <T extends { close(): Promise<void> }>(one: T): T => {
+  open.push(one)
+  return one
+}
+
+/** A proxy in front of an address, with the key that its server knows. */
+async function proxy(
+  upstream: string,
+  key: string,
+  options: readonly string[] = [],
+  prepare: (here: Machine) => Promise<void> = async () => {},
+): Promise<ServingMachine> {
+  return opened(await servingWith({ PROSPECT_API_KEY: key }, prepare, '--upstream', upstream, ...options))
+}
+
+const engine = async (): Promise<Served> => opened(await served())
+
+async function ask(
+  baseUrl: string,
+  path: string,
+  body: object | undefined,
+  headers: Record<string, string>,
+): Promise<{ status: number; text: string; headers: Headers }> {
+  const given = { 'content-type': 'application/json', ...headers }
+  const method = body === undefined ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(body) }
+  const response = await fetch(baseUrl + path, { ...method, headers: given })
+  return { status: response.status, text: await response.text(), headers: response.headers }
+}
+
+const enrich = (baseUrl: string, domain: string, headers: Record<string, string>) =>
+  ask(baseUrl, '/accounts/single_enrich', { domain }, headers)
+
+describe('a governed proxy', () => {
+  it('lets in keys of its workspace only, and gives the server its own', async () => {
+    const { bench, server } = await engine()
+    const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
+    const asked = [
+      await enrich(baseUrl, 'known.example', {}),
+      await enrich(baseUrl, 'known.example', { 'x-api-key': bench.key }),
+      await enrich(baseUrl, 'known.example', { 'x-api-key': key }),
+    ]
+    expect(asked.map(({ status }) => status)).toEqual([401, 401, 200])
+    expect(JSON.parse(asked[2]?.text ?? '')).toMatchObject({ domain: 'known.example' })
+    expect(await bench.balance()).toBe(999)
+  })
+
+  it('keeps a key to its scopes', async () => {
+    const { bench, server } = await engine()
+    const { baseUrl, machine } = await proxy(server.baseUrl, bench.key)
+    const { key } = await machine.json<{ key: string }>(
+      ...['engine', 'keys', 'create', '--member', 'me@localhost', '--scope', 'credits'],
+    )
+    expect((await ask(baseUrl, '/credits', undefined, { 'x-api-key': key })).status).toBe(200)
+    const refused = await enrich(baseUrl, 'known.example', { 'x-api-key': key })
+    expect([refused.status, JSON.parse(refused.text).code]).toEqual([403, undefined])
+    expect(await bench.balance()).toBe(1_000)
+  })
+
+  it('puts what was spent on record, and a replay not again', async () => {
+    const { bench, server } = await engine()
+    const { baseUrl, key, machine } = await proxy(server.baseUrl, bench.key)
+    const headers = { 'x-api-key': key, 'idempotency-key': 'once' }
+    const [first, again] = [
+      await enrich(baseUrl, 'known.example', headers),
+      await enrich(baseUrl, 'known.example', headers),
+    ]
+    expect([again.status, again.text, again.headers.get('idempotent-replayed')]).toEqual([
+      200,
+      first.text,
+      'true',
+    ])
+    expect(await machine.json('ledger')).toMatchObject([{ credits: 1, operation: 'accounts.enrich' }])
+  })
+
+  it('keeps to the windows of the server without asking it', async () => {
+    const { bench, server } = await engine()
+    await bench.admin.setPlan('Free')
+    const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
+    const asked = [1, 2, 3].map(() => ask(baseUrl, '/personas', undefined, { 'x-api-key': key }))
+    const statuses = (await Promise.all(asked)).map(({ status }) => status)
+    expect(statuses.sort()).toEqual([200, 429, 429])
+  })
+
+  it('says what stands behind it', async () => {
+    const { bench, server } = await engine()
+    const { baseUrl } = await proxy(server.baseUrl, bench.key)
+    const { text } = await ask(new URL(baseUrl).origin, '/health', undefined, {})
+    expect(JSON.parse(text)).toMatchObject({
+      ...{ status: 'ok', target: 'governed', upstream: server.origin, idempotency: 'Idempotency-Key' },
+    })
+  })
+
+  it('does not start without a key for the server', async () => {
+    const { server } = await engine()
+    const { machine } = opened(await servingWith({}, async () => {}))
+    const ended = await machine.run(['serve', '--port', '0', '--upstream', server.baseUrl])
+    expect([ended.code, ended.stderr]).toEqual([3, expect.stringContaining('no API key')])
+  })
+
+  it('charges once whatever happens on the way', async () => {
+    const { bench, server } = await engine()
+    const seed = Math.floor(Math.random() * 2 ** 31)
+    const kinds: Fault[] = [
+      'reset before',
+      'reset after',
+      'truncate',
+      '502',
+      '503',
+      'none',
+      'none',
+      'none',
+      'none',
+    ]
+    const turns = fc.sample(fc.constantFrom(...kinds), { seed, numRuns: 1_000 })
+    const chaos = opened(await chaosTo(server.origin, () => turns.pop() ?? 'none'))
+    const { baseUrl, key } = await proxy(`http://127.0.0.1:${chaos.port}/api/v2`, bench.key)
+    const domains = Array.from({ length: 40 }, (_, at) => `known-${at}.example`)
+    const until = async (domain: string) => {
+      for (let tries = 0; tries < 20; tries++) {
+        const { status } = await enrich(baseUrl, domain, { 'x-api-key': key })
+        if (status === 200) return status
+        expect([502, 503, 409], `seed ${seed}`).toContain(status)
+      }
+      return 0
+    }
+    expect(await Promise.all(domains.map(until)), `seed ${seed}`).toEqual(domains.map(() => 200))
+    expect([await bench.balance(), bench.source.asked], `seed ${seed}`).toEqual([960, 40])
+  })
+})
+
+describe('a direct proxy', () => {
+  it('passes on the key of whoever asks, and never its own', async () => {
+    const seen: unknown[] = []
+    const upstream = opened(
+      await answering(async (request, response) => {
+        await received(request)
+        if (request.url !== '/health') seen.push(request.headers['x-api-key'])
+        response.end('{}')
+      }),
+    )
+    const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'ours-and-nobody-elses', [
+      '--direct',
+    ])
+    await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
+    await enrich(baseUrl, 'x.example', {})
+    expect(seen).toEqual(['theirs-alone', undefined])
+  })
+
+  it('passes through what the server decides, and keeps hop-by-hop headers to itself', async () => {
+    const text = '{ "error":"Spent", "code":"insufficient_credits",  "top_up_url":"https://x.example" }'
+    const upstream = opened(
+      await answering((_, response) =>
+        response
+          .writeHead(402, {
+            'RateLimit-Limit': '7',
+            'Retry-After': '3',
+            Connection: 'close, X-Hop',
+            'X-Hop': '1',
+          })
+          .end(text),
+      ),
+    )
+    const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
+    const answer = await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
+    expect([answer.status, answer.text]).toEqual([402, text])
+    const passed = ['ratelimit-limit', 'retry-after', 'x-hop'].map((name) => answer.headers.get(name))
+    expect(passed).toEqual(['7', '3', null])
+  })
+
+  it.each([
+    ['no JSON', '<html>'],
+    ['a list in place of an object', '[]'],
+  ])('answers 502 for %s', async (_, said) => {
+    const upstream = opened(await answering((_request, response) => response.end(said)))
+    const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
+    const { status, text } = await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
+    expect([status, JSON.parse(text)]).toEqual([502, { error: expect.stringMatching(/^Upstream answered /) }])
+  })
+
+  it.each([
+    [20, 200],
+    [33, 502],
+  ])('passes a reply of %i MiB with %i', async (mebibytes, status) => {
+    const text = `{"name":"${'x'.repeat(mebibytes * 1_048_576)}","domain":"x.example"}`
+    const upstream = opened(await answering((_request, response) => response.end(text)))
+    const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
+    const answer = await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
+    expect([answer.status, answer.text === text]).toEqual([status, status === 200])
+  })
+
+  it('of a proxy of an engine answers as the engine does', async () => {
+    const { bench, server } = await engine()
+    const inner = await proxy(server.baseUrl, bench.key)
+    const { baseUrl } = await proxy(inner.baseUrl, 'unused-key', ['--direct'])
+    const asked = await enrich(baseUrl, 'nobody.example', { 'x-api-key': inner.key })
+    const itself = await enrich(server.baseUrl, 'nobody.example', { 'x-api-key': bench.key })
+    expect([asked.status, asked.text]).toEqual([itself.status, itself.text])
+  })
+
+  it('has its own words for fields, on both sides', async () => {
+    const words = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']
+    const inner = opened(await servingWith({}, async () => {}, ...words))
+    const { baseUrl } = await proxy(inner.baseUrl, 'unused-key', ['--direct', ...words])
+    const { text } = await ask(baseUrl, '/account', undefined, { 'x-api-key': inner.key })
+    expect(JSON.parse(text).integrations).toEqual({
+      linkedin_session_valid: true,
+      sales_navigator_session_valid: true,
+    })
+    const missing = await ask(baseUrl, '/accounts/count_profiles', {}, { 'x-api-key': inner.key })
+    expect([missing.status, missing.text]).toEqual([400, expect.stringContaining('company_linkedin_id')])
+    expect(missing.text + text).not.toContain('network')
+  })
+})
+
+describe('a wrong command', () => {
+  it.each([
+    [['--upstream', 'https://api.example.com'], 'https://api.example.com/api/v2'],
+    [['--direct'], '--upstream'],
+    [['--public-url', 'https://x.example'], '--upstream'],
+  ])('%j exits 2', async (options, word) => {
+    const { machine } = opened(await servingWith({}, async () => {}))
+    const { code, stderr } = await machine.run(['serve', '--port', '0', ...options])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(word)])
+  })
+})

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+let heard: (stdout: string) => void
+beforeEach(async () => {
+  heard = () => {}
+  here = machine((stdout) => heard(stdout))
+  await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nRobots,robots.example\n' })
+})
+afterEach(() => here.remove())
+
+const tick = () => new Promise((resolve) => setTimeout(resolve, 10))
+
+async function queued(): Promise<string> {
+  const argv = ['accounts', 'search', '--keyword', 'robots', '--no-wait']
+  return (await here.json<{ id: string }>(...argv)).id
+}
+
+const stateOf = async (id: string) => (await here.json<{ state: string }>('engine', 'jobs', 'show', id)).state
+
+async function finished(id: string): Promise<void> {
+  while ((await stateOf(id)) !== 'finished') await tick()
+}
+
+describe('worker', () => {
+  it.each(['SIGTERM', 'SIGINT'])('does what was accepted until %s, and ends with 0', async (signal) => {
+    const id = await queued()
+    const ended = here.run(['worker'])
+    await finished(id)
+    here.signals.emit(signal)
+    expect(await ended).toMatchObject({ code: 0, stdout: '' })
+  })
+
+  it.each([
+    [['--allow-target', 'everything'], 'network'],
+    [['--allow-target', '10.0.0.0/99'], 'network'],
+    [['--database', 'postgres://ann:secret@host/db'], 'PGPASSFILE'],
+    [['--database', 'nowhere/engine.db'], 'There is no database'],
+    [['--upstream', 'https://api.example.com/api/v2'], 'PostgreSQL'],
+    [['--calls', '4'], '--upstream'],
+    [['--calls', '0'], 'above 0'],
+  ])('refuses %j', async (options, word) => {
+    const { code, stderr } = await here.run(['worker', ...options])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(word)])
+  })
+})
+
+/** A server on a free port in this process. */
+async function serving(...options: string[]) {
+  const firstLine = new Promise<string>((resolve) => {
+    heard = (stdout) => stdout.includes('/api/v2\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
+  })
+  const ended = here.run(['serve', '--port', '0', ...options])
+  const line = await Promise.race([firstLine, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
+  heard = () => {}
+  const stop = () => {
+    here.signals.emit('SIGTERM')
+    return ended
+  }
+  return { line, stop }
+}
+
+describe('serve', () => {
+  it('does what it accepts', async () => {
+    const id = await queued()
+    const { stop } = await serving()
+    await finished(id)
+    expect((await stop()).code).toBe(0)
+  })
+
+  it('leaves it to others with --no-worker', async () => {
+    const id = await queued()
+    const { stop } = await serving('--no-worker')
+    for (let turn = 0; turn < 10; turn++) await tick()
+    expect(await stateOf(id)).toBe('queued')
+    await stop()
+  })
+
+  it.each([
+    ['its own machine while it listens there', [], 202],
+    ['no private network', [], 400, 'http://10.9.8.7/in'],
+    ['a network that is allowed', ['--allow-target', '10.9.0.0/16'], 202, 'http://10.9.8.7/in'],
+    ['not its own machine when others reach it', ['--host', '0.0.0.0', '--public'], 400],
+  ] as const)('delivers to %s', async (_, options, status, hook: string = 'http://127.0.0.1:9/in') => {
+    const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+    const { line, stop } = await serving('--no-worker', ...options)
+    const answer = await fetch(`${line.replace('0.0.0.0', '127.0.0.1')}/accounts/search`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify({ keyword: 'robots', webhook_url: hook }),
+    })
+    expect([answer.status, await answer.text()]).toEqual([status, expect.any(String)])
+    await stop()
+  })
+})

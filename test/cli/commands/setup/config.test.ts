@@ -1,0 +1,137 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+describe('config', () => {
+  it('lists every setting of the profile in use', async () => {
+    expect(await here.json('config', 'list')).toEqual({
+      ...{ profile: 'default', target: null, base_url: null, timeout: null, max_wait: null },
+      ...{ plan: null, idempotency: null, network_name: null, premium_name: null, public_url: null },
+    })
+  })
+
+  it('sets, prints and takes back', async () => {
+    expect(await here.json('config', 'set', 'timeout', '60')).toEqual({ profile: 'default', timeout: 60 })
+    expect((await here.run(['config', 'get', 'timeout'])).stdout).toBe('60\n')
+    expect(await here.json('config', 'get', 'timeout')).toBe(60)
+    await here.json('config', 'set', 'timeout', 'default')
+    expect((await here.run(['config', 'get', 'timeout'])).stdout).toBe('')
+  })
+
+  it('is of the profile that is meant', async () => {
+    await here.json('profiles', 'add', 'slow')
+    await here.json('config', 'set', 'max_wait', '0', '--profile', 'slow')
+    expect(await here.json('config', 'list', '--profile', 'slow')).toMatchObject({
+      profile: 'slow',
+      max_wait: 0,
+    })
+    const { json } = await here.run(['config', 'list', '--json'], { env: { PROSPECT_PROFILE: 'slow' } })
+    expect(json).toMatchObject({ profile: 'slow' })
+    expect(await here.json('config', 'list')).toMatchObject({ profile: 'default', max_wait: null })
+  })
+
+  it('holds for the next command: a rate limit is waited for as long as it says', async () => {
+    await here.json('engine', 'plan', 'set', 'free')
+    await here.json('config', 'set', 'max_wait', '0')
+    const ask = () =>
+      here.run(['credits', 'consumption', '--start-date', '2026-01-01', '--end-date', '2026-01-02'])
+    expect([(await ask()).code, (await ask()).code]).toEqual([0, 8])
+  })
+
+  it('says where it is', async () => {
+    const file = join(here.home, 'config.json')
+    expect((await here.run(['config', 'path'])).stdout).toBe(`${file}\n`)
+    expect(await here.json('config', 'path')).toMatchObject({
+      config: file,
+      engine: join(here.home, 'engine.db'),
+    })
+    const env = { PROSPECT_DATABASE_URL: 'postgres://ann:secret@host/db' }
+    expect((await here.run(['config', 'path', '--json'], { env })).stdout).not.toContain('secret')
+  })
+
+  it('is readable by its owner only', async () => {
+    await here.json('config', 'set', 'timeout', '60')
+    expect(statSync(join(here.home, 'config.json')).mode & 0o777).toBe(0o600)
+    expect(JSON.parse(readFileSync(join(here.home, 'config.json'), 'utf8'))).toEqual({
+      profiles: { default: { timeout: 60 } },
+    })
+  })
+
+  it.each([
+    ['set', 'timeout', '0'],
+    ['set', 'timeout', 'soon'],
+    ['set', 'max_wait', '-1'],
+    ['set', 'colour', 'red'],
+    ['set', 'profile', 'none'],
+    ['get', 'colour'],
+    ['set', 'timeout'],
+  ])('refuses %s %s %s', async (...words) => {
+    expect((await here.run(['config', ...words.filter(Boolean)])).code).toBe(2)
+  })
+})
+
+describe('profiles', () => {
+  const names = async () => (await here.json<{ name: string }[]>('profiles', 'list')).map(({ name }) => name)
+
+  it('are added, used and removed', async () => {
+    expect(await here.json('profiles', 'add', 'slow', '--max-wait', '600')).toMatchObject({
+      name: 'slow',
+      max_wait: 600,
+    })
+    await here.json('profiles', 'use', 'slow')
+    expect(await here.json('config', 'list')).toMatchObject({ profile: 'slow', max_wait: 600 })
+    const { stderr } = await here.run(['profiles', 'remove', 'slow'])
+    expect(stderr).toContain('default')
+    expect(await names()).toEqual(['default', 'local'])
+    expect(await here.json('config', 'list')).toMatchObject({ profile: 'default' })
+  })
+
+  it('keep the others when one goes', async () => {
+    await here.json('profiles', 'add', 'a')
+    await here.json('profiles', 'add', 'b')
+    await here.json('profiles', 'remove', 'a')
+    expect(await names()).toEqual(['default', 'local', 'b'])
+  })
+
+  it.each([
+    ['use', 'none'],
+    ['remove', 'none'],
+    ['remove', 'default'],
+    ['add', 'local'],
+    ['add', 'a b'],
+    ['add', '__proto__'],
+    ['add'],
+  ])('refuse %s %s', async (...words) => {
+    expect((await here.run(['profiles', ...words])).code).toBe(2)
+  })
+
+  it('of a server have its address and what it calls things', async () => {
+    const url = 'https://api.example/api/v2'
+    const words = ['--base-url', `${url}/`, '--plan', 'growth', '--network-name', 'linkedin']
+    words.push('--public-url', 'https://tunnel.example/in')
+    const reached = { public_url: 'https://tunnel.example/in', network_name: 'linkedin' }
+    const added = { name: 'far', target: 'remote', base_url: url, plan: 'growth', ...reached }
+    expect(await here.json('profiles', 'add', 'far', ...words)).toMatchObject(added)
+    expect(await here.json('profiles', 'list')).toContainEqual(expect.objectContaining({ base_url: url }))
+  })
+
+  it.each([
+    ['--base-url', 'https://api.example'],
+    ['--base-url', 'http://api.example/api/v2'],
+    ['--idempotency', 'a b'],
+    ['--network-name', 'A'],
+    ['--public-url', 'tunnel.example'],
+    ['--public-url', 'https://tunnel.example/?a=b'],
+    ['--public-url', 'ftp://tunnel.example'],
+  ])('refuse %s %s', async (...words) => {
+    expect((await here.run(['profiles', 'add', 'far', ...words])).code).toBe(2)
+    expect(await names()).toEqual(['default', 'local'])
+  })
+})

@@ -1,0 +1,76 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+describe('init', () => {
+  it('creates workspace, member and key', async () => {
+    expect(await here.json('init', '--yes')).toEqual({
+      workspace: 'Local',
+      member: 'me@localhost',
+      plan: 'growth',
+      credits: 1_000,
+      profile: 'default',
+    })
+    expect(await here.json('engine', 'keys', 'list')).toHaveLength(1)
+  })
+
+  it('takes the names given', async () => {
+    const made = await here.json('init', '--workspace', 'Acme', '--email', 'Ann@Example.com')
+    expect(made).toMatchObject({ workspace: 'Acme', member: 'ann@example.com' })
+  })
+
+  it('stores the key so that the next command uses it, readable by nobody else', async () => {
+    await here.json('init')
+    const credentials = join(here.home, 'credentials.json')
+    expect(readFileSync(credentials, 'utf8')).toMatch(/pk_\w{38}/)
+    expect(statSync(credentials).mode & 0o777).toBe(0o600)
+    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 1_000 } })
+    expect(await here.json('engine', 'keys', 'list')).toHaveLength(1)
+  })
+
+  it('changes nothing the second time and says so', async () => {
+    await here.json('init')
+    await here.json('engine', 'credits', 'set', '3')
+    const again = await here.run(['init', '--workspace', 'Other', '--json'])
+    expect(again.json).toMatchObject({ workspace: 'Local', credits: 3 })
+    expect(again.stderr).toContain('nothing was changed')
+    expect(await here.json('engine', 'workspaces', 'list')).toHaveLength(1)
+  })
+
+  it('never shows the key', async () => {
+    const { stdout, stderr } = await here.run(['init', '--verbose'])
+    expect(stdout + stderr).not.toContain('pk_')
+  })
+
+  it('asks a person for the names, and only when there is something to make', async () => {
+    const typed = [
+      ['Where do your searches', '\r'],
+      ['Name of the workspace', 'Acme\r'],
+      ['Your e-mail address', 'ann@example.com\r'],
+    ] as const
+    const { json, code } = await here.run(['init', '--json'], { typed })
+    expect([code, json]).toMatchObject([0, { workspace: 'Acme', member: 'ann@example.com' }])
+    expect((await here.run(['init', '--json'], { typed: [] })).json).toMatchObject({ workspace: 'Acme' })
+  })
+
+  it('makes nothing when Ctrl-C answers', async () => {
+    const { code } = await here.run(['init'], { typed: [['Where do your searches', '\x03']] })
+    expect(code).toBe(130)
+    expect((await here.run(['init', '--json'])).json).toMatchObject({ workspace: 'Local' })
+  })
+
+  it.each([
+    ['--email', 'nobody'],
+    ['--workspace', ' '],
+    ['--nope', 'x'],
+  ])('refuses %s %s', async (option, value) => {
+    expect((await here.run(['init', option, value])).code).toBe(2)
+  })
+})

@@ -1,0 +1,166 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { forgetKey, storedKey, storeKey } from '../../../src/cli/context/credentials.js'
+import { homeOf } from '../../../src/cli/context/home.js'
+import {
+  answering,
+  canary,
+  command,
+  type Ended,
+  errorOf,
+  folder,
+  keyed,
+  memory,
+  removed,
+} from '../command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+const places = () => {
+  const stream = memory()
+  return homeOf({
+    stdin: process.stdin,
+    stdout: stream,
+    stderr: stream,
+    env: { PROSPECT_HOME: home },
+    cwd: home,
+  })
+}
+
+/** The key that reached the target. */
+async function sent(argv: readonly string[], env: Record<string, string>, stdin = ''): Promise<unknown> {
+  const caller = answering({ body: { credits: { enrichment: 1 } } })
+  const ended = await command(['credits', ...argv], {
+    env: { PROSPECT_HOME: home, ...env },
+    caller,
+    stdin,
+    cwd: home,
+  })
+  expect([ended.code, ended.stderr]).toEqual([0, ''])
+  return caller.asked[0]?.options.apiKey
+}
+
+describe('an API key', () => {
+  it('comes from the environment', async () => {
+    expect(await sent([], { PROSPECT_API_KEY: ' from-env\n' })).toBe('from-env')
+  })
+
+  it('comes from a file before the environment', async () => {
+    await writeFile(join(home, 'key'), 'from-file\n', { mode: 0o600 })
+    expect(await sent(['--api-key-file', 'key'], { PROSPECT_API_KEY: 'from-env' })).toBe('from-file')
+  })
+
+  it('is not taken from a file that others can read', async () => {
+    const file = join(home, 'key')
+    await writeFile(file, 'from-file\n')
+    await chmod(file, 0o644)
+    const caller = answering()
+    const ended = await command(['credits', '--api-key-file', file], { env: { PROSPECT_HOME: home }, caller })
+    expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, `Run: chmod 600 ${file}`, []])
+  })
+
+  it('comes from stdin before the environment', async () => {
+    expect(await sent(['--api-key-stdin'], { PROSPECT_API_KEY: 'from-env' }, 'from-stdin\n')).toBe(
+      'from-stdin',
+    )
+  })
+
+  it.each([['--api-key', canary], [`--api-key=${canary}`]])(
+    'is refused as an argument: %s',
+    async (...argv) => {
+      const caller = answering()
+      const ended = await command(['credits', ...argv], { env: { PROSPECT_HOME: home }, caller })
+      expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([
+        2,
+        'Use PROSPECT_API_KEY, --api-key-file FILE or --api-key-stdin.',
+        [],
+      ])
+      expect(ended.stdout + ended.stderr).not.toContain(canary)
+    },
+  )
+
+  it.each(['', '  \n', 'two words', 'späß'])('is refused when it cannot be one: %j', async (text) => {
+    const ended = await command(['credits', '--api-key-stdin'], {
+      env: { PROSPECT_HOME: home },
+      stdin: text,
+      caller: answering(),
+    })
+    expect([ended.code, errorOf(ended).code]).toEqual([3, 'key'])
+  })
+
+  it('is stored for one origin and given to no other', () => {
+    const at = places()
+    storeKey(at, 'https://a.example', 'key-a', 0, 'u1')
+    storeKey(at, 'https://b.example', 'key-b', 0, 'u2')
+    expect([storedKey(at, 'https://a.example'), storedKey(at, 'https://b.example')]).toEqual([
+      'key-a',
+      'key-b',
+    ])
+    expect([storedKey(at, 'https://c.example'), storedKey(at, 'toString')]).toEqual([undefined, undefined])
+  })
+
+  it('can be forgotten, and the others stay', () => {
+    const at = places()
+    storeKey(at, 'a', 'key-a', 0, 'u1')
+    storeKey(at, 'b', 'key-b', 0, 'u2')
+    expect([forgetKey(at, 'a', 'u3'), forgetKey(at, 'a', 'u4')]).toEqual([true, false])
+    expect([storedKey(at, 'a'), storedKey(at, 'b')]).toEqual([undefined, 'key-b'])
+  })
+
+  it('is not quoted when the file is damaged', async () => {
+    await writeFile(join(home, 'credentials.json'), `{"keys": ${canary}`, { mode: 0o600 })
+    const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
+    expect(ended.code).toBe(3)
+    expect(ended.stderr).not.toContain(canary)
+  })
+})
+
+describe('a secret', () => {
+  const lines = [
+    'credits',
+    'credits --json',
+    'credits --verbose',
+    'credits --format table',
+    'account',
+    'accounts enrich --domain x',
+    'accounts enrich --domain x --dry-run',
+    'accounts enrich --domian x',
+    `accounts enrich ${canary}`,
+    `accounts enrich --fields ${canary} --domain x`,
+    `nothing --apikey=${canary}`,
+    `--apikey=${canary}`,
+    `${canary}`,
+    `credits --base-url https://x/${canary}`,
+    `credits --profile ${canary}`,
+    `credits --format ${canary}`,
+    `credits --api-key-file ${canary}`,
+    `config get ${canary}`,
+    'commands --json',
+    '--help',
+  ]
+
+  it.each(lines)('is never printed: %s', async (line) => {
+    const everything = ({ stdout, stderr }: Ended) => stdout + stderr
+    const refusing = answering({
+      status: 500,
+      body: { error: `upstream saw ${canary}` },
+      headers: { 'x-echo': canary },
+    })
+    for (const caller of [answering({ body: { id: 'x' } }), refusing]) {
+      const ended = await command(line.split(' '), { env: keyed(home), caller, cwd: home, terminal: true })
+      expect(everything(ended)).not.toContain(canary)
+    }
+  })
+
+  it('is in no file of ours when it came from the environment', async () => {
+    await command(['credits'], { env: keyed(home), caller: answering() })
+    const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
+    expect(ended.code).toBe(0)
+    expect(await readFile(join(home, 'credentials.json'), 'utf8')).not.toContain(canary)
+  })
+})

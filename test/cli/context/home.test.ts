@@ -1,0 +1,160 @@
+import { chmod, lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { homeOf } from '../../../src/cli/context/home.js'
+import { command, errorOf, folder, memory, removed } from '../command.js'
+
+let root = ''
+let home = ''
+beforeEach(async () => {
+  root = await folder()
+  home = join(root, 'home')
+})
+afterEach(() => removed(root))
+
+const credits = () => command(['credits'], { env: { PROSPECT_HOME: home } })
+const modes = async (path: string): Promise<Record<string, string>> => {
+  const names = ['', ...(await readdir(path, { recursive: true }))]
+  const found = await Promise.all(names.map(async (name) => [name, await lstat(join(path, name))] as const))
+  return Object.fromEntries(found.map(([name, stats]) => [name, (stats.mode & 0o777).toString(8)]))
+}
+
+describe('the home of prospect', () => {
+  it('is private from birth, whatever the umask', async () => {
+    const before = process.umask(0)
+    try {
+      expect((await credits()).code).toBe(0)
+    } finally {
+      process.umask(before)
+    }
+    const { '': own, ...files } = await modes(home)
+    expect(own).toBe('700')
+    expect(Object.keys(files)).toEqual(expect.arrayContaining(['credentials.json', 'engine.db']))
+    expect(new Set(Object.values(files))).toEqual(new Set(['600']))
+  })
+
+  it('says once that it was created', async () => {
+    const [first, second] = [await credits(), await credits()]
+    expect(first.stderr).toMatch(/^Created the workspace .* plan growth, 1,000 credits\..*\n$/)
+    expect([second.code, second.stderr]).toEqual([0, ''])
+  })
+
+  it('says nothing with --quiet', async () => {
+    const ended = await command(['credits', '--quiet'], { env: { PROSPECT_HOME: home } })
+    expect([ended.code, ended.stderr]).toEqual([0, ''])
+  })
+
+  it('makes another key when its own was lost', async () => {
+    await credits()
+    await removed(join(home, 'credentials.json'))
+    expect((await credits()).code).toBe(0)
+  })
+
+  it('makes an empty folder private, and refuses a full one that others can read', async () => {
+    await mkdir(home, { mode: 0o755 })
+    expect((await credits()).code).toBe(0)
+    expect((await modes(home))['']).toBe('700')
+    await chmod(home, 0o755)
+    const refused = await credits()
+    expect([refused.code, errorOf(refused).hint]).toEqual([2, `Run: chmod 700 ${home}`])
+  })
+
+  it.each(['credentials.json', 'config.json', 'engine.db', 'catalogue.db'])(
+    'refuses %s when others can read it',
+    async (name) => {
+      await mkdir(home, { mode: 0o700 })
+      const file = join(home, name)
+      await writeFile(file, '')
+      await chmod(file, 0o644)
+      const refused = await credits()
+      expect([refused.code, errorOf(refused).hint]).toEqual([2, `Run: chmod 600 ${file}`])
+    },
+  )
+
+  it.each(['credentials.json', 'config.json', 'engine.db'])(
+    'refuses %s when it is a symbolic link',
+    async (name) => {
+      await mkdir(home, { mode: 0o700 })
+      await writeFile(join(root, 'elsewhere'), '{}', { mode: 0o600 })
+      await symlink(join(root, 'elsewhere'), join(home, name))
+      const refused = await credits()
+      expect([refused.code, errorOf(refused).error]).toEqual([2, `${join(home, name)} is a symbolic link.`])
+    },
+  )
+
+  it('refuses to be a symbolic link itself', async () => {
+    await mkdir(join(root, 'real'), { mode: 0o700 })
+    await symlink(join(root, 'real'), home)
+    const refused = await credits()
+    expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
+  })
+
+  it('creates the folders above itself', async () => {
+    home = join(root, 'a', 'b')
+    expect((await credits()).code).toBe(0)
+    expect((await modes(home))['']).toBe('700')
+  })
+
+  it.each(['a file', 'below a file'])('refuses to be %s', async (where) => {
+    await writeFile(join(root, 'file'), '')
+    home = where === 'a file' ? join(root, 'file') : join(root, 'file', 'home')
+    const refused = await credits()
+    expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
+  })
+
+  it.runIf(process.platform === 'linux')('says where no folder can be created', async () => {
+    home = '/proc/prospect-home'
+    const refused = await credits()
+    expect([refused.code, errorOf(refused).error]).toEqual([
+      2,
+      '/proc/prospect-home cannot be created: no such file or folder (ENOENT).',
+    ])
+  })
+
+  it('never tells to change the mode of a folder that stands for a database', async () => {
+    const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root }
+    expect(errorOf(await command(['credits'], { env })).error).toBe(`${root} is a folder; a file is needed.`)
+  })
+
+  it('quotes paths in the command that mends them', async () => {
+    home = join(root, "it's here")
+    await mkdir(home, { mode: 0o700 })
+    await writeFile(join(home, 'x'), '')
+    await chmod(home, 0o750)
+    expect(errorOf(await credits()).hint).toBe(`Run: chmod 700 '${root}/it'\\''s here'`)
+  })
+})
+
+describe('where files are', () => {
+  const streams = (env: Record<string, string>) => {
+    const stream = memory()
+    return { stdin: process.stdin, stdout: stream, stderr: stream, env, cwd: '/work' }
+  }
+
+  it('follows PROSPECT_HOME', () => {
+    const { folder: own, engine, state } = homeOf(streams({ PROSPECT_HOME: 'here' }))
+    expect([own, engine, state]).toEqual(['/work/here', '/work/here/engine.db', '/work/here/state.db'])
+  })
+
+  it('follows the platform', () => {
+    const env = { HOME: '/home/ann', XDG_DATA_HOME: '/data' }
+    const { config, catalogue, state } = homeOf(streams(env), 'linux')
+    expect([config, catalogue, state]).toEqual([
+      '/home/ann/.config/prospect/config.json',
+      '/data/prospect/catalogue.db',
+      '/home/ann/.local/state/prospect/state.db',
+    ])
+    expect(homeOf(streams(env), 'darwin').config).toBe(
+      '/home/ann/Library/Application Support/prospect/config.json',
+    )
+  })
+
+  it.each([
+    ['postgres://db/x', 'postgres://db/x'],
+    [':memory:', ':memory:'],
+    ['data/e.db', '/work/data/e.db'],
+    ['/var/e.db', '/var/e.db'],
+  ])('takes PROSPECT_DATABASE_URL %s as %s', (given, engine) => {
+    expect(homeOf(streams({ PROSPECT_HOME: 'here', PROSPECT_DATABASE_URL: given })).engine).toBe(engine)
+  })
+})

@@ -1,0 +1,163 @@
+import { lstat, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { GlobalOptions, Settings } from '../../../src/cli/context/context.js'
+import { homeOf } from '../../../src/cli/context/home.js'
+import { openSettings, readSettings } from '../../../src/cli/context/settings.js'
+import { canAsk } from '../../../src/cli/prompt/ask.js'
+import { targetOf } from '../../../src/cli/target/resolve-target.js'
+import { command, errorOf, folder, memory, removed } from '../command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+const streams = (env: Record<string, string> = {}, isTTY = true) => {
+  const stream = memory({ isTTY })
+  const stdin = Object.assign(process.stdin, {})
+  return { stdin: { ...stdin, isTTY } as typeof stdin, stdout: stream, stderr: stream, env, cwd: home }
+}
+
+describe('settings', () => {
+  it('are written 0600, whatever the umask, and read back', async () => {
+    const places = homeOf(streams({ PROSPECT_HOME: home }))
+    const before = process.umask(0)
+    try {
+      const settings = await openSettings(places)
+      settings.set('profiles', { fast: { target: 'local', max_wait: 60 } })
+      settings.set('profile', 'fast')
+    } finally {
+      process.umask(before)
+    }
+    expect((await lstat(places.config)).mode & 0o777).toBe(0o600)
+    expect(readSettings(places)).toEqual({
+      profile: 'fast',
+      profiles: { fast: { target: 'local', max_wait: 60 } },
+    })
+  })
+
+  it('refuse values that the schema does not know, and stay as they were', async () => {
+    const places = homeOf(streams({ PROSPECT_HOME: home }))
+    const settings = await openSettings(places)
+    settings.set('profile', 'a')
+    expect(() => settings.set('profiles', { x: { target: 'moon' } } as never)).toThrow()
+    expect(JSON.parse(await readFile(places.config, 'utf8'))).toEqual({ profile: 'a' })
+  })
+
+  it.each(['[]', 'null', '{', '7'])('are refused when the file holds %s', async (text) => {
+    await writeFile(join(home, 'config.json'), text, { mode: 0o600 })
+    const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
+    expect([ended.code, errorOf(ended).error]).toEqual([
+      2,
+      `${join(home, 'config.json')} is not a JSON object.`,
+    ])
+  })
+})
+
+describe('the target', () => {
+  const settings: Settings = {
+    profile: 'team',
+    profiles: {
+      team: { target: 'remote', base_url: 'https://a.example/api/v2' },
+      slow: { max_wait: 60, timeout: 5 },
+    },
+  }
+  const chosen = (options: GlobalOptions, env = {}) => targetOf(options, env, settings)
+
+  it('is local when nothing is said', () => {
+    expect(targetOf({}, {}, {})).toEqual({ kind: 'local' })
+  })
+
+  it('is local with --local, whatever else is said', () => {
+    const env = { PROSPECT_BASE_URL: 'https://a.example/api/v2' }
+    expect(chosen({ local: true, baseUrl: 'https://b.example/api/v2' }, env)).toEqual({ kind: 'local' })
+  })
+
+  it('takes defaults from the profile that is named', () => {
+    const slow = { kind: 'local', timeout: 5, maxWait: 60 }
+    expect([chosen({ profile: 'slow' }), chosen({}, { PROSPECT_PROFILE: 'slow' })]).toEqual([slow, slow])
+    expect(chosen({ profile: 'slow' }, { PROSPECT_PROFILE: 'team' })).toEqual(slow)
+  })
+
+  it('is the server of the option, else of the environment, else of the profile', () => {
+    const env = { PROSPECT_BASE_URL: 'https://b.example/api/v2/' }
+    const urls = [chosen({ baseUrl: 'https://c.example/x/api/v2' }, env), chosen({}, env), chosen({})]
+    expect(urls).toMatchObject([
+      { kind: 'remote', baseUrl: 'https://c.example/x/api/v2', origin: 'https://c.example' },
+      { kind: 'remote', baseUrl: 'https://b.example/api/v2', origin: 'https://b.example' },
+      { kind: 'remote', baseUrl: 'https://a.example/api/v2', origin: 'https://a.example', direct: false },
+    ])
+  })
+
+  it('takes its words, plan and keys from the profile, and the words from options first', () => {
+    const own = { network_name: 'linkedin', plan: 'growth', idempotency: 'X-Key' }
+    const far: Settings = { profiles: { far: { base_url: 'https://a.example/api/v2', ...own } } }
+    expect(targetOf({ profile: 'far', direct: true }, {}, far)).toMatchObject({
+      ...{ plan: 'growth', idempotency: 'X-Key', direct: true },
+      names: { network: 'linkedin', premium: 'premium' },
+    })
+    const options = { profile: 'far', networkName: 'net', premiumName: 'sales_navigator' }
+    expect(targetOf(options, {}, far)).toMatchObject({
+      names: { network: 'net', premium: 'sales_navigator' },
+    })
+  })
+
+  it('is no server where the profile says local, unless one is named', () => {
+    const here: Settings = {
+      profiles: { default: { target: 'local', base_url: 'https://a.example/api/v2' } },
+    }
+    expect(targetOf({}, {}, here).kind).toBe('local')
+    expect(targetOf({ baseUrl: 'https://a.example/api/v2' }, {}, here).kind).toBe('remote')
+  })
+
+  it.each([
+    ['https://a.example', 'https://a.example/api/v2'],
+    ['https://a.example/', 'https://a.example/api/v2'],
+    ['https://a.example/api', 'https://a.example/api/v2'],
+    ['https://a.example/api/v1', 'https://a.example/api/v2'],
+    ['https://a.example/api/v2/credits', 'https://a.example/api/v2'],
+    ['https://a.example/team/api/v2?x=1', 'https://a.example/team/api/v2'],
+    ['https://a.example/team', 'https://a.example/team/api/v2'],
+  ])('is refused with the corrected address: %s', (baseUrl, meant) => {
+    expect(() => chosen({ baseUrl })).toThrow(expect.objectContaining({ exit: 2, hint: `Write ${meant}` }))
+  })
+
+  it('is never reached over http, but on this machine or with --insecure-http', () => {
+    const http =
+      (host: string, options = {}) =>
+      () =>
+        chosen({ baseUrl: `http://${host}/api/v2`, ...options })
+    for (const host of ['a.example', '10.0.0.1', '127.0.0.1.example', 'localhost.example'])
+      expect(http(host), host).toThrow(expect.objectContaining({ exit: 2 }))
+    for (const host of ['localhost:4010', '127.0.0.1', '[::1]:1', '2130706433'])
+      expect(http(host), host).not.toThrow()
+    expect(http('a.example', { insecureHttp: true })).not.toThrow()
+  })
+
+  it.each([
+    '',
+    'a.example/api/v2',
+    'ftp://a.example/api/v2',
+    'https://u:p@a.example/api/v2',
+    'file:///api/v2',
+  ])('is refused when it is no address of a server: %j', (baseUrl) => {
+    expect(() => chosen({ baseUrl })).toThrow(expect.objectContaining({ exit: 2 }))
+    expect(() => chosen({ baseUrl })).not.toThrow(/:p@/)
+  })
+})
+
+describe('questions', () => {
+  it('need a person on both sides', () => {
+    expect(canAsk({ streams: streams() }, {})).toBe(true)
+    expect(canAsk({ streams: streams({}, false) }, {})).toBe(false)
+  })
+
+  it('are not asked with --no-input or in CI', () => {
+    expect([
+      canAsk({ streams: streams() }, { input: false }),
+      canAsk({ streams: streams({ CI: '1' }) }, {}),
+    ]).toEqual([false, false])
+  })
+})

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { answering, command, folder, keyed, removed } from '../command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+const page = (ids: readonly string[], pagination: Record<string, unknown>) => ({
+  body: {
+    personas: ids.map((id) => ({ id, name: id })),
+    pagination: { per_page: 500, total_count: 3, ...pagination },
+  },
+})
+
+it('walks all pages of a list and prints them as one', async () => {
+  const caller = answering(
+    page(['a', 'b'], { page: 1, has_more: true, next_cursor: 'c1' }),
+    page(['c'], { has_more: false }),
+  )
+  const ended = await command(['personas', 'list', '--all', '--json'], { env: keyed(home), caller })
+  expect(ended).toMatchObject({ code: 0, stderr: '' })
+  expect(JSON.parse(ended.stdout)).toEqual({
+    personas: ['a', 'b', 'c'].map((id) => ({ id, name: id })),
+    pagination: { per_page: 500, total_count: 3, has_more: false },
+  })
+  expect(caller.asked.map(({ input }) => input)).toEqual([{ per_page: 500 }, { per_page: 500, cursor: 'c1' }])
+})
+
+it('goes on from a cursor, with the page size given', async () => {
+  const caller = answering(page(['c'], { has_more: false }))
+  const argv = ['lists', 'list', '--all', '--cursor', 'c1', '--per-page', '2']
+  await command(argv, { env: keyed(home), caller })
+  expect(caller.asked.map(({ input }) => input)).toEqual([{ per_page: 2, cursor: 'c1' }])
+})
+
+it('ends where a server leads in a circle', async () => {
+  const caller = answering(page(['a'], { has_more: true, next_cursor: 'c1' }))
+  const ended = await command(['personas', 'list', '--all'], { env: keyed(home), caller })
+  expect([ended.code, caller.asked.length]).toEqual([0, 2])
+})
+
+it('prints nothing when a later page is refused', async () => {
+  const caller = answering(page(['a'], { has_more: true, next_cursor: 'c1' }), {
+    status: 400,
+    body: { error: 'Invalid pagination cursor' },
+  })
+  const ended = await command(['personas', 'list', '--all', '--format', 'csv'], { env: keyed(home), caller })
+  expect([ended.code, ended.stdout]).toEqual([7, ''])
+})
+
+it('refuses --all with --page, and has it only where there are pages', async () => {
+  const caller = answering({})
+  const both = await command(['personas', 'list', '--all', '--page', '2'], { env: keyed(home), caller })
+  const alone = await command(['account', '--all'], { env: keyed(home), caller })
+  expect([both.code, alone.code, caller.asked.length]).toEqual([2, 2, 0])
+})

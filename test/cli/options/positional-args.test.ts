@@ -1,0 +1,31 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, command, folder, keyed, removed } from '../command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+describe('a word after a command', () => {
+  it.each([
+    ['accounts technologies react', { query: 'react' }],
+    ['accounts technologies react --limit 5', { query: 'react', limit: 5 }],
+    ['accounts technologies --limit 5 react', { query: 'react', limit: 5 }],
+    ['accounts enrich acme.example', { domain: 'acme.example' }],
+    ['accounts hiring acme.example', { company_domain: 'acme.example' }],
+    [
+      'leads enrich https://www.network.example/in/ann',
+      { network_url: 'https://www.network.example/in/ann' },
+    ],
+    ['leads extract https://x.example/s', { search_url: 'https://x.example/s' }],
+    ['contacts reverse-lookup ann@acme.example', { email: 'ann@acme.example' }],
+    ['titles suggest CTO CEO', { job_titles: ['CTO', 'CEO'] }],
+    ['messenger validate +33612345678 +33612345679', { phone_numbers: ['+33612345678', '+33612345679'] }],
+    ['locations find lyon', { name: 'lyon' }],
+  ])('%s fills the field it can only mean', async (line, input) => {
+    const caller = answering({ body: { id: 'x' } })
+    const { code } = await command(line.split(' '), { env: keyed(home), caller })
+    expect([code, caller.asked.map((asked) => asked.input)]).toEqual([0, [input]])
+  })
+})

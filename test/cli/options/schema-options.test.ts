@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Input } from '../../../src/api/calls/caller.js'
+import { answering, command, folder, keyed, removed } from '../command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+/** The input that a command sends. */
+async function sent(argv: readonly string[], stdin = ''): Promise<Input | undefined> {
+  const caller = answering({ body: { id: 'x' } })
+  const ended = await command(argv, { env: keyed(home), caller, stdin })
+  expect([ended.code, ended.stderr]).toEqual([0, ''])
+  return caller.asked[0]?.input
+}
+
+const line = (text: string) => sent(text.split(' '))
+
+describe('options', () => {
+  it('become fields of the request', async () => {
+    expect(
+      await line('accounts enrich --company-network-url https://n.example/company/x --name Acme'),
+    ).toEqual({
+      company_network_url: 'https://n.example/company/x',
+      name: 'Acme',
+    })
+  })
+
+  it('become arrays by repeating them, and by commas where no item holds one', async () => {
+    expect(
+      await sent([
+        'accounts',
+        'search',
+        '--preview',
+        '--company-size',
+        '1-10,11-50',
+        '--company-size',
+        '51-200',
+      ]),
+    ).toEqual({ company_size: ['1-10', '11-50', '51-200'] })
+    expect(
+      await sent(['titles', 'suggest', '--job-titles', 'Head of Sales, EMEA', '--job-titles', 'CRO']),
+    ).toEqual({
+      job_titles: ['Head of Sales, EMEA', 'CRO'],
+    })
+  })
+
+  it('become numbers and switches', async () => {
+    expect(await line('accounts hiring --company-domain x --limit 5 --full-description')).toEqual({
+      company_domain: 'x',
+      limit: 5,
+      full_description: true,
+    })
+    expect(await line('accounts enrich --domain x --no-live')).toEqual({ domain: 'x', live: false })
+    expect(await line('accounts enrich --domain x --live')).toEqual({ domain: 'x', live: true })
+  })
+
+  it('become objects from key=value and from JSON', async () => {
+    const given = ['leads', 'search', '--company-domain', 'x', '--functions', '25']
+    expect(await sent([...given, '--custom', 'row=7', '--custom', 'team=north'])).toMatchObject({
+      custom: { row: 7, team: 'north' },
+    })
+    expect(await sent([...given, '--custom', '{"a":[1]}'])).toMatchObject({ custom: { a: [1] } })
+  })
+
+  it('are --first-name and --last-name everywhere', async () => {
+    const names = '--first-name Jane --last-name Doe --domain x'
+    expect(await line(`leads enrich ${names}`)).toMatchObject({ first_name: 'Jane', last_name: 'Doe' })
+    expect(await line(`contacts waterfall ${names} --enrichment-type email`)).toMatchObject({
+      firstname: 'Jane',
+      lastname: 'Doe',
+    })
+  })
+
+  it('take path parameters as arguments', async () => {
+    expect(await line('lists get 42')).toEqual({ id: '42' })
+    expect(await line('personas delete 42')).toEqual({ uuid: '42' })
+  })
+
+  it('win over --input, which may also hold fields that have no option', async () => {
+    const body = '\uFEFF{"name": "from file", "domain": "x", "novel": 1}'
+    expect(await sent(['accounts', 'enrich', '--input', '-', '--name', 'from option'], body)).toEqual({
+      name: 'from option',
+      domain: 'x',
+      novel: 1,
+    })
+  })
+
+  it('keep --no-input and --input apart', async () => {
+    expect(await sent(['accounts', 'enrich', '--no-input', '--input', '-'], '{"domain":"x"}')).toEqual({
+      domain: 'x',
+    })
+  })
+
+  it('carry the idempotency key', async () => {
+    const caller = answering({ body: { id: 'x' } })
+    const argv = 'accounts enrich --domain x --idempotency-key once'.split(' ')
+    await command(argv, { env: keyed(home), caller })
+    expect(caller.asked[0]?.options.idempotencyKey).toBe('once')
+  })
+
+  it('of every command may stand before its words as well', async () => {
+    for (const argv of [
+      ['--format', 'ids', 'lists', 'list'],
+      ['lists', '--format', 'ids', 'list'],
+      ['lists', 'list', '--format=ids'],
+      ['lists', '--format', 'csv', 'list', '--format', 'ids'],
+    ]) {
+      const caller = answering({ body: { lists: [{ id: 'a' }] } })
+      expect((await command(argv, { env: keyed(home), caller })).stdout).toBe('a\n')
+    }
+  })
+
+  it('that look like options can be values', async () => {
+    expect(await sent(['accounts', 'enrich', '--name=-o thing', '--domain=--json'])).toEqual({
+      name: '-o thing',
+      domain: '--json',
+    })
+  })
+})

@@ -1,0 +1,86 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { GlobalOptions } from '../../../src/cli/context/context.js'
+import { printRecords } from '../../../src/cli/output/print-records.js'
+import type { Row } from '../../../src/cli/output/records.js'
+import { createContext } from '../../../src/cli/target/create.js'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What is printed of some records. */
+async function printed(rows: readonly Row[], options: GlobalOptions, columns?: string[]): Promise<string> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const streams = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd: folder }
+  const output = text(stdout)
+  const records = async function* () {
+    yield* rows
+  }
+  await printRecords(createContext(streams), records, options, columns)
+  stdout.end()
+  return output
+}
+
+const numbered = (count: number): Row[] => Array.from({ length: count }, (_, id) => ({ id }))
+
+describe('records printed as they come', () => {
+  it('are one JSON array, whatever they hold', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { maxLength: 5 }),
+        async (rows) => {
+          const plain = JSON.parse(JSON.stringify(rows)) as unknown
+          expect(JSON.parse(await printed(rows, { format: 'json' }))).toEqual(plain)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  it('have a column in CSV for each part of an object that --fields names whole', async () => {
+    const rows = [{ id: 1, place: null }, ...numbered(600), { id: 2, place: { city: 'Lyon' } }]
+    const named = (await printed(rows, { format: 'csv', fields: 'place,id' })).trimEnd().split('\n')
+    expect([named[0], named.at(-1)]).toEqual(['place.city,id', 'Lyon,2'])
+  })
+
+  it.each([0, 1, 500, 501, 1_200])('are all there when there are %i', async (count) => {
+    const rows = numbered(count)
+    expect(JSON.parse(await printed(rows, { format: 'json' }))).toEqual(rows)
+    const lines = (await printed(rows, { format: 'ndjson' })).split('\n').filter(Boolean)
+    expect(lines.map((line) => JSON.parse(line))).toEqual(rows)
+  })
+
+  it('have the columns of all of them in CSV, and one header', async () => {
+    const rows = [...numbered(600), { id: 'last', place: { city: 'Lyon' } }]
+    const lines = (await printed(rows, { format: 'csv' })).trim().split('\n')
+    expect(lines.length).toBe(602)
+    expect([lines[0], lines[1], lines[601]]).toEqual(['id,place.city', '0,', 'last,Lyon'])
+  })
+
+  it('keep only the fields asked for', async () => {
+    const rows = [{ id: 1, name: 'a', more: true }]
+    expect(JSON.parse(await printed(rows, { format: 'json', fields: 'name,none' }))).toEqual([
+      { name: 'a', none: null },
+    ])
+    expect(await printed(rows, { format: 'tsv', fields: 'name,id' })).toBe('name\tid\na\t1\n')
+    expect(await printed(rows, { format: 'ids' })).toBe('1\n')
+  })
+
+  it('end after a thousand in a table', async () => {
+    const table = await printed(numbered(1_200), { format: 'table' })
+    expect(table.trim().split('\n').length).toBe(1_001)
+  })
+
+  it('appear in a file only when they are complete', async () => {
+    await printed(numbered(3), { output: 'all.ndjson' })
+    expect(readFileSync(join(folder, 'all.ndjson'), 'utf8')).toBe('{"id":0}\n{"id":1}\n{"id":2}\n')
+  })
+})

@@ -1,0 +1,31 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../commands/run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+describe('a required field that is missing', () => {
+  it('is asked for at a terminal', async () => {
+    const { code, json } = await here.run(['personas', 'create'], { typed: [['Name', 'Buyers\r']] })
+    expect([code, json]).toMatchObject([0, { name: 'Buyers' }])
+  })
+
+  it('takes several values with commas where it is a list', async () => {
+    const typed = [['Job titles', 'CTO, Head of Sales\r']] as const
+    const { code, json } = await here.run(['titles', 'suggest'], { typed })
+    const titles = (json as { suggestions: { jobTitle: string }[] }).suggestions.map(
+      ({ jobTitle }) => jobTitle,
+    )
+    expect([code, titles]).toEqual([0, expect.arrayContaining(['CTO', 'Head of Sales'])])
+  })
+
+  it('is the API to complain about with --no-input, and in a pipe', async () => {
+    const asked = await here.run(['personas', 'create', '--no-input'], { typed: [] })
+    const piped = await here.run(['personas', 'create'])
+    for (const { code, json } of [asked, piped])
+      expect([code, json]).toEqual([7, { error: 'Missing required keys: name' }])
+  })
+})

@@ -1,0 +1,42 @@
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, command, folder, keyed, removed } from '../command.js'
+
+let home = ''
+beforeEach(async () => {
+  home = await folder()
+})
+afterEach(() => removed(home))
+
+const runs = () => join(home, 'runs')
+const hoursAgo = (hours: number) => Date.now() / 1_000 - 3_600 * hours
+
+/** Leaves what a command that was killed leaves: the folder, and what it had read from its pipe. */
+async function leave(name: string, hours: number): Promise<void> {
+  const path = join(runs(), name)
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  await writeFile(join(path, 'stdin.csv'), 'domain\n')
+  for (const each of [join(path, 'stdin.csv'), path]) await utimes(each, hoursAgo(hours), hoursAgo(hours))
+}
+
+async function runBatch(): Promise<void> {
+  await writeFile(join(home, 'in.csv'), 'domain\na.example\n')
+  const caller = answering({ body: { name: 'A' }, credits: 1 })
+  const argv = ['accounts', 'enrich', '--csv', 'in.csv', '--quiet']
+  expect((await command(argv, { env: keyed(home), cwd: home, caller })).code).toBe(0)
+}
+
+describe('the folder of a command that was killed', () => {
+  it('is removed by a later batch once nobody has written to it for a day', async () => {
+    await leave('old', 25)
+    await runBatch()
+    expect(await readdir(runs())).toEqual([])
+  })
+
+  it('stays while it may belong to a command that reads a pipe', async () => {
+    await leave('slow', 23)
+    await runBatch()
+    expect(await readdir(runs())).toEqual(['slow'])
+  })
+})

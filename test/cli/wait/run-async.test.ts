@@ -1,0 +1,258 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { parse } from 'csv-parse/sync'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../commands/run.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+})
+afterEach(() => here.remove())
+
+const url = 'https://www.network.example/search/results/people/?keywords=sales'
+
+/** A catalogue of sellers, each at a company of its own. */
+async function sellers(count: number): Promise<void> {
+  const lines = Array.from(
+    { length: count },
+    (_, at) =>
+      `Ann,Number${at},Head of Sales,https://www.network.example/in/ann-${at},Company ${at},company-${at}.example`,
+  )
+  const header = 'first_name,last_name,title,network_profile_url,company_name,company_domain'
+  const { code, stderr } = await here.run(['data', 'import', 'people', '-'], {
+    stdin: `${header}\n${lines.join('\n')}\n`,
+  })
+  expect([code, stderr]).toEqual([0, expect.any(String)])
+}
+
+async function companies(count: number): Promise<void> {
+  const lines = Array.from(
+    { length: count },
+    (_, at) => `Robots ${at},robots-${at}.example,Software Development`,
+  )
+  await here.run(['data', 'import', 'companies', '-'], {
+    stdin: `name,domain,industry\n${lines.join('\n')}\n`,
+  })
+}
+
+const rows = (file: string): Record<string, string>[] =>
+  parse(readFileSync(join(here.home, file)), { columns: true })
+
+const left = async (quota: string): Promise<number | undefined> =>
+  (await here.json<{ credits: Record<string, number> }>('credits')).credits[quota]
+
+describe('an import that is waited for', () => {
+  it('writes what it found, and takes exactly that from the quota', async () => {
+    await sellers(230)
+    const { code, stdout } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--limit',
+      '150',
+      '--wait',
+      '-o',
+      'leads.csv',
+    ])
+    expect([code, stdout]).toEqual([0, ''])
+    const found = rows('leads.csv')
+    expect(new Set(found.map((row) => row['lead.network_profile_url'])).size).toBe(150)
+    expect(found[0]).toMatchObject({
+      'lead.first_name': 'Ann',
+      'company.name': expect.stringMatching(/^Company/),
+    })
+    expect(await left('daily_profile_scraping')).toBe(2_500 - 150)
+  })
+
+  it('that the quota cuts short writes what it brought, says why, and exits 6', async () => {
+    await sellers(230)
+    await here.json('engine', 'quotas', 'set', '--daily-profiles', '120')
+    const { code, stderr } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--limit',
+      '200',
+      '--wait',
+      '-o',
+      'leads.csv',
+    ])
+    expect(code).toBe(6)
+    expect(stderr).toContain('Only 120 of 200 people were imported: the daily profile quota is used up.')
+    expect([rows('leads.csv').length, await left('daily_profile_scraping')]).toEqual([120, 0])
+  })
+
+  it('prints companies as plain records, without an address to send them to', async () => {
+    await companies(3)
+    const { code, json } = await here.run([
+      'accounts',
+      'search',
+      '--keyword',
+      'robots',
+      '--wait',
+      '--fields',
+      'domain',
+    ])
+    expect([code, (json as { domain: string }[]).map(({ domain }) => domain).sort()]).toEqual([
+      0,
+      ['robots-0.example', 'robots-1.example', 'robots-2.example'],
+    ])
+  })
+
+  it('that finds nothing is an empty list', async () => {
+    const { code, json } = await here.run(['intents', 'stack', '--stacks', 'cobol', '--wait'])
+    expect([code, json]).toEqual([0, []])
+  })
+
+  it('is refused as ever, and writes nothing', async () => {
+    await here.json('engine', 'quotas', 'set', '--daily-profiles', '0')
+    const { code, json } = await here.run(['leads', 'extract', url, '--wait'])
+    expect([code, json]).toMatchObject([6, { error: 422 }])
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it.each([
+    ['a folder that is missing', ['-o', 'nowhere/leads.csv']],
+    ['a field that no record has', ['--fields', 'lead.shoe_size']],
+  ])('is not sent when its output is %s', async (_, options) => {
+    const { code } = await here.run(['leads', 'extract', url, '--wait', ...options])
+    expect(code).toBe(2)
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it('is left as it is when the time is up, and can be picked up', async () => {
+    await sellers(3)
+    const { code, stderr, stdout } = await here.run([
+      'leads',
+      'extract',
+      url,
+      '--wait',
+      '0',
+      '-o',
+      'leads.csv',
+    ])
+    expect([code, stdout, existsSync(join(here.home, 'leads.csv'))]).toEqual([14, '', false])
+    const [, id = ''] =
+      /prospect engine jobs run; then see: prospect searches get (\S+) --all/.exec(stderr) ?? []
+    expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 0 })
+    const { leads } = await here.json<{ leads: unknown[] }>('searches', 'get', id, '--all')
+    expect(leads).toHaveLength(3)
+  })
+
+  it('ends with 130 on Ctrl-C, and what it found is kept', async () => {
+    await sellers(450)
+    const running = here.run(['leads', 'extract', url, '--wait', '-o', 'leads.csv'])
+    while (here.signals.listenerCount('SIGINT') === 0) await new Promise((resolve) => setImmediate(resolve))
+    here.signals.emit('SIGINT')
+    const { code, stderr } = await running
+    expect([code, existsSync(join(here.home, 'leads.csv'))]).toEqual([130, false])
+    expect(stderr).toContain('prospect engine jobs run')
+    const [stopped] = await here.json<{ state: string; done: number }[]>('engine', 'jobs', 'list')
+    expect(['queued', 'running']).toContain(stopped?.state)
+    await here.json('engine', 'jobs', 'run')
+    const [job] = await here.json<{ state: string; done: number; attempts: number }[]>(
+      'engine',
+      'jobs',
+      'list',
+    )
+    expect(job).toMatchObject({ state: 'finished', done: 450 })
+    expect(await left('daily_profile_scraping')).toBe(2_500 - 450)
+  })
+})
+
+describe('an import that somebody else is at', () => {
+  it('is waited for all the same', async () => {
+    await sellers(450)
+    const working = here.run(['worker'])
+    const { code } = await here.run(['leads', 'extract', url, '--wait', '-o', 'leads.csv'])
+    here.signals.emit('SIGTERM')
+    expect([code, rows('leads.csv').length, (await working).code]).toEqual([0, 450, 0])
+  })
+})
+
+describe('an import that fails', () => {
+  const extract = ['leads', 'extract', url, '--idempotency-key', 'once']
+
+  it('exits 10 with its error, writes nothing, and can be tried again', async () => {
+    await sellers(2)
+    await here.run([...extract, '--no-wait'])
+    const database = new Database(join(here.home, 'engine.db'))
+    database.exec('UPDATE jobs SET attempts = 1000')
+    database.close()
+    const { code, stderr, stdout } = await here.run([...extract, '--wait', '-o', 'leads.csv'])
+    expect([code, stdout, existsSync(join(here.home, 'leads.csv'))]).toEqual([10, '', false])
+    expect(stderr).toContain('The work failed: It ended its process again and again')
+    const [, id = ''] = /engine jobs retry (\S+)/.exec(stderr) ?? []
+    const retried = await here.json<{ id: string; state: string }>('engine', 'jobs', 'retry', id)
+    expect(retried.state).toBe('queued')
+    await here.json('engine', 'jobs', 'run')
+    expect(await here.json('searches', 'get', retried.id)).toMatchObject({ search: { leads_count: 2 } })
+  })
+})
+
+describe('an import that is not waited for', () => {
+  it('prints the reply, and is done all the same', async () => {
+    await sellers(2)
+    const { json, stderr, code } = await here.run(['leads', 'extract', url])
+    expect([code, json]).toMatchObject([0, { status: 'processing' }])
+    const { id } = json as { id: string }
+    expect(stderr).toContain(`Imported 2 people. See: prospect searches get ${id} --all`)
+    expect(await here.json('searches', 'get', id)).toMatchObject({
+      search: { status: 'FINISHED', leads_count: 2 },
+    })
+  })
+
+  it('stays with whoever comes next when it is told not to wait', async () => {
+    await sellers(2)
+    const { json } = await here.run(['leads', 'extract', url, '--no-wait'])
+    const { id } = json as { id: string }
+    expect(await here.json('searches', 'get', id)).toMatchObject({ search: { status: 'NOT_STARTED' } })
+    expect(await here.json('engine', 'status')).toMatchObject({ jobs: { queued: 1, running: 0 } })
+  })
+
+  it('shows the address it would put in, and sends nothing', async () => {
+    const body = await here.json('accounts', 'search', '--keyword', 'robots', '--dry-run')
+    expect(body).toMatchObject({ body: { webhook_url: 'https://prospect.invalid/own' } })
+    expect(await here.json('leads', 'extract', url, '--dry-run')).toMatchObject({ body: { search_url: url } })
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+})
+
+describe('a question before an import', () => {
+  const question = 'Start?'
+
+  it('is asked without --limit, with the quota that is left', async () => {
+    await sellers(2)
+    const { code, stderr } = await here.run(['leads', 'extract', url, '--wait'], {
+      env: { NO_COLOR: '1' },
+      typed: [[question, 'n\r']],
+    })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^Quotas left +2,500 profiles\/day, /m)
+    expect(stderr).toMatch(/^At most +2,500 records, then the quota is used up$/m)
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it('tells how many match and what they cost, where that is known for free', async () => {
+    await here.run(['data', 'import', 'companies', '-'], {
+      stdin: 'name,domain,technologies\nA,a.example,react\nB,b.example,react\n',
+    })
+    const stack = ['intents', 'stack', '--stacks', 'react']
+    const { code, stderr } = await here.run(stack, { env: { NO_COLOR: '1' }, typed: [[question, 'n\r']] })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^Matches +2$/m)
+    expect(stderr).toMatch(/^Credits +at most 6$/m)
+    expect(stderr).toMatch(/^Balance +1,000 credits$/m)
+    expect(await here.json('engine', 'jobs', 'list')).toEqual([])
+  })
+
+  it('asks nothing with --limit, and nothing with --yes', async () => {
+    await sellers(2)
+    for (const option of [['--limit', '1'], ['--yes']]) {
+      const { code, stderr } = await here.run(['leads', 'extract', url, '--wait', ...option], { typed: [] })
+      expect([code, stderr.includes(question)]).toEqual([0, false])
+    }
+  })
+})

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { destinationOf } from '../../src/client/ssrf-guard.js'
+import type { Targets } from '../../src/engine/ports/ports.js'
+import { resolveKnown } from './targets.js'
+
+const none: Targets = { allow: [], loopback: false }
+const ask = (url: string, targets: Partial<Targets> = {}) =>
+  destinationOf(url, { ...none, ...targets }, resolveKnown)
+const refusal = async (url: string, targets: Partial<Targets> = {}) => {
+  const found = await ask(url, targets)
+  return 'refused' in found ? found.refused : undefined
+}
+
+describe('a url leads', () => {
+  it('to all addresses of its name', async () => {
+    expect(await ask('https://public.example/hook')).toMatchObject({
+      addresses: ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'],
+    })
+  })
+
+  it('to the address that it spells, without a look-up', async () => {
+    const never = () => Promise.reject(new Error('looked up'))
+    for (const host of ['134744072', '0x8080808', '8.8.2056', '[::ffff:8.8.8.8]', '８.８.８.８'])
+      expect(await destinationOf(`https://${host}/`, none, never)).toMatchObject({ addresses: ['8.8.8.8'] })
+  })
+
+  it('where its name was looked up, once', async () => {
+    const looked: string[] = []
+    const resolve = async (name: string) => {
+      looked.push(name)
+      return looked.length === 1 ? ['93.184.215.14'] : ['127.0.0.1']
+    }
+    expect(await destinationOf('https://rebinding.example/', none, resolve)).toMatchObject({
+      addresses: ['93.184.215.14'],
+    })
+    expect(looked).toEqual(['rebinding.example'])
+  })
+
+  it('nowhere while its name cannot be looked up', async () => {
+    await expect(ask('https://unknown.example/')).rejects.toMatchObject({ code: 'ENOTFOUND' })
+    await expect(destinationOf('https://empty.example/', none, async () => [])).rejects.toMatchObject({
+      code: 'ENODATA',
+    })
+  })
+})
+
+describe('a refusal', () => {
+  it('names what the address is, and the option that permits it', async () => {
+    expect(await refusal('https://10.1.2.3/')).toBe(
+      '10.1.2.3 is a private address, which only --allow-target CIDR permits',
+    )
+    expect(await refusal('http://2130706433:8080/')).toBe(
+      '127.0.0.1 is a loopback address, which only --allow-target CIDR permits',
+    )
+  })
+
+  it('keeps to itself which internal address a name has', async () => {
+    expect(await refusal('https://private.example/')).toBe(
+      'private.example has a private address, which only --allow-target CIDR permits',
+    )
+  })
+
+  it('names no option that would not help', async () => {
+    expect(await refusal('https://169.254.169.254/')).toBe(
+      '169.254.169.254 is a link-local address, which is never permitted',
+    )
+  })
+
+  it('asks for https where that is all that is missing', async () => {
+    expect(await refusal('http://public.example/')).toMatch(/https/)
+    expect(await refusal('http://8.8.8.8/')).toMatch(/https/)
+    expect(await refusal('https://8.8.8.8/')).toBeUndefined()
+  })
+
+  it('never repeats a password', async () => {
+    expect(await refusal('https://user:hunter2@public.example/')).not.toMatch(/user:|hunter2/)
+  })
+
+  it('takes no time to speak of, however long the url', async () => {
+    const long = `https://public.example/${':'.repeat(1_000_000)}`
+    expect(await refusal(long)).toBeUndefined()
+  })
+})
+
+describe('--allow-target', () => {
+  it.each([
+    ['http://10.1.2.3/', ['10.0.0.0/8']],
+    ['https://10.1.2.3/', ['192.168.0.0/16', '10.1.2.3']],
+    ['http://private.example/', ['10.1.2.0/24']],
+    ['http://[::ffff:10.1.2.3]/', ['10.0.0.0/8']],
+    ['https://private-and-public.example/', ['10.0.0.0/8']],
+    ['http://private-and-public.example/', ['10.0.0.0/8', '93.184.215.14/32']],
+    ['http://[fd00::1]/', ['fd00::/8']],
+    ['http://127.0.0.1/', ['127.0.0.0/8']],
+    ['http://8.8.8.8/', ['8.8.8.0/24']],
+    ['https://[2002:a01:203::1]/', ['2002::/16', '10.0.0.0/8']],
+    ['https://[64:ff9b::a01:203]/', ['10.0.0.0/8']],
+  ])('permits %s with %j', async (url, allow) => {
+    expect(await refusal(url, { allow })).toBeUndefined()
+  })
+
+  it.each([
+    ['http://10.1.2.3/', ['10.1.2.4/32']],
+    ['http://10.1.2.3/', ['10/8']],
+    ['http://10.1.2.3/', ['::/0']],
+    ['http://private-and-public.example/', ['10.0.0.0/8']],
+    ['https://six.private.example/', ['10.0.0.0/8']],
+    ['https://[2002:a01:203::1]/', ['2002::/16']],
+    ['https://[2002:a01:203::1]/', ['10.0.0.0/8']],
+    ['https://[64:ff9b::a01:203]/', ['64:ff9b::/96']],
+    ['https://zone.example/', ['0.0.0.0/0', '::/0']],
+    ['https://loopback-zone.example/', ['0.0.0.0/0', '::/0']],
+  ])('does not permit %s with %j', async (url, allow) => {
+    expect(await refusal(url, { allow })).toBeDefined()
+  })
+})
+
+describe('loopback', () => {
+  const loopback = true
+
+  it.each([
+    'http://127.0.0.1:3000/',
+    'http://localhost:3000/',
+    'http://[::1]:3000/',
+    'https://localhost:3000/',
+    'https://localhost.:3000/',
+  ])('permits %s', async (url) => {
+    expect(await refusal(url, { loopback })).toBeUndefined()
+  })
+
+  it.each([
+    'http://10.1.2.3/',
+    'http://0.0.0.0/',
+    'http://[::]/',
+    'http://[::7f00:1]/',
+    'http://[64:ff9b::7f00:1]/',
+    'http://[2002:7f00:1::]/',
+    'http://public.example/',
+  ])('does not permit %s', async (url) => {
+    expect(await refusal(url, { loopback })).toBeDefined()
+  })
+})

@@ -1,0 +1,366 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, it } from 'vitest'
+import { isPriced } from '../../../src/api/operations/facts.js'
+import { operations } from '../../../src/api/operations/table.js'
+import { createAdmin } from '../../../src/engine/admin/admin.js'
+import { charge, move, verifyLedger } from '../../../src/engine/credits/ledger.js'
+import type { LedgerAccount, MovementKind, Store } from '../../../src/engine/ports/ports.js'
+import { migrate } from '../../../src/storage/database/migrate.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { migrations } from '../../../src/storage/engine/migrations.js'
+import { storeOver } from '../../../src/storage/engine/store.js'
+import { type Bench, openBench, randomIds, TestClock } from '../../helpers/engine.js'
+
+const steps: readonly [MovementKind, LedgerAccount, LedgerAccount][] = [
+  ['top_up', 'issued', 'credits'],
+  ['allocation', 'issued', 'credits'],
+  ['adjustment', 'credits', 'issued'],
+  ['charge', 'credits', 'spent'],
+  ['hold', 'credits', 'held'],
+  ['settle', 'held', 'spent'],
+  ['release', 'held', 'credits'],
+]
+
+async function newWorkspace(bench: Bench): Promise<string> {
+  const workspace = await bench.store.read((reads) => reads.workspace())
+  if (!workspace) throw new Error('no workspace')
+  const id = randomIds.uuid()
+  await bench.store.transaction((tx) => tx.addWorkspace({ ...workspace, id, name: id }, false))
+  return id
+}
+
+describe('P01: balanced, append-only', () => {
+  it('keeps the sum of all entries at zero and every balance as recomputed, and nothing below zero', async () => {
+    const bench = await openBench()
+    const command = fc.record({ step: fc.constantFrom(...steps), amount: fc.integer({ min: 1, max: 700 }) })
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { maxLength: 60 }), async (commands) => {
+        const workspaceId = await newWorkspace(bench)
+        const model = { issued: 0, credits: 0, held: 0, spent: 0 }
+        for (const { step, amount } of commands) {
+          const [kind, debit, credit] = step
+          const allowed = debit === 'issued' || model[debit] >= amount
+          const moved = bench.store
+            .transaction((tx) => move(tx, { workspaceId, kind, debit, credit, amount, at: 0 }))
+            .then(
+              () => true,
+              () => false,
+            )
+          expect(await moved).toBe(allowed)
+          if (!allowed) continue
+          model[debit] -= amount
+          model[credit] += amount
+        }
+        const { issued, ...balances } = model
+        expect(await bench.store.read((reads) => reads.position(workspaceId))).toMatchObject(balances)
+        expect(issued + balances.credits + balances.held + balances.spent).toBe(0)
+        expect((await verifyLedger(bench.store, workspaceId)).problems).toEqual([])
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('is enforced by the database', async () => {
+    const driver = openSqlite(':memory:')
+    await migrate(driver, migrations)
+    const store = storeOver(driver)
+    const admin = createAdmin({ store, clock: new TestClock(), ids: randomIds })
+    await admin.init()
+    await admin.addCredits(5)
+    const insert = (values: string) =>
+      `INSERT INTO movements (workspace_id, seq, kind, debit, credit, amount, credits, held, spent, created_at)
+       SELECT id, ${values}, 0 FROM workspaces`
+    const attempts = [
+      'UPDATE movements SET amount = 1',
+      'UPDATE movements SET amount = amount + 1 WHERE seq = 1',
+      'UPDATE movements SET credits = 1000000',
+      "UPDATE movements SET kind = 'allocation'",
+      'UPDATE movements SET created_at = 1',
+      'UPDATE movements SET seq = 9 WHERE seq = 2',
+      "UPDATE movements SET member_id = 'x'",
+      'UPDATE movements SET spent = 0',
+      'UPDATE OR REPLACE movements SET seq = 1 WHERE seq = 2',
+      'DELETE FROM movements',
+      'DELETE FROM movements WHERE seq = 2',
+      'DELETE FROM workspaces',
+      insert("3, 'top_up', 'issued', 'credits', 5, 9999, 0, 0"),
+      insert("4, 'top_up', 'issued', 'credits', 5, 1010, 0, 0"),
+      insert("2, 'top_up', 'issued', 'credits', 5, 1010, 0, 0"),
+      insert("3, 'top_up', 'issued', 'credits', -5, 1000, 0, 0"),
+      insert("3, 'top_up', 'issued', 'credits', 0, 1005, 0, 0"),
+      insert("3, 'charge', 'credits', 'spent', 1006, -1, 0, 1006"),
+      insert("3, 'charge', 'issued', 'credits', 5, 1010, 0, 0"),
+      insert("3, 'charge', 'credits', 'spent', 5, 1005, 0, 5"),
+      insert("3, 'gift', 'issued', 'credits', 5, 1010, 0, 0"),
+      insert("3, 'charge', 'credits', 'credits', 5, 1005, 0, 0"),
+    ]
+    for (const sql of attempts)
+      await expect(
+        driver.transaction((connection) => connection.exec(sql)),
+        sql,
+      ).rejects.toThrow()
+    const replaced = insert("2, 'top_up', 'issued', 'credits', 5, 1005, 0, 0").replace(
+      'INSERT',
+      'INSERT OR REPLACE',
+    )
+    await expect(driver.transaction((connection) => connection.exec(replaced))).rejects.toThrow()
+    const balanced = await driver.read((connection) =>
+      connection.get<{ total: number }>('SELECT sum(amount) AS total FROM entries'),
+    )
+    expect(balanced?.total).toBe(0)
+    expect(await admin.verify()).toEqual({ ok: true, movements: 2, problems: [] })
+  })
+
+  it('names the movement and the balance that are wrong', async () => {
+    const bench = await openBench()
+    const broken: Store = {
+      ...bench.store,
+      read: (work) =>
+        bench.store.read((reads) =>
+          work({
+            ...reads,
+            movements: async (...args) =>
+              (await reads.movements(...args)).map((movement) => ({
+                ...movement,
+                credits: movement.credits + 1,
+              })),
+          }),
+        ),
+    }
+    const { problems } = await verifyLedger(broken, bench.workspaceId)
+    expect(problems).toEqual(['movement 1: credits is 1001, should be 1000'])
+  })
+})
+
+const enrich = (bench: Bench, domain = 'known.example') => bench.call('accounts.enrich', { domain })
+
+describe('P02: no overspend', () => {
+  it('lets exactly what the balance pays for succeed, whatever the concurrency', async () => {
+    const bench = await openBench()
+    await bench.admin.setCredits(100)
+    const replies = await Promise.all(Array.from({ length: 640 }, () => enrich(bench)))
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(100)
+    expect(replies.filter(({ status }) => status === 402)).toHaveLength(540)
+    expect(await bench.balance()).toBe(0)
+    expect(bench.source.asked).toBeLessThanOrEqual(640)
+  })
+
+  it('withholds a result when the balance is drained between check and charge', async () => {
+    const bench = await openBench()
+    bench.source.before = async () => {
+      await bench.admin.setCredits(0)
+    }
+    const reply = await enrich(bench)
+    expect(reply).toMatchObject({ status: 402, credits: 0 })
+    expect(reply.body).toEqual({
+      error: 'Insufficient credits: need 1 credits, have 0',
+      code: 'insufficient_credits',
+      top_up_url: 'http://127.0.0.1:4010/top-up',
+    })
+  })
+
+  it('charges no more than the weekly allowance, however many ask at once', async () => {
+    const bench = await openBench()
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 7 })
+    const replies = await Promise.all(Array.from({ length: 50 }, () => enrich(bench)))
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(7)
+    expect(replies.filter(({ status }) => status === 403)).toHaveLength(43)
+    expect(await bench.balance()).toBe(993)
+  })
+})
+
+describe('P03: pay per result, check before work', () => {
+  it('charges a hit and not a miss', async () => {
+    const bench = await openBench()
+    expect(await enrich(bench)).toMatchObject({ status: 200, credits: 1 })
+    expect(await enrich(bench, 'nobody.example')).toMatchObject({
+      status: 404,
+      credits: 0,
+      body: { error: 'No company found' },
+    })
+    expect(await bench.balance()).toBe(999)
+  })
+
+  it('charges nothing when the source fails', async () => {
+    const bench = await openBench()
+    bench.source.before = () => {
+      throw new Error('a fault of the source')
+    }
+    await expect(enrich(bench)).rejects.toThrow('a fault of the source')
+    expect(await bench.balance()).toBe(1_000)
+  })
+
+  it.each([
+    ['402', async (bench: Bench) => void (await bench.admin.setCredits(0))],
+    [
+      '403',
+      async (bench: Bench) => void (await bench.admin.changeMember('me@localhost', { weeklyLimit: 0 })),
+    ],
+  ])('asks no source and leaves nothing behind on a %s', async (status, arrange) => {
+    const bench = await openBench()
+    await arrange(bench)
+    const before = await bench.store.read((reads) => reads.position(bench.workspaceId))
+    const reply = await bench.call('accounts.enrich', { domain: 'known.example' }, { idempotencyKey: 'key' })
+    expect(String(reply.status)).toBe(status)
+    expect(bench.source.asked).toBe(0)
+    expect(await bench.store.read((reads) => reads.position(bench.workspaceId))).toEqual(before)
+    expect(await bench.store.read((reads) => reads.reply(bench.workspaceId, 'key'))).toBeUndefined()
+  })
+
+  const examples: Record<string, Record<string, unknown>> = {
+    'accounts.enrich': { domain: 'known.example' },
+    'accounts.hiring': { company_domain: 'known.example' },
+    'accounts.stack': { company_domain: 'known.example' },
+    'leads.enrich': { network_url: 'https://www.network.example/in/ada' },
+    'contacts.enrich': {
+      firstname: 'Ada',
+      lastname: 'Byron',
+      domain: 'known.example',
+      enrichment_type: ['email'],
+      webhook_url: 'https://hook.example/',
+    },
+    'contacts.enrich_sync': {
+      firstname: 'Ada',
+      lastname: 'Byron',
+      domain: 'known.example',
+      enrichment_type: ['email'],
+    },
+    'contacts.bulk_enrich': {
+      contacts: [
+        { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' },
+        { firstname: 'Max', lastname: 'Born', domain: 'known.example' },
+      ],
+      enrichment_type: ['email'],
+      webhook_url: 'https://hook.example/',
+    },
+    'contacts.reverse_lookup': { email: 'ada@known.example' },
+    'intents.hiring': { webhook_url: 'https://hook.example/', selected_titles: ['Engineer'] },
+    'intents.stack': { webhook_url: 'https://hook.example/', stacks: ['react'] },
+    'messenger.validate': { phone_numbers: ['+33639980001'] },
+  }
+
+  it.each(
+    operations()
+      .filter(isPriced)
+      .map(({ id }) => id),
+  )('%s reports a balance too low before a weekly limit', async (id) => {
+    const bench = await openBench()
+    bench.source.matches = 3
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 0 })
+    const input = examples[id]
+    expect(input).toBeDefined()
+    const limited = await bench.call(id, input ?? {})
+    expect(limited.status).toBe(403)
+    expect(limited.body).toEqual({ error: expect.any(String), code: 'workspace_limit_exceeded' })
+    await bench.admin.setCredits(0)
+    const empty = await bench.call(id, input ?? {})
+    expect(empty.status).toBe(402)
+    expect(empty.body).toMatchObject({ code: 'insufficient_credits', top_up_url: expect.any(String) })
+  })
+
+  it('needs the sum of the requested types for a waterfall, and that times the contacts for bulk', async () => {
+    const bench = await openBench()
+    await bench.admin.setCredits(65)
+    const need = async (id: 'contacts.enrich_sync' | 'contacts.bulk_enrich') => {
+      const network_url = 'https://www.network.example/in/ada'
+      const types = { enrichment_type: ['email', 'personal_email', 'phone'] }
+      const [member] = await bench.admin.members()
+      await bench.admin.changeMember(member?.email ?? '', { consentPersonalEmail: true })
+      const contact = { ...examples['contacts.enrich_sync'], network_url, ...types }
+      const bulk = { ...examples['contacts.bulk_enrich'], ...types, contacts: [contact, contact] }
+      return (await bench.call(id, id === 'contacts.bulk_enrich' ? bulk : contact)).body
+    }
+    expect(await need('contacts.enrich_sync')).toMatchObject({ status: 'finished', credits_used: 0 })
+    expect(await need('contacts.bulk_enrich')).toMatchObject({
+      error: 'Insufficient credits: need 72 credits, have 65',
+    })
+  })
+
+  it('answers free operations with balance 0 and the weekly limit reached', async () => {
+    const bench = await openBench()
+    await bench.admin.setCredits(0)
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 0 })
+    const free = operations().filter((operation) => !isPriced(operation) && !operation.quota)
+    for (const { id } of free) expect([402, 403], id).not.toContain((await bench.call(id, {})).status)
+  })
+})
+
+describe('P05: explainable consumption', () => {
+  const zones = ['UTC', 'America/Los_Angeles', 'Asia/Kathmandu', 'Pacific/Kiritimati', 'Europe/Paris']
+  const { TZ } = process.env
+  afterEach(() => {
+    if (TZ === undefined) delete process.env.TZ
+    else process.env.TZ = TZ
+  })
+
+  it('is the brute-force sum of any inclusive range of UTC days', async () => {
+    const bench = await openBench()
+    const { workspace } = await bench.admin.init()
+    const [member] = await bench.store.read((reads) => reads.members(workspace.id))
+    if (!member) throw new Error('no member')
+    await bench.admin.addCredits(1_000_000)
+    const edges = [
+      '2026-02-28',
+      '2026-03-01',
+      '2026-12-31',
+      '2027-01-01',
+      '2028-02-28',
+      '2028-02-29',
+      '2028-03-01',
+    ]
+    const moment = fc.tuple(fc.constantFrom(...edges), fc.integer({ min: -2_000, max: 2_000 }))
+    const spent: { at: number; credits: number }[] = []
+    for (const [day, offset] of fc.sample(moment, 10_000))
+      spent.push({ at: Date.parse(`${day}T00:00:00Z`) + offset, credits: 1 + (Math.abs(offset) % 40) })
+    await bench.store.transaction(async (tx) => {
+      for (const { at, credits } of spent)
+        await charge(tx, { workspace, member, operation: 'accounts.enrich', credits, topUpUrl: '' }, at)
+    })
+    await bench.admin.setPlan('Scale')
+    const ranges = fc.sample(fc.tuple(fc.constantFrom(...edges), fc.constantFrom(...edges)), 1_000)
+    for (const [at, [start_date, end_date]] of ranges.entries()) {
+      process.env.TZ = zones[at % zones.length]
+      bench.clock.advance(60_000)
+      const reply = await bench.call('credits.consumption', { start_date, end_date })
+      if (end_date < start_date) {
+        expect(reply.status).toBe(422)
+        continue
+      }
+      const from = Date.parse(`${start_date}T00:00:00.000Z`)
+      const to = Date.parse(`${end_date}T23:59:59.999Z`)
+      const sum = spent
+        .filter(({ at }) => at >= from && at <= to)
+        .reduce((total, { credits }) => total + credits, 0)
+      expect(reply.body).toMatchObject({ start_date, end_date, credits_consumed: sum })
+    }
+  })
+
+  it.each([
+    {},
+    { start_date: '2026-01-01' },
+    { start_date: '2026-02-30', end_date: '2026-03-01' },
+    { start_date: '2026-03-02', end_date: '2026-03-01' },
+    { start_date: '1/2/2026', end_date: '2026-03-01' },
+  ])('answers 422 to %j', async (input) => {
+    const bench = await openBench()
+    expect((await bench.call('credits.consumption', input)).status).toBe(422)
+  })
+})
+
+describe('monthly credits', () => {
+  it('are granted on every renewal day that has passed, once', async () => {
+    const bench = await openBench()
+    await bench.admin.setClock(Date.parse('2026-04-09T23:59:59Z'), true)
+    await bench.call('credits.show', {})
+    expect(await bench.balance()).toBe(1_000)
+    await bench.admin.setClock(Date.parse('2026-04-10T00:00:00Z'), true)
+    await Promise.all([bench.call('credits.show', {}), bench.call('account.show', {})])
+    expect(await bench.balance()).toBe(6_000)
+    await bench.admin.setPlan('Free')
+    await bench.admin.setClock(Date.parse('2026-06-30T00:00:00Z'), true)
+    expect((await bench.call('credits.show', {})).body).toMatchObject({ credits: { enrichment: 6_100 } })
+    await bench.admin.resetClock()
+    await bench.call('credits.show', {})
+    expect(await bench.balance()).toBe(6_100)
+  })
+})

@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest'
+import { takeQuota } from '../../../src/engine/credits/quotas.js'
+import { type Bench, openBench } from '../../helpers/engine.js'
+
+const take = (bench: Bench, quota: 'profiles' | 'companies', units: number) =>
+  bench.store.transaction(async (tx) => {
+    const workspace = await tx.workspace()
+    if (!workspace) throw new Error('no workspace')
+    return await takeQuota(tx, workspace, quota, units, bench.clock.now())
+  })
+
+const credits = async (bench: Bench) =>
+  (await bench.call('credits.show', {})).body as {
+    credits: Record<string, number>
+    limits: Record<string, number>
+  }
+
+const search = { webhook_url: 'https://hook.example/', keyword: 'cloud' }
+const limitText = "Can't proceed with the request. Plan limit reached."
+
+describe('P08: right quota', () => {
+  it('gives at most what remains, in all periods alike', async () => {
+    const bench = await openBench()
+    await bench.admin.setQuotas({ dailyCompanies: 10, monthlyCompanies: 15 })
+    expect(await take(bench, 'companies', 8)).toBe(8)
+    expect(await take(bench, 'companies', 8)).toBe(2)
+    expect(await take(bench, 'companies', 1)).toBe(0)
+    bench.clock.set('2026-03-11T00:00:00Z')
+    expect(await take(bench, 'companies', 8)).toBe(5)
+    expect((await credits(bench)).credits).toMatchObject({
+      daily_company_import: 5,
+      monthly_company_import: 0,
+    })
+  })
+
+  it('resets days at 00:00 UTC and the month on the 1st, and touches no credit', async () => {
+    const bench = await openBench()
+    await take(bench, 'profiles', 100)
+    await take(bench, 'companies', 100)
+    bench.clock.set('2026-03-10T23:59:59.999Z')
+    expect((await credits(bench)).credits).toEqual({
+      enrichment: 1_000,
+      daily_profile_scraping: 2_400,
+      daily_company_import: 2_400,
+      monthly_company_import: 24_900,
+    })
+    bench.clock.set('2026-03-11T00:00:00Z')
+    expect((await credits(bench)).credits).toMatchObject({
+      daily_company_import: 2_500,
+      monthly_company_import: 24_900,
+    })
+    bench.clock.set('2026-04-01T00:00:00Z')
+    expect((await credits(bench)).credits).toMatchObject({
+      enrichment: 1_000,
+      monthly_company_import: 25_000,
+    })
+  })
+
+  it('keeps what was used when a ceiling, the plan or the balance changes', async () => {
+    const bench = await openBench()
+    await take(bench, 'profiles', 100)
+    await bench.admin.setQuotas({ dailyProfiles: 150 })
+    await bench.admin.setPlan('Scale')
+    await bench.admin.addCredits(500)
+    const { credits: left, limits } = await credits(bench)
+    expect(left).toMatchObject({ daily_profile_scraping: 50, enrichment: 1_500 })
+    expect(limits).toEqual({
+      daily_profile_scraping: 150,
+      daily_company_import: 10_000,
+      monthly_company_import: 100_000,
+    })
+  })
+
+  it('keeps the count when the clock goes back', async () => {
+    const bench = await openBench()
+    await take(bench, 'profiles', 100)
+    bench.clock.set('2026-03-08T10:00:00Z')
+    expect((await credits(bench)).credits).toMatchObject({ daily_profile_scraping: 2_400 })
+  })
+
+  it.each([
+    ['accounts.search', { dailyCompanies: 0 }],
+    ['accounts.search', { monthlyCompanies: 0 }],
+    ['leads.advanced_search', { dailyProfiles: 0 }],
+    ['intents.growth', { dailyCompanies: 0 }],
+  ] as const)('refuses %s with 422 when %j', async (id, ceilings) => {
+    const bench = await openBench()
+    await bench.admin.setQuotas(ceilings)
+    const input = id === 'intents.growth' ? { ...search, min_headcount_growth_percentage: 10 } : search
+    const reply = await bench.call(id, input)
+    expect(reply).toMatchObject({ status: 422, body: { error: limitText } })
+  })
+
+  it('answers the plan limit of a coded operation as it answers its own errors', async () => {
+    const bench = await openBench()
+    await bench.admin.setQuotas({ dailyProfiles: 0 })
+    const url = 'https://www.network.example/search/results/people/?keywords=cloud'
+    const reply = await bench.call('leads.extract', { search_url: url, name: 'Cloud' })
+    expect(reply).toMatchObject({ status: 422, body: { error: 422, message: limitText } })
+  })
+
+  it('previews with every quota at 0', async () => {
+    const bench = await openBench()
+    await bench.admin.setQuotas({ dailyProfiles: 0, dailyCompanies: 0, monthlyCompanies: 0 })
+    for (const id of ['accounts.search_preview', 'leads.advanced_search_preview'] as const)
+      expect((await bench.call(id, { keyword: 'cloud' })).status, id).not.toBe(422)
+  })
+})
+
+describe('weekly limit', () => {
+  const enrich = async (bench: Bench) =>
+    (await bench.call('accounts.enrich', { domain: 'known.example' })).status
+
+  it('counts from Monday 00:00 UTC', async () => {
+    const bench = await openBench()
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 1 })
+    bench.clock.set('2026-03-15T23:59:59Z')
+    expect([await enrich(bench), await enrich(bench)]).toEqual([200, 403])
+    bench.clock.set('2026-03-16T00:00:00Z')
+    expect([await enrich(bench), await enrich(bench)]).toEqual([200, 403])
+  })
+
+  it('counts what was spent before the limit was set', async () => {
+    const bench = await openBench()
+    for (let count = 0; count < 3; count++) await enrich(bench)
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 4 })
+    expect([await enrich(bench), await enrich(bench)]).toEqual([200, 403])
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: null })
+    expect(await enrich(bench)).toBe(200)
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 6 })
+    expect([await enrich(bench), await enrich(bench)]).toEqual([200, 403])
+  })
+
+  it('holds for a request that was under way when it was set', async () => {
+    const bench = await openBench()
+    await enrich(bench)
+    const held = bench.source.hold()
+    const slow = enrich(bench)
+    const release = await held
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 2 })
+    expect(await enrich(bench)).toBe(200)
+    release()
+    expect([await slow, await enrich(bench)]).toEqual([403, 403])
+    const [member] = await bench.admin.members()
+    expect(member?.spentThisWeek).toBe(2)
+  })
+
+  it('is not lifted by buying credits', async () => {
+    const bench = await openBench()
+    await bench.admin.changeMember('me@localhost', { weeklyLimit: 0 })
+    await bench.admin.addCredits(100)
+    expect(await enrich(bench)).toBe(403)
+  })
+})
+
+describe('sessions', () => {
+  it('are needed by live calls only, and checked before anything is charged', async () => {
+    const bench = await openBench()
+    await bench.admin.setSession({ network: false })
+    const live = await bench.call('accounts.enrich', { domain: 'known.example' })
+    expect(live).toMatchObject({
+      status: 422,
+      body: { error: 'A valid network session is required, or use live: false' },
+    })
+    const database = await bench.call('accounts.enrich', { domain: 'known.example', live: false })
+    expect(database.status).toBe(200)
+    expect(database.body).not.toHaveProperty('phone')
+    expect((await bench.call('account.show', {})).body).toMatchObject({
+      integrations: { network_session_valid: false, premium_session_valid: true },
+    })
+    expect(await bench.balance()).toBe(999)
+  })
+})
+
+describe('scopes', () => {
+  it('refuse an area the key lacks with a 403 that has no code', async () => {
+    const bench = await openBench()
+    const { key } = await bench.admin.createKey({ member: 'me@localhost', scopes: ['credits'] })
+    const reply = await bench.call('accounts.enrich', { domain: 'known.example' }, { apiKey: key })
+    expect(reply.status).toBe(403)
+    expect(reply.body).toEqual({ error: 'This API key has no access to this endpoint' })
+    expect((await bench.call('credits.show', {}, { apiKey: key })).status).toBe(200)
+  })
+})

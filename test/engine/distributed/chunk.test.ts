@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { ConnectionLost } from '../../../src/api/calls/caller.js'
+import {
+  inDoubt,
+  isHeldBack,
+  lostOf,
+  readCalls,
+  readCame,
+  replyOf,
+  writeCalls,
+  writeCame,
+} from '../../../src/engine/distributed/chunk.js'
+
+const reply = { status: 200, body: {}, headers: {}, credits: 1 }
+
+describe('what a chunk holds', () => {
+  it('is the same again, numbers beyond 2^53 too', () => {
+    const body = { network_list_id: 9_007_199_254_740_993n, text: '9007199254740993', note: '\u0000\ud800' }
+    const came = [
+      { ...reply, body, replayed: 3, headers: { 'idempotent-replayed': 'true' } },
+      null,
+      { status: 429, body: { error: 'wait' }, headers: { 'retry-after': '1' }, credits: 0, waitMs: 250 },
+      { status: 503, body: {}, headers: {}, credits: 0, unknown: true as const },
+      inDoubt,
+    ]
+    expect(readCame(writeCame(came))).toEqual(came)
+    const calls = [{ ordinal: 2 ** 31, fresh: true, key: 'run-1', input: { limit: 5, ids: [1n << 60n] } }]
+    expect(readCalls(writeCalls(calls))).toEqual(calls)
+  })
+
+  it('is thrown again where a call brought no reply', () => {
+    const [came] = readCame(writeCame([lostOf(new ConnectionLost('cut', false))]))
+    expect(() => came && replyOf(came)).toThrow(expect.objectContaining({ message: 'cut', unknown: false }))
+  })
+
+  it.each([
+    ['a success', reply, false],
+    ['a row that is not found', { ...reply, status: 404 }, false],
+    ['a rate limit', { ...reply, status: 429 }, true],
+    ['no credits', { ...reply, status: 402 }, true],
+    ['a key', { ...reply, status: 401 }, true],
+    ['an open outcome', { ...reply, status: 503, unknown: true as const }, false],
+    ['no reply', { lost: 'cut', unknown: true }, false],
+    ['what nobody knows', inDoubt, false],
+    ['what was not called', null, false],
+  ])('holds the calls behind it back or not: %s', (_, came, isHeld) => {
+    expect(isHeldBack(came)).toBe(isHeld)
+  })
+})

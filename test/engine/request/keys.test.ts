@@ -1,0 +1,77 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { hashKey, isKey, makeKey } from '../../../src/engine/request/keys.js'
+import { openBench, randomIds, seededIds } from '../../helpers/engine.js'
+
+describe('P28: keys are stored safely', () => {
+  it('makes keys of one form, never two alike', () => {
+    const keys = Array.from({ length: 10_000 }, () => makeKey(randomIds))
+    expect(new Set(keys).size).toBe(10_000)
+    expect(keys.every(isKey)).toBe(true)
+  })
+
+  it('finds every wrong character and every swap of neighbours offline', () => {
+    const key = makeKey(seededIds('keys'))
+    for (let at = 3; at < key.length; at++) {
+      const wrong = key[at] === 'x' ? 'y' : 'x'
+      expect(isKey(key.slice(0, at) + wrong + key.slice(at + 1))).toBe(false)
+    }
+    expect(isKey(key.slice(0, -1))).toBe(false)
+    expect(isKey(`${key}a`)).toBe(false)
+  })
+
+  it('keeps only the hash: no file holds the key', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'prospect-keys-'))
+    try {
+      const bench = await openBench(join(folder, 'engine.db'))
+      const { key } = await bench.admin.createKey({ member: 'me@localhost' })
+      await bench.call('accounts.enrich', { domain: 'known.example' }, { apiKey: key, idempotencyKey: 'k' })
+      for (const name of readdirSync(folder)) {
+        const bytes = readFileSync(join(folder, name))
+        expect(bytes.includes(key)).toBe(false)
+        expect(bytes.includes(bench.key)).toBe(false)
+      }
+      expect(readFileSync(join(folder, 'engine.db-wal')).includes(hashKey(key))).toBe(true)
+      await bench.caller.close()
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+describe('P29: uniform refusal, fast revocation', () => {
+  it('answers missing, malformed, unknown, revoked and expired keys alike', async () => {
+    const bench = await openBench()
+    const revoked = await bench.admin.createKey({ member: 'me@localhost' })
+    await bench.admin.revokeKey(revoked.id)
+    const expired = await bench.admin.createKey({ member: 'me@localhost', expiresAt: bench.clock.now() })
+    const replies = []
+    for (const apiKey of [undefined, '', 'nonsense', makeKey(randomIds), revoked.key, expired.key])
+      replies.push(await bench.caller.call('credits.show', {}, { apiKey }))
+    for (const reply of replies)
+      expect(reply).toEqual({ status: 401, body: { error: 'Invalid API key' }, headers: {}, credits: 0 })
+  })
+
+  it('never reads the body of a stranger', async () => {
+    const bench = await openBench()
+    let read = false
+    const input = async () => {
+      read = true
+      return {}
+    }
+    await bench.caller.call('accounts.enrich', input, { apiKey: 'nonsense' })
+    expect(read).toBe(false)
+  })
+
+  it('answers the 11th refusal of a second late, and a valid key at once', async () => {
+    const bench = await openBench()
+    for (let count = 0; count < 12; count++) await bench.caller.call('credits.show', {}, {})
+    expect(bench.sleeps).toEqual([1_000, 1_000])
+    await bench.call('credits.show', {})
+    bench.clock.advance(1_000)
+    await bench.caller.call('credits.show', {}, {})
+    expect(bench.sleeps).toHaveLength(2)
+  })
+})

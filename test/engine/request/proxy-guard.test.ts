@@ -1,0 +1,85 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Caller } from '../../../src/api/calls/caller.js'
+import { ApiError } from '../../../src/api/calls/errors.js'
+import { guarded, guardedFor } from '../../../src/engine/request/proxy-guard.js'
+import { NotAsked } from '../../../src/engine/settlement/row-caller.js'
+import { describeCaller } from '../../conformance/caller.js'
+import { type Bench, openBench } from '../../helpers/engine.js'
+
+const clock = { now: () => Date.now() }
+
+/** A guard with a workspace of its own in front of a caller. */
+async function guard(upstream: Caller, apiKey: string): Promise<{ caller: Caller; front: Bench }> {
+  const front = await openBench()
+  return { caller: guarded(upstream, { store: front.store, clock, apiKey, sleep: async () => {} }), front }
+}
+
+const open: Bench[] = []
+afterEach(async () => {
+  for (const bench of open.splice(0)) await bench.caller.close()
+})
+
+describe('a guard', () => {
+  it('gives nothing of its own key away, and asks nobody for a stranger', async () => {
+    const seen: unknown[] = []
+    const upstream: Caller = {
+      call: async (_, __, options) => {
+        seen.push(options?.apiKey)
+        return { status: 200, body: {}, headers: {}, credits: 0 }
+      },
+      close: async () => {},
+    }
+    const { caller, front } = await guard(upstream, 'of-the-server')
+    open.push(front)
+    const read = () => Promise.reject(new Error('the body of a stranger is not read'))
+    const statuses = [
+      await caller.call('accounts.enrich', read),
+      await caller.call('accounts.enrich', read, { apiKey: 'of-the-server' }),
+      await caller.call('accounts.enrich', {}, { apiKey: front.key }),
+    ].map(({ status }) => status)
+    expect([statuses, seen]).toEqual([[401, 401, 200], ['of-the-server']])
+  })
+})
+
+describe('a server that was asked', () => {
+  const fault = new ApiError('storage_failed', { reason: 'the disk is full' })
+  const upstream: Caller = { call: () => Promise.reject(fault), close: async () => {} }
+
+  it('may have done what a fault behind it leaves open: that is no refusal', async () => {
+    const { caller, front } = await guard(upstream, 'of-the-server')
+    open.push(front)
+    await expect(caller.call('accounts.enrich', {}, { apiKey: front.key })).rejects.toBe(fault)
+  })
+})
+
+describe('a server that is asked for somebody whose key was checked before', () => {
+  it('is not asked where the key cannot be looked up, but as soon as it can', async () => {
+    const front = await openBench()
+    open.push(front)
+    const [key] = await front.store.read((reads) => reads.keys(front.workspaceId))
+    let isAway = true
+    const store: typeof front.store = {
+      ...front.store,
+      readShared: (name, work) =>
+        isAway ? Promise.reject(new ApiError('database_unreachable')) : front.store.readShared(name, work),
+    }
+    const upstream = { call: async () => ({ status: 200, body: {}, headers: {}, credits: 1 }) }
+    const caller = guardedFor(key?.id ?? '', upstream, { store, clock, apiKey: 'of-the-server' })
+    await expect(caller.call('accounts.enrich', {})).rejects.toThrow(NotAsked)
+    isAway = false
+    expect((await caller.call('accounts.enrich', {})).status).toBe(200)
+  })
+})
+
+describeCaller('a guard in front of an engine', async () => {
+  const bench = await openBench()
+  const { caller, front } = await guard(bench.caller, bench.key)
+  // Who asks has a key of the guard, where the suite has one of the engine.
+  const call: Caller['call'] = (id, input, options = {}) =>
+    caller.call(id, input, { ...options, apiKey: options.apiKey === bench.key ? front.key : options.apiKey })
+  const close = async () => {
+    await bench.caller.close()
+    await front.caller.close()
+  }
+  return { caller: { ...caller, call }, bench, close }
+})

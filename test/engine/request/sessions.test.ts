@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { type OperationId, operation } from '../../../src/api/operations/table.js'
+import type { Workspace } from '../../../src/engine/ports/ports.js'
+import { checkSession } from '../../../src/engine/request/sessions.js'
+
+const workspace: Workspace = {
+  id: 'w',
+  name: 'First',
+  plan: 'growth',
+  dailyProfiles: null,
+  dailyCompanies: null,
+  monthlyCompanies: null,
+  createdAt: 0,
+  nextAllocationAt: 0,
+  networkSession: true,
+  premiumSession: false,
+}
+const premium = 'https://www.linkedin.com/sales/search/people?query=(keywords:x)'
+const plain = 'https://www.linkedin.com/search/results/people/?keywords=/sales/'
+
+const check =
+  (id: OperationId, fields: Record<string, unknown>, sessions: Partial<Workspace> = {}) =>
+  () =>
+    checkSession(operation(id), fields, { ...workspace, ...sessions })
+const refusal = expect.objectContaining({ code: 'network_session_required' })
+
+describe('sessions', () => {
+  it('of the premium search tool are needed for its urls', () => {
+    expect(check('leads.extract', { search_url: premium })).toThrow(refusal)
+    expect(check('leads.extract', { search_url: premium }, { premiumSession: true })).not.toThrow()
+  })
+
+  it('of the network suffice for plain urls, whatever is searched there', () => {
+    expect(check('leads.extract', { search_url: plain })).not.toThrow()
+    expect(check('leads.extract', { search_url: plain }, { networkSession: false })).toThrow(refusal)
+  })
+
+  it('are not needed with live: false', () => {
+    const none = { networkSession: false }
+    expect(check('accounts.enrich', { domain: 'a.example' }, none)).toThrow(refusal)
+    expect(check('accounts.enrich', { domain: 'a.example', live: false }, none)).not.toThrow()
+  })
+
+  it('are needed for places of the network, which are asked for unless another source is named', () => {
+    const none = { networkSession: false }
+    expect(check('locations.find', { name: 'Lyon' }, none)).toThrow(refusal)
+    expect(check('locations.find', { name: 'Lyon', source: 'database' }, none)).not.toThrow()
+  })
+})

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import type { Input, RunRow } from '../../../src/api/calls/caller.js'
+import { type Bench, openBench } from '../../helpers/engine.js'
+
+const known = { domain: 'known.example' }
+
+const send = (bench: Bench, row: Partial<RunRow> = {}, input: Input = known) =>
+  bench.call('accounts.enrich', input, { row: { run: 'run', ordinal: 3, fresh: true, ...row } })
+
+const repeat = (bench: Bench, row: Partial<RunRow> = {}) => send(bench, { fresh: false, ...row })
+
+const settled = (bench: Bench, before: number) => bench.caller.settled?.('run', before, { apiKey: bench.key })
+
+describe('a row of a run', () => {
+  it('that comes again has the same answer, is not charged, and says what it cost', async () => {
+    const bench = await openBench()
+    const first = await send(bench)
+    const again = await repeat(bench)
+    expect(JSON.stringify(again.body)).toBe(JSON.stringify(first.body))
+    expect(again).toMatchObject({ status: 200, credits: 0, replayed: 1 })
+    expect(again.headers['idempotent-replayed']).toBe('true')
+    expect(await bench.balance()).toBe(999)
+  })
+
+  it('has its answer again with an empty balance, and after any time', async () => {
+    const bench = await openBench()
+    await send(bench)
+    await bench.admin.setCredits(0)
+    bench.clock.advance(365 * 86_400_000)
+    await bench.admin.setCredits(0)
+    expect(await repeat(bench)).toMatchObject({ status: 200, replayed: 1 })
+  })
+
+  it('is charged once even where it is sent as if for the first time', async () => {
+    const bench = await openBench()
+    await send(bench)
+    expect(await send(bench)).toMatchObject({ status: 409, body: { code: 'idempotency_in_progress' } })
+    expect(await bench.balance()).toBe(999)
+    expect((await bench.admin.verify()).problems).toEqual([])
+  })
+
+  it('is told from other rows and other runs', async () => {
+    const bench = await openBench()
+    await send(bench)
+    expect((await repeat(bench, { ordinal: 4 })).replayed).toBeUndefined()
+    expect((await repeat(bench, { run: 'other' })).replayed).toBeUndefined()
+    expect(await bench.balance()).toBe(997)
+  })
+
+  it('that cost nothing is asked again', async () => {
+    const bench = await openBench()
+    const unknown = { domain: 'nobody.example' }
+    expect((await send(bench, {}, unknown)).status).toBe(404)
+    expect((await send(bench, { fresh: false }, unknown)).status).toBe(404)
+    expect(bench.source.asked).toBe(2)
+  })
+
+  it('is kept until its run says that it is safe', async () => {
+    const bench = await openBench()
+    for (const ordinal of [1, 2, 3]) await send(bench, { ordinal })
+    await settled(bench, 3)
+    expect((await repeat(bench, { ordinal: 2 })).replayed).toBeUndefined()
+    expect((await repeat(bench, { ordinal: 3 })).replayed).toBe(1)
+  })
+
+  it('of another run is not touched by that', async () => {
+    const bench = await openBench()
+    await send(bench)
+    await send(bench, { run: 'other' })
+    await settled(bench, Number.MAX_SAFE_INTEGER)
+    expect((await repeat(bench, { run: 'other' })).replayed).toBe(1)
+  })
+})

@@ -1,0 +1,106 @@
+import { expect, it } from 'vitest'
+import { titleFamilies } from '../../../src/engine/titles/families.data.js'
+import { hasWords, suggestTitles } from '../../../src/engine/titles/suggest.js'
+import { openBench, type TestSource } from '../../helpers/engine.js'
+
+const of = (selectionType: string, asked: readonly string[]) =>
+  suggestTitles(asked)
+    .filter((suggestion) => suggestion.selectionType === selectionType)
+    .map(({ jobTitle }) => jobTitle)
+
+it('suggests titles in English and French, and keywords to exclude', async () => {
+  const bench = await openBench()
+  const reply = await bench.call('titles.suggest', { job_titles: ['Head of Sales'] })
+  expect(reply).toMatchObject({ status: 200, credits: 0 })
+  const { suggestions } = reply.body as { suggestions: unknown[] }
+  for (const jobTitle of ['VP Sales', 'Directeur commercial', 'Directrice commerciale'])
+    expect(suggestions).toContainEqual({ jobTitle, selectionType: 'INCLUDED' })
+  expect(suggestions).toContainEqual({ jobTitle: 'stagiaire', selectionType: 'EXCLUDED' })
+})
+
+it('answers an empty list where it knows nothing', async () => {
+  const bench = await openBench()
+  const reply = await bench.call('titles.suggest', { job_titles: ['Falconer', '!!', '()'] })
+  expect(reply).toMatchObject({ status: 200, body: { suggestions: [] } })
+})
+
+it.each([
+  ['DIRECTRICE FINANCIERE', 'CFO'],
+  ['Senior Data Engineer, EMEA', 'Analytics Engineer'],
+  ['Comptable (H/F)', 'Accountant'],
+  ['Directeur  des Opérations', 'COO'],
+])('knows %s as %s', (asked, title) => {
+  expect(of('INCLUDED', [asked])).toContain(title)
+})
+
+it.each(['Assistant to the CEO', 'Former CTO', 'Stagiaire marketing manager', 'Ceonella'])(
+  'does not take %s for the role inside it',
+  (asked) => {
+    expect(suggestTitles([asked])).toEqual([])
+  },
+)
+
+it('says each title once, whatever is asked twice', () => {
+  const included = of('INCLUDED', ['CEO', 'ceo', 'Directeur général', 'Founder'])
+  expect(new Set(included).size).toBe(included.length)
+})
+
+it('never excludes a keyword of a title that is asked for or included, for two roles at once', () => {
+  for (const [at, { titles }] of titleFamilies.entries()) {
+    const other = titleFamilies[(at + 1) % titleFamilies.length]
+    const asked = [titles[0] ?? '', other?.titles.at(-1) ?? '']
+    const wanted = [...asked, ...of('INCLUDED', asked)]
+    const clashes = of('EXCLUDED', asked).filter((keyword) =>
+      wanted.some((title) => hasWords(title, keyword)),
+    )
+    expect([asked, clashes]).toEqual([asked, []])
+  }
+})
+
+it('has every title in one role only', () => {
+  const titles = titleFamilies.flatMap((family) => family.titles)
+  expect(new Set(titles).size).toBe(titles.length)
+})
+
+/** An engine whose people hold these titles. */
+async function benchWith(held: readonly string[]) {
+  const bench = await openBench()
+  const source: Pick<TestSource, 'titlesLike'> & { titlesLike(): readonly string[] } = bench.source
+  Object.assign(source, { titlesLike: () => held })
+  return async (...job_titles: string[]) => {
+    const { suggestions } = (await bench.call('titles.suggest', { job_titles })).body as {
+      suggestions: { jobTitle: string; selectionType: string }[]
+    }
+    return (type: string) =>
+      suggestions.filter(({ selectionType }) => selectionType === type).map(({ jobTitle }) => jobTitle)
+  }
+}
+
+it('adds the titles that people have, behind its own', async () => {
+  const suggest = await benchWith(['Directeur commercial Europe', 'VP Sales'])
+  const included = (await suggest('Head of Sales'))('INCLUDED')
+  expect(included.at(-1)).toBe('Directeur commercial Europe')
+  expect(included.filter((title) => title === 'VP Sales')).toHaveLength(1)
+})
+
+it('knows a title that only people have, and what stands beside any role', async () => {
+  const of = await (await benchWith(['Falconer', 'Head Falconer', 'Assistant Falconer']))('Falconer')
+  expect(of('INCLUDED')).toEqual(['Head Falconer'])
+  expect(of('EXCLUDED')).toContain('assistant')
+})
+
+it('answers an empty list where people have the asked title and no other', async () => {
+  const of = await (await benchWith(['Falconer', 'FALCONER (F/H)', 'Junior intern falconer']))('Falconer')
+  expect([of('INCLUDED'), of('EXCLUDED')]).toEqual([[], []])
+})
+
+it('includes no title that has a keyword it excludes', async () => {
+  const held = ['Ancien CEO', 'CEO intern', 'Junior CEO', 'Group CEO', 'Assistant to the CEO']
+  for (const asked of [['CEO'], ['CEO', 'Assistant'], ['Falconer'], ['Intern'], ['CEO', 'Founder', 'CTO']]) {
+    const of = await (await benchWith(held))(...asked)
+    const clashes = of('INCLUDED').filter((title) =>
+      of('EXCLUDED').some((keyword) => hasWords(title, keyword)),
+    )
+    expect([asked, clashes]).toEqual([asked, []])
+  }
+})

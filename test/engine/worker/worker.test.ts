@@ -1,0 +1,419 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { ApiError } from '../../../src/api/calls/errors.js'
+import type { WorkerPorts } from '../../../src/engine/jobs/progress.js'
+import type { Store } from '../../../src/engine/ports/ports.js'
+import { createWorker, type Worker } from '../../../src/engine/worker/worker.js'
+import { type Bench, openBench } from '../../helpers/engine.js'
+import { answered, FakeSender, idOf, portsOf, workerOf } from '../fake-sender.js'
+
+const hook = 'https://hook.example/'
+const workers: Worker[] = []
+
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()))
+})
+
+/** A worker that is stopped when its test has ended. */
+function started(bench: Bench, more: Partial<WorkerPorts> = {}) {
+  const made = workerOf(bench, more)
+  workers.push(made.worker)
+  made.worker.start()
+  return made
+}
+
+async function queue(bench: Bench, matches: number, more: object = {}): Promise<string> {
+  bench.source.matches = matches
+  const asked = { webhook_url: hook, keyword: 'known', live: false, ...more }
+  const { body, status } = await bench.call('leads.advanced_search', asked)
+  expect(status).toBe(202)
+  bench.clock.advance(1_000)
+  return idOf(body)
+}
+
+/** Waits for something to become true, for as long as a test may take. */
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await pause(5)
+}
+
+/** A promise, and what resolves it. */
+function gate(): [() => void, Promise<void>] {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return [open, opened]
+}
+
+const statesOf = async (bench: Bench) => (await bench.admin.jobs(1_000)).map(({ state }) => state)
+const areFinal = async (bench: Bench) => (await statesOf(bench)).every((state) => state === 'finished')
+const pendingOf = async (bench: Bench) => (await bench.admin.deliveries({ state: 'pending' }, 1_000)).length
+
+/** The store of a bench, whose transactions and reads fail while `fails` says so. */
+const failing = ({ store }: Bench, fails: () => boolean): Store => {
+  const unless = <T>(work: () => Promise<T>) => (fails() ? Promise.reject(new ApiError('busy')) : work())
+  return {
+    ...store,
+    read: (work) => unless(() => store.read(work)),
+    transaction: (work) => unless(() => store.transaction(work)),
+  }
+}
+
+describe('a worker that was started', () => {
+  it('does what was accepted before and after', async () => {
+    const bench = await openBench()
+    await queue(bench, 150)
+    const { sender, worker } = started(bench)
+    await queue(bench, 150)
+    worker.wake()
+    await until(async () => sender.attempts.length === 2 && (await pendingOf(bench)) === 0)
+    expect(await statesOf(bench)).toEqual(['finished', 'finished'])
+  })
+
+  it('finds by itself what another process has accepted', async () => {
+    const bench = await openBench()
+    const { sender } = started(bench)
+    await pause(20)
+    await queue(bench, 1)
+    await until(() => sender.attempts.length === 1)
+  })
+
+  it('goes on when the store was busy', async () => {
+    const bench = await openBench()
+    let isBusy = true
+    const troubles: unknown[] = []
+    await queue(bench, 150)
+    const { sender, worker } = started(bench, {
+      store: failing(bench, () => isBusy),
+      onTrouble: (error) => troubles.push(error),
+    })
+    await until(() => troubles.length > 1)
+    isBusy = false
+    await until(() => {
+      worker.wake()
+      return sender.attempts.length === 1
+    })
+    expect(await statesOf(bench)).toEqual(['finished'])
+  })
+
+  it('takes a job up again whose step could not be kept, however often', async () => {
+    const bench = await openBench()
+    let steps = 0
+    bench.source.before = () => {
+      steps++
+    }
+    const id = await queue(bench, 150)
+    const { worker } = workerOf(bench, { store: failing(bench, () => steps > 0 && steps-- > 0) })
+    steps = 0
+    for (let failure = 0; failure < 8; failure++) {
+      await expect(worker.finish(id)).rejects.toMatchObject({ code: 'busy' })
+      expect(await bench.admin.job(id)).toMatchObject({ state: 'running', done: 0 })
+      bench.clock.advance(30_000)
+    }
+    expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished', done: 150 })
+  })
+
+  it('leaves a job as it is while the source cannot be reached, however often it tries', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 250)
+    bench.source.before = () => {
+      throw new ApiError('busy')
+    }
+    const { worker } = workerOf(bench)
+    for (let failure = 0; failure < 8; failure++) {
+      await expect(worker.finish(id)).rejects.toMatchObject({ code: 'busy' })
+      expect(await bench.admin.job(id)).toMatchObject({ state: 'running', done: 0, attempts: 0 })
+      expect(await worker.finish(id)).toBeUndefined()
+      bench.clock.advance(30_000)
+    }
+    bench.source.before = () => {}
+    expect(await worker.finish(id)).toMatchObject({ state: 'finished', done: 250 })
+  })
+
+  it('goes on with other jobs when one throws, and tells of it', async () => {
+    const bench = await openBench()
+    const bad = await queue(bench, 10)
+    const good = await queue(bench, 10)
+    const troubles: unknown[] = []
+    let asked = 0
+    bench.source.before = () => {
+      if (++asked === 1) throw new TypeError('a bug')
+    }
+    const { worker } = workerOf(bench, { onTrouble: (error) => troubles.push(error) })
+    await worker.finish(bad)
+    await worker.finish(good)
+    expect([(await bench.admin.job(bad)).state, (await bench.admin.job(good)).state]).toEqual([
+      'failed',
+      'finished',
+    ])
+    expect(troubles).toMatchObject([{ message: 'a bug' }])
+  })
+
+  it('is not made to fail by who watches', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 250)
+    const job = await workerOf(bench).worker.finish(id, () => {
+      throw new Error('the terminal is gone')
+    })
+    expect(job).toMatchObject({ state: 'finished', done: 250 })
+  })
+})
+
+describe('a worker that is stopped', () => {
+  it('ends the step it is at and leaves the rest to another, whose first time it then is', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 450)
+    let release = () => {}
+    let steps = 0
+    bench.source.before = async () => {
+      if (++steps !== 2) return
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+    }
+    const { worker } = started(bench)
+    await until(() => steps === 2)
+    const stopped = worker.stop()
+    release()
+    await stopped
+    expect(await bench.admin.job(id)).toMatchObject({ state: 'running', done: 200, attempts: 0 })
+    expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished', done: 450 })
+  })
+
+  it('leaves what takes too long, and tells of nothing that fails behind it', async () => {
+    const bench = await openBench()
+    await queue(bench, 1)
+    const [release, released] = gate()
+    const troubles: unknown[] = []
+    let isClosed = false
+    const store = failing(bench, () => isClosed)
+    const { sender, worker } = started(bench, { store, onTrouble: (error) => troubles.push(error) })
+    sender.answer = () => released.then(() => undefined)
+    await until(() => sender.attempts.length === 1)
+    await worker.stop(0)
+    isClosed = true
+    release()
+    await pause(50)
+    expect(troubles).toEqual([])
+    expect(await pendingOf(bench)).toBe(1)
+  })
+
+  it('can be stopped as often as one likes and gets on no more', async () => {
+    const bench = await openBench()
+    for (let round = 0; round < 8; round++) {
+      const { worker } = workerOf(bench)
+      if (round === 0) await queue(bench, 900)
+      const [job] = await bench.admin.jobs(1)
+      await worker.finish(job?.id ?? '', () => void worker.stop())
+      expect(await worker.finish(job?.id ?? '')).toMatchObject({ done: (round + 1) * 100 })
+    }
+  })
+
+  it('waits for the attempt that is under way, and writes down what came of it', async () => {
+    const bench = await openBench()
+    await queue(bench, 1)
+    const { worker, sender } = started(bench)
+    sender.answer = async () => {
+      await pause(50)
+      return undefined
+    }
+    await until(() => sender.attempts.length === 1)
+    await worker.stop()
+    expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+  })
+
+  it('counts no attempt that its own end has cut off', async () => {
+    const bench = await openBench()
+    await queue(bench, 1)
+    const { worker, sender } = started(bench)
+    let cut = () => {}
+    sender.answer = async () => {
+      await new Promise<void>((resolve) => {
+        cut = resolve
+      })
+      return { status: null, error: 'Sending was stopped before an answer came' }
+    }
+    await until(() => sender.attempts.length === 1)
+    const stopped = worker.stop()
+    cut()
+    await stopped
+    expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'pending', attempts: 0 }])
+    const next = workerOf(bench)
+    expect(await next.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
+  })
+
+  it('takes up nothing any more', async () => {
+    const bench = await openBench()
+    const { worker, sender } = started(bench)
+    await worker.stop()
+    await queue(bench, 1)
+    worker.wake()
+    expect(await worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
+    expect([await statesOf(bench), sender.attempts]).toEqual([['queued'], []])
+  })
+})
+
+describe('workers on one store', () => {
+  it('do each job once between them, whatever they were asked', async () => {
+    const bench = await openBench()
+    await bench.admin.setQuotas({ dailyProfiles: 100_000 })
+    const ids: string[] = []
+    for (let job = 0; job < 20; job++) ids.push(await queue(bench, 130, { streaming: job % 2 === 0 }))
+    let asked = 0
+    bench.source.before = async () => {
+      asked++
+      await pause(1)
+    }
+    const sender = new FakeSender()
+    const crew = Array.from({ length: 4 }, () => createWorker(portsOf(bench, { sender })))
+    workers.push(...crew)
+    await Promise.all([
+      ...crew.slice(0, 2).map((worker) => worker.drain()),
+      ...ids.map((id) => crew[2]?.finish(id)),
+      crew[3]?.start(),
+    ])
+    await until(async () => (await areFinal(bench)) && (await pendingOf(bench)) === 0)
+    expect(asked).toBe(20 * 2)
+    expect(sender.attempts).toHaveLength(10 * 131 + 10)
+    expect(new Set(sender.attempts.map(({ id }) => id)).size).toBe(sender.attempts.length)
+  })
+
+  it('leave a job to the one that has it', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 150)
+    const waiting = bench.source.hold()
+    const first = workerOf(bench).worker.finish(id)
+    const release = await waiting
+    expect(await workerOf(bench).worker.finish(id)).toBeUndefined()
+    release()
+    expect(await first).toMatchObject({ state: 'finished', done: 150 })
+    expect(await workerOf(bench).worker.finish(id)).toBeUndefined()
+  })
+
+  it('give up a job quietly that another has taken over', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 150)
+    const waiting = bench.source.hold()
+    const troubles: unknown[] = []
+    const lost = workerOf(bench, { onTrouble: (error) => troubles.push(error) }).worker.finish(id)
+    const release = await waiting
+    bench.clock.advance(30_000)
+    expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished' })
+    release()
+    expect(await lost).toBeUndefined()
+    expect(troubles).toEqual([])
+  })
+
+  it('take over what their own owner has left, without waiting for its lease', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 150)
+    const waiting = bench.source.hold()
+    const lost = workerOf(bench).worker.finish(id, undefined, 'run-1')
+    const release = await waiting
+    expect(await workerOf(bench).worker.finish(id, undefined, 'run-2')).toBeUndefined()
+    const next = workerOf(bench).worker.finish(id, undefined, 'run-1')
+    expect(await next).toMatchObject({ state: 'finished', done: 150 })
+    release()
+    expect(await lost).toBeUndefined()
+  })
+
+  it('give up a job quietly that another has taken over, also when their own source fails then', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 150)
+    let release = () => {}
+    let asked = 0
+    bench.source.before = async () => {
+      if (++asked > 1) return
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+      throw new Error('too late')
+    }
+    const lost = workerOf(bench).worker.finish(id)
+    await until(() => asked === 1)
+    bench.clock.advance(30_000)
+    expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished' })
+    release()
+    expect(await lost).toBeUndefined()
+    expect((await bench.admin.job(id)).state).toBe('finished')
+  })
+})
+
+describe('P18: receivers that hang', () => {
+  it('keep nobody else waiting, however many there are', async () => {
+    const bench = await openBench()
+    await bench.admin.setQuotas({ dailyProfiles: 100_000 })
+    for (let at = 0; at < 90; at++) await queue(bench, 1, { webhook_url: `https://hangs.example/${at}` })
+    await queue(bench, 1, { webhook_url: 'https://well.example/' })
+    const [end, ended] = gate()
+    const { sender, worker } = started(bench)
+    sender.answer = async ({ url }) => {
+      if (url.includes('hangs')) await ended
+      return undefined
+    }
+    await until(() => sender.attempts.some(({ url }) => url.includes('well')))
+    expect(sender.attempts.length).toBeGreaterThan(64)
+    end()
+    await worker.stop()
+  })
+
+  it('get four attempts at a time at most', async () => {
+    const bench = await openBench()
+    for (let at = 0; at < 9; at++) await queue(bench, 1)
+    const [end, ended] = gate()
+    const { sender, worker } = started(bench)
+    sender.answer = async () => {
+      await ended
+      return undefined
+    }
+    await until(async () => (await areFinal(bench)) && sender.attempts.length >= 4)
+    await pause(30)
+    expect(sender.attempts).toHaveLength(4)
+    end()
+    await worker.stop()
+  })
+})
+
+describe('drain', () => {
+  it('does what is due, and answers how much that was', async () => {
+    const bench = await openBench()
+    for (let at = 0; at < 7; at++) await queue(bench, 3, { streaming: at === 0 })
+    const { worker, sender } = workerOf(bench)
+    expect(await worker.drain()).toEqual({ jobs: 7, deliveries: expect.any(Number) })
+    expect(sender.attempts).toHaveLength(10)
+    expect(await worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
+  })
+
+  it('does what it can, and then tells what it could not', async () => {
+    const bench = await openBench()
+    await queue(bench, 3)
+    await queue(bench, 3)
+    let asked = 0
+    bench.source.before = () => {
+      if (++asked === 1) throw new ApiError('busy')
+    }
+    const { worker, sender } = workerOf(bench)
+    await expect(worker.drain()).rejects.toMatchObject({ code: 'busy' })
+    expect((await statesOf(bench)).sort()).toEqual(['finished', 'running'])
+    expect(sender.attempts).toHaveLength(1)
+  })
+
+  it('leaves deliveries alone that nobody can post', async () => {
+    const bench = await openBench()
+    await queue(bench, 3)
+    expect(await createWorker(portsOf(bench)).drain()).toEqual({ jobs: 1, deliveries: 0 })
+    expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'pending', attempts: 0 }])
+  })
+
+  it('works for every workspace, not only the one in use', async () => {
+    const bench = await openBench()
+    const id = await queue(bench, 3)
+    await bench.admin.createWorkspace('Other')
+    await bench.admin.useWorkspace('Other')
+    const { worker, sender } = workerOf(bench)
+    sender.answer = () => answered(500)
+    expect(await worker.drain()).toEqual({ jobs: 1, deliveries: 1 })
+    const job = await bench.store.read((reads) => reads.job(bench.workspaceId, id))
+    expect(job?.state).toBe('finished')
+  })
+})

@@ -1,0 +1,171 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { backup, restore } from '../../../src/storage/database/backup.js'
+import { databaseFile, removeDatabase, whileUnused } from '../../../src/storage/database/database-file.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+
+const expected = { table: 'things', newest: 3 }
+let folder: string
+const at = (name: string) => join(folder, name)
+
+/** A database of one table with so many rows; left open it is in WAL mode and in use. */
+async function made(name: string, rows: number, version = 2) {
+  const driver = openSqlite(at(name))
+  await driver.transaction(async (connection) => {
+    await connection.exec(`CREATE TABLE things (id INTEGER PRIMARY KEY); PRAGMA user_version = ${version}`)
+    for (let row = 0; row < rows; row++) await connection.run('INSERT INTO things DEFAULT VALUES')
+  })
+  return driver
+}
+
+function rowsIn(name: string): number {
+  const database = new Database(at(name), { readonly: true })
+  try {
+    return database.prepare('SELECT count(*) FROM things').pluck().get() as number
+  } finally {
+    database.close()
+  }
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const hasPartial = () => readdirSync(folder).some((name) => name.endsWith('.partial'))
+
+describe('backup', () => {
+  it('leaves a partial file that it did not begin', async () => {
+    await (await made('live.db', 1)).close()
+    const partial = at(`copy.db.${process.pid}.partial`)
+    writeFileSync(partial, 'theirs')
+    expect(() => backup(at('live.db'), at('copy.db'))).toThrow('.partial exists already')
+    expect(readFileSync(partial, 'utf8')).toBe('theirs')
+  })
+
+  it('copies what was committed while the database is in use', async () => {
+    const driver = await made('live.db', 50)
+    const bytes = backup(at('live.db'), at('copy.db'))
+    await driver.transaction((connection) => connection.run('INSERT INTO things DEFAULT VALUES'))
+    expect(rowsIn('copy.db')).toBe(50)
+    expect(statSync(at('copy.db')).size).toBe(bytes)
+    await driver.close()
+  })
+
+  it('is readable by its owner only, and alone', async () => {
+    await (await made('live.db', 1)).close()
+    backup(at('live.db'), at('copy.db'))
+    expect(statSync(at('copy.db')).mode & 0o777).toBe(0o600)
+    expect(hasPartial()).toBe(false)
+    expect(existsSync(at('copy.db-wal'))).toBe(false)
+  })
+
+  it('never takes the place of another file', async () => {
+    await (await made('live.db', 1)).close()
+    writeFileSync(at('copy.db'), 'mine')
+    expect(() => backup(at('live.db'), at('copy.db'))).toThrow('exists already')
+    expect(readFileSync(at('copy.db'), 'utf8')).toBe('mine')
+  })
+
+  it('refuses what is no database and leaves nothing behind', () => {
+    writeFileSync(at('live.db'), 'x'.repeat(5_000))
+    expect(() => backup(at('live.db'), at('copy.db'))).toThrow('is not a database')
+    expect(existsSync(at('copy.db')) || hasPartial()).toBe(false)
+  })
+
+  it('says where it cannot write', async () => {
+    await (await made('live.db', 1)).close()
+    expect(() => backup(at('live.db'), at('nowhere/copy.db'))).toThrow(/nowhere.* cannot be written/)
+  })
+})
+
+describe('restore', () => {
+  it('puts the backup in the place of a database, whatever its log held', async () => {
+    const driver = await made('live.db', 5)
+    backup(at('live.db'), at('copy.db'))
+    await driver.transaction((connection) => connection.run('INSERT INTO things DEFAULT VALUES'))
+    const log = readFileSync(at('live.db-wal'))
+    await driver.close()
+    writeFileSync(at('live.db-wal'), log)
+    expect(restore(at('copy.db'), at('live.db'), expected)).toBe(2)
+    expect(rowsIn('live.db')).toBe(5)
+    expect(statSync(at('live.db')).mode & 0o777).toBe(0o600)
+  })
+
+  it('takes a backup that is a WAL database itself, and does not change it', async () => {
+    await (await made('copy.db', 7)).close()
+    const before = readFileSync(at('copy.db'))
+    restore(at('copy.db'), at('live.db'), expected)
+    expect(rowsIn('live.db')).toBe(7)
+    expect(readFileSync(at('copy.db')).equals(before)).toBe(true)
+  })
+
+  it('refuses while another has the database open, and leaves it as it was', async () => {
+    const driver = await made('live.db', 5)
+    backup(at('live.db'), at('copy.db'))
+    await driver.transaction((connection) => connection.run('INSERT INTO things DEFAULT VALUES'))
+    expect(() => restore(at('copy.db'), at('live.db'), expected)).toThrow('Another process has')
+    expect(await driver.read((connection) => connection.get('SELECT count(*) AS n FROM things'))).toEqual({
+      n: 6,
+    })
+    await driver.close()
+    expect(rowsIn('live.db')).toBe(6)
+  })
+
+  it('replaces a damaged database', async () => {
+    await (await made('copy.db', 3)).close()
+    writeFileSync(at('live.db'), 'damaged'.repeat(1_000))
+    restore(at('copy.db'), at('live.db'), expected)
+    expect(rowsIn('live.db')).toBe(3)
+  })
+
+  it.each([
+    ['no file', async () => {}, 'There is no file'],
+    ['no database', async () => writeFileSync(at('copy.db'), 'x'.repeat(5_000)), 'is not a database'],
+    [
+      'another kind',
+      async () => new Database(at('copy.db')).exec('CREATE TABLE others (id)').close(),
+      'is not a backup',
+    ],
+    ['a newer schema', async () => (await made('copy.db', 1, 4)).close(), 'newer'],
+    ['a damaged one', async () => damaged(), 'is damaged'],
+  ])('refuses %s and touches nothing', async (_, make, text) => {
+    await (await made('live.db', 2)).close()
+    await make()
+    expect(() => restore(at('copy.db'), at('live.db'), expected)).toThrow(text)
+    expect(rowsIn('live.db')).toBe(2)
+  })
+
+  async function damaged(): Promise<void> {
+    await (await made('copy.db', 20_000)).close()
+    const bytes = readFileSync(at('copy.db'))
+    bytes.fill(0xaa, 8_192, 40_960)
+    writeFileSync(at('copy.db'), bytes)
+  }
+})
+
+describe('an unused database', () => {
+  it('is removed with the files beside it', async () => {
+    await (await made('live.db', 1)).close()
+    writeFileSync(at('live.db-wal'), 'old')
+    expect(removeDatabase(at('live.db'))).toEqual([at('live.db'), at('live.db-wal')])
+    expect(existsSync(at('live.db'))).toBe(false)
+  })
+
+  it('is one that nobody has open', async () => {
+    const driver = await made('live.db', 1)
+    expect(() => whileUnused(at('live.db'), () => 'done')).toThrow('Another process has')
+    await driver.close()
+    expect(whileUnused(at('live.db'), () => 'done')).toBe('done')
+    expect(whileUnused(at('none.db'), () => 'done')).toBe('done')
+  })
+
+  it('is a file', () => {
+    expect(databaseFile('/some/engine.db')).toBe('/some/engine.db')
+    expect(() => databaseFile('postgres://host/db')).toThrow('is not a file')
+    expect(() => databaseFile(':memory:')).toThrow('is not a file')
+  })
+})

@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { isLocked, takeLock } from '../../../src/storage/database/file-lock.js'
+import { bundled, type Running, start } from '../../helpers/processes.js'
+
+let program: string
+let folder: string
+let path: string
+beforeAll(async () => {
+  program = await bundled('programs/lock-holder.ts')
+})
+afterAll(() => rmSync(program))
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-lock-'))
+  path = join(folder, 'lock')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+async function firstLine({ lines }: Running): Promise<string | undefined> {
+  while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  return lines[0]
+}
+
+it('is held by one at a time, also in one process', () => {
+  const lock = takeLock(path)
+  expect([isLocked(path), takeLock(path)]).toEqual([true, undefined])
+  lock?.release()
+  expect(isLocked(path)).toBe(false)
+  takeLock(path)?.release()
+})
+
+it('is not held where nobody ever took it', () => {
+  expect(isLocked(path)).toBe(false)
+})
+
+it('is a file of its owner only', () => {
+  takeLock(path)?.release()
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+})
+
+it('is seen by other processes, and free as soon as its holder is killed', async () => {
+  const holder = start(program, path)
+  expect(await firstLine(holder)).toBe('held')
+  const second = start(program, path)
+  expect([await firstLine(second), isLocked(path), takeLock(path)]).toEqual(['refused', true, undefined])
+  for (const { child } of [holder, second]) child.kill('SIGKILL')
+  await Promise.all([holder.ended, second.ended])
+  const lock = takeLock(path)
+  expect(lock).toBeDefined()
+  lock?.release()
+})

@@ -1,0 +1,60 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { lookAt, sqliteVersion } from '../../../src/storage/database/read-only.js'
+
+let folder = ''
+let path = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-look-'))
+  path = join(folder, 'a.db')
+  const database = new Database(path)
+  database.pragma('journal_mode = WAL')
+  database.exec('CREATE TABLE t (x); INSERT INTO t VALUES (7); PRAGMA user_version = 3')
+  database.close()
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('looking at a database', () => {
+  it('answers questions, and leaves nothing beside the file', async () => {
+    const { driver, schema, faults } = lookAt(path)
+    expect(await driver.read((connection) => connection.all('SELECT x FROM t'))).toEqual([{ x: 7 }])
+    expect([await schema(), faults()]).toEqual([3, []])
+    await driver.close()
+    expect(readdirSync(folder)).toEqual(['a.db'])
+  })
+
+  it('changes nothing, whoever asks it to', async () => {
+    const { driver } = lookAt(path)
+    await expect(driver.transaction(async () => {})).rejects.toThrow('not changed')
+    await expect(driver.read((connection) => connection.run('DELETE FROM t'))).rejects.toThrow()
+    expect(await driver.read((connection) => connection.get('SELECT x FROM t'))).toEqual({ x: 7 })
+    await driver.close()
+  })
+
+  it('sees what others have committed and not written back, and leaves it to them', async () => {
+    const other = new Database(path)
+    other.exec('INSERT INTO t VALUES (8)')
+    const { driver } = lookAt(path)
+    expect(await driver.read((connection) => connection.all('SELECT x FROM t'))).toEqual([{ x: 7 }, { x: 8 }])
+    await driver.close()
+    expect(readdirSync(folder)).toEqual(['a.db', 'a.db-shm', 'a.db-wal'])
+    other.close()
+  })
+
+  it('makes no file where there is none', () => {
+    expect(() => lookAt(join(folder, 'b.db'))).toThrow('cannot be opened')
+    expect(readdirSync(folder)).toEqual(['a.db'])
+  })
+
+  it('refuses what is not a database in our own words', () => {
+    writeFileSync(path, 'x'.repeat(10_000))
+    expect(() => lookAt(path)).toThrow('the file is not a database')
+  })
+})
+
+it('tells the version of SQLite', () => {
+  expect(sqliteVersion()).toMatch(/^3\.\d+\.\d+$/)
+})

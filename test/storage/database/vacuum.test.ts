@@ -1,0 +1,70 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { vacuum } from '../../../src/storage/database/vacuum.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+
+let folder = ''
+let file = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-vacuum-'))
+  file = join(folder, 'a.db')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A database from which something was deleted, open. */
+async function withDeleted() {
+  const driver = openSqlite(file)
+  await driver.transaction(async (connection) => {
+    await connection.exec('CREATE TABLE a (text TEXT)')
+    for (const text of ['kept', 'secret']) await connection.run('INSERT INTO a VALUES (?)', text)
+  })
+  await driver.transaction((connection) => connection.run(`DELETE FROM a WHERE text = 'secret'`))
+  return driver
+}
+
+const isLeft = (): boolean =>
+  [file, `${file}-wal`].some((name) => existsSync(name) && readFileSync(name).includes('secret'))
+
+describe('a database that is written anew', () => {
+  it('has no byte of what was deleted, also where another connection is open', async () => {
+    const driver = await withDeleted()
+    expect(isLeft()).toBe(true)
+    expect(vacuum(file)).toBe(true)
+    expect(isLeft()).toBe(false)
+    expect(await driver.read((connection) => connection.all('SELECT text FROM a'))).toEqual([
+      { text: 'kept' },
+    ])
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    await driver.close()
+  })
+
+  it.each([
+    ['reads', 'SELECT count(*) FROM a'],
+    ['writes', `INSERT INTO a VALUES ('more')`],
+  ])('is not while another connection %s', async (_, sql) => {
+    const driver = await withDeleted()
+    let end = () => {}
+    const busy = new Promise<void>((begun) => {
+      void driver.transaction(async (connection) => {
+        await connection.all(sql.startsWith('SELECT') ? sql : `${sql} RETURNING 1`)
+        await new Promise<void>((done) => {
+          end = done
+          begun()
+        })
+      })
+    })
+    await busy
+    expect(vacuum(file, 0)).toBe(false)
+    end()
+    await driver.close()
+    expect(vacuum(file, 0)).toBe(true)
+    expect(isLeft()).toBe(false)
+  })
+
+  it('may be missing', () => {
+    expect(vacuum(file)).toBe(true)
+    expect(existsSync(file)).toBe(false)
+  })
+})

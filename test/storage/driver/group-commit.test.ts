@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest'
+import type { Connection } from '../../../src/storage/driver/connection.js'
+import { CommitUnknown, Lane, type Track, Turn } from '../../../src/storage/driver/group-commit.js'
+
+/** A connection on which every commit fails, and undoing it too. */
+const broken: Track = {
+  connection: {} as Connection,
+  begin: async () => {},
+  commit: () => {
+    throw new Error('the disk is gone')
+  },
+  rollback: () => {
+    throw new Error('and cannot be undone')
+  },
+  isDirty: () => true,
+  clearDirty: () => {},
+}
+
+it('tells every work what went wrong, and goes on, where not even undoing works', async () => {
+  const lane = new Lane(broken, new Turn())
+  const works = () => Promise.allSettled([lane.run(() => 1), lane.run(() => 2)])
+  for (const outcome of [...(await works()), ...(await works())])
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the disk is gone' } })
+  await lane.drained()
+})
+
+/** A connection whose works write with `run`, and whose ways of failing a test sets. */
+function fragile(faults: Partial<Pick<Track, 'begin' | 'commit' | 'again'>>) {
+  let isDirty = false
+  const connection = {
+    run: () => {
+      isDirty = true
+      return 1
+    },
+  } as unknown as Connection
+  const track: Track = {
+    connection,
+    begin: async () => {},
+    commit: () => {},
+    rollback: () => {},
+    isDirty: () => isDirty,
+    clearDirty: () => {
+      isDirty = false
+    },
+    ...faults,
+  }
+  return new Lane(track, new Turn())
+}
+
+const write = (connection: Connection) => connection.run('')
+
+describe('a group', () => {
+  it('whose works run again one by one waits for a database that went away once, not once for each', async () => {
+    let [begun, waits] = [0, 0]
+    const lane = fragile({
+      begin: async () => {
+        begun++
+        if (begun > 1) throw new Error('away')
+      },
+      again: (error, failures) => {
+        if (!(error instanceof Error) || error.message !== 'away') return undefined
+        waits++
+        return Promise.resolve(failures < 3)
+      },
+    })
+    const blamed = () =>
+      lane.run((connection) => {
+        write(connection)
+        throw new Error('refused after writing')
+      })
+    const outcomes = await Promise.allSettled([
+      blamed(),
+      ...Array.from({ length: 63 }, () => lane.run(write)),
+    ])
+    for (const outcome of outcomes)
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'away' } })
+    expect(waits).toBe(3)
+  })
+
+  it('whose commit is unknown leaves only those in doubt that did not refuse', async () => {
+    const lane = fragile({
+      commit: () => {
+        throw new CommitUnknown()
+      },
+    })
+    const refused = () => {
+      throw new Error('no credits')
+    }
+    const outcomes = await Promise.allSettled([lane.run(write), lane.run(refused), lane.run(() => 'seen')])
+    expect(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason)).toEqual([
+      expect.any(CommitUnknown),
+      new Error('no credits'),
+      expect.any(CommitUnknown),
+    ])
+  })
+})

@@ -1,0 +1,465 @@
+import type { Pool } from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Connection, type Driver, send } from '../../../../src/storage/driver/connection.js'
+import { CommitUnknown } from '../../../../src/storage/driver/group-commit.js'
+import { PostgresTrack } from '../../../../src/storage/driver/postgres/connection.js'
+import { openPostgres } from '../../../../src/storage/driver/postgres/driver.js'
+import { understoodPostgres } from '../../../../src/storage/driver/postgres/errors.js'
+import { statements } from '../../../../src/storage/driver/postgres/translate-sql.js'
+import { openStore } from '../../../../src/storage/engine/store.js'
+import { member, workspace } from '../../../conformance/rows.js'
+import { job } from '../../../conformance/store-work.js'
+import { type CutConnection, cutConnection } from '../../../support/cut-connection.js'
+import { freshDatabase, freshSchema, type TestDatabase } from '../../../support/postgres.js'
+
+let schema: TestDatabase
+let way: CutConnection
+let driver: Driver
+let pauses: number[]
+
+beforeEach(async () => {
+  schema = await freshSchema()
+  way = await cutConnection(schema.folder)
+  pauses = []
+  driver = await openPostgres(throughWay(), { sleep: async (ms) => void pauses.push(ms), chance: () => 0.5 })
+  await driver.transaction((connection) =>
+    connection.exec('CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)'),
+  )
+})
+
+afterEach(async () => {
+  await driver.close()
+  await way.close()
+  await schema.drop()
+})
+
+const throughWay = (defaults = '') => {
+  const options = encodeURIComponent(`-c search_path=${schema.name} ${defaults}`)
+  return `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${options}`
+}
+
+const add = (id: number, scope?: string) =>
+  driver.transaction((connection) => connection.run('INSERT INTO t (id) VALUES (?)', id), scope)
+
+const ids = async () => (await schema.sql('SELECT id FROM t ORDER BY id')).map(({ id }) => Number(id))
+
+describe('values and places', () => {
+  it('come back as they were given', async () => {
+    const row = await driver.read((connection) =>
+      connection.get<object>(
+        `SELECT CAST(? AS BIGINT) AS whole, CAST(? AS TEXT) AS "text?", CAST(? AS TEXT) AS nothing,
+          2 > 1 AS yes, 1 > 2 AS no, count(*) AS counted, sum(n) AS total, '?' AS quoted
+         FROM (SELECT CAST(? AS BIGINT) AS n) AS one`,
+        ...[Number.MAX_SAFE_INTEGER, "a'b ☃ 😀", null, 7],
+      ),
+    )
+    expect(row).toEqual({
+      ...{ whole: Number.MAX_SAFE_INTEGER, 'text?': "a'b ☃ 😀", nothing: null },
+      ...{ yes: 1, no: 0, counted: 1, total: 7, quoted: '?' },
+    })
+  })
+
+  it('that cannot be told exactly are refused, never rounded', async () => {
+    const tooLarge = driver.read((connection) => connection.get('SELECT 9007199254740993 AS n'))
+    await expect(tooLarge).rejects.toThrow('9007199254740993')
+    expect(await driver.read((connection) => connection.get('SELECT 1 AS n'))).toEqual({ n: 1 })
+  })
+
+  it('take a list of texts in one place', async () => {
+    const sql = 'SELECT ? AS "one", ? NOT IN (SELECT value FROM json_each(?)) AS "out"'
+    const out = (text: string) =>
+      driver.read((connection) => connection.get(sql, 'x', text, JSON.stringify(['a', 'b'])))
+    expect(await out('a')).toEqual({ one: 'x', out: 0 })
+    expect(await out('c')).toEqual({ one: 'x', out: 1 })
+  })
+
+  it('refuse a text that PostgreSQL cannot hold, with a sentence', async () => {
+    const work = driver.transaction((connection) => connection.run('INSERT INTO t VALUES (1, ?)', 'a\0b'))
+    await expect(work).rejects.toMatchObject({ code: 'invalid', status: 422 })
+  })
+})
+
+describe('works that share a commit', () => {
+  it('share no fate: one that fails after it wrote undoes itself alone', async () => {
+    const failing = async (connection: Connection) => {
+      await connection.run('INSERT INTO t (id) VALUES (100)')
+      throw new Error('no')
+    }
+    const works = [add(1, 'w'), driver.transaction(failing, 'w'), add(2, 'w'), add(1, 'w'), add(3, 'w')]
+    const all = await Promise.allSettled(works)
+    expect(all.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ])
+    expect(await ids()).toEqual([1, 2, 3])
+  })
+
+  it('share no fate where nobody waited for what they wrote', async () => {
+    const post = (id: number) =>
+      driver.transaction((connection) => send(connection, 'INSERT INTO t (id) VALUES (?)', id), 'w')
+    const refused = () =>
+      driver.transaction(() => {
+        throw new Error('no')
+      }, 'w')
+    const all = await Promise.allSettled([post(1), post(2), post(1), refused(), post(3)])
+    expect(all.map((one) => (one.status === 'rejected' ? (one.reason as Error).message : 'done'))).toEqual([
+      ...['done', 'done', 'it is there already', 'no', 'done'],
+    ])
+    expect(await ids()).toEqual([1, 2, 3])
+  })
+
+  it('of one scope run alone on all machines, those of another one meanwhile', async () => {
+    const other = await openPostgres(schema.url)
+    const order: string[] = []
+    let goOn = () => {}
+    let hasBegun = () => {}
+    const begun = new Promise<void>((resolve) => {
+      hasBegun = resolve
+    })
+    const slow = driver.transaction(async (connection) => {
+      await connection.run('INSERT INTO t (id) VALUES (1)')
+      hasBegun()
+      await new Promise<void>((resolve) => {
+        goOn = resolve
+      })
+      order.push('slow')
+    }, 'a')
+    await begun
+    const count = (name: string, scope?: string) =>
+      other.transaction(async (connection) => {
+        const found = await connection.get<{ n: number }>('SELECT count(*) AS n FROM t')
+        order.push(name)
+        return found?.n
+      }, scope)
+    const same = count('same', 'a')
+    expect(await Promise.race([count('other', 'b'), same])).toBe(0)
+    const whole = count('whole')
+    goOn()
+    await slow
+    expect([await same, await whole]).toEqual([1, 1])
+    expect(order.slice(0, 2)).toEqual(['other', 'slow'])
+    await other.close()
+  })
+})
+
+describe('reads that wait together', () => {
+  it('are all answered, but for those that fail by themselves', async () => {
+    for (const id of [1, 2, 3]) await add(id)
+    const one = (id: number) =>
+      driver.read(async (connection) => {
+        const found = await connection.get<{ id: number }>('SELECT id FROM t WHERE id = ?', id)
+        const more = await connection.get<{ n: number }>('SELECT count(*) AS n FROM t WHERE id > ?', id)
+        return [found?.id, more?.n]
+      })
+    const wrong = () => driver.read((connection) => connection.get('SELECT 1 / (SELECT 0)'))
+    const refused = () =>
+      driver.read(() => {
+        throw new Error('no')
+      })
+    const works = [...[1, 2, 3].map(one), wrong(), refused(), ...[1, 2, 3].map(one), wrong(), one(9)]
+    const all = await Promise.allSettled(works)
+    const said = all.map((each) =>
+      each.status === 'fulfilled' ? each.value : (each.reason as Error).message,
+    )
+    const broken = 'PostgreSQL refused a statement (22012)'
+    const seen = [
+      [1, 2],
+      [2, 1],
+      [3, 0],
+    ]
+    expect(said).toEqual([...seen, broken, 'no', ...seen, broken, [undefined, 0]])
+  })
+})
+
+describe('a connection that is lost', () => {
+  it('before the commit has the work run again', async () => {
+    way.cutAt('INSERT INTO t', 'before')
+    expect(await add(1)).toBe(1)
+    way.cutAt('COMMIT\0', 'before')
+    // Nobody can know that the server never saw it.
+    await expect(add(2)).rejects.toMatchObject({ code: 'outcome_unknown' })
+    expect(await add(3)).toBe(1)
+    expect(await ids()).toEqual([1, 3])
+  })
+
+  it('while it commits leaves open what came of it, and nothing is done twice', async () => {
+    way.cutAt('COMMIT\0', 'after')
+    await expect(add(1)).rejects.toMatchObject({ code: 'outcome_unknown', status: 503 })
+    expect(await add(2)).toBe(1)
+    expect(await ids()).toEqual([1, 2])
+  })
+
+  it('with a write that nobody waited for has the work run again, as long as nothing was committed', async () => {
+    const post = (id: number) =>
+      driver.transaction(async (connection) => {
+        await send(connection, 'INSERT INTO t (id) VALUES (?)', id)
+        await connection.get('SELECT id FROM t')
+      })
+    way.cutAt('INSERT INTO t', 'before')
+    await post(1)
+    way.cutAt('INSERT INTO t', 'after')
+    await post(2)
+    expect(await ids()).toEqual([1, 2])
+  })
+
+  it('while it reads is none', async () => {
+    await add(1)
+    way.cutAt('SELECT id FROM t', 'after')
+    expect(await driver.read((connection) => connection.get('SELECT id FROM t'))).toEqual({ id: 1 })
+  })
+
+  it('for long is told in a sentence, and is over when the server is back', async () => {
+    way.cutAll()
+    await expect(add(1)).rejects.toMatchObject({ code: 'database_unreachable', status: 503 })
+    expect(pauses.length).toBeGreaterThan(3)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(3_000)
+    way.mend()
+    expect(await add(2)).toBe(1)
+    expect(await ids()).toEqual([2])
+  })
+
+  it('by the server’s will has the work run again', async () => {
+    await add(1)
+    await schema.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'prospect'",
+    )
+    expect(await add(2)).toBe(1)
+    expect(await ids()).toEqual([1, 2])
+  })
+})
+
+describe('a commit that fails', () => {
+  /** A track whose COMMIT answers this. */
+  async function committing(answer: () => unknown, sql = 'DELETE FROM t') {
+    const query = async (text: unknown) => (text === 'COMMIT' ? answer() : { rows: [], rowCount: 1 })
+    const pool = { connect: async () => ({ query, release: () => {} }) } as unknown as Pool
+    const track = new PostgresTrack({
+      ...{ pool, prepare: statements(), begin: () => ({ sql: 'BEGIN' }) },
+      ...{ sleep: async () => {}, chance: () => 0 },
+    })
+    await track.begin()
+    await track.connection.run(sql)
+    return { track, ended: track.commit() }
+  }
+  const failing = (error: unknown) => () => {
+    throw error
+  }
+  const named = (code: string) => Object.assign(new Error(code), { code })
+  const said = (code: string) => Object.assign(named(code), { severity: 'ERROR' })
+
+  it.each([
+    ...['ECONNRESET', 'ECONNABORTED', 'ENETDOWN', 'EPROTO', 'EPIPE', 'ERR_SSL_BAD_RECORD_TYPE'].map(named),
+    ...['58030', '53100', '57P01', '25P03', '40003', '08006', 'XX000'].map(said),
+    new Error('Query read timeout'),
+  ])('with $message after a write may have been done', async (error) => {
+    await expect((await committing(failing(error))).ended).rejects.toBeInstanceOf(CommitUnknown)
+    await expect((await committing(failing(error), 'SELECT 1')).ended).rejects.toBe(error)
+  })
+
+  it.each(['23505', '23503', '40001', '40P01', '22003', '25006', '55P03', '57014', 'P0001'].map(said))(
+    'with $message was undone by the server',
+    async (error) => {
+      await expect((await committing(failing(error))).ended).rejects.toBe(error)
+    },
+  )
+
+  it('because it was never sent is run again', async () => {
+    const unsent = new Error('Client has encountered a connection error and is not queryable')
+    const { track, ended } = await committing(failing(unsent))
+    await expect(ended).rejects.toBe(unsent)
+    expect(await track.again(unsent, 1)).toBe(true)
+  })
+
+  it('as it came back as ROLLBACK was undone', async () => {
+    const { ended } = await committing(() => ({ command: 'ROLLBACK' }))
+    await expect(ended).rejects.toThrow('was undone')
+  })
+})
+
+describe('a missing file', () => {
+  it('is the socket only where that was connected to', () => {
+    const missing = (syscall: string) => Object.assign(new Error('missing'), { code: 'ENOENT', syscall })
+    expect(understoodPostgres(missing('connect'))).toMatchObject({ code: 'database_unreachable' })
+    expect(understoodPostgres(missing('open'))).toMatchObject({ code: 'ENOENT' })
+  })
+})
+
+describe('transactions in each other’s way', () => {
+  it.each(['serialization_failure', 'deadlock_detected'])('run again after %s', async (condition) => {
+    let runs = 0
+    const work = driver.transaction(async (connection) => {
+      runs += 1
+      await connection.run('INSERT INTO t (id) VALUES (?)', runs)
+      if (runs < 3) await connection.exec(`DO $$ BEGIN RAISE ${condition}; END $$`)
+    })
+    await work
+    expect([runs, await ids()]).toEqual([3, [3]])
+  })
+
+  it('give up in the end', async () => {
+    const never = driver.transaction((connection) =>
+      connection.exec('DO $$ BEGIN RAISE serialization_failure; END $$'),
+    )
+    await expect(never).rejects.toMatchObject({ code: 'busy', status: 503 })
+  })
+})
+
+describe('a schema', () => {
+  it('stays ours when another comes before it; tables of others in it stay theirs', async () => {
+    const database = await freshDatabase()
+    const role = `r_${database.name}`
+    await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role};
+      CREATE TABLE theirs (id BIGINT); GRANT SELECT ON theirs TO PUBLIC`)
+    const url = database.url.replace('postgres@', `${role}@`)
+    const one = await openStore(url)
+    await database.sql(`CREATE SCHEMA AUTHORIZATION ${role}`)
+    const [other, plain] = [await openStore(url), await openPostgres(url)]
+    const name = (connection: Connection) => connection.get('SELECT current_schema() AS name')
+    for (const work of [plain.read(name), plain.transaction(name)])
+      expect(await work).toEqual({ name: 'public' })
+    await one.transaction((tx) => tx.addWorkspace(workspace, true))
+    expect(await other.read((reads) => reads.workspaces())).toHaveLength(1)
+    const granted = `SELECT has_table_privilege('public', 'theirs', 'SELECT') AS theirs,
+      has_table_privilege('public', 'entries', 'SELECT') AS ours`
+    expect(await database.sql(granted)).toEqual([{ theirs: true, ours: false }])
+    for (const each of [one, other, plain]) await each.close()
+    await database.drop()
+    await schema.sql(`DROP ROLE ${role}`)
+  })
+})
+
+describe('a server', () => {
+  it('with defaults of its own has none of them in a transaction that writes', async () => {
+    const defaults = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
+    const strict = await openPostgres(throughWay(defaults))
+    const level = await strict.transaction(async (connection) => {
+      await connection.run('INSERT INTO t (id) VALUES (1)')
+      return await connection.get('SHOW transaction_isolation')
+    })
+    expect(level).toEqual({ transaction_isolation: 'read committed' })
+    await strict.close()
+  })
+
+  it('that is not there is told of at once', async () => {
+    await expect(openStore('postgres://nobody@127.0.0.1:1/nothing')).rejects.toMatchObject({
+      code: 'database_unreachable',
+      message: 'The database cannot be reached: nothing listens at its address',
+    })
+    await expect(openStore('postgres://[')).rejects.toMatchObject({ code: 'database_unreachable' })
+  })
+
+  it('that would forget what it confirms is refused', async () => {
+    const database = await freshDatabase()
+    await database.sql(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
+    await expect(openStore(database.url)).rejects.toThrow('synchronous_commit')
+    await database.drop()
+  })
+
+  it('keeps locks of a node that stands still for 15 seconds at most', async () => {
+    const set = (name: string) => driver.read((connection) => connection.get(`SHOW ${name}`))
+    expect(await set('idle_in_transaction_session_timeout')).toEqual({
+      idle_in_transaction_session_timeout: '15s',
+    })
+    expect(await set('statement_timeout')).toEqual({ statement_timeout: '30s' })
+  })
+})
+
+describe('the ledger on PostgreSQL', () => {
+  it('P01: is only ever added to, and kept from roles that are not its owner', async () => {
+    const database = await freshDatabase()
+    const role = `r_${database.name}`
+    await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role}`)
+    const store = await openStore(database.url.replace('postgres@', `${role}@`))
+    await store.transaction(async (tx) => {
+      await tx.addWorkspace(workspace, true)
+      await tx.addMember(member)
+      const movement = { workspaceId: workspace.id, memberId: null, operation: null, reference: null }
+      const grant = { kind: 'top_up', debit: 'issued', credit: 'credits', amount: 5 } as const
+      await tx.append({ ...movement, ...grant, seq: 1, credits: 5, held: 0, spent: 0, createdAt: 0 })
+    })
+    for (const change of [
+      'UPDATE movements SET amount = 6',
+      'UPDATE movements SET credits = 6, created_at = 1 WHERE seq = 1',
+      'DELETE FROM movements',
+      'TRUNCATE movements CASCADE',
+      'INSERT INTO movements SELECT * FROM movements',
+    ])
+      await expect(database.sql(change)).rejects.toThrow()
+    expect(await store.read((reads) => reads.position(workspace.id))).toMatchObject({ credits: 5 })
+    await database.sql(`CREATE ROLE ${role}_other`)
+    await expect(database.sql(`SET ROLE ${role}_other; SELECT secret FROM signing_secrets`)).rejects.toThrow(
+      'permission denied',
+    )
+    await store.close()
+    await database.drop()
+    await schema.sql(`DROP ROLE ${role}; DROP ROLE ${role}_other`)
+  })
+
+  it('P39: of a newer program is refused and left as it is', async () => {
+    await (await openStore(schema.url)).close()
+    await schema.sql('UPDATE schema_version SET version = 99')
+    await expect(openStore(schema.url)).rejects.toThrow('newer than this program')
+    expect(await schema.sql('SELECT version FROM schema_version')).toEqual([{ version: '99' }])
+  })
+})
+
+describe('work that another node accepted', () => {
+  it('is heard of when it is committed, also on a connection that was cut meanwhile', async () => {
+    const [one, other] = [await openStore(throughWay()), await openStore(schema.url)]
+    await other.transaction(async (tx) => {
+      await tx.addWorkspace(workspace, true)
+      await tx.addMember(member)
+    })
+    const heard = () =>
+      new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    let wake = () => {}
+    const first = heard()
+    const stop = one.onWork(() => wake())
+    // Whoever begins to listen is called at once.
+    await first
+    const second = heard()
+    await other.transaction((tx) => tx.addJob(job))
+    await second
+    const third = heard()
+    way.cutAll()
+    way.mend()
+    await third
+    stop()
+    await one.close()
+    await other.close()
+  })
+})
+
+describe('tables beside those of the engine', () => {
+  const inSchema = (name: string) =>
+    `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${encodeURIComponent(`-c search_path=${name}`)}`
+  const beside = '_catalogue'
+
+  it('are not made where the engine has no schema', async () => {
+    const name = `${schema.name}_missing`
+    await expect(openPostgres(inSchema(name), { beside })).rejects.toMatchObject({
+      details: { reason: expect.stringContaining('no such schema') },
+    })
+    const made = await schema.sql(
+      `SELECT nspname FROM pg_namespace WHERE nspname IN ('_catalogue', '${name}_catalogue')`,
+    )
+    expect(made).toEqual([])
+  })
+
+  it('are not made where their name would be cut off', async () => {
+    const name = schema.name.padEnd(60, 'x')
+    await schema.sql(`CREATE SCHEMA ${name}`)
+    try {
+      await expect(openPostgres(inSchema(name), { beside })).rejects.toMatchObject({
+        details: { reason: expect.stringContaining('more than 53 bytes') },
+      })
+    } finally {
+      await schema.sql(`DROP SCHEMA ${name} CASCADE`)
+    }
+  })
+})

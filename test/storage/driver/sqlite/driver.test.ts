@@ -1,0 +1,170 @@
+import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { migrate } from '../../../../src/storage/database/migrate.js'
+import type { Driver } from '../../../../src/storage/driver/connection.js'
+import { checkVersion, openSqlite } from '../../../../src/storage/driver/sqlite/driver.js'
+
+let folder: string
+let driver: Driver
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-sqlite-'))
+  driver = openSqlite(join(folder, 'test.db'))
+  await driver.transaction((connection) => connection.exec('CREATE TABLE numbers (n INTEGER PRIMARY KEY)'))
+})
+
+afterEach(async () => {
+  await driver.close()
+  rmSync(folder, { recursive: true })
+})
+
+const insert = (n: number) =>
+  driver.transaction((connection) => connection.run('INSERT INTO numbers VALUES (?)', n))
+const numbers = () =>
+  driver.read(async (connection) =>
+    (await connection.all<{ n: number }>('SELECT n FROM numbers')).map(({ n }) => n),
+  )
+
+describe('a setting', () => {
+  it('is changed between works, also what no transaction could change', async () => {
+    const setting = () =>
+      driver.read((connection) => connection.get<{ foreign_keys: number }>('PRAGMA foreign_keys'))
+    await Promise.all([insert(1), driver.set('foreign_keys = 0'), insert(2)])
+    expect(await setting()).toEqual({ foreign_keys: 0 })
+    expect(await numbers()).toEqual([1, 2])
+  })
+
+  it('that cannot be set is told, and holds nobody up', async () => {
+    await expect(driver.set('foreign_keys = = 0')).rejects.toThrow('syntax')
+    await insert(1)
+    expect(await numbers()).toEqual([1])
+  })
+})
+
+describe('works that share a commit', () => {
+  it('never share a fate: one that fails after writing undoes itself only', async () => {
+    const outcomes = await Promise.allSettled([
+      insert(1),
+      driver.transaction(async (connection) => {
+        await connection.run('INSERT INTO numbers VALUES (2)')
+        throw new Error('changed its mind')
+      }),
+      insert(3),
+      insert(1),
+      driver.transaction(() => {
+        throw new Error('never wrote')
+      }),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ])
+    expect(await numbers()).toEqual([1, 3])
+  })
+
+  it('are undone too when they wrote with a statement that answers rows', async () => {
+    const failing = driver.transaction(async (connection) => {
+      await connection.get('INSERT INTO numbers VALUES (1) RETURNING n')
+      throw new Error('changed its mind')
+    })
+    await Promise.allSettled([failing, insert(2)])
+    expect(await numbers()).toEqual([2])
+  })
+
+  it('run one after the other, whatever they await', async () => {
+    const seen: string[] = []
+    const slowly = (name: string) =>
+      driver.transaction(async () => {
+        seen.push(`${name} begins`)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        seen.push(`${name} ends`)
+      })
+    await Promise.all([slowly('a'), slowly('b')])
+    expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends'])
+  })
+
+  it('are invisible to reads until they are committed', async () => {
+    let release = () => {}
+    const writing = driver.transaction(async (connection) => {
+      await connection.run('INSERT INTO numbers VALUES (7)')
+      await new Promise<void>((resolve) => {
+        release = resolve
+      })
+      throw new Error('changed its mind')
+    })
+    const undone = expect(writing).rejects.toThrow('changed its mind')
+    for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate)
+    const reading = numbers()
+    release()
+    await undone
+    expect(await reading).toEqual([])
+  })
+
+  it('go on after a failure', async () => {
+    await insert(3)
+    await expect(insert(3)).rejects.toThrow()
+    await insert(4)
+    expect(await numbers()).toEqual([3, 4])
+  })
+})
+
+describe('the file', () => {
+  it('is private from birth, with its log', async () => {
+    await insert(1)
+    for (const name of ['test.db', 'test.db-wal', 'test.db-shm'])
+      expect(statSync(join(folder, name)).mode & 0o777, name).toBe(0o600)
+  })
+
+  it('is refused behind a symbolic link', () => {
+    symlinkSync(join(folder, 'test.db'), join(folder, 'link.db'))
+    expect(() => openSqlite(join(folder, 'link.db'))).toThrow(/symbolic link/)
+  })
+
+  it('is refused when it is no database', async () => {
+    writeFileSync(join(folder, 'text.db'), 'this is a text, not a database, and long enough to be looked at')
+    const text = openSqlite(join(folder, 'text.db'))
+    await expect(text.read((connection) => connection.get('SELECT 1 FROM sqlite_schema'))).rejects.toThrow(
+      'The database could not be written: the file is not a database',
+    )
+  })
+})
+
+describe('the version of SQLite', () => {
+  it.each(['3.7.0', '3.8.0', '3.39.5', '3.50.4', '3.51.0', '3.51.2'])('%s is refused', (version) => {
+    expect(() => checkVersion(version)).toThrow(/can corrupt a shared file/)
+  })
+  it.each(['3.6.23', '3.51.3', '3.51.10', '3.52.0', '3.53.2', '4.0.0'])('%s is accepted', (version) => {
+    expect(() => checkVersion(version)).not.toThrow()
+  })
+})
+
+describe('migrations', () => {
+  const steps = [{ sqlite: 'CREATE TABLE one (a INTEGER);' }, { sqlite: 'CREATE TABLE two (b INTEGER);' }]
+  const tables = () =>
+    driver.read(async (connection) =>
+      (
+        await connection.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE name IN ('one', 'two')")
+      ).map(({ name }) => name),
+    )
+
+  it('run once, in order, from where the database is', async () => {
+    await migrate(driver, steps.slice(0, 1))
+    await Promise.all([migrate(driver, steps), migrate(driver, steps)])
+    expect(await tables()).toEqual(['one', 'two'])
+  })
+
+  it('leave nothing behind when a step fails', async () => {
+    await expect(migrate(driver, [...steps, { sqlite: 'CREATE TABLE one (c INTEGER);' }])).rejects.toThrow()
+    expect(await tables()).toEqual([])
+  })
+
+  it('refuse a database of a newer program', async () => {
+    await migrate(driver, steps)
+    await expect(migrate(driver, steps.slice(0, 1))).rejects.toThrow(/schema 2, newer than this program's 1/)
+  })
+})

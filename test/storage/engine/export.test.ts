@@ -1,0 +1,181 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createAdmin } from '../../../src/engine/admin/admin.js'
+import { engineTables, engineViews } from '../../../src/storage/database/engine-tables.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
+import { exportEngine, importEngine } from '../../../src/storage/engine/export.js'
+import { openEngineDatabase, storeOver } from '../../../src/storage/engine/store.js'
+import { randomIds } from '../../helpers/engine.js'
+import { sampleRun } from '../../reference/sample-run.js'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+
+let folder: string
+let schema: TestDatabase
+const open: Driver[] = []
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-transfer-'))
+  schema = await freshSchema()
+})
+
+afterEach(async () => {
+  for (const driver of open.splice(0)) await driver.close()
+  await schema.drop()
+  rmSync(folder, { recursive: true })
+})
+
+const file = (name: string) => join(folder, name)
+
+async function database(location: string): Promise<Driver> {
+  const driver = await openEngineDatabase(location)
+  open.push(driver)
+  return driver
+}
+
+/** A database with a workspace in it. */
+async function begun(location: string): Promise<Driver> {
+  const driver = await database(location)
+  await createAdmin({ store: storeOver(driver), clock: { now: Date.now }, ids: randomIds }).init()
+  return driver
+}
+
+describe('an engine that moves', () => {
+  it('P40: is the same in PostgreSQL and back in a file, byte for byte', async () => {
+    await sampleRun(file('old.db'))
+    const rows = await exportEngine(await database(file('old.db')), file('first'))
+    expect(rows).toBeGreaterThan(200)
+    expect(statSync(file('first')).mode & 0o777).toBe(0o600)
+    const server = await database(schema.url)
+    expect(await importEngine(server, file('first'))).toBe(rows)
+    await exportEngine(server, file('second'))
+    const back = await database(file('new.db'))
+    await importEngine(back, file('second'))
+    await exportEngine(back, file('third'))
+    const first = readFileSync(file('first'), 'utf8')
+    expect(readFileSync(file('second'), 'utf8')).toBe(first)
+    expect(readFileSync(file('third'), 'utf8')).toBe(first)
+    for (const driver of [server, back]) {
+      const admin = createAdmin({ store: storeOver(driver), clock: { now: Date.now }, ids: randomIds })
+      expect((await admin.verify()).problems).toEqual([])
+    }
+  })
+
+  it('takes all of its tables along', async () => {
+    const driver = await database(file('one.db'))
+    const named = (type: string) =>
+      driver.read((connection) =>
+        connection.all<{ name: string }>(
+          "SELECT name FROM sqlite_schema WHERE type = ? AND name NOT LIKE 'sqlite_%' ORDER BY name",
+          type,
+        ),
+      )
+    const names = async (type: string) => (await named(type)).map(({ name }) => name)
+    expect(await names('table')).toEqual(Object.keys(engineTables).toSorted())
+    expect(await names('view')).toEqual(engineViews)
+  })
+
+  it('goes on where its runs were numbered', async () => {
+    const old = storeOver(await begun(file('old.db')))
+    const keep = (store: typeof old, run: string) =>
+      store.transaction((tx) =>
+        tx.keepRunReply('w', { run, ordinal: 1, fresh: false }, { status: 200, credits: 1, body: run }),
+      )
+    for (const run of ['a', 'b']) await keep(old, run)
+    await exportEngine(open[0] as Driver, file('export'))
+    const server = await database(schema.url)
+    await importEngine(server, file('export'))
+    const store = storeOver(server)
+    expect(await keep(store, 'c')).toBe(true)
+    const bodies = await store.read(async (reads) => {
+      const replies = []
+      for (const run of ['a', 'b', 'c']) replies.push((await reads.runReply('w', run, 1))?.body)
+      return replies
+    })
+    expect(bodies).toEqual(['a', 'b', 'c'])
+  })
+
+  it('never takes the place of another engine, or of another file', async () => {
+    const driver = await begun(file('one.db'))
+    await exportEngine(driver, file('export'))
+    await expect(exportEngine(driver, file('export'))).rejects.toThrow('exists already')
+    await expect(importEngine(driver, file('export'))).rejects.toThrow('has workspaces already')
+    await expect(exportEngine(driver, join(folder, 'nowhere', 'export'))).rejects.toMatchObject({ exit: 2 })
+  })
+
+  it.each([
+    ['cut', (text: string) => text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1)],
+    ['without a line', (text: string) => text.replace(/\{"table":"members".*\n/, '')],
+    ['with a changed amount', (text: string) => text.replace('"amount":1000', '"amount":9000')],
+    ['of another schema', (text: string) => text.replace(/"schema":\d+/, '"schema":1')],
+    ['of no schema', (text: string) => text.replace(/,"schema":\d+/, '')],
+    ['with a value that is none', (text: string) => text.replace('"revoked_at":null', '"revoked_at":true')],
+    ['with a list as a value', (text: string) => text.replace('"revoked_at":null', '"revoked_at":[]')],
+    ['no export', () => 'name,domain\nAcme,acme.example\n'],
+    [
+      'with a table of its own',
+      (text: string) => text.replace('"table":"members"', '"table":"sqlite_master"'),
+    ],
+    ['empty', () => ''],
+  ])('is refused where it is %s, and leaves nothing behind', async (_, spoil) => {
+    await exportEngine(await begun(file('one.db')), file('export'))
+    writeFileSync(file('spoilt'), spoil(readFileSync(file('export'), 'utf8')))
+    for (const location of [file('other.db'), schema.url]) {
+      const driver = await database(location)
+      await expect(importEngine(driver, file('spoilt'))).rejects.toMatchObject({ exit: 2 })
+      const store = storeOver(driver)
+      expect(await store.read((reads) => reads.workspaces())).toEqual([])
+      expect(await store.read((reads) => reads.clock())).toEqual({ offsetMs: 0, frozenAt: null })
+    }
+    expect(readdirSync(folder).filter((name) => name.endsWith('.partial'))).toEqual([])
+  })
+
+  it('leaves a partial file that it did not begin', async () => {
+    const partial = file(`export.${process.pid}.partial`)
+    writeFileSync(partial, 'theirs')
+    const driver = await begun(file('one.db'))
+    await expect(exportEngine(driver, file('export'))).rejects.toThrow('.partial exists already')
+    expect(readFileSync(partial, 'utf8')).toBe('theirs')
+    rmSync(partial)
+    await exportEngine(driver, file('export'))
+    expect(existsSync(partial)).toBe(false)
+  })
+
+  it('takes a lost server for no fault of its file', async () => {
+    const driver = await begun(file('one.db'))
+    const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' })
+    const losing: Driver = {
+      ...driver,
+      read: (work) =>
+        driver.read((connection) => work({ ...connection, all: () => Promise.reject(lost) as never })),
+    }
+    await expect(exportEngine(losing, file('export'))).rejects.toBe(lost)
+    expect(readdirSync(folder).filter((name) => name.startsWith('export'))).toEqual([])
+  })
+
+  it('begins its file anew where it is run again', async () => {
+    const driver = await begun(file('one.db'))
+    const twice: Driver = {
+      ...driver,
+      read: async (work) => {
+        await driver.read(work)
+        return await driver.read(work)
+      },
+    }
+    const rows = await exportEngine(twice, file('export'))
+    expect(readFileSync(file('export'), 'utf8').trimEnd().split('\n')).toHaveLength(rows + 2)
+  })
+
+  it('names the row with a character that PostgreSQL cannot hold', async () => {
+    const old = await begun(file('one.db'))
+    await old.transaction((connection) => connection.run('UPDATE members SET name = ?', 'a\0b'))
+    const member = await old.read((connection) => connection.get<{ id: string }>('SELECT id FROM members'))
+    await exportEngine(old, file('export'))
+    const server = await database(schema.url)
+    await expect(importEngine(server, file('export'))).rejects.toThrow(
+      `a row of members with the character U+0000, which PostgreSQL cannot hold: ["${member?.id}"]`,
+    )
+    expect(await storeOver(server).read((reads) => reads.workspaces())).toEqual([])
+  })
+})

@@ -1,0 +1,158 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { parseExact, toJson } from '../../../src/api/values/json.js'
+import type { Answer } from '../../../src/batch/journal/answer.js'
+import { hashNumber, hashOf } from '../../../src/csv/identity-filter.js'
+import type { Forgotten } from '../../../src/engine/ports/ports.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
+import { placeOf } from '../../../src/storage/engine/row-place.js'
+import { forgetInState } from '../../../src/storage/state/erase.js'
+import { openState } from '../../../src/storage/state/open.js'
+import {
+  answersOf,
+  equalIn,
+  indexNext,
+  keepAnswers,
+  storedAnswer,
+} from '../../../src/storage/state/runs/answers.js'
+import { type NewRun, type Run, runsOver } from '../../../src/storage/state/runs/runs.js'
+import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
+import { states } from '../../helpers/states.js'
+
+const now = Date.parse('2026-03-10T12:00:00Z')
+
+const has = (value: unknown, word: string) => toJson(value).includes(word)
+
+/** Everything that says jane; what says it at length only mentions her. */
+const jane: Forgotten = {
+  isIn: (value) => has(value, 'jane'),
+  isAbout: (value) => has(value, '"jane"'),
+  without: <T>(value: T) =>
+    has(value, 'jane') ? (parseExact(toJson(value).replaceAll('jane', '…')) as T) : value,
+  unnamed: (text) => text,
+}
+
+let state: Driver
+
+const newRun = (id: string): NewRun => ({
+  ...{ id, knownBy: id, operation: 'leads.enrich', target: 'local', profile: 'default', file: `/${id}.csv` },
+  ...{ fileHash: id, request: '{}', output: null, total: 9, startedAt: now },
+})
+const started = (id: string, more: Partial<NewRun> = {}): Promise<Run> =>
+  runsOver(state).add({ ...newRun(id), ...more })
+
+const found = (body: unknown, credits = 1): Answer => ({ status: 'found', error: null, body, credits })
+const hashed = (identity: string) => ({
+  identity,
+  hash: hashNumber(hashOf(identity)),
+  repeats: true,
+  most: 1,
+})
+const kept = (run: Run, ordinal: number, identity: string, answer: Answer, origin?: number) =>
+  state.transaction((connection) =>
+    keepAnswers(
+      connection,
+      run.number,
+      [{ ordinal, ...hashed(identity), answer, source: origin === undefined ? 'live' : 'store', origin }],
+      now,
+    ),
+  )
+const indexed = (run: Run) =>
+  state.transaction((connection) => indexNext(connection, run.number, placeOf(run.number, 0) - 1))
+const forget = (dryRun = false) => forgetInState(state, jane, now, dryRun)
+const rows = (run: Run) => state.read((connection) => answersOf(connection, run.number, 0, 9))
+
+const event = { path: 'p', receivedAt: now, event: 'x', search: 's', verified: true, headers: {} }
+
+describe.each(states())('answers of runs: %s', (_, open) => {
+  beforeEach(async () => {
+    state = await open()
+  })
+
+  it('about somebody are skipped from then on, at what they cost; others stay', async () => {
+    const run = await started('a')
+    await kept(run, 0, 'person:jane', found({ name: 'x' }))
+    await kept(run, 1, 'person:ann', found({ name: 'ann' }))
+    await kept(run, 2, 'person:bo', found({ name: 'jane' }, 3))
+    expect(await forget(true)).toEqual({ events: 0, answers: 2, runs: [{ file: '/a.csv', output: null }] })
+    expect(await forget()).toMatchObject({ answers: 2 })
+    const skipped = { status: 'skipped', error: 'forgotten', body: undefined }
+    expect(await rows(run)).toEqual([
+      { ordinal: 0, answer: { ...skipped, credits: 1 }, source: 'live' },
+      { ordinal: 1, answer: found({ name: 'ann' }), source: 'live' },
+      { ordinal: 2, answer: { ...skipped, credits: 3 }, source: 'live' },
+    ])
+    expect(await forget()).toEqual({ events: 0, answers: 0, runs: [] })
+  })
+
+  it('that only mention them lose the mention', async () => {
+    const run = await started('a')
+    await kept(run, 0, 'company:acme', found({ description: 'Ask jane.', id: 12345678901234567890n }))
+    expect(await forget()).toMatchObject({ answers: 1 })
+    expect((await rows(run))[0]?.answer).toMatchObject({
+      status: 'found',
+      body: { description: 'Ask ….', id: 12345678901234567890n },
+    })
+  })
+
+  it('that other runs took go there too', async () => {
+    const [first, second] = [await started('a'), await started('b', { output: '/b.out.csv' })]
+    await kept(first, 4, 'person:bo', found({ name: 'jane' }))
+    await kept(second, 0, 'person:bo', found({ name: 'jane' }), placeOf(first.number, 4))
+    expect(await forget()).toEqual({
+      ...{ events: 0, answers: 2 },
+      runs: [
+        { file: '/a.csv', output: null },
+        { file: '/b.csv', output: '/b.out.csv' },
+      ],
+    })
+    expect((await rows(second))[0]?.answer).toMatchObject({ status: 'skipped', body: undefined })
+  })
+
+  it('serve equal rows of their run, so that none is paid for, and no other run', async () => {
+    const run = await started('a')
+    await kept(run, 0, 'person:jane', found({ name: 'x' }))
+    await indexed(run)
+    await forget()
+    const { hash, identity } = hashed('person:jane')
+    await state.read(async (connection) => {
+      expect(await equalIn(connection, run.number, 1, hash, identity)).toMatchObject({ status: 'skipped' })
+      expect(await storedAnswer(connection, new Set([run.number]), hash, identity, 0)).toBeUndefined()
+      expect(await equalIn(connection, run.number, 1, hash + 1, identity)).toBeUndefined()
+    })
+  })
+
+  it('leave nothing of them in what was typed for a run', async () => {
+    await started('a', { request: '{"constants":{"email":"jane"}}' })
+    await started('b', { request: '{"constants":{}}' })
+    await forget()
+    expect((await runsOver(state).list()).map(({ request }) => request)).toEqual([
+      '{"constants":{}}',
+      '{"constants":{"email":"…"}}',
+    ])
+  })
+})
+
+describe('received events', () => {
+  let events: Events
+  beforeEach(async () => {
+    state = await openState(':memory:')
+    events = eventsOver(state)
+  })
+
+  it('that mention somebody go, and are not taken again', async () => {
+    await events.keep({ ...event, id: '1', body: '{"a":"Ask j\\u0061ne"}' })
+    await events.keep({ ...event, id: '2', body: '{"a":"ann"}' })
+    await events.keep({ ...event, id: '3', body: 'no JSON, jane' })
+    expect(await forget()).toMatchObject({ events: 2 })
+    expect((await events.list({}, 'oldest', 9)).map(({ id }) => id)).toEqual(['2'])
+    expect(await events.keep({ ...event, id: '1', body: '{"a":"Ask jane"}' })).toBe(false)
+  })
+
+  it('are not sent on any more; those behind them are', async () => {
+    await events.keep({ ...event, id: '1', body: '"jane"' }, 'http://localhost/')
+    await events.keep({ ...event, id: '2', body: '"ann"' }, 'http://localhost/')
+    await forget()
+    const due = await events.outbox('http://localhost/').take(now, 9, 1_000)
+    expect(due.map(({ delivery }) => delivery.body)).toEqual(['"ann"'])
+  })
+})

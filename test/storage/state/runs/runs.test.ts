@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import { placeOf, runAt } from '../../../../src/storage/engine/row-place.js'
+import type { Run } from '../../../../src/storage/state/runs/runs.js'
+import { runsOver } from '../../../../src/storage/state/runs/runs.js'
+import { spendingOver } from '../../../../src/storage/state/runs/spending.js'
+import { journalFor, newRun } from '../../../batch/fakes.js'
+import { states } from '../../../helpers/states.js'
+
+describe('the place of a row', () => {
+  it('is one row alone, or refused', () => {
+    const last = 2 ** 21 - 1
+    expect([placeOf(last, 0), runAt(placeOf(last, 7))]).toEqual([last * 2 ** 32, last])
+    expect(() => placeOf(last + 1, 0)).toThrow(expect.objectContaining({ code: 'storage_failed' }))
+  })
+})
+
+describe.each(states())('%s', (_, open) => {
+  const day = 86_400_000
+  const rows = [0, 1, 2, 3].map((ordinal) => ({
+    ...{ ordinal, identity: `id ${ordinal}`, hash: ordinal, repeats: true, most: 1 },
+  }))
+
+  /** A run that was killed with four rows sent and none answered, and forgotten a day later. */
+  async function forgotten() {
+    const driver = await open()
+    const runs = runsOver(driver)
+    const killed = await runs.add(newRun())
+    await (await journalFor(driver, killed, { now: () => day })).plan(rows)
+    await runs.forget((await runs.find(killed.id))[0] as Run, 2 * day)
+    const other = await runs.add(newRun({ id: 'other', knownBy: 'other' }))
+    const planned = async (now: number) => {
+      const journal = await journalFor(driver, other, { budget: { perDay: 6 }, now: () => now })
+      return (await journal.plan(rows)).planned.length
+    }
+    return { driver, planned }
+  }
+
+  describe('a run that is forgotten after it was killed', () => {
+    it('may have paid for what it sent: the budget of that day counts it', async () => {
+      expect(await (await forgotten()).planned(2 * day)).toBe(2)
+    })
+
+    it('is no matter to the budget of the next day', async () => {
+      expect(await (await forgotten()).planned(3 * day)).toBe(4)
+    })
+
+    it('is no longer told of as open', async () => {
+      const { driver } = await forgotten()
+      expect(await spendingOver(driver).open({ profile: undefined, target: undefined })).toBe(0)
+    })
+  })
+
+  describe('a run that is one more than there are numbers for', () => {
+    it('is refused before anything is paid, and leaves no record', async () => {
+      const driver = await open()
+      const runs = runsOver(driver)
+      const add = (number: number) =>
+        driver.transaction((c) => c.run(`UPDATE runs SET number = ? WHERE id = 'run-1'`, number))
+      await runs.add(newRun())
+      await add(2 ** 21 - 3)
+      if (driver.dialect === 'postgres')
+        await driver.transaction((c) =>
+          c.run(`SELECT setval(pg_get_serial_sequence('runs', 'number'), CAST(? AS BIGINT))`, 2 ** 21 - 3),
+        )
+      expect((await runs.add(newRun({ id: 'last', knownBy: 'last' }))).number).toBe(2 ** 21 - 2)
+      const refused = runs.add(newRun({ id: 'none', knownBy: 'none' }))
+      await expect(refused).rejects.toMatchObject({ code: 'storage_failed' })
+      expect((await runs.list()).map(({ id }) => id)).toEqual(['last', 'run-1'])
+    })
+  })
+
+  describe('a run that goes on by a clock that is behind', () => {
+    it('keeps what it set aside on the day it was last heard of', async () => {
+      const driver = await open()
+      const runs = runsOver(driver)
+      const killed = await runs.add(newRun({ startedAt: 3 * day }))
+      await (await journalFor(driver, killed, { now: () => 3 * day })).plan(rows)
+      const record = async () => (await runs.find(killed.id))[0] as Run
+      await runs.begin(await record(), { file: '/in.csv', output: null, request: '{}' }, 2 * day)
+      expect(await record()).toMatchObject({ reserved: 4, endedAt: 3 * day })
+      await runs.begin(await record(), { file: '/in.csv', output: null, request: '{}' }, 4 * day)
+      expect((await record()).endedAt).toBe(4 * day)
+    })
+  })
+})
