@@ -10,6 +10,7 @@ const sources = [
   'bin',
   'scripts/build.js',
   'scripts/code-cache.js',
+  'scripts/esbuild-plugins.js',
   'scripts/packages.js',
   'scripts/places.js',
   'scripts/place-file.js',

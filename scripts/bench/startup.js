@@ -2,12 +2,12 @@ import { binary } from '../run.js'
 import { median, time } from './measure.js'
 
 const commands = [
-  { name: 'prospect --version', args: [binary, '--version'], limit: 1.4 },
-  { name: 'prospect credits', args: [binary, 'credits'], limit: 2.2 },
+  { name: 'prospect --version', args: [binary, '--version'], limit: 1.25 },
+  { name: 'prospect credits', args: [binary, 'credits'], limit: 2.5 },
   {
     name: 'prospect accounts enrich --domain …',
     args: [binary, 'accounts', 'enrich', '--domain', 'company-1.example'],
-    limit: 2.5,
+    limit: 3,
   },
 ]
 
