@@ -9,6 +9,9 @@ export interface Lock {
 /** Long enough for somebody who only looks whether it is held. */
 const patienceMs = 250
 
+/** Keeps databases with a lock from the garbage collector, which would close them and so free their locks. */
+const held = new Set<Database.Database>()
+
 /** Takes the lock of a file, which is made where it is missing; nothing when another process, or this one, holds it. */
 export function takeLock(path: string): Lock | undefined {
   // Not where it exists: closing a file gives up the locks that this process has on it.
@@ -17,7 +20,13 @@ export function takeLock(path: string): Lock | undefined {
   try {
     // A transaction that keeps all others out holds the file's lock for as long as it is open.
     database.exec('BEGIN EXCLUSIVE')
-    return { release: () => database.close() }
+    held.add(database)
+    return {
+      release: () => {
+        held.delete(database)
+        database.close()
+      },
+    }
   } catch (error) {
     database.close()
     if (/^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown }).code))) return undefined
