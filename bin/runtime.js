@@ -69,7 +69,7 @@ function endBy(signal) {
 }
 
 /** How long a child may take to stop cleanly once its parent is gone, in milliseconds. */
-const graceMs = 700
+const graceMs = 500
 
 /** In a child of `relaunch`: ends this process within a second when the parent is killed. */
 function endWithParent() {

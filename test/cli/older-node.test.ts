@@ -1,0 +1,314 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { constants } from 'node:os'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Clone, oldNodeClone, oldVersion, root } from '../helpers/older-node.js'
+
+let here: Clone
+let running: ChildProcess[] = []
+beforeEach(() => {
+  here = oldNodeClone()
+})
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL')
+  running = []
+  here.remove()
+})
+
+/** Runs code in a child of `relaunch`, as `bin/prospect.js` runs the program. */
+function relaunched(code: string) {
+  here.write('child.cjs', code)
+  const parent = `require(${JSON.stringify(`${root}bin/runtime.js`)}).relaunch(process.execPath, ['child.cjs'])`
+  return started(['-e', parent])
+}
+
+interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: Buffer
+  readonly stderr: string
+}
+
+/** Starts an older Node. `line` resolves with the first line of stdout; `ended` when nothing can write to it any more. */
+function started(argv: readonly string[]) {
+  const child = spawn(process.execPath, [...here.asOld, ...argv], { cwd: here.folder, env: here.env })
+  running.push(child)
+  const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
+  child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk))
+  const line = new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout.push(chunk)
+      const text = Buffer.concat(stdout).toString()
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')))
+    })
+    child.on('close', () => reject(new Error(`ended: ${Buffer.concat(stderr).toString()}`)))
+  })
+  line.catch(() => {})
+  const ended = new Promise<Ended>((resolve) => {
+    child.on('close', (code, signal) =>
+      resolve({ code, signal, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() }),
+    )
+  })
+  return { child, line, ended }
+}
+
+/** A busy machine may miss a limit of time once, but not again and again. */
+const hurried = { retry: 3 }
+
+/** Starts `prospect serve`; resolves when it listens. */
+async function served() {
+  const server = started(['bin/prospect.js', 'serve', '--port', '0', '--json'])
+  const { base_url: baseUrl, pid } = JSON.parse(await server.line) as { base_url: string; pid: number }
+  expect(pid).not.toBe(server.child.pid)
+  return { ...server, health: () => fetch(`${new URL(baseUrl).origin}/health`), pid }
+}
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** Resolves as soon as a condition holds; throws when it does not in time. */
+async function until(what: string, holds: () => boolean, ms = 20_000): Promise<void> {
+  const end = performance.now() + ms
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`waited in vain: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+describe('bin/prospect.js on an older Node', () => {
+  it('runs the program with the downloaded Node, with its streams and exit codes', async () => {
+    const runs = [
+      ['--version'],
+      ['credits', '--json'],
+      ['credits', '--min', '5000'],
+      ['accounts', 'enrich', '--domain', 'nobody.example'],
+      ['credits', '--unknown'],
+    ]
+    const [version, credits, ...others] = await Promise.all(
+      runs.map((argv) => here.run('bin/prospect.js', ...argv)),
+    )
+    const manifest = JSON.parse(readFileSync(here.path('package.json'), 'utf8')) as { version: string }
+    expect(version).toMatchObject({ exitCode: 0, stdout: manifest.version, stderr: '' })
+    expect(JSON.parse(credits?.stdout ?? '')).toMatchObject({ credits: { enrichment: 1_000 } })
+    expect(others.map(({ exitCode }) => exitCode)).toEqual([13, 9, 2])
+    expect(others[1]?.stderr).toContain('No company found')
+    expect(here.starts()).toHaveLength(runs.length)
+  })
+
+  it('reads what is piped into it', async () => {
+    const { child, ended } = started(['bin/prospect.js', 'data', 'import', 'companies', '-', '--json'])
+    child.stdin?.end('domain,name\npiped.example,Piped GmbH & Söhne\n')
+    expect(await ended).toMatchObject({ code: 0 })
+    const found = await here.run(
+      'bin/prospect.js',
+      'accounts',
+      'enrich',
+      '--domain',
+      'piped.example',
+      '--json',
+    )
+    expect(found.stdout).toContain('Piped GmbH & Söhne')
+  })
+
+  it('finishes and exits with 0 when SIGTERM is sent to the parent alone', async () => {
+    const { child, ended, health, pid } = await served()
+    expect((await health()).status).toBe(200)
+    child.kill('SIGTERM')
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+    expect(isRunning(pid)).toBe(false)
+  })
+
+  it('finishes and exits with 0 when a service manager sends SIGTERM to both processes', async () => {
+    const { child, ended, pid } = await served()
+    process.kill(pid, 'SIGTERM')
+    child.kill('SIGTERM')
+    expect(await ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  it('ends by SIGHUP when that is sent to the parent alone, as on a newer Node', async () => {
+    const { child, ended, pid } = await served()
+    child.kill('SIGHUP')
+    expect(await ended).toMatchObject({ code: null, signal: 'SIGHUP' })
+    expect(isRunning(pid)).toBe(false)
+  })
+
+  it('ends by the signal that killed its child', async () => {
+    const { ended, pid } = await served()
+    process.kill(pid, 'SIGKILL')
+    expect(await ended).toMatchObject({ code: null, signal: 'SIGKILL' })
+  })
+
+  it('leaves nothing running a second after the parent was killed', hurried, async () => {
+    const { child, ended } = await served()
+    const began = performance.now()
+    child.kill('SIGKILL')
+    await ended
+    expect(performance.now() - began).toBeLessThan(1_000)
+  })
+
+  it('says in one sentence which Node it needs when none was downloaded', async () => {
+    rmSync(here.path('.node'), { recursive: true })
+    const needed = `prospect needs Node 22 (from 22.22.2), 24, or 26 and newer, and this is Node ${oldVersion}`
+    const inClone = await here.run('bin/prospect.js', 'credits')
+    expect(inClone).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(inClone.stderr).toBe(`${needed}: run npm run quickstart, which downloads one into this folder.`)
+    rmSync(here.path('scripts'), { recursive: true })
+    const installed = await here.run('bin/prospect.js', 'credits')
+    expect(installed).toMatchObject({ exitCode: 2, stdout: '', stderr: `${needed}: install a newer Node.` })
+  })
+
+  it('says the same when the downloaded Node is too old itself, and looks no further', async () => {
+    here.writeShell('.node/bin/node', `echo start >> starts\nexec '${here.path('machine', 'node')}' "$@"`)
+    const { exitCode, stdout, stderr } = await here.run('bin/prospect.js', 'credits')
+    expect([exitCode, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(`and this is Node ${oldVersion}`)
+    expect(here.starts()).toEqual(['start'])
+  })
+
+  it('says in one sentence that the downloaded Node cannot be started', async () => {
+    here.write('.node/bin/node', '')
+    rmSync(here.path('.node/bin/node'))
+    here.write('.node/bin/node', 'for another machine')
+    const { exitCode, stderr } = await here.run('bin/prospect.js', 'credits')
+    expect([exitCode, stderr.split('\n').length]).toEqual([2, 1])
+    expect(stderr).toContain('cannot be started')
+  })
+})
+
+describe('a relaunched program', () => {
+  it('has the streams of its parent, for bytes of any kind and length', async () => {
+    const { child, ended } = relaunched(
+      "process.stdin.pipe(process.stdout); process.stdin.once('end', () => process.stderr.write('read'))",
+    )
+    const bytes = randomBytes(3_000_000)
+    child.stdin?.end(bytes)
+    const { code, stdout, stderr } = await ended
+    expect([code, stdout.equals(bytes), stderr]).toEqual([0, true, 'read'])
+  })
+
+  it.each([0, 1, 2, 9, 13, 141, 255])('passes its exit code %i on', async (code) => {
+    expect((await relaunched(`process.exit(${code})`).ended).code).toBe(code)
+  })
+
+  it.each(['SIGKILL', 'SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGSEGV'] as const)(
+    'passes its death by %s on',
+    async (signal) => {
+      const { ended } = relaunched(`process.kill(process.pid, '${signal}'); setTimeout(() => {}, 60_000)`)
+      expect(await ended).toMatchObject({ code: null, signal })
+    },
+  )
+
+  it('fails with 128 and the number of a signal that the parent cannot die of', async () => {
+    here.writeShell('child', 'trap - PIPE; kill -PIPE $$')
+    const parent = `require(${JSON.stringify(`${root}bin/runtime.js`)}).relaunch('/bin/sh', ['child'])`
+    const { code } = await started(['-e', parent]).ended
+    expect(code).toBe(128 + constants.signals.SIGPIPE)
+  })
+
+  it('is sent SIGTERM and SIGHUP when its parent is', async () => {
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
+      const { child, line, ended } = relaunched(
+        `process.on('${signal}', () => process.exit(7)); console.log('ready'); setTimeout(() => {}, 60_000)`,
+      )
+      await line
+      child.kill(signal)
+      expect((await ended).code).toBe(7)
+    }
+  })
+
+  it('ends within a second of its parent even when it does not heed SIGTERM', hurried, async () => {
+    const { child, line, ended } = relaunched(
+      `require(${JSON.stringify(`${root}bin/runtime.js`)}).endWithParent()\n` +
+        "process.on('SIGTERM', () => require('fs').writeFileSync('asked', ''))\n" +
+        'console.log(); setInterval(() => {}, 1_000)',
+    )
+    await line
+    const began = performance.now()
+    child.kill('SIGKILL')
+    await ended
+    expect(performance.now() - began).toBeLessThan(1_000)
+    expect(existsSync(here.path('asked'))).toBe(true)
+  })
+
+  it('does not hand the pipe to its parent on to programs that it starts', async () => {
+    const { ended } = relaunched(
+      `require(${JSON.stringify(`${root}bin/runtime.js`)}).endWithParent()\n` +
+        'console.log(process.env.PROSPECT_PARENT_PIPE)',
+    )
+    expect((await ended).stdout.toString()).toBe('undefined\n')
+  })
+})
+
+/** A shell with job control in a pseudo-terminal of `script` (util-linux), at which someone types. */
+function terminal() {
+  const child = spawn('script', ['-qefc', 'bash --norc --noprofile -i', '/dev/null'], {
+    ...{ cwd: here.folder, env: { ...here.env, PS1: '', TERM: 'dumb', HISTFILE: '' } },
+  })
+  running.push(child)
+  let text = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+  })
+  return {
+    type: (keys: string) => child.stdin.write(keys),
+    /** Resolves with the match once the terminal shows it, and forgets what it showed so far. */
+    shows: async (pattern: RegExp): Promise<string> => {
+      await until(`the terminal shows ${pattern}: ${JSON.stringify(text)}`, () => pattern.test(text))
+      const found = pattern.exec(text)
+      text = text.slice((found?.index ?? 0) + (found?.[0].length ?? 0))
+      return found?.[1] ?? ''
+    },
+    ended: new Promise<void>((resolve) => child.on('close', () => resolve())),
+  }
+}
+
+/** The state of a process by the kernel: `T` is stopped. */
+const stateOf = (pid: number): string => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.[0] ?? ''
+const parentOf = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
+
+describe.skipIf(process.platform !== 'linux')('a relaunched program in a terminal (needs Linux)', () => {
+  it('is stopped by Ctrl-Z with its parent, continued by fg, and ended in order by Ctrl-C', async () => {
+    const { type, shows, ended } = terminal()
+    type('node bin/prospect.js serve --port 0 --json\n')
+    const opening = JSON.parse(await shows(/(\{"base_url".*\})/)) as { base_url: string; pid: number }
+    const { pid } = opening
+    const parent = parentOf(pid)
+    const health = async () => (await fetch(`${new URL(opening.base_url).origin}/health`)).status
+    expect(await health()).toBe(200)
+    type('\u001a')
+    await shows(/Stopped/)
+    expect([stateOf(pid), stateOf(parent)]).toEqual(['T', 'T'])
+    type('fg\n')
+    await until('both continue', () => stateOf(pid) !== 'T' && stateOf(parent) !== 'T')
+    expect(await health()).toBe(200)
+    type('\u0003')
+    type('echo "exit code $?"\n')
+    expect(await shows(/exit code (\d+)/)).toBe('0')
+    expect([isRunning(pid), isRunning(parent)]).toEqual([false, false])
+    type('exit\n')
+    await ended
+  })
+
+  it('dies of Ctrl-C as a program that does not handle it, and the shell sees that', async () => {
+    here.write('child.cjs', "console.log('ready'); setTimeout(() => {}, 60_000)")
+    here.write(
+      'parent.cjs',
+      `require(${JSON.stringify(`${root}bin/runtime.js`)}).relaunch(process.execPath, ['child.cjs'])`,
+    )
+    const { type, shows, ended } = terminal()
+    type('node parent.cjs\n')
+    await shows(/(ready)/)
+    type('\u0003')
+    type('echo "exit code $?"\n')
+    expect(await shows(/exit code (\d+)/)).toBe('130')
+    type('exit\n')
+    await ended
+  })
+})
