@@ -1,4 +1,4 @@
-/** `npm run check`: types, lint, documents, lockfile. Runs them all, and fails when one does. */
+/** `npm run check`: types, lint, documents, lockfile, vocabulary. Runs them all, and fails when one does. */
 import { ensure } from './ensure.js'
 import { runPackage } from './run.js'
 
@@ -7,6 +7,7 @@ const checks = {
   lint: () => runPackage('@biomejs/biome/bin/biome', ['check', '--error-on-warnings']),
   documents: async () => tell(await (await import('./check/documents.js')).documentProblems()),
   lockfile: async () => tell((await import('./check/lockfile.js')).lockfileProblems()),
+  vocabulary: async () => tell((await import('./check/vocabulary.js')).vocabularyProblems()),
 }
 
 /** Prints problems; 1 when there are some. */
