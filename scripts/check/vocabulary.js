@@ -29,7 +29,11 @@ export function vocabularyProblems() {
   )
   return files.flatMap((path) => {
     const name = basename(path).replace(/(\.test)?\.[tj]s$/, '')
-    const names = new Set(readFileSync(root + path, 'utf8').replace(prose, '').match(/[\w$-]+/g))
+    const names = new Set(
+      readFileSync(root + path, 'utf8')
+        .replace(prose, '')
+        .match(/[\w$-]+/g),
+    )
     return [...words]
       .filter((word) => word === name || names.has(word))
       .map((word) => `${path}: ${word} was replaced; see the glossary in docs/architecture.md`)
