@@ -12,5 +12,7 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 240_000,
     retry: 0,
+    // With `npm test -- --coverage`. What runs only in child processes of the tests is not counted.
+    coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary', 'json-summary'] },
   },
 })
