@@ -1,3 +1,4 @@
+import pLimit, { type LimitFunction } from 'p-limit'
 import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, errorBody, failureOf } from '../../api/calls/errors.js'
 import { isLimited, isPriced } from '../../api/operations/facts.js'
@@ -9,7 +10,6 @@ import { dueWork, type TakenChunk } from '../ports/ports.js'
 import { type Answering, NotAsked } from '../settlement/row-caller.js'
 import { type Came, type ChunkCall, inDoubt, isHeldBack, lostOf, readCalls, writeCame } from './chunk.js'
 import { leftBefore, type Presence, presenceOf } from './heartbeat.js'
-import { Places } from './semaphore.js'
 
 /** A chunk that so many processes ended with is not worked at again; it may not have been its fault. */
 const mostTaken = 10
@@ -30,13 +30,13 @@ export interface ChunkPorts extends Pick<WorkerPorts, 'store' | 'clock' | 'ids' 
 export async function takePart(ports: ChunkPorts, stopping: AbortSignal): Promise<void> {
   const { store, answering } = ports
   const presence = presenceOf(ports, answering.source)
-  const calling = new Places(answering.atOnce)
+  const limit = pLimit(answering.atOnce)
   let restsUntil = 0
   const onTrouble = (error: unknown) => {
     restsUntil = performance.now() + restMs
     ports.onTrouble(error)
   }
-  const bench = { ports: { ...ports, onTrouble }, presence, calling, stopping }
+  const bench = { ports: { ...ports, onTrouble }, presence, limit, stopping }
   const trade: Trade<TakenChunk> = {
     take: async () => (performance.now() < restsUntil ? undefined : await take(ports, presence)),
     work: (chunk) => workAt(bench, chunk),
@@ -69,7 +69,8 @@ async function take(ports: ChunkPorts, presence: Presence): Promise<TakenChunk |
 interface Bench {
   readonly ports: ChunkPorts
   readonly presence: Presence
-  readonly calling: Places
+  /** Limits the calls of this process, over all of its chunks. */
+  readonly limit: LimitFunction
   readonly stopping: AbortSignal
 }
 
@@ -105,7 +106,7 @@ function startHeartbeat({ ports, presence }: Bench, chunk: TakenChunk, onLost: (
 
 /** Makes calls until all are made, others would be refused, the time is up, or this process is to end. */
 async function callAll(bench: Bench, chunk: TakenChunk, lost: AbortSignal): Promise<readonly Came[]> {
-  const { stopping, ports, calling } = bench
+  const { stopping, ports, limit } = bench
   const { answering } = ports
   const calls = readCalls(chunk.calls)
   const came = await cameOf(bench, chunk, calls)
@@ -117,7 +118,7 @@ async function callAll(bench: Bench, chunk: TakenChunk, lost: AbortSignal): Prom
   const line = async () => {
     while (!isOver && open.length > 0 && !stopping.aborted && !lost.aborted) {
       const at = open.shift() as number
-      const one = await calling.during(() => call(calls[at] as ChunkCall))
+      const one = await limit(() => call(calls[at] as ChunkCall))
       came[at] = one
       isOver ||= isTrouble(one) || isHeldBack(one) || performance.now() > until
     }
