@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../src/catalogue/catalogue.js'
 import { ImportError } from '../../src/catalogue/import/report.js'
-import type { ImportOptions } from '../../src/catalogue/kinds/import-options.js'
+import type { ImportOptions } from '../../src/catalogue/kinds/kind.js'
 import { bytesOf, exported, openEmpty } from './open.js'
 
 let catalogue: Catalogue

@@ -1,5 +1,4 @@
-import type { Reply } from '../../api/calls/caller.js'
-import { isOk } from '../../api/calls/caller.js'
+import { isOk, type Reply } from '../../api/calls/caller.js'
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { resolvesNothing, saysNothingFound } from '../../api/operations/not-found.js'

@@ -1,10 +1,9 @@
 import type { Value } from '../../storage/driver/connection.js'
 import type { TextTable } from '../full-text/text-columns.js'
-import type { StoredAccount } from '../records/account.js'
-import { wordsOf } from '../records/company-row.js'
+import { type StoredAccount, wordsOf } from '../records/company-row.js'
 import { jobTexts, type StoredJob } from '../records/jobs.js'
 import type { StoredPerson } from '../records/person.js'
-import { textsOf } from '../records/person-columns.js'
+import { textsOf } from '../records/person-row.js'
 
 /** Whole numbers, other numbers and texts. */
 export type ColumnType = 'whole' | 'number' | 'text'

@@ -3,7 +3,7 @@ import type { TextTable } from '../full-text/text-columns.js'
 import { addTexts } from '../records/upsert.js'
 import { dropIndexes } from '../write/deferred-indexes.js'
 import { mergeLater } from '../write/fts-merge.js'
-import { atOnce } from '../write/statements.js'
+import { atOnce } from '../write/sync-steps.js'
 import { type CopyTarget, copiedTables, textsOfRecord } from './copied-tables.js'
 
 /** Writes a copy into SQLite. Its indexes are built, and its words merged, when the load that this begins is ended. */

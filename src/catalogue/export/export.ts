@@ -1,6 +1,6 @@
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { Given, Kind } from '../kinds/kind.js'
-import type { StoredAccount } from '../records/account.js'
+import type { StoredAccount } from '../records/company-row.js'
 
 interface Row {
   readonly key: number

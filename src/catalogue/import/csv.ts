@@ -1,7 +1,5 @@
 import type { Row as Parsed } from '../../csv/parse.js'
-import type { ImportOptions } from '../kinds/import-options.js'
-import type { Kind } from '../kinds/kind.js'
-import type { Row, Rows } from '../kinds/row.js'
+import type { ImportOptions, Kind, Row, Rows } from '../kinds/kind.js'
 import { mapColumns } from './map-columns.js'
 import { ImportError } from './report.js'
 

@@ -1,8 +1,6 @@
 import { parseJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import type { ImportOptions } from '../kinds/import-options.js'
-import type { Given, Kind } from '../kinds/kind.js'
-import type { Row, Rows } from '../kinds/row.js'
+import type { Given, ImportOptions, Kind, Row, Rows } from '../kinds/kind.js'
 import { checkedField, fieldOf } from './map-columns.js'
 import { ImportError } from './report.js'
 

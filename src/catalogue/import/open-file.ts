@@ -1,9 +1,7 @@
 import { detectDialect } from '../../csv/delimiter.js'
 import { decode, detectEncoding, sampleOf } from '../../csv/encoding.js'
 import { readRows } from '../../csv/read.js'
-import type { ImportOptions } from '../kinds/import-options.js'
-import type { Kind } from '../kinds/kind.js'
-import type { Rows } from '../kinds/row.js'
+import type { ImportOptions, Kind, Rows } from '../kinds/kind.js'
 import { csvRows } from './csv.js'
 import { jsonRows } from './ndjson.js'
 

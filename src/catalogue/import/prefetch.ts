@@ -3,8 +3,7 @@ import type { Kind } from '../kinds/kind.js'
 import type { Employer } from '../records/write-employer.js'
 import { answered, type Steps } from '../write/sync-steps.js'
 import type { Ahead } from '../write/write-context.js'
-import type { PreparedRecord } from './prepare.js'
-import type { Prepared } from './preparers.js'
+import type { Prepared, PreparedRecord } from './prepare.js'
 
 /** Records of a transaction, where each answer takes its time. */
 export const recordsAhead = 500

@@ -1,11 +1,13 @@
 import type { Ids } from '../../engine/ports/ports.js'
-import type { ImportOptions } from '../kinds/import-options.js'
-import type { Given, Kind } from '../kinds/kind.js'
-import type { Row, Rows } from '../kinds/row.js'
-import { countryCodes } from '../normalize/country-codes.js'
+import type { Given, ImportOptions, Kind, Row, Rows } from '../kinds/kind.js'
+import { countryCodes } from '../normalize/country.js'
 import { Unreadable } from '../normalize/readers.js'
+import { type PreparedCompany, prepareCompany } from '../records/company.js'
+import { type PreparedJob, prepareJob } from '../records/jobs.js'
+import { idMaker, type NewPerson, newPerson } from '../records/new-person.js'
+import { preparePerson } from '../records/person.js'
+import { type PreparedPost, preparePost } from '../records/posts.js'
 import { openRows } from './open-file.js'
-import { type Prepared, preparers } from './preparers.js'
 import { importErrorOf, type Rejected } from './report.js'
 
 /** A record that was read, and where it begins in the file. It is plain data, which JSON can carry. */
@@ -98,4 +100,26 @@ function prepared(row: Row, prepare: (given: Given) => Prepared[Kind]): Prepared
     if (!(error instanceof Unreadable)) throw error
     return { line: row.line, reason: error.message }
   }
+}
+
+/** A record of each kind, read completely and ready to be written: plain data. */
+export interface Prepared {
+  readonly companies: PreparedCompany
+  readonly people: NewPerson
+  readonly jobs: PreparedJob
+  readonly posts: PreparedPost
+}
+
+/** Reads a given record, completely, before anything of it is written; refuses with Unreadable. */
+export type Preparer<K extends Kind> = (given: Given) => Prepared[K]
+
+/** Makes the preparer of the records of each kind, for one file. */
+export const preparers: { readonly [K in Kind]: (ids: Ids) => Preparer<K> } = {
+  companies: (ids) => (given) => prepareCompany(given, ids),
+  people: (ids) => {
+    const makeId = idMaker(ids)
+    return (given) => newPerson(preparePerson(given), ids, makeId)
+  },
+  jobs: () => prepareJob,
+  posts: () => preparePost,
 }

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { on } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { readFile } from './prepare.js'
-import { type FromReader, packed, type ReadingTask, Room, type ToReader } from './reader-messages.js'
+import { type FromReader, packed, type ReadingTask, Room, type ToReader } from './reader.js'
 import { ImportError } from './report.js'
 
 /** Portions that are read but not yet written, at most. */

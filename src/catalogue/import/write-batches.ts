@@ -2,14 +2,16 @@ import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { Kind } from '../kinds/kind.js'
 import { Unreadable } from '../normalize/readers.js'
+import { writeJob } from '../records/jobs.js'
+import { writePost } from '../records/posts.js'
+import { writeCompany } from '../records/write-company.js'
+import { writePerson } from '../records/write-person.js'
 import { enter, type Importers, type Load } from '../write/bulk-load.js'
 import { done, type Steps } from '../write/sync-steps.js'
 import { beginWriting, type Writing, type Written } from '../write/write-context.js'
 import { lookAhead, recordsAhead } from './prefetch.js'
-import type { PreparedRecord, Records } from './prepare.js'
-import type { Prepared } from './preparers.js'
+import type { Prepared, PreparedRecord, Records } from './prepare.js'
 import { newTally, reject, type Tally } from './report.js'
-import { writers } from './writers.js'
 
 /** What writing records works with. */
 export interface CommitPorts {
@@ -86,3 +88,13 @@ const recordsFrom = (records: Records, from: number, most: number): PreparedReco
   Array.from({ length: Math.min(most, records.length - from) }, (_, at) => records.at(from + at)).filter(
     (record) => record !== undefined,
   )
+
+/** Writes a record of each kind. It may still refuse with Unreadable, but only before it changes anything. */
+export const writers: { readonly [K in Kind]: (writing: Writing, record: Prepared[K]) => Steps<Written> } = {
+  companies: function* (writing, company) {
+    return (yield* writeCompany(writing, company)).written
+  },
+  people: writePerson,
+  jobs: writeJob,
+  posts: writePost,
+}

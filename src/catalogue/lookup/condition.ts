@@ -1,6 +1,6 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import { areMissing } from '../write/deferred-indexes.js'
-import { atOnce } from '../write/statements.js'
+import { atOnce } from '../write/sync-steps.js'
 
 /** What state a catalogue is in, told without counting or changing anything. */
 export interface Condition {

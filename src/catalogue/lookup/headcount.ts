@@ -1,9 +1,8 @@
 import type { Headcount } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
-import type { StoredAccount } from '../records/account.js'
-import { headcountBefore, percentageFrom } from '../records/growth.js'
-import type { HeadcountEntry } from '../records/headcount.js'
+import type { StoredAccount } from '../records/company-row.js'
+import { type HeadcountEntry, headcountBefore, percentageFrom } from '../records/headcount.js'
 import type { Candidate } from '../records/match-company.js'
 
 type Evolution = NonNullable<Headcount[string]['3_months_evolution']>

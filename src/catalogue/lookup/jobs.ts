@@ -5,7 +5,7 @@ import { fewOrMany, type Size } from '../full-text/selectivity.js'
 import { type Condition, every, isOneOf, listed, not } from '../full-text/sql-conditions.js'
 import { anyOf, phrase, within } from '../full-text/text-query.js'
 import { text } from '../normalize/readers.js'
-import { accountOf } from '../records/account.js'
+import { accountOf } from '../records/company-row.js'
 import type { StoredJob } from '../records/jobs.js'
 import type { Candidate } from '../records/match-company.js'
 

@@ -3,7 +3,7 @@ import type { Connection, Value } from '../../storage/driver/connection.js'
 import { domainOf } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { type Profile, profileOf } from '../normalize/profile.js'
-import { isMade } from '../records/made-id.js'
+import { isMade } from '../records/new-person.js'
 import type { StoredPerson } from '../records/person.js'
 import type { FoundPerson } from '../records/person-record.js'
 

@@ -1,5 +1,5 @@
 import type { Connection } from '../../storage/driver/connection.js'
-import { isMobile } from '../normalize/phone-details.js'
+import { isMobile } from '../normalize/phone.js'
 
 interface Line {
   readonly number: string

@@ -1,6 +1,6 @@
 import type { TechnologyUse } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import type { StoredAccount } from '../records/account.js'
+import type { StoredAccount } from '../records/company-row.js'
 import type { Candidate } from '../records/match-company.js'
 
 // Uses are kept by technology; a company's own are found through the slugs in its record.

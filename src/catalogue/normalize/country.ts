@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { isCountry } from '../../api/values/countries.js'
+import type { Given } from '../kinds/kind.js'
 import { foldText } from './name.js'
 
 // Names of countries in two languages are needed by imports only.
@@ -64,4 +65,31 @@ function namedCountry(upper: string, folded: string): string | undefined {
 
 interface CountryNames {
   readonly countries: Readonly<Record<string, string | readonly string[]>>
+}
+
+/** Spellings remembered at once. */
+const maxRemembered = 10_000
+
+/**
+ * Puts codes in place of the names of countries. It remembers what it has read: a file names few countries, but
+ * many times, and finding one among all names takes long. A name that is no country's is left for its field to
+ * refuse.
+ */
+export function countryCodes(): (given: Given) => Given {
+  const read = new Map<string, string | undefined>()
+  const codeOf = (text: string): string | undefined => {
+    if (read.has(text)) return read.get(text)
+    const code = countryOf(text)
+    if (read.size < maxRemembered) read.set(text, code)
+    return code
+  }
+  return (given) => {
+    for (const field of ['country', 'country_code']) {
+      const text = given[field]
+      if (typeof text !== 'string' || /^[A-Z]{2}$/.test(text)) continue
+      const code = codeOf(text)
+      if (code !== undefined) return { ...given, [field]: code }
+    }
+    return given
+  }
 }

@@ -1,12 +1,16 @@
+import type { Value } from '../../storage/driver/connection.js'
 import type { Given } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { domain, text, Unreadable } from '../normalize/readers.js'
+import { regionOf } from '../places/place.js'
 import { answered, type Steps } from '../write/sync-steps.js'
 import type { Writing, Written } from '../write/write-context.js'
-import { jobFields, offererFields, type Read, readFields } from './fields.js'
-import { jobColumns, jobValues } from './job-columns.js'
+import { type Fields, jobFields, offererFields, type Read, readFields } from './fields.js'
 import { rowWriter } from './upsert.js'
 import { type Employer, employerKey } from './write-employer.js'
+
+/** Columns of jobs that repeat what the record says, to be found and filtered by. */
+export const jobColumns = ['posted_at', 'country', 'region', 'city', 'statuses'] as const
 
 /** A stored job: the given fields without those of its company. */
 export type StoredJob = Read<typeof jobFields>
@@ -79,3 +83,27 @@ function identityOf(job: StoredJob, company: number): string {
   const parts = [job.job_title, job.job_location, job.date_posted].map((part) => foldText(part ?? ''))
   return `${company}:${parts.join(':')}`
 }
+
+/**
+ * The values of these columns, in their order. A place is in a country that is given: words alone are too often another
+ * place (`Wilmington, DE`, `Atlanta, Georgia`).
+ */
+export function jobValues({
+  date_posted,
+  country_code,
+  job_location,
+  employment_statuses,
+}: Fields<'jobs'>): Value[] {
+  const [city] = job_location?.split(',', 1) ?? []
+  return [
+    date_posted === undefined ? null : Date.parse(date_posted),
+    country_code ?? null,
+    (country_code && regionOf(country_code, city, job_location)) ?? null,
+    (country_code && foldText(city ?? '')) || null,
+    statusText(employment_statuses ?? []) || null,
+  ]
+}
+
+/** Kinds of employment folded, each with a bar on both sides: `|full time|internship|`. */
+const statusText = (statuses: readonly string[]): string =>
+  statuses.length === 0 ? '' : `|${statuses.map(foldText).join('|')}|`

@@ -1,7 +1,7 @@
-import type { Person } from '../../engine/ports/ports.js'
-import type { StoredAccount } from './account.js'
-import type { StoredPerson } from './person.js'
-import { fullName } from './person.js'
+import { termsAt } from '../../api/values/tenure.js'
+import type { FoundLead, Lead, Person } from '../../engine/ports/ports.js'
+import { accountOf, type StoredAccount } from './company-row.js'
+import { fullName, type StoredPerson } from './person.js'
 
 /** A person as found: the stored record, and that of the company where the catalogue has it. */
 export interface FoundPerson {
@@ -23,7 +23,7 @@ export function personOf({ record, company }: FoundPerson): Person {
     first_name: known.first_name ?? null,
     last_name: known.last_name ?? null,
     full_name: fullName(known) || null,
-    ...portrayed(known),
+    ...profileFields(known),
     company_name,
     company_domain: employer?.domain ?? known.company_domain ?? null,
     current_position: positionOf(known, company_name, employer?.network_id ?? null),
@@ -35,7 +35,7 @@ export function personOf({ record, company }: FoundPerson): Person {
   }
 }
 
-const portrayed = (known: StoredPerson) => ({
+const profileFields = (known: StoredPerson) => ({
   title: known.title ?? null,
   headline: known.headline ?? null,
   summary: known.summary ?? null,
@@ -68,3 +68,52 @@ function positionOf(
   if (title === null && started_at === null && company_name === null) return null
   return { title, company_name, company_network_id, started_at }
 }
+
+/** A person as found: the stored record, and that of the company where the catalogue has it. */
+export interface PersonAtCompany {
+  readonly record: string
+  readonly company: string | null
+}
+
+/** The lead and its company, with every key; terms count up to `now`. */
+export function leadOf({ record, company }: PersonAtCompany, now: number): FoundLead {
+  const known = JSON.parse(record) as StoredPerson
+  return {
+    network_id: known.network_id ?? null,
+    lead: leadFields(known, now),
+    company: company === null ? null : accountOf(company),
+  }
+}
+
+const leadFields = (known: StoredPerson, now: number): Lead['lead'] => ({
+  first_name: known.first_name ?? null,
+  last_name: known.last_name ?? null,
+  full_name: fullName(known) || null,
+  gender: known.gender ?? null,
+  title: known.title ?? null,
+  title_description: known.title_description ?? null,
+  summary: known.summary ?? null,
+  most_probable_email: known.email ?? null,
+  most_probable_email_status: known.email === undefined ? null : (known.email_status ?? 'valid'),
+  phones: known.phones ?? [],
+  network_profile_url: known.network_profile_url ?? null,
+  premium_profile_url: known.premium_profile_url ?? null,
+  profile_image_url: known.profile_image_url ?? null,
+  is_premium_network: known.is_premium_network ?? null,
+  is_open_profile_network: known.is_open_profile_network ?? null,
+  is_open_to_work_network: known.is_open_to_work_network ?? null,
+  connection_degree: known.connection_degree ?? null,
+  connections_count: known.connections_count ?? null,
+  current_positions_count: known.current_positions_count ?? null,
+  ...termsAt(known.started_at, termsOf(known), now),
+  status: 'QUALIFIED',
+  rejection_reason: [],
+  headline: known.headline ?? null,
+})
+
+const termsOf = (known: StoredPerson) => ({
+  years_in_position: known.years_in_position ?? null,
+  months_in_position: known.months_in_position ?? null,
+  years_in_company: known.years_in_company ?? null,
+  months_in_company: known.months_in_company ?? null,
+})

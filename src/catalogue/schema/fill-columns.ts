@@ -1,9 +1,8 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import { textColumns } from '../full-text/text-columns.js'
-import type { StoredAccount } from '../records/account.js'
-import { companyColumns, companyValues } from '../records/company-columns.js'
+import { companyColumns, companyValues, type StoredAccount } from '../records/company-row.js'
 import type { StoredPerson } from '../records/person.js'
-import { personColumns, personValues, textsOf } from '../records/person-columns.js'
+import { personColumns, personValues, textsOf } from '../records/person-row.js'
 
 /** Rows read at a time: few enough to be held at once. */
 const portion = 1_000

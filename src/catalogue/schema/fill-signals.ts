@@ -1,7 +1,6 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import { writeGrowth } from '../records/headcount.js'
-import { jobColumns, jobValues } from '../records/job-columns.js'
-import type { StoredJob } from '../records/jobs.js'
+import { jobColumns, jobValues, type StoredJob } from '../records/jobs.js'
 import { done } from '../write/sync-steps.js'
 
 /** Rows read at a time: few enough to be held at once. */

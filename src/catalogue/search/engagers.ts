@@ -1,7 +1,7 @@
 import type { EngagerFilters, FoundLead } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, every, isOneOf } from '../full-text/sql-conditions.js'
-import { leadOf } from '../records/lead-record.js'
+import { leadOf } from '../records/person-record.js'
 import { postIdentity } from '../records/posts.js'
 import { partOf, readPosition } from './cursor.js'
 import type { Finder } from './search-kind.js'

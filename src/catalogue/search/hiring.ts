@@ -1,7 +1,7 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, every } from '../full-text/sql-conditions.js'
 import { jobOf } from '../lookup/jobs.js'
-import { accountOf } from '../records/account.js'
+import { accountOf } from '../records/company-row.js'
 import { among } from './company-conditions.js'
 import { countCompanies } from './company-list.js'
 import { partOf, readPosition } from './cursor.js'

@@ -2,7 +2,7 @@ import { years } from '../../api/schemas/enumerations.js'
 import { type Condition, every, isOneOf, not, some } from '../full-text/sql-conditions.js'
 import { anyOf, phrase, type TextQuery, within } from '../full-text/text-query.js'
 import { foldName } from '../normalize/name.js'
-import { employerWords } from '../records/position-history.js'
+import { employerWords } from '../records/person-row.js'
 
 // Conditions over the columns of `people`. What is not known of a person fulfils none of them, so that `not` keeps it.
 

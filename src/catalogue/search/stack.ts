@@ -1,7 +1,7 @@
 import type { StackFilters, TechnologiesFound } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, isOneOf, listed, not } from '../full-text/sql-conditions.js'
-import { accountOf } from '../records/account.js'
+import { accountOf } from '../records/company-row.js'
 import { slugOf } from '../records/technologies.js'
 import { industryIs, sizeIs } from './company-filters.js'
 import { countCompanies, walkCompanies } from './company-list.js'

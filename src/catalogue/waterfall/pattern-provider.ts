@@ -1,6 +1,6 @@
 import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { freeMailboxes } from '../normalize/mailboxes.js'
+import { freeMailboxes } from '../normalize/domain.js'
 import { matchCompany } from '../records/match-company.js'
 import { type Example, learnPattern, type Pattern } from './email-pattern.js'
 

@@ -1,7 +1,7 @@
 import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { matchPerson } from '../lookup/match-person.js'
-import { phoneDetail } from '../normalize/phone-details.js'
+import { phoneDetail } from '../normalize/phone.js'
 import type { StoredPerson } from '../records/person.js'
 import { personOf } from '../records/person-record.js'
 

@@ -1,5 +1,5 @@
 import type { Driver } from '../../storage/driver/connection.js'
-import { atOnce, type Statements } from './statements.js'
+import { atOnce, type Statements } from './sync-steps.js'
 
 // The mark of a table whose indexes were dropped to fill it: a table with their own statements, there from the
 // transaction that drops the first of them to the one that has built the last.

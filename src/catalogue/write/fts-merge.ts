@@ -1,5 +1,5 @@
 import type { Driver } from '../../storage/driver/connection.js'
-import { atOnce, type Statements } from './statements.js'
+import { atOnce, type Statements } from './sync-steps.js'
 
 // Each commit leaves its words in a segment of their own. SQLite merges a few of them again and again as it writes;
 // when much is written, merging them once at the end costs less.

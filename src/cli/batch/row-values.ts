@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
 import { countryOf } from '../../catalogue/normalize/country.js'
-import { e164Of } from '../../catalogue/normalize/e164.js'
+import { e164Of } from '../../catalogue/normalize/phone.js'
 
 /** Reads cells as the fields of a schema take them; countries by any of their names, phone numbers with any separators. */
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {

@@ -1,6 +1,5 @@
 import type { Shape } from '../../api/areas/shapes.js'
-import type { Input, Reply } from '../../api/calls/caller.js'
-import { isOk } from '../../api/calls/caller.js'
+import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { UsageError } from '../context/errors.js'
 
 type Body = Readonly<Record<string, unknown>>

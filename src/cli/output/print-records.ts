@@ -3,8 +3,7 @@ import type { Context, GlobalOptions } from '../context/context.js'
 import { delimited } from './delimited.js'
 import { type Format, fieldsOf, fileOf, formatOf, print, render } from './output.js'
 import { columnsOf, flattened, picked, type Row } from './records.js'
-import type { Sink } from './sink.js'
-import { openSink } from './sink.js'
+import { openSink, type Sink } from './sink.js'
 import { grouped, lookOf, neutral } from './terminal.js'
 
 /** Reads the records from the first on, each time it is called. */

@@ -1,5 +1,4 @@
-import type { Input } from '../../api/calls/caller.js'
-import { isOk } from '../../api/calls/caller.js'
+import { type Input, isOk } from '../../api/calls/caller.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation as rowOf } from '../../api/operations/table.js'
 import type { Context, GlobalOptions } from '../context/context.js'

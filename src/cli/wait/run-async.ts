@@ -1,6 +1,5 @@
 import type { Shape } from '../../api/areas/shapes.js'
-import type { Input } from '../../api/calls/caller.js'
-import { isOk } from '../../api/calls/caller.js'
+import { type Input, isOk } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Meant } from '../../../src/catalogue/erasure/identifiers.js'
-import { tracesOf } from '../../../src/catalogue/erasure/identifiers.js'
+import { type Meant, tracesOf } from '../../../src/catalogue/erasure/identifiers.js'
 import { forgottenBy } from '../../../src/catalogue/erasure/matcher.js'
 import type { Forgotten } from '../../../src/engine/ports/ports.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'

@@ -6,8 +6,7 @@ import {
   type Records,
   readFile,
 } from '../../../src/catalogue/import/prepare.js'
-import { readInThread } from '../../../src/catalogue/import/read-in-thread.js'
-import type { ReadingTask } from '../../../src/catalogue/import/reader-messages.js'
+import { type ReadingTask, readInThread } from '../../../src/catalogue/import/reader.js'
 import { ImportError } from '../../../src/catalogue/import/report.js'
 import { bundled } from '../../helpers/processes.js'
 import { bytesOf, countedIds } from '../open.js'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countryOf } from '../../../src/catalogue/normalize/country.js'
-import { countryCodes } from '../../../src/catalogue/normalize/country-codes.js'
+import { countryCodes, countryOf } from '../../../src/catalogue/normalize/country.js'
 
 describe('the code of a country', () => {
   it.each([

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { trailingForms } from '../../../src/catalogue/normalize/legal-forms.js'
-import { cleanedName, foldName, foldText } from '../../../src/catalogue/normalize/name.js'
+import { cleanedName, foldName, foldText, trailingForms } from '../../../src/catalogue/normalize/name.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 

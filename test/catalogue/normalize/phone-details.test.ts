@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isMobile, phoneDetail } from '../../../src/catalogue/normalize/phone-details.js'
+import { isMobile, phoneDetail } from '../../../src/catalogue/normalize/phone.js'
 import { places } from '../../../src/catalogue/sample/places.js'
 
 describe('a phone number', () => {

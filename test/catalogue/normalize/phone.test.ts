@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { e164Of } from '../../../src/catalogue/normalize/e164.js'
-import { phoneOf } from '../../../src/catalogue/normalize/phone.js'
+import { e164Of, phoneOf } from '../../../src/catalogue/normalize/phone.js'
 import { Unreadable } from '../../../src/catalogue/normalize/readers.js'
 
 describe('a number in a file', () => {

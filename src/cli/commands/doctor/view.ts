@@ -1,5 +1,4 @@
-import type { Look } from '../../output/terminal.js'
-import { oneLine, widthOf } from '../../output/terminal.js'
+import { type Look, oneLine, widthOf } from '../../output/terminal.js'
 import { counted } from './context/counted.js'
 import type { Examination, Finding } from './examine.js'
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { placeOf, runAt } from '../../../../src/storage/engine/row-place.js'
-import type { Run } from '../../../../src/storage/state/runs/runs.js'
-import { runsOver } from '../../../../src/storage/state/runs/runs.js'
+import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { spendingOver } from '../../../../src/storage/state/runs/spending.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'
 import { states } from '../../../helpers/states.js'
