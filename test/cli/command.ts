@@ -6,10 +6,10 @@ import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/call
 import type { OperationId } from '../../src/api/operations/table.js'
 import type { Streams } from '../../src/cli/context/context.js'
 import { main } from '../../src/cli/program/main.js'
-import type { World } from '../../src/cli/target/create.js'
+import type { Overrides } from '../../src/cli/target/create.js'
 
 /** What a test gives to a command. */
-export interface Given extends World {
+export interface Given extends Overrides {
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string
   /** stdout and stderr are terminals. */

@@ -3,7 +3,6 @@ import { isPostgres } from '../../storage/database/location.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { placeWords } from '../runs/shared-runs.js'
-import { otherWorld } from '../target/with-database.js'
 import type { Job } from './job.js'
 import type { Begun } from './journal.js'
 
@@ -20,7 +19,7 @@ export function placed(job: Job): Job {
   if (choices.distribute) checkPlace(context, database, globals)
   const kept = withRecords(job, database)
   if (database === undefined || database === context.home.engine) return kept
-  return { ...kept, shell: { ...shell, context: otherWorld(context, database, undefined) } }
+  return { ...kept, shell: { ...shell, context: context.withDatabase(database) } }
 }
 
 /** What is remembered of a run is where all who may go on with it find it. */
@@ -58,7 +57,7 @@ export async function sendingOf(
   if (!choices.distribute || run.status === 'finished') return { target, workers: () => undefined }
   const { context } = shell
   const crew = watched(context, globals)
-  const caller = await context.spread(
+  const caller = await context.distributedCaller(
     {
       ...{ run: run.id, operation: operation.id, rows: run.total, atOnce, signal },
       apiKey: target.callOptions?.apiKey,

@@ -1,32 +1,34 @@
 import type { Caller } from '../../api/calls/caller.js'
+import type { WireNames } from '../../api/calls/wire-names.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
+import type { Remote } from '../../client/remote.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { SpreadPorts } from '../../engine/distributed/caller.js'
-import type { Clock, Ids } from '../../engine/ports/ports.js'
+import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
 
-/** The outside world as the command line sees it; tests give their own. */
+/** Standard streams, environment, folder and signals; tests provide their own. */
 export interface Streams {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Where SIGINT and SIGTERM are heard; absent where nothing can interrupt. */
+  /** Emits SIGINT and SIGTERM; absent when nothing can interrupt the command. */
   readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>
 }
 
-/** Options that every command takes, as given; nothing defaulted. */
+/** The options of every command, as typed, without defaults. */
 export interface GlobalOptions {
   readonly profile?: string
   readonly local?: boolean
   readonly baseUrl?: string
   readonly direct?: boolean
-  /** Permits an `http:` server that is not this machine. */
+  /** Permits an `http:` server on another machine. */
   readonly insecureHttp?: boolean
-  /** The server's word for `network` in the names of fields. */
+  /** The server's word for `network` in field names. */
   readonly networkName?: string
-  /** The server's word for `premium` in the names of fields. */
+  /** The server's word for `premium` in field names. */
   readonly premiumName?: string
   readonly format?: 'table' | 'json' | 'ndjson' | 'csv' | 'tsv' | 'ids'
   readonly json?: boolean
@@ -47,18 +49,18 @@ export interface GlobalOptions {
   readonly apiKeyStdin?: boolean
 }
 
-/** Folder and files of this machine's state, all 0600 in folders of 0700. */
+/** This machine's folder and files: 0600, in folders of 0700. */
 export interface Home {
   readonly folder: string
   readonly config: string
   readonly credentials: string
-  /** A path, or a `postgres://` address. */
+  /** A path or a `postgres://` address. */
   readonly engine: string
   readonly catalogue: string
   readonly state: string
 }
 
-/** A named target with its own defaults. */
+/** A named target and its defaults. */
 export interface Profile {
   readonly target?: 'local' | 'remote'
   readonly base_url?: string
@@ -68,61 +70,85 @@ export interface Profile {
   readonly max_wait?: number
   /** The plan of the workspace on a remote server. */
   readonly plan?: string
-  /** The header of idempotency keys that the server is known to honour, or `none`. */
+  /** The header in which the server takes idempotency keys, or `none`. */
   readonly idempotency?: string
   readonly network_name?: string
   readonly premium_name?: string
-  /** Where a server reaches this machine, for deliveries. */
+  /** The address at which a server reaches this machine, for deliveries. */
   readonly public_url?: string
 }
 
-/** The settings of this machine, as `config.json` holds them. */
+/** The settings in `config.json`. */
 export interface Settings {
   /** The profile in use; `default` when absent. */
   readonly profile?: string
   readonly profiles?: Readonly<Record<string, Profile>>
 }
 
-/** The rows of a run that are to be spread. */
-export type SpreadRows = Pick<
+/** A run whose rows the workers of a shared database answer. */
+export type DistributedRun = Pick<
   SpreadPorts,
   'run' | 'operation' | 'rows' | 'atOnce' | 'apiKey' | 'signal' | 'watches' | 'onWorkers'
 >
 
-/** A server that answers rows, and with which key of the shared database they are spread. */
-export type Elsewhere = Pick<SpreadPorts, 'caller' | 'source' | 'apiKey'>
-
-/** Everything a command may need, opened when first asked for and closed once at the end. */
-export interface Context {
+/** What a command reads and prints. Nothing printed through it contains a key. */
+export interface StreamsContext {
   readonly streams: Streams
+  /** Writes one line to stderr, unless `--quiet`. */
+  notify(text: string, options: GlobalOptions): void
+  /** Returns the text without the keys this command has handled. */
+  redact(text: string): string
+  /** Adds a secret that `redact` removes from now on. */
+  conceal(secret: string): void
+}
+
+/** Time and randomness; tests replace both. */
+export interface ClockContext {
   readonly clock: Clock
   readonly ids: Ids
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** This machine's files, and the work that closes what was opened in them. */
+export interface HomeContext {
   readonly home: Home
-  /** The caller for the chosen target; the first local use creates workspace, member and key, and says so. */
+  settings(): Settings
+  /** Adds work for the end of the command; the last added runs first. */
+  onClose(work: () => Promise<void> | void): void
+}
+
+/** The chosen target and this machine's engine. Each is opened on first use and closed with the command. */
+export interface TargetContext {
+  /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */
   caller(options: GlobalOptions): Promise<Caller>
-  /** The key for the chosen target. */
+  /** Returns the key for the chosen target. */
   apiKey(options: GlobalOptions): Promise<string | undefined>
+  /** Whether this process can do the work that the target accepts, because the target is this machine's engine. */
+  isLocal(options: GlobalOptions): boolean
   /**
-   * What the engine's owner may do. The first use creates workspace, member and key like any local command,
-   * unless `create` is false (for a command that does it by itself).
+   * Opens the engine's administration. The first use creates a workspace, a member and a key, unless `create` is false.
    */
   admin(options?: GlobalOptions & { readonly create?: boolean }): Promise<Admin>
   catalogue(): Promise<Catalogue>
-  /** A caller for the rows of a run, which the workers that share the engine's database call. */
-  spread(run: SpreadRows, options: GlobalOptions): Promise<Caller>
-  /** Whether the target is the engine of this machine, so that what it accepts can be done by this process. */
-  isLocal(options: GlobalOptions): boolean
-  /** Who does what the local target accepts; it is stopped at the end. */
+  /** Opens a caller whose calls are answered by the workers that share the engine's database. */
+  distributedCaller(run: DistributedRun, options: GlobalOptions): Promise<Caller>
+  /** Returns the worker of the local target. It is stopped with the command. */
   worker(): Promise<Worker>
-  settings(): Settings
-  /** One line on stderr, unless `--quiet`. */
-  notify(text: string, options: GlobalOptions): void
-  /** The text without any key this command has handled. */
-  redact(text: string): string
-  /** Tells of a secret that this command handles, so that it is never printed. */
-  conceal(secret: string): void
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Work to do before the program ends, last added first. */
-  onClose(work: () => Promise<void> | void): void
+}
+
+/** How the engine of a database serves and delivers, where that differs from the usual. */
+export interface TargetOptions {
+  /** Returns the addresses a workspace of that many members may deliver to, besides public ones. */
+  readonly targets?: ((members: number) => Targets) | undefined
+  /** Wraps a server, beneath the caller that paces it and keeps its idempotency keys. */
+  readonly around?: ((remote: Remote) => Remote) | undefined
+  /** Other words for `network` and `premium` in what the engine delivers. */
+  readonly names?: WireNames | undefined
+}
+
+/** Everything a command may need. A function takes the part it needs. */
+export interface Context extends StreamsContext, ClockContext, HomeContext, TargetContext {
+  /** Returns the same context with another database for the engine. It closes with this one. */
+  withDatabase(database: string, options?: TargetOptions): Context
   close(): Promise<void>
 }

@@ -31,6 +31,12 @@ interface Folders {
 
 const oneFolder = (folder: string): Folders => ({ config: folder, data: folder, state: folder })
 
+/** Returns the home with another database for the engine. */
+export const withEngine = (home: Home, database: string, cwd: string): Home => ({
+  ...home,
+  engine: locate(database, cwd),
+})
+
 const locate = (database: string, cwd: string): string =>
   isPostgres(database) || database === ':memory:' ? database : resolve(cwd, database)
 

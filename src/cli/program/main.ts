@@ -4,13 +4,17 @@ import { version } from '../context/version.js'
 import { peekGlobals } from '../options/argv.js'
 import { outcomeOf } from '../output/report-error.js'
 import { createShell } from '../shell/shell.js'
-import { createContext, type World } from '../target/create.js'
+import { createContext, type Overrides } from '../target/create.js'
 import { buildProgram } from './program.js'
 
 /** Runs one command: arguments without the program's own name, the outside world, and the exit code back. */
-export async function main(argv: readonly string[], streams: Streams, world: World = {}): Promise<number> {
+export async function main(
+  argv: readonly string[],
+  streams: Streams,
+  overrides: Overrides = {},
+): Promise<number> {
   toleratePipes(streams)
-  const context = createContext(streams, world)
+  const context = createContext(streams, overrides)
   const options = peekGlobals(argv)
   try {
     if (argv[0] === '--version' || argv[0] === '-V') {

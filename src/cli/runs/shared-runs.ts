@@ -4,7 +4,6 @@ import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { withoutPassword } from '../options/delivery-targets.js'
 import type { Invocation } from '../shell/shell.js'
-import { otherWorld } from '../target/with-database.js'
 import type { RunPlace } from './run-store.js'
 
 /** Gives a command the options that say whose runs are meant: those of this machine where neither is given. */
@@ -33,14 +32,14 @@ export function placeWords({ home }: Context, { database }: RunPlace): string {
 const quoted = (text: string): string =>
   /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
-/** Where the runs are that a command is about, with the world whose engine is in that database. */
-export function worldOf(
+/** Returns where the runs of a command are stored, and the context of that database. */
+export function contextOfRuns(
   context: Context,
   options: Invocation['options'],
 ): { readonly context: Context; readonly place: RunPlace } {
   const place = placeOf(context, options)
-  const isOther = place.database !== undefined && place.database !== context.home.engine
-  return { context: isOther ? otherWorld(context, place.database, undefined) : context, place }
+  const { database = context.home.engine } = place
+  return { context: database === context.home.engine ? context : context.withDatabase(database), place }
 }
 
 function served(database: string, name: string): string {

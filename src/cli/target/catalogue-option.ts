@@ -3,7 +3,6 @@ import { isPostgres } from '../../storage/database/location.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { withoutPassword } from '../options/delivery-targets.js'
-import { otherWorld } from './with-database.js'
 
 /** The option of commands about the catalogue that machines may share. */
 export const catalogueOption = (): Option =>
@@ -22,8 +21,8 @@ export function serverAddress(location: string): string {
   )
 }
 
-/** The world around the database that an option names. */
-export function worldOf(context: Context, options: Readonly<Record<string, unknown>>): Context {
+/** Returns the context of the database that `--database` names, or the same one without that option. */
+export function withCatalogueOption(context: Context, options: Readonly<Record<string, unknown>>): Context {
   const { database } = options
-  return typeof database === 'string' ? otherWorld(context, database, undefined) : context
+  return typeof database === 'string' ? context.withDatabase(database) : context
 }

@@ -1,109 +1,149 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Caller } from '../../api/calls/caller.js'
-import type { WireNames } from '../../api/calls/wire-names.js'
-import type { Remote } from '../../client/remote.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
-import type { Context, GlobalOptions, Streams } from '../context/context.js'
+import type {
+  ClockContext,
+  Context,
+  GlobalOptions,
+  Home,
+  Streams,
+  StreamsContext,
+  TargetOptions,
+} from '../context/context.js'
 import { givenKey } from '../context/credentials.js'
-import { homeOf } from '../context/home.js'
+import { homeOf, withEngine } from '../context/home.js'
 import { once } from '../context/once.js'
 import { readSettings } from '../context/settings.js'
 import { oneLine } from '../output/terminal.js'
 import { createLocal } from './local-target.js'
 import { createRemoteServer } from './remote-target.js'
 import { targetOf } from './resolve-target.js'
-import { createRedaction } from './secrets.js'
 
-/** What a test may put in place of the real world. */
-export interface World {
+/** What a test may replace. */
+export interface Overrides extends TargetOptions {
   readonly clock?: Clock
   readonly ids?: Ids
   readonly sleep?: Context['sleep']
-  /** Where a workspace of so many members may deliver to besides public addresses; its own machine when it has one. */
-  readonly targets?: (members: number) => Targets
-  /** What is put around a server, between it and what this machine remembers of it. */
-  readonly around?: (remote: Remote) => Remote
-  /** The words for `network` and `premium` in what the engine delivers, where they are others. */
-  readonly names?: WireNames | undefined
-  /** In place of the target's. */
+  /** Replaces the caller of every target. */
   readonly caller?: Caller
 }
 
-const realClock: Clock = { now: () => Date.now() }
-const realIds: Ids = { uuid: () => randomUUID(), bytes: (size) => randomBytes(size) }
+const systemClock: Clock = { now: () => Date.now() }
+const randomIds: Ids = { uuid: () => randomUUID(), bytes: (size) => randomBytes(size) }
 const realSleep: Context['sleep'] = (ms, signal) => pause(ms, undefined, signal ? { signal } : undefined)
 
-/** The address of somebody who is alone on a machine may be on it. */
-const ownMachine = (members: number): Targets => ({ allow: [], loopback: members === 1 })
+/** Permits deliveries to loopback addresses while the workspace has one member. */
+const usualTargets = (members: number): Targets => ({ allow: [], loopback: members === 1 })
 
-/** Makes the context of one invocation. Nothing is opened, read or created until it is asked for. */
-export function createContext(streams: Streams, world: World = {}): Context {
-  const { clock = realClock, ids = realIds, sleep = realSleep, targets = ownMachine } = world
-  const { remember, redact } = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
-  const { onClose, close } = createEndings()
-  const home = once(() => homeOf(streams))
-  const settings = once(() => readSettings(home()))
-  const notify: Context['notify'] = (text, options) => {
-    if (!options.quiet) streams.stderr.write(`${redact(oneLine(text))}\n`)
+/** The parts of a context that do not depend on the engine's database. */
+type Shared = StreamsContext &
+  ClockContext &
+  Pick<Context, 'settings' | 'onClose' | 'close'> & {
+    /** Returns the key given with the command. Stdin can be read only once. */
+    readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
   }
-  const { around, names } = world
-  const local = createLocal({ home, clock, ids, notify, onClose, sleep, targets, names })
-  const given = once((options: GlobalOptions) => givenKey(streams, options))
-  const onAgain = () => notify(sentAgain, {})
+
+/** Creates the context of one command. Nothing is opened, read or created before its first use. */
+export function createContext(streams: Streams, overrides: Overrides = {}): Context {
+  const { clock = systemClock, ids = randomIds, sleep = realSleep } = overrides
+  const redaction = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
+  const home = once(() => homeOf(streams))
+  const shared: Shared = {
+    ...{ streams, clock, ids, sleep, ...redaction, ...createClosing() },
+    settings: once(() => readSettings(home())),
+    givenKey: once((options) => givenKey(streams, options)),
+    notify: (text, options) => {
+      if (!options.quiet) streams.stderr.write(`${redaction.redact(oneLine(text))}\n`)
+    },
+  }
+  return contextOf(shared, home, overrides)
+}
+
+function contextOf(
+  shared: Shared,
+  home: () => Home,
+  { targets = usualTargets, names, around, caller }: Overrides,
+): Context {
+  const { streams, settings, notify, givenKey, conceal } = shared
+  const local = createLocal({ ...shared, home, targets, names })
   const remote = createRemoteServer({
-    ...{ streams, home, clock, ids, sleep, onClose },
-    given,
-    onAgain,
-    around,
+    ...{ ...shared, home, around },
+    onAgain: () => notify(sentAgain, {}),
   })
   const chosen = (options: GlobalOptions) => targetOf(options, streams.env, settings())
   return {
-    ...{ streams, clock, ids, sleep, notify, redact, settings, onClose, close },
+    ...shared,
     get home() {
       return home()
     },
     catalogue: local.catalogue,
     worker: local.worker,
-    spread: async (run, options) => {
+    distributedCaller: async (run, options) => {
       const target = chosen(options)
-      if (target.kind === 'local') return local.spread(run)
-      const [caller, apiKey] = [await remote.caller(target), await local.key(options)]
-      return local.spread(run, { caller, source: target.baseUrl, apiKey })
+      if (target.kind === 'local') return local.distributedCaller(run)
+      const [called, apiKey] = [await remote.caller(target), await local.key(options)]
+      return local.distributedCaller(run, { caller: called, source: target.baseUrl, apiKey })
     },
-    isLocal: (options) => chosen(options).kind === 'local' && world.caller === undefined,
+    isLocal: (options) => chosen(options).kind === 'local' && caller === undefined,
     caller: async (options) => {
       const target = chosen(options)
-      return world.caller ?? (target.kind === 'local' ? local.caller() : remote.caller(target))
+      return caller ?? (target.kind === 'local' ? local.caller() : remote.caller(target))
     },
     apiKey: async (options) => {
       const target = chosen(options)
-      const isLocal = target.kind === 'local'
-      const key = isLocal
-        ? ((await given(options)) ?? (await local.key(options)))
-        : await remote.key(target, options)
-      remember(key)
+      const key =
+        target.kind === 'local'
+          ? ((await givenKey(options)) ?? (await local.key(options)))
+          : await remote.key(target, options)
+      conceal(key)
       return key
     },
-    conceal: remember,
     admin: async (options = {}) => {
       if (options.create !== false) await local.key(options)
       return local.admin()
     },
+    withDatabase: (database, options = {}) =>
+      contextOf(
+        shared,
+        once(() => withEngine(home(), database, streams.cwd)),
+        options,
+      ),
   }
 }
 
 const sentAgain =
-  'The outcome of this call is open from before: it goes out under the same idempotency key, to be paid once.'
+  'An earlier attempt of this call has no known outcome. Sending it again with the same idempotency key, so it is paid once.'
 
-/** Work for the end, last added first; a failure keeps none of the others from being done. */
-function createEndings(): Pick<Context, 'onClose' | 'close'> {
-  const endings: (() => Promise<void> | void)[] = []
+/** Shorter secrets are not removed, because ordinary words would disappear with them. */
+const shortestSecret = 8
+
+const secretForms = /\b(?:pk_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,})/g
+
+/** Replaces known secrets, and everything in the form of our keys and signing secrets. */
+function createRedaction(
+  ...first: readonly (string | undefined)[]
+): Pick<StreamsContext, 'conceal' | 'redact'> {
+  const secrets = new Set(first)
   return {
-    onClose: (work) => void endings.push(work),
+    conceal: (secret) => void secrets.add(secret),
+    redact: (text) => {
+      let safe = text
+      for (const secret of secrets)
+        if (secret !== undefined && secret.length >= shortestSecret) safe = safe.replaceAll(secret, '[key]')
+      return safe.replace(secretForms, '[key]')
+    },
+  }
+}
+
+/** Collects work for the end. All of it runs, last added first, and the first failure is thrown after that. */
+function createClosing(): Pick<Context, 'onClose' | 'close'> {
+  const pending: (() => Promise<void> | void)[] = []
+  return {
+    onClose: (work) => void pending.push(work),
     close: async () => {
       const failures: unknown[] = []
-      for (let work = endings.pop(); work; work = endings.pop())
+      for (let work = pending.pop(); work; work = pending.pop())
         await Promise.resolve()
           .then(work)
           .catch((error: unknown) => failures.push(error))

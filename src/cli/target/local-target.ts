@@ -3,11 +3,12 @@ import { renameOut, type WireNames } from '../../api/calls/wire-names.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
+import type { SpreadPorts } from '../../engine/distributed/caller.js'
 import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
 import { sharedClock } from '../../engine/shared-clock.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { isPostgres } from '../../storage/database/location.js'
-import type { Context, Elsewhere, GlobalOptions, Home, SpreadRows } from '../context/context.js'
+import type { Context, DistributedRun, GlobalOptions, Home } from '../context/context.js'
 import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { once } from '../context/once.js'
@@ -28,6 +29,9 @@ export interface LocalPorts {
   readonly names?: WireNames | undefined
 }
 
+/** The server that answers the rows of a run, and the key of the shared database they are distributed with. */
+type RowServer = Pick<SpreadPorts, 'caller' | 'source' | 'apiKey'>
+
 /** The local target: the engine over this machine's store and catalogue, each opened when first needed. */
 export interface Local {
   caller(): Promise<Caller>
@@ -36,7 +40,7 @@ export interface Local {
   /** Who does what the caller accepts. */
   worker(): Promise<Worker>
   /** A caller for the rows of a run, which the workers that share the database call. */
-  spread(run: SpreadRows, elsewhere?: Elsewhere): Promise<Caller>
+  distributedCaller(run: DistributedRun, server?: RowServer): Promise<Caller>
   /**
    * The key of this machine for the workspace in use. The first use creates workspace, member and key, and says
    * so; where the key was lost, the owner of the machine gets a new one.
@@ -84,9 +88,9 @@ export function createLocal(ports: LocalPorts): Local {
     admin,
     worker,
     caller: engine,
-    spread: async (run, elsewhere) => {
+    distributedCaller: async (run, server) => {
       const { spread } = await import('../../engine/distributed/caller.js')
-      const asked = elsewhere ?? { caller: await engine(), source: '', apiKey: run.apiKey }
+      const asked = server ?? { caller: await engine(), source: '', apiKey: run.apiKey }
       const place = { store: await store(), clock: await shared(), ids, sleep: ports.sleep }
       const caller = spread({ ...place, ...run, ...asked })
       ports.onClose(() => caller.close())

@@ -23,7 +23,7 @@ export interface RemotePorts {
   /** What is put around the server itself, beneath what this machine remembers of it. */
   readonly around?: ((remote: Remote) => Remote) | undefined
   /** The key given with the command: a file, stdin or the environment. */
-  readonly given: (options: GlobalOptions) => Promise<string | undefined>
+  readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
 }
 
 /** The remote target of this invocation. */
@@ -96,13 +96,13 @@ function lazyMemory({ home, onClose }: RemotePorts, { origin }: RemoteTarget): S
  * stored for this very origin.
  */
 async function keyFor(
-  { streams, home, given }: RemotePorts,
+  { streams, home, givenKey }: RemotePorts,
   { origin }: RemoteTarget,
   options: GlobalOptions,
 ): Promise<string> {
   const isGiven = options.apiKeyFile !== undefined || options.apiKeyStdin === true
   const mayGo = isGiven || isKeyFor(origin, streams.env)
-  const key = (mayGo ? await given(options) : undefined) ?? storedKey(home(), origin)
+  const key = (mayGo ? await givenKey(options) : undefined) ?? storedKey(home(), origin)
   if (key !== undefined) return key
   const others = streams.env.PROSPECT_API_KEY
     ? ' PROSPECT_API_KEY goes to the server in PROSPECT_BASE_URL only.'

@@ -9,7 +9,7 @@ import { startProgress } from '../../output/progress.js'
 import { grouped } from '../../output/terminal.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
-import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
+import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 
 /** `prospect data copy`: the catalogue of this machine to a server, or back. */
 export function copyCommand(shell: Shell): Command {
@@ -30,7 +30,7 @@ export function copyCommand(shell: Shell): Command {
 }
 
 async function copy(shell: Shell, { args: [to], options, globals }: Invocation): Promise<number> {
-  const context = worldOf(shell.context, options)
+  const context = withCatalogueOption(shell.context, options)
   const { machine, server } = await openBoth(context, to === 'server')
   const { copyCatalogue } = await import('../../../catalogue/export/copy.js')
   const progress = await startProgress(context, globals, ({ rows }) => `${grouped(rows)} rows`)

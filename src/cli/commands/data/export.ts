@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { printRecords } from '../../output/print-records.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
-import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
+import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 import { kindArgument, kindOf } from './kind-argument.js'
 
 const columns = {
@@ -28,7 +28,7 @@ export function exportCommand(shell: Shell): Command {
   )
   return shell.action(command, async ({ args, options, globals }) => {
     const kind = kindOf(args[0])
-    const catalogue = await worldOf(shell.context, options).catalogue()
+    const catalogue = await withCatalogueOption(shell.context, options).catalogue()
     await printRecords(shell.context, () => catalogue.exportRecords(kind), globals, columns[kind])
     return 0
   })

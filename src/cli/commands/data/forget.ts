@@ -8,7 +8,7 @@ import { canAsk } from '../../prompt/ask.js'
 import { confirmLoss } from '../../prompt/confirm-loss.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
-import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
+import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 import { forgetAll, type Told } from './forget-all.js'
 import { holdingFiles } from './holding-files.js'
 import { openRecords, type RecordsOnDisk, rewriteAll } from './records-on-disk.js'
@@ -37,7 +37,7 @@ export function forgetCommand(shell: Shell): Command {
 }
 
 async function forget(shell: Shell, { args, options, globals }: Invocation): Promise<number> {
-  const context = worldOf(shell.context, options)
+  const context = withCatalogueOption(shell.context, options)
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
   const meant = await meantBy(args[0], profileUrl)
   const { tracesGiven, tracesOf, wordsOf } = await import('../../../catalogue/erasure/identifiers.js')

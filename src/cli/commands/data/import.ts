@@ -14,7 +14,7 @@ import { startProgress } from '../../output/progress.js'
 import { grouped } from '../../output/terminal.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
-import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
+import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 import { describeImport, rejectsTold, summary } from './import-report.js'
 import { kindArgument, kindOf } from './kind-argument.js'
 
@@ -43,7 +43,7 @@ export function importCommand(shell: Shell): Command {
 }
 
 async function importInto(shell: Shell, { args, options, globals }: Invocation): Promise<number> {
-  const context = worldOf(shell.context, options)
+  const context = withCatalogueOption(shell.context, options)
   const [kind = '', file = ''] = args
   const { map, from, encoding } = options as { map?: string[]; from?: 'csv' | 'ndjson'; encoding?: string }
   const settings: ImportOptions = {

@@ -12,7 +12,7 @@ import { lockOfDead } from '../../runs/locks.js'
 import { removeLeftovers } from '../../runs/run-folder.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
-import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
+import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 import { openRecords, type RecordsOnDisk, type RunsOnRecord, rewriteAll } from './records-on-disk.js'
 
 /** `prospect data purge`: deletes work, runs and received events that are too old. */
@@ -32,7 +32,7 @@ export function purgeCommand(shell: Shell): Command {
 }
 
 async function purge(shell: Shell, { options, globals }: Invocation): Promise<number> {
-  const context = worldOf(shell.context, options)
+  const context = withCatalogueOption(shell.context, options)
   const { olderThan } = options as { olderThan: number }
   if (canAsk(context, globals))
     await confirmLoss(context, 'This deletes old work, runs and received events for good.', globals)

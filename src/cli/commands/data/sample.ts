@@ -4,7 +4,7 @@ import { whole } from '../../options/flags.js'
 import { grouped } from '../../output/terminal.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
-import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
+import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 
 /** `prospect data sample`: an invented market to try everything on. */
 export function sampleCommand(shell: Shell): Command {
@@ -30,7 +30,7 @@ async function sample(shell: Shell, { options, globals }: Invocation): Promise<n
     ...(people === undefined ? {} : { people }),
     ...(seed === undefined ? {} : { seed }),
   }
-  await shell.print(await addSample(worldOf(shell.context, options), size, globals), globals, {
+  await shell.print(await addSample(withCatalogueOption(shell.context, options), size, globals), globals, {
     layout: summary,
   })
   return 0

@@ -3,7 +3,7 @@ import type { Stats } from '../../../catalogue/lookup/stats.js'
 import type { Context } from '../../context/context.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
-import { catalogueOption, worldOf } from '../../target/catalogue-option.js'
+import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 
 /** `prospect data stats`: how many records of each kind there are. */
 export function statsCommand(shell: Shell): Command {
@@ -14,7 +14,7 @@ export function statsCommand(shell: Shell): Command {
     'Nothing there yet? prospect data sample',
   )
   return shell.action(command, async ({ options, globals }) => {
-    await shell.print(await statsOf(worldOf(shell.context, options)), globals)
+    await shell.print(await statsOf(withCatalogueOption(shell.context, options)), globals)
     return 0
   })
 }

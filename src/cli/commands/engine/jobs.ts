@@ -7,7 +7,6 @@ import { printRecords } from '../../output/print-records.js'
 import { guide } from '../../shell/guide.js'
 import { asGroup, type Shell } from '../../shell/shell.js'
 import { namesOf } from '../../target/resolve-target.js'
-import { otherWorld } from '../../target/with-database.js'
 import { columnsOfKind, recordsOf } from '../../wait/job-records.js'
 import { adminAction, ownersAdmin } from './admin-action.js'
 
@@ -71,7 +70,7 @@ function runJobs(shell: Shell): Command {
   guide(command, ['engine jobs run', 'engine jobs run --json'])
   return shell.action(command, async ({ globals }) => {
     const names = namesOf(globals, {})
-    const context = names ? otherWorld(shell.context, undefined, undefined, { names }) : shell.context
+    const context = names ? shell.context.withDatabase(shell.context.home.engine, { names }) : shell.context
     const worker = await context.worker()
     return interruptible(shell.context.streams, async (signal) => {
       signal.addEventListener('abort', () => void worker.stop(), { once: true })

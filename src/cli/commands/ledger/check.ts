@@ -9,7 +9,7 @@ import { openSpending } from '../../operation/record-spending.js'
 import { valueAt } from '../../output/records.js'
 import { grouped } from '../../output/terminal.js'
 import type { RunPlace } from '../../runs/run-store.js'
-import { sharedOptions, worldOf } from '../../runs/shared-runs.js'
+import { contextOfRuns, sharedOptions } from '../../runs/shared-runs.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
 import { profileName, targetName } from '../../target/target-name.js'
@@ -28,7 +28,7 @@ export function checkCommand(shell: Shell): Command {
     'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
   )
   return shell.action(command, async ({ options, globals }) => {
-    const { context, place } = worldOf(shell.context, options)
+    const { context, place } = contextOfRuns(shell.context, options)
     const verdict = await compare(context, place, daysOf(options), globals)
     await shell.print(verdict, globals)
     if (verdict.ok) return exits.ok

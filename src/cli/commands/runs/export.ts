@@ -3,7 +3,7 @@ import { exportAnswers } from '../../batch/export-answers.js'
 import { sameFile } from '../../batch/flags.js'
 import { jobOf } from '../../batch/run-request.js'
 import { openRuns } from '../../runs/run-store.js'
-import { placeWords, sharedOptions, worldOf } from '../../runs/shared-runs.js'
+import { contextOfRuns, placeWords, sharedOptions } from '../../runs/shared-runs.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
@@ -21,7 +21,7 @@ export function exportRun(shell: Shell): Command {
     'Rows that were not looked up yet have the status skipped.',
   )
   return shell.action(command, async (invocation) => {
-    const { context, place } = worldOf(shell.context, invocation.options)
+    const { context, place } = contextOfRuns(shell.context, invocation.options)
     const records = await openRuns(context, place)
     const run = await knownRun(records.runs, invocation.args[0] ?? '')
     const job = await jobOf({ ...shell, context }, { ...run, output: null }, invocation)

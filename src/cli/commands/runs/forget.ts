@@ -5,7 +5,7 @@ import type { Context } from '../../context/context.js'
 import { holdRun } from '../../runs/locks.js'
 import { folderOf } from '../../runs/run-folder.js'
 import { openRuns } from '../../runs/run-store.js'
-import { sharedOptions, worldOf } from '../../runs/shared-runs.js'
+import { contextOfRuns, sharedOptions } from '../../runs/shared-runs.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
@@ -18,7 +18,7 @@ export function forgetRun(shell: Shell): Command {
   sharedOptions(command)
   guide(command, ['runs forget 7f6f2d0e'], 'Their answers are still taken by a batch with --max-age.')
   return shell.action(command, async ({ args, options, globals }) => {
-    const { context, place } = worldOf(shell.context, options)
+    const { context, place } = contextOfRuns(shell.context, options)
     const { runs, locks, now } = await openRuns(context, place)
     const { mayStillSend } = await import('../../../storage/state/runs/lost-runs.js')
     const held = new Set<string>()

@@ -3,7 +3,6 @@ import { isShared } from '../../../storage/database/catalogue-location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { targetsOf } from '../../options/delivery-targets.js'
 import { namesOf } from '../../target/resolve-target.js'
-import { otherWorld } from '../../target/with-database.js'
 import { served } from './app.js'
 import type { Behind, ServeChoices } from './behind.js'
 
@@ -17,7 +16,10 @@ export async function engineBehind(
   const { allowTarget, database, host = '127.0.0.1', worker: works } = choices
   // The words of a server in the profile are that server's.
   const names = namesOf(globals, {})
-  const context = otherWorld(outer, database, targetsOf(allowTarget, isLoopback(host)), { names })
+  const context = outer.withDatabase(database ?? outer.home.engine, {
+    targets: targetsOf(allowTarget, isLoopback(host)),
+    names,
+  })
   const admin = await context.admin(globals)
   // A server that the profile names is not what is served.
   const caller = await context.caller({ ...globals, local: true })

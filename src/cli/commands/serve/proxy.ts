@@ -11,7 +11,6 @@ import { publicAddress } from '../../options/public-address.js'
 import { baseUrlOf } from '../../target/base-url.js'
 import { type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 import { partFor } from '../../target/upstream-worker.js'
-import { otherWorld } from '../../target/with-database.js'
 import { served } from './app.js'
 import type { Behind, ServeChoices } from './behind.js'
 import { passedSpending } from './proxied-work.js'
@@ -34,7 +33,8 @@ export async function proxyBehind(
   const options: GlobalOptions = { ...rest, baseUrl: address.href }
   const targets = targetsOf(allowTarget, isLoopback(host))
   let home: Rehomed | undefined
-  const context = otherWorld(outer, database, targets, {
+  const context = outer.withDatabase(database ?? outer.home.engine, {
+    targets,
     around: (remote) => (home ? rehomed(remote, home.home) : remote),
   })
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget

@@ -10,7 +10,6 @@ import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { baseUrlOf } from '../../target/base-url.js'
 import { namesOf } from '../../target/resolve-target.js'
-import { otherWorld } from '../../target/with-database.js'
 
 /** `prospect worker`: does what was accepted and delivers it, until a signal ends it. */
 export function workerCommand(shell: Shell): Command {
@@ -49,7 +48,10 @@ async function work(shell: Shell, { options, globals }: Invocation): Promise<num
   // On a database of several machines, the loopback of this one is nobody's own.
   const isShared = isPostgres(database ?? outer.home.engine)
   const names = namesOf(globals, {})
-  const context = otherWorld(outer, database, targetsOf(allowTarget, !isShared), { names })
+  const context = outer.withDatabase(database ?? outer.home.engine, {
+    targets: targetsOf(allowTarget, !isShared),
+    names,
+  })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
     throw new UsageError(
       `There is no database ${context.home.engine}.`,
