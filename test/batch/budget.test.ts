@@ -7,7 +7,7 @@ import { run } from '../../src/batch/run/run.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import type { JournalOptions } from '../../src/storage/state/runs/journal.js'
 import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
-import { states } from '../helpers/states.js'
+import { states } from '../support/states.js'
 import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
 import { testFolder } from './folder.js'
 

@@ -10,7 +10,7 @@ import { run } from '../../src/batch/run/run.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
-import { type Bench, openBench } from '../helpers/engine.js'
+import { type Bench, openBench } from '../support/engine.js'
 import { companyBatch, journalFor, newRun } from './fakes.js'
 import { testFolder } from './folder.js'
 

@@ -6,7 +6,7 @@ import { areMissing } from '../../src/catalogue/write/deferred-indexes.js'
 import { atOnce } from '../../src/catalogue/write/sync-steps.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
-import { bundled, start } from '../helpers/processes.js'
+import { bundled, start } from '../support/processes.js'
 import { openEmpty } from './open.js'
 
 const count = 7_000

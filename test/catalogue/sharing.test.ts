@@ -5,7 +5,7 @@ import { tracesOf } from '../../src/catalogue/erasure/identifiers.js'
 import type { Given } from '../../src/catalogue/kinds/kind.js'
 import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/database/catalogue-location.js'
-import { randomIds } from '../helpers/engine.js'
+import { randomIds } from '../support/engine.js'
 import { freshDatabase, freshSchema, type TestDatabase } from '../support/postgres.js'
 import { longText, stillClock } from './open.js'
 

@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { command, type Ended, errorOf, folder, type Given, keyed, removed } from './command.js'
+import {
+  type CommandResult,
+  command,
+  errorOf,
+  folder,
+  type Given,
+  keyed,
+  removed,
+} from '../support/command.js'
 
 let home = ''
 beforeEach(async () => {
@@ -33,7 +41,12 @@ const company: Answer = (_, { domain }) =>
     ? { status: 404, body: { error: 'No company found' } }
     : { status: 200, body: { name: `Name of ${domain}`, headcount: 7, phone: '+15550100' }, credits: 1 }
 
-const batch = async (words: string, csv: string, argv: readonly string[], given: Given): Promise<Ended> => {
+const batch = async (
+  words: string,
+  csv: string,
+  argv: readonly string[],
+  given: Given,
+): Promise<CommandResult> => {
   await writeFile(join(home, 'in.csv'), csv)
   const all = [...words.split(' '), '--csv', 'in.csv', ...argv]
   return command(all, { env: keyed(home), cwd: home, ...given })

@@ -5,7 +5,16 @@ import { Readable, Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import { main } from '../../src/cli/program/main.js'
-import { command, type Ended, errorOf, folder, type Given, keyed, memory, removed } from './command.js'
+import {
+  type CommandResult,
+  command,
+  errorOf,
+  folder,
+  type Given,
+  keyed,
+  memory,
+  removed,
+} from '../support/command.js'
 
 let home = ''
 beforeEach(async () => {
@@ -33,7 +42,7 @@ function companies(credits = Number.POSITIVE_INFINITY): Caller & { readonly aske
 
 const refusal = (status: number, body: unknown) => ({ status, body, headers: {}, credits: 0 })
 
-async function enrich(csv: string, argv: readonly string[] = [], given: Given = {}): Promise<Ended> {
+async function enrich(csv: string, argv: readonly string[] = [], given: Given = {}): Promise<CommandResult> {
   await writeFile(join(home, 'in.csv'), csv)
   const all = ['accounts', 'enrich', '--csv', 'in.csv', ...argv]
   return command(all, { env: keyed(home), cwd: home, caller: companies(), ...given })

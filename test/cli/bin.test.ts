@@ -3,7 +3,7 @@ import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { command, folder, removed } from './command.js'
+import { command, folder, removed } from '../support/command.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 let copy = ''

@@ -5,7 +5,7 @@ import { type OperationId, operation, operations } from '../../src/api/operation
 import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import { examples } from '../../src/cli/program/examples.js'
 import { areas } from '../../src/cli/shell/areas.js'
-import { answering, command, folder, keyed, removed } from './command.js'
+import { answering, command, folder, keyed, removed } from '../support/command.js'
 
 let home = ''
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { command } from './command.js'
+import { command } from '../support/command.js'
 
 const shown = async (...argv: string[]) => (await command(argv)).stdout
 

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { killedBatch } from '../helpers/killed-batch.js'
-import { expectNothingLost } from '../helpers/nothing-lost.js'
-import { bundled } from '../helpers/processes.js'
+import { killedBatch } from '../support/killed-batch.js'
+import { expectNothingLost } from '../support/nothing-lost.js'
+import { bundled } from '../support/processes.js'
 
 let program: string
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { constants } from 'node:os'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Clone, oldNodeClone, oldVersion, root } from '../helpers/older-node.js'
+import { type Clone, oldNodeClone, oldVersion, root } from '../support/older-node.js'
 
 let here: Clone
 let running: ChildProcess[] = []

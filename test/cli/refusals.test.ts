@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { secondsToWait } from '../../src/cli/operation/call.js'
-import { answering, canary, command, errorOf, folder, type Given, keyed, removed } from './command.js'
+import {
+  answering,
+  canary,
+  command,
+  errorOf,
+  folder,
+  type Given,
+  keyed,
+  removed,
+} from '../support/command.js'
 
 let home = ''
 beforeEach(async () => {

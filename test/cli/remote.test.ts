@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { accepting, answering, type Listener } from '../client/listeners.js'
 import { type Served, served } from '../client/serving.js'
-import { canary, command } from './command.js'
-import { type Given, type Machine, machine, type Outcome } from './commands/run.js'
+import { type CommandResult, canary, command, type Given, type Machine, machine } from '../support/command.js'
 
 let here: Machine
 let there: Served
@@ -19,7 +18,7 @@ afterEach(async () => {
 
 const url = () => there.server.baseUrl
 const at = (listener: Listener) => `http://127.0.0.1:${listener.port}/api/v2`
-const error = ({ stderr }: Outcome) =>
+const error = ({ stderr }: CommandResult) =>
   JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '') as Record<string, unknown>
 
 /** Runs a command with the server and its key in the environment. */
@@ -147,7 +146,7 @@ describe('a server that does not answer', () => {
 })
 
 describe('older and other servers', () => {
-  const answers = async (status: number, body: object, line: string): Promise<Outcome> => {
+  const answers = async (status: number, body: object, line: string): Promise<CommandResult> => {
     const server = await answering((_, response) => response.writeHead(status).end(JSON.stringify(body)))
     try {
       return await run(`${line} --json`, { PROSPECT_BASE_URL: at(server) })

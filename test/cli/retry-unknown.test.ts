@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
 import { openState } from '../../src/storage/state/open.js'
-import { command, folder, keyed, removed } from './command.js'
+import { command, folder, keyed, removed } from '../support/command.js'
 
 let home = ''
 beforeEach(async () => {

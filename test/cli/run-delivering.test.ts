@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from './commands/run.js'
+import { type Machine, machine } from '../support/command.js'
 
 let here: Machine
 beforeEach(() => {

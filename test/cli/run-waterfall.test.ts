@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from './commands/run.js'
+import { type Machine, machine } from '../support/command.js'
 
 let here: Machine
 beforeEach(() => {

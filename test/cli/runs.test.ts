@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, CallOptions, Input } from '../../src/api/calls/caller.js'
 import { takeLock } from '../../src/storage/database/file-lock.js'
-import { command, type Ended, errorOf, folder, type Given, keyed, removed } from './command.js'
+import {
+  type CommandResult,
+  command,
+  errorOf,
+  folder,
+  type Given,
+  keyed,
+  removed,
+} from '../support/command.js'
 
 let home = ''
 beforeEach(async () => {
@@ -38,10 +46,10 @@ const nothing = { headers: {}, credits: 0, body: {} }
 const domains = (count: number, from = 0) => Array.from({ length: count }, (_, at) => `d${from + at}.example`)
 const csv = (rows: readonly string[]) => `domain\n${rows.join('\n')}\n`
 
-const prospect = (argv: readonly string[], given: Given = {}): Promise<Ended> =>
+const prospect = (argv: readonly string[], given: Given = {}): Promise<CommandResult> =>
   command(argv, { env: keyed(home), cwd: home, ...given })
 
-async function enrich(text: string, argv: readonly string[], given: Given): Promise<Ended> {
+async function enrich(text: string, argv: readonly string[], given: Given): Promise<CommandResult> {
   await writeFile(join(home, 'in.csv'), text)
   const words = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--fields', 'name', ...argv]
   return prospect(words, given)
@@ -387,7 +395,7 @@ describe('a lock', () => {
 
   it('of a run keeps the same run out, and is said to be', async () => {
     const target = companies()
-    let second: Ended | undefined
+    let second: CommandResult | undefined
     const nested: Caller = {
       ...target.caller,
       call: async (...request) => {

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../client/listeners.js'
-import { canary, command, folder, removed } from './command.js'
+import { canary, command, folder, removed } from '../support/command.js'
 
 let home = ''
 beforeEach(async () => {

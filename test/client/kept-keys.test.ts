@@ -3,7 +3,7 @@ import { type Caller, type CallOptions, ConnectionLost, type Reply } from '../..
 import { withKeptKeys } from '../../src/client/kept-keys.js'
 import { openState } from '../../src/storage/state/open.js'
 import { serverMemory } from '../../src/storage/state/remote-servers.js'
-import { seededIds, TestClock } from '../helpers/engine.js'
+import { seededIds, TestClock } from '../support/engine.js'
 
 const ok: Reply = { status: 200, body: {}, headers: {}, credits: 0 }
 const cut = new ConnectionLost('cut', true)

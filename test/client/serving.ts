@@ -2,7 +2,7 @@ import { createRemote, type Remote, type RemoteOptions } from '../../src/client/
 import type { Ids } from '../../src/engine/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
-import { type Bench, openBench, randomIds } from '../helpers/engine.js'
+import { type Bench, openBench, randomIds } from '../support/engine.js'
 
 /** Waits for nothing, and remembers for how long it was asked to. */
 export function sleeper() {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { shapeOf } from '../../src/api/areas/shapes.js'
 import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
-import type { Bench } from '../helpers/engine.js'
+import type { Bench } from '../support/engine.js'
 
 /** A caller under test, and the engine behind it. */
 export interface Subject {

@@ -9,8 +9,8 @@ import { openStore } from '../../src/storage/engine/store.js'
 import { openState } from '../../src/storage/state/open.js'
 import { serverMemory } from '../../src/storage/state/remote-servers.js'
 import { remoteTo, served } from '../client/serving.js'
-import { openBench, randomIds } from '../helpers/engine.js'
-import { fetchCaller } from '../helpers/fetch-caller.js'
+import { openBench, randomIds } from '../support/engine.js'
+import { fetchCaller } from '../support/fetch-caller.js'
 import type { Subject } from './caller.js'
 
 const document = async () => ({})

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { runBank } from '../helpers/bank.js'
-import { bundled } from '../helpers/processes.js'
+import { runBank } from '../support/bank.js'
+import { bundled } from '../support/processes.js'
 
 let program: string
 

@@ -1,5 +1,5 @@
 import { describeCaller } from '../conformance/caller.js'
-import { openBench } from '../helpers/engine.js'
+import { openBench } from '../support/engine.js'
 import { freshSchema } from '../support/postgres.js'
 
 describeCaller('the engine over PostgreSQL', async () => {

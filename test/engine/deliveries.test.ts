@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Attempt, Delivery } from '../../src/engine/ports/ports.js'
 import { schedule } from '../../src/engine/worker/attempt-delivery.js'
-import { type Bench, openBench } from '../helpers/engine.js'
+import { type Bench, openBench } from '../support/engine.js'
 import { answered, type FakeSender, idOf, unanswered, workerOf } from './fake-sender.js'
 
 const hook = 'https://hook.example/'

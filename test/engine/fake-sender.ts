@@ -1,7 +1,7 @@
 import type { WorkerPorts } from '../../src/engine/jobs/progress.js'
 import type { Attempt, Attempted, Sender } from '../../src/engine/ports/ports.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
-import { type Bench, randomIds } from '../helpers/engine.js'
+import { type Bench, randomIds } from '../support/engine.js'
 
 type Answer = Partial<Attempted> | undefined
 

@@ -3,7 +3,7 @@ import { forgottenBy } from '../../src/catalogue/erasure/matcher.js'
 import { forgetInWork } from '../../src/engine/admin/forget.js'
 import type { Provider } from '../../src/engine/ports/ports.js'
 import { runJob } from '../../src/engine/worker/run-job.js'
-import { type Bench, openBench, randomIds } from '../helpers/engine.js'
+import { type Bench, openBench, randomIds } from '../support/engine.js'
 import { idOf, portsOf, workerOf } from './fake-sender.js'
 
 const hook = 'https://hook.example/'

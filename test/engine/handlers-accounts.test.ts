@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openBench } from '../helpers/engine.js'
+import { openBench } from '../support/engine.js'
 
 const known = { company_domain: 'known.example' }
 const unknown = { company_domain: 'ghost.example' }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openBench } from '../helpers/engine.js'
+import { openBench } from '../support/engine.js'
 
 const ada = 'https://www.network.example/in/ada'
 

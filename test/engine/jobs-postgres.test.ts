@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
-import { killOverProgress, startCrew } from '../helpers/killed-workers.js'
-import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-work.js'
-import { bundled, start } from '../helpers/processes.js'
+import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
+import { killOverProgress, startCrew } from '../support/killed-workers.js'
+import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
+import { bundled, start } from '../support/processes.js'
 
 const leaseMs = '1500'
 

@@ -3,11 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
-import { type AcceptedWork, openAcceptedWork } from '../helpers/accepted-work.js'
-import { randomIds, TestSource } from '../helpers/engine.js'
-import { killOverProgress, startCrew } from '../helpers/killed-workers.js'
-import { acceptMixed, expectNothingLost, progressOf } from '../helpers/mixed-work.js'
-import { bundled, start } from '../helpers/processes.js'
+import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
+import { randomIds, TestSource } from '../support/engine.js'
+import { killOverProgress, startCrew } from '../support/killed-workers.js'
+import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
+import { bundled, start } from '../support/processes.js'
 
 let worker: string
 let accepting: string

@@ -4,7 +4,7 @@ import { keepStep, LeaseLost } from '../../src/engine/jobs/progress.js'
 import type { AsyncJob, Provider } from '../../src/engine/ports/ports.js'
 import { runJob } from '../../src/engine/worker/run-job.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
-import { type Bench, openBench, randomIds } from '../helpers/engine.js'
+import { type Bench, openBench, randomIds } from '../support/engine.js'
 
 const hook = 'https://hook.example/'
 const search = { webhook_url: hook, keyword: 'known' }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { operations } from '../../src/api/operations/table.js'
-import { type Bench, openBench } from '../helpers/engine.js'
+import { type Bench, openBench } from '../support/engine.js'
 
 const limits = (bench: Bench) => bench.admin.limits(bench.key)
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openBench } from '../helpers/engine.js'
+import { openBench } from '../support/engine.js'
 
 it('answers the places that the source knows, for nothing', async () => {
   const bench = await openBench()

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CallOptions, Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { type Bench, openBench } from '../helpers/engine.js'
+import { type Bench, openBench } from '../support/engine.js'
 
 type Shown = { id: string; name: string }
 

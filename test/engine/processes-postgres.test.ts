@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import type { Store } from '../../src/engine/ports/ports.js'
 import { openStore } from '../../src/storage/engine/store.js'
-import { runBank } from '../helpers/bank.js'
-import { randomIds } from '../helpers/engine.js'
-import { bundled, start } from '../helpers/processes.js'
+import { runBank } from '../support/bank.js'
+import { randomIds } from '../support/engine.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
+import { bundled, start } from '../support/processes.js'
 
 let program: string
 let bank: string

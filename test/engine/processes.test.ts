@@ -6,8 +6,8 @@ import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import type { Store } from '../../src/engine/ports/ports.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { openStore } from '../../src/storage/engine/store.js'
-import { randomIds } from '../helpers/engine.js'
-import { bundled, start } from '../helpers/processes.js'
+import { randomIds } from '../support/engine.js'
+import { bundled, start } from '../support/processes.js'
 
 let program: string
 let folder: string

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { purgeRunReplies, purgeWork } from '../../src/engine/admin/purge.js'
-import { openBench } from '../helpers/engine.js'
+import { openBench } from '../support/engine.js'
 import { answered, workerOf } from './fake-sender.js'
 
 const lead = { webhook_url: 'https://hook.example/', keyword: 'known', live: false }

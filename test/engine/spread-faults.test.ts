@@ -3,9 +3,9 @@ import type { Reply } from '../../src/api/calls/caller.js'
 import { ApiError, type ErrorCode, errorBody } from '../../src/api/calls/errors.js'
 import { type Came, type ChunkCall, readCalls, writeCame } from '../../src/engine/distributed/chunk.js'
 import { SpreadRun } from '../../src/engine/distributed/lease.js'
-import { randomIds, TestSource } from '../helpers/engine.js'
-import { openSpreadWork, type SpreadWork } from '../helpers/spread-work.js'
+import { randomIds, TestSource } from '../support/engine.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
+import { openSpreadWork, type SpreadWork } from '../support/spread-work.js'
 
 let schema: TestDatabase
 let work: SpreadWork

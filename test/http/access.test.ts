@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { areaOf, type Operation, type OperationId, operations } from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
-import { type Bench, openBench } from '../helpers/engine.js'
 import { type Fields, requests, unknownId } from '../spec/requests.js'
+import { type Bench, openBench } from '../support/engine.js'
 
 const base = 'http://127.0.0.1:4010/api/v2'
 const rows = operations().map((row) => [row.id, row] as const)

@@ -7,7 +7,7 @@ import { accept } from '../../src/engine/credits/accept.js'
 import type { Provider } from '../../src/engine/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
-import { type Bench, openBench } from '../helpers/engine.js'
+import { type Bench, openBench } from '../support/engine.js'
 import { damages, inputs, knownId, pathValues, type Schema } from './requests.js'
 
 const seed = Number(process.env.FUZZ_SEED ?? 20_260_310)

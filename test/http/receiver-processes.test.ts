@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, it } from 'vitest'
-import { bundled } from '../helpers/processes.js'
-import { expectEachTakenOnce } from '../helpers/received.js'
+import { bundled } from '../support/processes.js'
+import { expectEachTakenOnce } from '../support/received.js'
 
 let program: string
 let home: string

@@ -2,7 +2,7 @@ import type { OperationId } from '../../src/api/operations/table.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { sharedClock } from '../../src/engine/shared-clock.js'
 import { openStore } from '../../src/storage/engine/store.js'
-import { randomIds, TestSource } from '../helpers/engine.js'
+import { randomIds, TestSource } from '../support/engine.js'
 
 /**
  * Calls one operation from a process of its own and prints what came back, a line a call.

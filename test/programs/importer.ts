@@ -1,7 +1,7 @@
 import { openCatalogue } from '../../src/catalogue/catalogue.js'
 import type { Connection, Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
-import { randomIds } from '../helpers/engine.js'
+import { randomIds } from '../support/engine.js'
 
 /**
  * Imports companies into a catalogue, and kills itself on the way. Arguments: its file, how many companies, and where it

@@ -1,7 +1,7 @@
 import { createEngine } from '../../src/engine/request/engine.js'
 import { sharedClock } from '../../src/engine/shared-clock.js'
 import { openStore } from '../../src/storage/engine/store.js'
-import { randomIds, TestSource } from '../helpers/engine.js'
+import { randomIds, TestSource } from '../support/engine.js'
 
 /**
  * Asks for something with a limit again and again, on a machine whose clock is wrong. A line says the true time, the

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { openStore } from '../../src/storage/engine/store.js'
-import { randomIds, TestSource } from '../helpers/engine.js'
+import { randomIds, TestSource } from '../support/engine.js'
 
 /**
  * Pays, reads and moves the log into the database until SIGTERM. A line says what came of each call: its key or `-`, its

@@ -1,7 +1,7 @@
 import type { Store } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { openStore } from '../../src/storage/engine/store.js'
-import { randomIds, TestSource } from '../helpers/engine.js'
+import { randomIds, TestSource } from '../support/engine.js'
 
 /**
  * Has an import accepted, and kills itself at one point: in the n-th transaction, when its work is done and not yet

@@ -3,7 +3,7 @@ import { createSender } from '../../src/client/sender.js'
 import type { Provider, Sender } from '../../src/engine/ports/ports.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { openStore } from '../../src/storage/engine/store.js'
-import { randomIds, TestSource } from '../helpers/engine.js'
+import { randomIds, TestSource } from '../support/engine.js'
 
 /**
  * Does accepted work in a process of its own until SIGTERM, or until it ends itself.

@@ -12,7 +12,7 @@ import { isPostgres } from '../../src/storage/database/location.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
 import { openStore } from '../../src/storage/engine/store.js'
 import { countedIds } from '../catalogue/open.js'
-import { seededIds, TestClock } from '../helpers/engine.js'
+import { seededIds, TestClock } from '../support/engine.js'
 
 export type Fields = Readonly<Record<string, unknown>>
 

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, it } from 'vitest'
-import { inAnyOrder } from '../helpers/any-order.js'
-import { runBank } from '../helpers/bank.js'
-import { bundled } from '../helpers/processes.js'
+import { inAnyOrder } from '../support/any-order.js'
+import { runBank } from '../support/bank.js'
+import { bundled } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 

@@ -9,7 +9,7 @@ import { execa } from 'execa'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { hostile } from '../csv/hostile.js'
-import { bundled } from '../helpers/processes.js'
+import { bundled } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { seedOf, some } from './share.js'
 

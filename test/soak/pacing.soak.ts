@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type PacingBench, pacingBench, secondsOf } from '../helpers/paced-run.js'
-import { bundled } from '../helpers/processes.js'
+import { type PacingBench, pacingBench, secondsOf } from '../support/paced-run.js'
+import { bundled } from '../support/processes.js'
 import { found } from './findings.js'
 
 let program: string

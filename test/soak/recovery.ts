@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AcceptedWork } from '../helpers/accepted-work.js'
-import { start } from '../helpers/processes.js'
+import type { AcceptedWork } from '../support/accepted-work.js'
+import { start } from '../support/processes.js'
 
 /** Seconds until another worker goes on with a job whose own was killed over it, with the usual lease. */
 export async function recoverySeconds(program: string, work: AcceptedWork): Promise<number> {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { migrations as catalogue } from '../../src/catalogue/schema/sqlite.js'
 import { migrations as engine } from '../../src/storage/engine/migrations.js'
 import { stateMigrations as state } from '../../src/storage/state/open.js'
-import { bundled } from '../helpers/processes.js'
+import { bundled } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { expect, it } from 'vitest'
-import { bundled } from '../helpers/processes.js'
+import { bundled } from '../support/processes.js'
 import { found } from './findings.js'
 import { some } from './share.js'
 

@@ -2,7 +2,7 @@ import { type OperationId, operation, operations } from '../../src/api/operation
 import type { Provider, Sender } from '../../src/engine/ports/ports.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { handler } from '../../src/http/handler.js'
-import { type Bench, openBench, randomIds } from '../helpers/engine.js'
+import { type Bench, openBench, randomIds } from '../support/engine.js'
 import { type Fields, requests } from './requests.js'
 
 /** An answer as it came over HTTP. */

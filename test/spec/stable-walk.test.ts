@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { accept, type NewJob } from '../../src/engine/credits/accept.js'
-import { type Bench, openBench } from '../helpers/engine.js'
+import { type Bench, openBench } from '../support/engine.js'
 
 const seed = Number(process.env.WALK_SEED ?? 20_260_310)
 

@@ -8,7 +8,7 @@ import {
 } from '../../../src/catalogue/import/prepare.js'
 import { type ReadingTask, readInThread } from '../../../src/catalogue/import/reader.js'
 import { ImportError } from '../../../src/catalogue/import/report.js'
-import { bundled } from '../../helpers/processes.js'
+import { bundled } from '../../support/processes.js'
 import { bytesOf, countedIds } from '../open.js'
 
 let program: string

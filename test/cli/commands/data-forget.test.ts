@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { openState } from '../../../src/storage/state/open.js'
 import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { type Machine, machine } from './run.js'
+import { type Machine, machine } from '../../support/command.js'
 
 let here: Machine
 beforeEach(() => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openState } from '../../../src/storage/state/open.js'
 import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { type Machine, machine } from './run.js'
+import { type Machine, machine } from '../../support/command.js'
 
 let here: Machine
 beforeEach(() => {

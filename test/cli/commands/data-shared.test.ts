@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../../support/command.js'
 import { freshDatabase, freshSchema, type TestDatabase } from '../../support/postgres.js'
-import { type Machine, machine } from './run.js'
 
 let schema: TestDatabase
 let here: Machine

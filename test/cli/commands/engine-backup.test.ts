@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openStore } from '../../../src/storage/engine/store.js'
-import { type Machine, machine } from './run.js'
+import { type Machine, machine } from '../../support/command.js'
 
 let here: Machine
 beforeEach(async () => {

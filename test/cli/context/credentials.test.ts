@@ -5,15 +5,15 @@ import { forgetKey, storedKey, storeKey } from '../../../src/cli/context/credent
 import { homeOf } from '../../../src/cli/context/home.js'
 import {
   answering,
+  type CommandResult,
   canary,
   command,
-  type Ended,
   errorOf,
   folder,
   keyed,
   memory,
   removed,
-} from '../command.js'
+} from '../../support/command.js'
 
 let home = ''
 beforeEach(async () => {
@@ -145,7 +145,7 @@ describe('a secret', () => {
   ]
 
   it.each(lines)('is never printed: %s', async (line) => {
-    const everything = ({ stdout, stderr }: Ended) => stdout + stderr
+    const everything = ({ stdout, stderr }: CommandResult) => stdout + stderr
     const refusing = answering({
       status: 500,
       body: { error: `upstream saw ${canary}` },

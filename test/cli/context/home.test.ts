@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { homeOf } from '../../../src/cli/context/home.js'
-import { command, errorOf, folder, memory, removed } from '../command.js'
+import { command, errorOf, folder, memory, removed } from '../../support/command.js'
 
 let root = ''
 let home = ''

@@ -6,7 +6,7 @@ import { homeOf } from '../../../src/cli/context/home.js'
 import { openSettings, readSettings } from '../../../src/cli/context/settings.js'
 import { canAsk } from '../../../src/cli/prompt/ask.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
-import { command, errorOf, folder, memory, removed } from '../command.js'
+import { command, errorOf, folder, memory, removed } from '../../support/command.js'
 
 let home = ''
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { answering, command, folder, keyed, removed } from '../command.js'
+import { answering, command, folder, keyed, removed } from '../../support/command.js'
 
 let home = ''
 beforeEach(async () => {

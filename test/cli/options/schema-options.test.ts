@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Input } from '../../../src/api/calls/caller.js'
-import { answering, command, folder, keyed, removed } from '../command.js'
+import { answering, command, folder, keyed, removed } from '../../support/command.js'
 
 let home = ''
 beforeEach(async () => {

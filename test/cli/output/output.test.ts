@@ -1,7 +1,16 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answering, command, type Ended, errorOf, folder, type Given, keyed, removed } from '../command.js'
+import {
+  answering,
+  type CommandResult,
+  command,
+  errorOf,
+  folder,
+  type Given,
+  keyed,
+  removed,
+} from '../../support/command.js'
 
 let home = ''
 beforeEach(async () => {
@@ -26,7 +35,7 @@ const account = {
   technologies: ['react', 'node'],
 }
 
-const asked = (argv: string, body: unknown, given: Given = {}): Promise<Ended> =>
+const asked = (argv: string, body: unknown, given: Given = {}): Promise<CommandResult> =>
   command(argv.split(' '), { env: keyed(home), cwd: home, caller: answering({ body }), ...given })
 
 const shown = async (argv: string, body: unknown, given?: Given) => (await asked(argv, body, given)).stdout

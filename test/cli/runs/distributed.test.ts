@@ -2,10 +2,10 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Cluster, openCluster } from '../../helpers/distributed.js'
-import { bundled } from '../../helpers/processes.js'
+import { machine } from '../../support/command.js'
+import { type Cluster, openCluster } from '../../support/distributed.js'
 import { freshDatabase, type TestDatabase } from '../../support/postgres.js'
-import { machine } from '../commands/run.js'
+import { bundled } from '../../support/processes.js'
 
 const known = Array.from({ length: 2_000 }, (_, at) => `company-${at}.example`)
 

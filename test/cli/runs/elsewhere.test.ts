@@ -3,9 +3,8 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type CommandResult, command, type Machine, machine } from '../../support/command.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
-import { command } from '../command.js'
-import { type Machine, machine, type Outcome } from '../commands/run.js'
 import { csvOf, type Listed } from './paying.js'
 
 const jane = 'jane.zwolinska@acme.example'
@@ -60,7 +59,7 @@ async function stopped(rows = 12, from = 0): Promise<string> {
 }
 
 /** The command that the hint of a stopped run names, as it would be typed. */
-function named({ stderr }: Outcome): string[] {
+function named({ stderr }: CommandResult): string[] {
   const [, words = ''] = /prospect (runs resume .*)$/m.exec(stderr) ?? []
   return words.trim().replaceAll("'", '').split(' ')
 }

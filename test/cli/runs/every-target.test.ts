@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { bundled } from '../../helpers/processes.js'
+import { bundled } from '../../support/processes.js'
 import { engineWith, type Reached, reaches } from './served.js'
 
 const peopleCount = 260

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type PacingBench, pacingBench } from '../../helpers/paced-run.js'
-import { bundled } from '../../helpers/processes.js'
+import { type PacingBench, pacingBench } from '../../support/paced-run.js'
+import { bundled } from '../../support/processes.js'
 
 let program: string
 let bench: PacingBench

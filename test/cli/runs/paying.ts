@@ -1,7 +1,7 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { type Given, machine, type Outcome } from '../commands/run.js'
+import { type CommandResult, type Given, machine } from '../../support/command.js'
 
 /** A movement of the engine's ledger, as much of it as money needs. */
 interface Movement {
@@ -24,11 +24,11 @@ export type OutputRow = Readonly<Record<string, string>>
 /** A machine whose local engine knows companies and charges for them. */
 export interface Paying {
   readonly home: string
-  run(...argv: string[]): Promise<Outcome>
+  run(...argv: string[]): Promise<CommandResult>
   /** Runs a command that is given more than its arguments. */
-  runWith(given: Given, ...argv: string[]): Promise<Outcome>
+  runWith(given: Given, ...argv: string[]): Promise<CommandResult>
   /** Enriches `in.csv` into `out.csv`. */
-  enrich(...more: string[]): Promise<Outcome>
+  enrich(...more: string[]): Promise<CommandResult>
   json<T>(...argv: string[]): Promise<T>
   write(name: string, text: string): void
   read(name: string): string

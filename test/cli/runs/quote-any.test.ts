@@ -4,7 +4,7 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Quote } from '../../../src/batch/plan/quote.js'
-import { machine } from '../commands/run.js'
+import { machine } from '../../support/command.js'
 
 const here = machine()
 afterAll(() => here.remove())

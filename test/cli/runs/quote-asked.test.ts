@@ -4,8 +4,16 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Reply } from '../../../src/api/calls/caller.js'
 import type { Quote } from '../../../src/batch/plan/quote.js'
 import { type Served, served } from '../../client/serving.js'
-import { answering, command, errorOf, folder, keyed, removed } from '../command.js'
-import { type Machine, machine } from '../commands/run.js'
+import {
+  answering,
+  command,
+  errorOf,
+  folder,
+  keyed,
+  type Machine,
+  machine,
+  removed,
+} from '../../support/command.js'
 
 const domains = (count: number) =>
   `domain\n${Array.from({ length: count }, (_, at) => `known-${at}.example`).join('\n')}\n`

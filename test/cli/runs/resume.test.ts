@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { random } from '../../helpers/killed-batch.js'
-import { bundled } from '../../helpers/processes.js'
+import { random } from '../../support/killed-batch.js'
+import { bundled } from '../../support/processes.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 const rowCount = 1_000

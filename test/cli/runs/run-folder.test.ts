@@ -1,7 +1,7 @@
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answering, command, folder, keyed, removed } from '../command.js'
+import { answering, command, folder, keyed, removed } from '../../support/command.js'
 
 let home = ''
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
-import { type Machine, machine } from '../commands/run.js'
+import { type Machine, machine } from '../../support/command.js'
 
 /** How a batch reaches the engine: in its own process, or in that of a server. */
 export type Reach = 'local' | 'governed' | 'direct'

@@ -1,8 +1,8 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../../support/command.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
-import { type Machine, machine } from '../commands/run.js'
 import { csvOf, type Listed } from './paying.js'
 
 let schema: TestDatabase

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { answering, received } from '../../client/listeners.js'
-import { command, type Ended, folder, removed } from '../command.js'
+import { type CommandResult, command, folder, removed } from '../../support/command.js'
 
 /** A request as a foreign server got it. */
 export interface Request {
@@ -14,7 +14,7 @@ export interface Foreign {
   readonly baseUrl: string
   readonly requests: Request[]
   /** Runs a command against it; waits take a hundredth of their time. */
-  run(words: readonly string[], more?: readonly string[]): Promise<Ended>
+  run(words: readonly string[], more?: readonly string[]): Promise<CommandResult>
   close(): Promise<void>
 }
 

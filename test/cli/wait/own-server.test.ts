@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../commands/run.js'
+import { type Machine, machine } from '../../support/command.js'
 import { filled, type ServingMachine, servingMachine } from './serving.js'
 
 const url = 'https://www.network.example/search/results/people/?keywords=sales'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { parse } from 'csv-parse/sync'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../commands/run.js'
+import { type Machine, machine } from '../../support/command.js'
 
 let here: Machine
 beforeEach(() => {

@@ -1,4 +1,4 @@
-import { type Machine, machine } from '../commands/run.js'
+import { type Machine, machine } from '../../support/command.js'
 
 /** A machine that serves its engine on a free port, with the key of its workspace. */
 export interface ServingMachine {

@@ -9,7 +9,7 @@ import { migrate } from '../../../src/storage/database/migrate.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { migrations } from '../../../src/storage/engine/migrations.js'
 import { storeOver } from '../../../src/storage/engine/store.js'
-import { type Bench, openBench, randomIds, TestClock } from '../../helpers/engine.js'
+import { type Bench, openBench, randomIds, TestClock } from '../../support/engine.js'
 
 const steps: readonly [MovementKind, LedgerAccount, LedgerAccount][] = [
   ['top_up', 'issued', 'credits'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { takeQuota } from '../../../src/engine/credits/quotas.js'
-import { type Bench, openBench } from '../../helpers/engine.js'
+import { type Bench, openBench } from '../../support/engine.js'
 
 const take = (bench: Bench, quota: 'profiles' | 'companies', units: number) =>
   bench.store.transaction(async (tx) => {

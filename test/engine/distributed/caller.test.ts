@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { TestSource } from '../../helpers/engine.js'
-import { openSpreadWork, type SpreadWork } from '../../helpers/spread-work.js'
+import { TestSource } from '../../support/engine.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { openSpreadWork, type SpreadWork } from '../../support/spread-work.js'
 
 let schema: TestDatabase
 let work: SpreadWork

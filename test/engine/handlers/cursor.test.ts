@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { makeCursor, readCursor } from '../../../src/engine/handlers/cursor.js'
-import { openBench } from '../../helpers/engine.js'
+import { openBench } from '../../support/engine.js'
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const secret = 'ab'.repeat(32)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { hashKey, isKey, makeKey } from '../../../src/engine/request/keys.js'
-import { openBench, randomIds, seededIds } from '../../helpers/engine.js'
+import { openBench, randomIds, seededIds } from '../../support/engine.js'
 
 describe('P28: keys are stored safely', () => {
   it('makes keys of one form, never two alike', () => {

@@ -4,7 +4,7 @@ import { ApiError } from '../../../src/api/calls/errors.js'
 import { guarded, guardedFor } from '../../../src/engine/request/proxy-guard.js'
 import { NotAsked } from '../../../src/engine/settlement/row-caller.js'
 import { describeCaller } from '../../conformance/caller.js'
-import { type Bench, openBench } from '../../helpers/engine.js'
+import { type Bench, openBench } from '../../support/engine.js'
 
 const clock = { now: () => Date.now() }
 

@@ -4,7 +4,7 @@ import { rateOf } from '../../../src/api/operations/facts.js'
 import { type OperationId, operations } from '../../../src/api/operations/table.js'
 import type { Store } from '../../../src/engine/ports/ports.js'
 import { createEngine } from '../../../src/engine/request/engine.js'
-import { openBench, randomIds } from '../../helpers/engine.js'
+import { openBench, randomIds } from '../../support/engine.js'
 
 const limitOf = { free: 1, growth: 100 } as const
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Bench, openBench } from '../../helpers/engine.js'
+import { type Bench, openBench } from '../../support/engine.js'
 
 const enrich = (bench: Bench, input: Record<string, unknown>, idempotencyKey: string) =>
   bench.call('accounts.enrich', input, { idempotencyKey })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Input, RunRow } from '../../../src/api/calls/caller.js'
-import { type Bench, openBench } from '../../helpers/engine.js'
+import { type Bench, openBench } from '../../support/engine.js'
 
 const known = { domain: 'known.example' }
 

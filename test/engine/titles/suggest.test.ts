@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { titleFamilies } from '../../../src/engine/titles/families.data.js'
 import { hasWords, suggestTitles } from '../../../src/engine/titles/suggest.js'
-import { openBench, type TestSource } from '../../helpers/engine.js'
+import { openBench, type TestSource } from '../../support/engine.js'
 
 const of = (selectionType: string, asked: readonly string[]) =>
   suggestTitles(asked)

@@ -4,7 +4,7 @@ import { ApiError } from '../../../src/api/calls/errors.js'
 import type { WorkerPorts } from '../../../src/engine/jobs/progress.js'
 import type { Store } from '../../../src/engine/ports/ports.js'
 import { createWorker, type Worker } from '../../../src/engine/worker/worker.js'
-import { type Bench, openBench } from '../../helpers/engine.js'
+import { type Bench, openBench } from '../../support/engine.js'
 import { answered, FakeSender, idOf, portsOf, workerOf } from '../fake-sender.js'
 
 const hook = 'https://hook.example/'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { isLocked, takeLock } from '../../../src/storage/database/file-lock.js'
-import { bundled, type Running, start } from '../../helpers/processes.js'
+import { bundled, type Running, start } from '../../support/processes.js'
 
 let program: string
 let folder: string

@@ -7,8 +7,8 @@ import { engineTables, engineViews } from '../../../src/storage/database/engine-
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { exportEngine, importEngine } from '../../../src/storage/engine/export.js'
 import { openEngineDatabase, storeOver } from '../../../src/storage/engine/store.js'
-import { randomIds } from '../../helpers/engine.js'
 import { sampleRun } from '../../reference/sample-run.js'
+import { randomIds } from '../../support/engine.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
 
 let folder: string

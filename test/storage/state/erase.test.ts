@@ -16,7 +16,7 @@ import {
 } from '../../../src/storage/state/runs/answers.js'
 import { type NewRun, type Run, runsOver } from '../../../src/storage/state/runs/runs.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
-import { states } from '../../helpers/states.js'
+import { states } from '../../support/states.js'
 
 const now = Date.parse('2026-03-10T12:00:00Z')
 

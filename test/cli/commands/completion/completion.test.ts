@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../run.js'
+import { type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
 let script: string

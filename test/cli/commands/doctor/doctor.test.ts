@@ -5,8 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { canary, command, errorOf, keyed } from '../../command.js'
-import { type Machine, machine } from '../run.js'
+import { canary, command, errorOf, keyed, type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
 beforeEach(() => {

@@ -5,7 +5,7 @@ import { openState } from '../../../../src/storage/state/open.js'
 import { type NewRun, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
 import { job } from '../../../conformance/store-work.js'
-import { canary } from '../../command.js'
+import { canary } from '../../../support/command.js'
 import { type Place, place } from './place.js'
 
 let here: Place

@@ -13,9 +13,8 @@ import { createContext } from '../../../../src/cli/target/create.js'
 import { type Admin, createAdmin } from '../../../../src/engine/admin/admin.js'
 import type { Store } from '../../../../src/engine/ports/ports.js'
 import { openStore } from '../../../../src/storage/engine/store.js'
-import { randomIds } from '../../../helpers/engine.js'
-import { memory } from '../../command.js'
-import { type Machine, machine } from '../run.js'
+import { type Machine, machine, memory } from '../../../support/command.js'
+import { randomIds } from '../../../support/engine.js'
 
 /** What is put in the place of the real thing. */
 export interface Given extends Partial<Omit<Scene, 'files'>> {

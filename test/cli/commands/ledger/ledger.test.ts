@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Chaos, chaosTo, type Fault } from '../../../client/chaos.js'
 import { answering } from '../../../client/listeners.js'
 import { type Served, served } from '../../../client/serving.js'
-import { type Machine, machine } from '../run.js'
+import { type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
 let there: Served

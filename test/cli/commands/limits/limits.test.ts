@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { served } from '../../../client/serving.js'
-import { answering, command, errorOf, keyed } from '../../command.js'
-import { type Machine, machine } from '../run.js'
+import { answering, command, errorOf, keyed, type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
 beforeEach(() => {

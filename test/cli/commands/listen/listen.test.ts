@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../../../src/api/webhooks/signature.js'
-import { type Given, type Machine, machine, type Outcome } from '../run.js'
+import { type CommandResult, type Given, type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
 let heard: (stdout: string) => void
@@ -24,7 +24,7 @@ interface Opening {
   readonly secret_from: string | null
 }
 
-const linesOf = ({ stdout }: Pick<Outcome, 'stdout'>) =>
+const linesOf = ({ stdout }: Pick<CommandResult, 'stdout'>) =>
   stdout
     .trimEnd()
     .split('\n')

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../../../client/listeners.js'
-import { canary } from '../../command.js'
+import { canary } from '../../../support/command.js'
 import { type ServingMachine, servingWith } from '../../wait/serving.js'
 
 const open: { close(): Promise<void> }[] = []

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { receiveWebhooks, type WebhookReceiver } from '../../../helpers/webhook-receiver.js'
+import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
 import { foreign, post } from '../../wait/foreign.js'
 import { filled, type ServingMachine, servingMachine, servingWith } from '../../wait/serving.js'
 import { freePort } from './free-port.js'

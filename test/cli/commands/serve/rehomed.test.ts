@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answering, received } from '../../../client/listeners.js'
-import { receiveWebhooks, type WebhookReceiver } from '../../../helpers/webhook-receiver.js'
+import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
 import { foreign, post } from '../../wait/foreign.js'
 import { filled, type ServingMachine, servingMachine, servingWith } from '../../wait/serving.js'
 import { freePort } from './free-port.js'

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../run.js'
+import { type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
 let heard: (stdout: string) => void

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { chaosTo, type Fault } from '../../../client/chaos.js'
 import { answering, received } from '../../../client/listeners.js'
 import { type Served, served } from '../../../client/serving.js'
+import type { Machine } from '../../../support/command.js'
 import { type ServingMachine, servingWith } from '../../wait/serving.js'
-import type { Machine } from '../run.js'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../run.js'
+import { type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
 let heard: (stdout: string) => void

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Machine, machine } from '../run.js'
+import { type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { spendingOver } from '../../../../src/storage/state/runs/spending.js'
 import { newRun } from '../../../batch/fakes.js'
-import { states } from '../../../helpers/states.js'
+import { states } from '../../../support/states.js'
 
 const engine = 'abcd1234'
 const moved = {

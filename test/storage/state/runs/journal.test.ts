@@ -7,7 +7,7 @@ import type { Driver } from '../../../../src/storage/driver/connection.js'
 import type { JournalOptions } from '../../../../src/storage/state/runs/journal.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { journalFor, newJournal, newRun } from '../../../batch/fakes.js'
-import { states } from '../../../helpers/states.js'
+import { states } from '../../../support/states.js'
 
 describe.each(states())('%s', (name, open) => {
   const row = (ordinal: number, identity = `id ${ordinal}`): JournalRow => ({

@@ -3,7 +3,7 @@ import { stopKilled } from '../../../../src/storage/state/runs/killed-runs.js'
 import { purgeRuns } from '../../../../src/storage/state/runs/purge.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'
-import { states } from '../../../helpers/states.js'
+import { states } from '../../../support/states.js'
 
 describe.each(states())('%s', (_, open) => {
   const day = 86_400_000

@@ -4,7 +4,7 @@ import type { JournalOptions } from '../../../../src/storage/state/runs/journal.
 import { purgeRuns } from '../../../../src/storage/state/runs/purge.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'
-import { states } from '../../../helpers/states.js'
+import { states } from '../../../support/states.js'
 
 describe.each(states())('%s', (_, open) => {
   const day = 86_400_000

@@ -3,7 +3,7 @@ import { placeOf, runAt } from '../../../../src/storage/engine/row-place.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { spendingOver } from '../../../../src/storage/state/runs/spending.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'
-import { states } from '../../../helpers/states.js'
+import { states } from '../../../support/states.js'
 
 describe('the place of a row', () => {
   it('is one row alone, or refused', () => {

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
-import { machine } from '../cli/commands/run.js'
 import { serving } from '../cli/runs/served.js'
+import { machine } from './command.js'
 
 /** What a server was asked, and when it answered. */
 export interface Heard {

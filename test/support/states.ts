@@ -1,7 +1,7 @@
 import { afterAll } from 'vitest'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
-import { freshSchema, type TestDatabase } from '../support/postgres.js'
+import { freshSchema, type TestDatabase } from './postgres.js'
 
 /** The databases that runs of a file's tests may be kept in, and how a test gets an empty one. */
 export const states = (): readonly [name: string, open: () => Promise<Driver>][] => [
