@@ -10,7 +10,7 @@ import type { Streams } from '../../src/cli/context/context.js'
 import { main } from '../../src/cli/program/main.js'
 
 /** What a command of a test is given. */
-export interface Given extends World {
+export interface Given extends Overrides {
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string
   /** Makes stdout and stderr terminals. */
