@@ -8,6 +8,7 @@ import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/call
 import type { OperationId } from '../../src/api/operations/table.js'
 import type { Streams } from '../../src/cli/context/context.js'
 import { main } from '../../src/cli/program/main.js'
+import type { Overrides } from '../../src/cli/target/create.js'
 
 /** What a command of a test is given. */
 export interface Given extends Overrides {
