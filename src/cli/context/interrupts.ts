@@ -1,4 +1,4 @@
-import type { Context, Streams } from './context.js'
+import type { ClockContext, Streams } from './context.js'
 import { exits } from './errors.js'
 
 /** What ended long work from outside, and the exit code that says so. */
@@ -36,7 +36,7 @@ const longestMs = 2_147_483_647
  * The signal of the system still counts for what the work leaves behind.
  */
 export async function within<T>(
-  context: Context,
+  context: ClockContext,
   interrupted: AbortSignal,
   seconds: number | undefined,
   work: (over: AbortSignal) => Promise<T>,

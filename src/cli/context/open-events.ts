@@ -1,9 +1,9 @@
 import type { Events } from '../../storage/state/webhook-inbox.js'
-import type { Context } from './context.js'
+import type { HomeContext } from './context.js'
 import { prepareHome } from './home.js'
 
 /** The received events of this machine, closed with the command. */
-export async function openEvents(context: Context): Promise<Events> {
+export async function openEvents(context: HomeContext): Promise<Events> {
   prepareHome(context.home)
   const { openState } = await import('../../storage/state/open.js')
   const { eventsOver } = await import('../../storage/state/webhook-inbox.js')

@@ -3,7 +3,7 @@ import { failureOf } from '../../api/calls/errors.js'
 import { saysNothingFound } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
 import { retryAfterMs } from '../../api/values/retry-after.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { credited } from '../output/text.js'
 import { targetOf } from '../target/resolve-target.js'
@@ -55,7 +55,7 @@ const deadline = (seconds: number | undefined): { signal?: AbortSignal } =>
     : { signal: AbortSignal.timeout(Math.min(longestTimeoutMs, Math.ceil(seconds * 1_000))) }
 
 async function asked(
-  context: Context,
+  context: StreamsContext & ClockContext,
   caller: Caller,
   operation: Operation,
   input: Input,

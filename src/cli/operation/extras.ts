@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import type { Reply } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { Context } from '../context/context.js'
+import type { StreamsContext, TargetContext } from '../context/context.js'
 import { exits, Stop } from '../context/errors.js'
 import { groups, whole } from '../options/flags.js'
 import type { View } from '../output/output.js'
@@ -18,7 +18,7 @@ export interface Extra {
   /** Judges a success after it was printed; throws when the command is to end badly all the same. */
   judge?(reply: Reply, options: Readonly<Record<string, unknown>>): void
   /** Says on stderr what else there is to know after a success. */
-  after?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
+  after?(context: object, reply: Reply, invocation: Invocation): Promise<void>
 }
 
 const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
@@ -49,7 +49,11 @@ function checkBalance(reply: Reply, options: Readonly<Record<string, unknown>>):
 }
 
 /** Searches without an e-mail address or phone are not listed unless they are asked for. */
-async function tellHidden(context: Context, _: Reply, { options, globals }: Invocation): Promise<void> {
+async function tellHidden(
+  context: StreamsContext & TargetContext,
+  _: Reply,
+  { options, globals }: Invocation,
+): Promise<void> {
   if (options.enriched === false || !context.isLocal(globals)) return
   const { all, enriched } = await (await context.admin(globals)).countSearches()
   const hidden = all - enriched

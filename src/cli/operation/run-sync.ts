@@ -2,7 +2,7 @@ import type { Shape } from '../../api/areas/shapes.js'
 import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { resolvesNothing } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { exits, reportOfReply, UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
 import { checkFields } from '../options/known-fields.js'
@@ -20,7 +20,7 @@ import { printRefusal } from './refusal.js'
 
 /** The fields of a request: `--input` first, then what the options and arguments say. */
 export async function gather(
-  { streams }: Context,
+  { streams }: StreamsContext,
   operation: Operation,
   shape: Shape,
   fields: readonly Field[],
@@ -109,7 +109,7 @@ export async function refuse(
 
 /** What a success means beside its body; answers the exit code. */
 export async function judge(
-  context: Context,
+  context: StreamsContext,
   operation: Operation,
   reply: Reply,
   invocation: Invocation,
@@ -126,7 +126,7 @@ export async function judge(
 
 /** Tells that a lookup resolved nothing; answers its exit code. */
 export function sayNothingFound(
-  context: Context,
+  context: StreamsContext,
   globals: GlobalOptions,
   status: number | null = null,
 ): Promise<number> {

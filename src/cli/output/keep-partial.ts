@@ -1,12 +1,16 @@
 import { rename, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../context/context.js'
 
 /**
  * Moves the rows that a stopped run left in `FILE.partial` to the first free name (`FILE.partial.1`, …), because they
  * were paid for and the next run writes its own there.
  */
-export async function keepPartial(context: Context, file: string, options: GlobalOptions): Promise<void> {
+export async function keepPartial(
+  context: StreamsContext,
+  file: string,
+  options: GlobalOptions,
+): Promise<void> {
   const partial = `${resolve(context.streams.cwd, file)}.partial`
   if ((await sizeOf(partial)) === 0) return
   let kept = partial

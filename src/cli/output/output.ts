@@ -1,5 +1,5 @@
 import { toJson } from '../../api/values/json.js'
-import type { Context, GlobalOptions, Streams } from '../context/context.js'
+import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { formats } from '../options/flags.js'
 import { columnsOf, idOf, type Listing, namesOf, picked, recordsIn } from './records.js'
@@ -54,7 +54,7 @@ export function fieldsOf(options: GlobalOptions): string[] | undefined {
 
 /** Prints a result in the chosen format, to stdout or to the file of `-o`. */
 export async function print(
-  context: Context,
+  context: StreamsContext,
   body: unknown,
   options: GlobalOptions,
   view: View = {},
@@ -65,7 +65,7 @@ export async function print(
 /** Prints a result to a sink that was opened before the work began, so that no paid answer finds its door shut. */
 export async function printTo(
   sink: Sink,
-  context: Context,
+  context: StreamsContext,
   body: unknown,
   options: GlobalOptions,
   view: View = {},

@@ -1,5 +1,5 @@
 import { toJson } from '../../api/values/json.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { delimited } from './delimited.js'
 import { type Format, fieldsOf, fileOf, formatOf, print, render } from './output.js'
 import { columnsOf, flattened, picked, type Row } from './records.js'
@@ -15,7 +15,7 @@ const chunkRows = 500
 
 /** Prints records as they come, in any format, in memory that does not grow with their number. */
 export async function printRecords(
-  context: Context,
+  context: StreamsContext,
   records: Records,
   options: GlobalOptions,
   columns?: readonly string[],
@@ -33,7 +33,7 @@ export async function printRecords(
 }
 
 async function printTable(
-  context: Context,
+  context: StreamsContext,
   records: Records,
   options: GlobalOptions,
   columns: readonly string[] | undefined,
@@ -52,7 +52,7 @@ async function printTable(
   await print(context, rows, options, columns ? { columns } : {})
 }
 
-type Write = (sink: Sink, records: Records, options: GlobalOptions, context: Context) => Promise<void>
+type Write = (sink: Sink, records: Records, options: GlobalOptions, context: StreamsContext) => Promise<void>
 
 const writers: Readonly<Record<Exclude<Format, 'table'>, Write>> = {
   json: writeArray,

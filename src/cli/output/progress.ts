@@ -1,4 +1,4 @@
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { grouped } from './terminal.js'
 import { credited } from './text.js'
 
@@ -25,7 +25,7 @@ const silent: Progress = { update: () => {}, stop: () => {} }
 
 /** A spinner on a terminal, a line every 10 s elsewhere, nothing with `--quiet`; `textOf` words a step. */
 export async function startProgress(
-  context: Context,
+  context: StreamsContext & ClockContext,
   options: GlobalOptions,
   textOf: (step: Step, elapsedMs: number) => string = progressText,
 ): Promise<Progress> {
@@ -37,7 +37,7 @@ export async function startProgress(
   return isTTY && columns > 0 ? spinner(context, text) : lines(context, options, text)
 }
 
-async function spinner({ streams }: Context, text: (step: Step) => string): Promise<Progress> {
+async function spinner({ streams }: StreamsContext, text: (step: Step) => string): Promise<Progress> {
   const { default: ora } = await import('ora')
   // Ctrl-C is ours: the run ends in order and says how to go on.
   const shown = ora({ stream: streams.stderr, text: 'Starting', discardStdin: false }).start()
@@ -78,7 +78,11 @@ export function barOf({ rows, total }: Pick<Step, 'rows' | 'total'>): string {
   return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${Math.floor(part * 100)} % · `
 }
 
-function lines(context: Context, options: GlobalOptions, text: (step: Step) => string): Progress {
+function lines(
+  context: StreamsContext & ClockContext,
+  options: GlobalOptions,
+  text: (step: Step) => string,
+): Progress {
   let nextAt = context.clock.now() + lineEveryMs
   return refreshed(
     (step) => {

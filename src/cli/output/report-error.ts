@@ -1,13 +1,17 @@
 import { CommanderError } from 'commander'
 import { parseExact, toJson } from '../../api/values/json.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { exits, PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
 import { formatOf } from './output.js'
 import { neutral, oneLine } from './terminal.js'
 
 /** Tells what went wrong on stderr: one line for a person, one object when the output is JSON. Answers the exit code. */
-export async function complain(context: Context, report: Report, options: GlobalOptions): Promise<number> {
+export async function complain(
+  context: StreamsContext,
+  report: Report,
+  options: GlobalOptions,
+): Promise<number> {
   const { stderr } = context.streams
   const text = isJson(context, options) ? neutral(JSON.stringify(report)) : oneLine(sentence(report))
   await write(stderr, `${context.redact(text)}\n`)
@@ -15,17 +19,21 @@ export async function complain(context: Context, report: Report, options: Global
 }
 
 /** Whether the result is JSON, chosen or by default. */
-export const isJson = (context: Context, options: GlobalOptions): boolean =>
+export const isJson = (context: StreamsContext, options: GlobalOptions): boolean =>
   ['json', 'ndjson'].includes(formatOf(options, context.streams))
 
 /** The body of a refusal as it may be shown: a server that repeats the key in its error does not get it printed. */
-export const spoken = (context: Context, body: unknown): unknown =>
+export const spoken = (context: StreamsContext, body: unknown): unknown =>
   parseExact(context.redact(toJson(body ?? null)))
 
 const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
 
 /** What a command's end means: an exit code, told to the person where there is something to tell. */
-export async function outcomeOf(error: unknown, context: Context, options: GlobalOptions): Promise<number> {
+export async function outcomeOf(
+  error: unknown,
+  context: StreamsContext,
+  options: GlobalOptions,
+): Promise<number> {
   if (error instanceof PipeClosed) return 0
   if (error instanceof CommanderError && error.exitCode === 0) return 0
   // Ctrl-C at a question.
@@ -58,7 +66,7 @@ function reworded(text: string): string {
     .replace(/^option '(?:-\w, )?(.*)' argument missing/, '$1 needs its value')
 }
 
-async function bug(error: unknown, context: Context, options: GlobalOptions): Promise<number> {
+async function bug(error: unknown, context: StreamsContext, options: GlobalOptions): Promise<number> {
   const text = error instanceof Error ? error.message : String(error)
   const report: Report = {
     error: `This is a bug in prospect: ${text}`,

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { fileSink } from '../../batch/output/sink.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { write } from '../context/io.js'
 import { checkOutputName } from '../options/output-name.js'
 import { keepPartial } from './keep-partial.js'
@@ -20,7 +20,7 @@ export interface Sink {
  * complete, so that nobody ever sees half a result under the final name.
  */
 export async function openSink(
-  context: Context,
+  context: StreamsContext,
   file: string | undefined,
   options: GlobalOptions,
 ): Promise<Sink> {

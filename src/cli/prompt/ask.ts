@@ -1,4 +1,4 @@
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 
 /** Whether a person is there to answer: a terminal on both sides, no `--no-input`, no CI. */
 export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOptions): boolean {
@@ -65,4 +65,4 @@ export async function askChoice<T extends string>(
   return select({ message, choices }, promptStreams(context))
 }
 
-const promptStreams = ({ streams }: Context) => ({ input: streams.stdin, output: streams.stderr })
+const promptStreams = ({ streams }: StreamsContext) => ({ input: streams.stdin, output: streams.stderr })

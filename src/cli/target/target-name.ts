@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Former } from '../../storage/state/runs/former-targets.js'
-import type { Context, GlobalOptions, Home } from '../context/context.js'
+import type { GlobalOptions, Home, HomeContext, StreamsContext, TargetContext } from '../context/context.js'
 import { targetOf } from './resolve-target.js'
 
 /** What a target is called on record, and was before. */
@@ -16,14 +16,20 @@ export interface TargetNames {
 const own = 'local'
 
 /** The name of a target on record; an engine keeps it wherever its state is moved, but for that of this machine. */
-export async function targetName(context: Context, options: GlobalOptions): Promise<string> {
+export async function targetName(
+  context: StreamsContext & HomeContext & TargetContext,
+  options: GlobalOptions,
+): Promise<string> {
   const target = targetOf(options, context.streams.env, context.settings())
   if (target.kind === 'remote') return target.baseUrl
   return isOwn(context.home) ? own : named(context, await engineOf(context, options))
 }
 
 /** The same, with the names that an engine has had at other places. */
-export async function targetNames(context: Context, options: GlobalOptions): Promise<TargetNames> {
+export async function targetNames(
+  context: StreamsContext & HomeContext & TargetContext,
+  options: GlobalOptions,
+): Promise<TargetNames> {
   if (!context.isLocal(options)) return { name: await targetName(context, options), formerly: [] }
   const { home } = context
   if (isOwn(home)) {
@@ -48,7 +54,7 @@ const besides = ({ catalogue }: Home): string => join(dirname(catalogue), 'engin
 
 const isOwn = (home: Home): boolean => home.engine === besides(home)
 
-const named = ({ home }: Context, engine: string | undefined): string =>
+const named = ({ home }: HomeContext, engine: string | undefined): string =>
   engine === undefined ? placeName(home) : `${own} ${engine}`
 
 /** What an engine at another place was called before it was known by what is in it. */
@@ -60,7 +66,7 @@ const withoutSecrets = (location: string): string =>
 
 /** What an engine is known by: its first workspace, which goes with it wherever its state is moved. */
 async function engineOf(
-  context: Context,
+  context: TargetContext,
   options: GlobalOptions & { readonly create?: boolean },
 ): Promise<string | undefined> {
   const [first] = await (await context.admin(options)).workspaces()
@@ -89,5 +95,7 @@ const engineName = (id: string, createdAt: number): string => digest(JSON.string
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 /** The name that spending is counted under. */
-export const profileName = ({ streams, settings }: Context, options: GlobalOptions): string =>
-  options.profile ?? streams.env.PROSPECT_PROFILE ?? settings().profile ?? 'default'
+export const profileName = (
+  { streams, settings }: StreamsContext & HomeContext,
+  options: GlobalOptions,
+): string => options.profile ?? streams.env.PROSPECT_PROFILE ?? settings().profile ?? 'default'

@@ -1,6 +1,6 @@
 import type { Operation } from '../../api/operations/table.js'
 import { eventOf } from '../../api/webhooks/events.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { checkFields } from '../options/known-fields.js'
 import { fieldsOf, fileOf } from '../output/output.js'
 import { valueAt } from '../output/records.js'
@@ -9,7 +9,7 @@ import { resultOfKind } from './job-records.js'
 
 /** What does not fit the result, or has no place to go, is refused before anything is sent. */
 export async function checkOutput(
-  context: Context,
+  context: StreamsContext,
   { id }: Operation,
   globals: GlobalOptions,
 ): Promise<void> {

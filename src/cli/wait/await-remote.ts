@@ -3,7 +3,7 @@ import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/ca
 import { failureOf } from '../../api/calls/errors.js'
 import { resolvesNothing } from '../../api/operations/not-found.js'
 import { type Operation, operation } from '../../api/operations/table.js'
-import type { Context } from '../context/context.js'
+import type { HomeContext, StreamsContext, TargetContext } from '../context/context.js'
 import { exits, reportOfReply, Stop } from '../context/errors.js'
 import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { openEvents } from '../context/open-events.js'
@@ -177,12 +177,12 @@ async function see(
 
 const isAgain = ({ headers }: Reply): boolean => headers['idempotent-replayed'] === 'true'
 
-function targetNames(context: Context, globals: Invocation['globals']) {
+function targetNames(context: StreamsContext & HomeContext, globals: Invocation['globals']) {
   const target = targetOf(globals, context.streams.env, context.settings())
   return { names: target.kind === 'remote' ? target.names : undefined }
 }
 
-async function honours(context: Context, { invocation }: Work): Promise<boolean> {
+async function honours(context: TargetContext, { invocation }: Work): Promise<boolean> {
   const caller = await context.caller(invocation.globals)
   return (await caller.honoursKeys?.()) ?? true
 }

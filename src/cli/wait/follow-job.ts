@@ -1,7 +1,7 @@
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
-import type { Context } from '../context/context.js'
+import type { ClockContext, TargetContext } from '../context/context.js'
 import { aborted } from '../context/interrupts.js'
 
 /** Accepted work as a command left it. */
@@ -26,7 +26,7 @@ export const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || 
  * to whoever comes next.
  */
 export async function follow(
-  context: Context,
+  context: ClockContext & TargetContext,
   jobId: string,
   over: AbortSignal,
   onStep: (job: AsyncJob) => void,
@@ -51,7 +51,7 @@ export async function follow(
 }
 
 async function finish(
-  context: Context,
+  context: ClockContext,
   { worker, admin }: { readonly worker: Worker; readonly admin: Admin },
   jobId: string,
   over: AbortSignal,

@@ -1,4 +1,4 @@
-import type { Context } from '../context/context.js'
+import type { ClockContext } from '../context/context.js'
 import type { Seen, Watch } from './progress.js'
 
 /** How long nothing arrives before the server is asked: it may not be able to reach this machine. */
@@ -12,7 +12,7 @@ export interface Ended {
 
 /** Follows work by what arrives, and where that can be done and is not enough, by asking too; one of them there is. */
 export async function followed(
-  context: Context,
+  context: ClockContext,
   received: Watch | undefined,
   polled: Watch | undefined,
   over: AbortSignal,

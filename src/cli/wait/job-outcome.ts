@@ -4,7 +4,7 @@ import type { EventKind } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { exits, type Report } from '../context/errors.js'
 import type { Step } from '../output/progress.js'
 import { complain } from '../output/report-error.js'
@@ -30,7 +30,7 @@ export const goOn = (job: AsyncJob): string =>
 
 /** Tells what is bad about the end of a job, or that it has not come; answers the exit code. */
 export async function tellEnd(
-  context: Context,
+  context: StreamsContext,
   job: AsyncJob,
   globals: GlobalOptions,
   interruption: number | undefined,
@@ -131,7 +131,7 @@ export async function awaitDeliveries(
 
 /** Tells whether the webhook of a job took what it was sent. */
 export async function tellDeliveries(
-  context: Context,
+  context: StreamsContext,
   admin: Admin,
   { id, webhookUrl }: AsyncJob,
   globals: GlobalOptions,

@@ -1,4 +1,4 @@
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { exits, type Report } from '../context/errors.js'
 import { grouped } from '../output/terminal.js'
 import { cutShort, resultCommand, wordOf } from './job-outcome.js'
@@ -72,6 +72,6 @@ export const openOutcome = (key: string): string =>
   `Run the same command again with --idempotency-key ${key}: a server that honours keys begins once.`
 
 /** Says once where the result is waited for. */
-export function tellPlace(context: Context, receiving: Receiving, globals: GlobalOptions): void {
+export function tellPlace(context: StreamsContext, receiving: Receiving, globals: GlobalOptions): void {
   if (globals.verbose) context.notify(`Waiting for the result at ${receiving.url}.`, globals)
 }

@@ -1,6 +1,6 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import type { Context } from '../context/context.js'
+import type { ClockContext, HomeContext, StreamsContext } from '../context/context.js'
 import { openEvents } from '../context/open-events.js'
 import type { Invocation } from '../shell/shell.js'
 import { targetOf } from '../target/resolve-target.js'
@@ -9,7 +9,7 @@ import { wayOf } from './strategy.js'
 
 /** A request whose result is waited for, as it would be sent to a server: with the address where it is received. */
 export async function withReceiver(
-  context: Context,
+  context: StreamsContext & ClockContext & HomeContext,
   row: Operation,
   input: Input,
   { globals, options }: Invocation,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Listening } from '../../http/listen.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { type PublicAddress, webhookUrl } from '../options/public-address.js'
 
@@ -32,7 +32,7 @@ export const usualPort = 4011
 
 /** Listens for the deliveries of one command; each is kept before it is answered. */
 export async function openReceiving(
-  context: Context,
+  context: StreamsContext & ClockContext,
   events: Events,
   place: ReceivingPlace,
   globals: GlobalOptions,
@@ -61,14 +61,18 @@ export async function openReceiving(
 }
 
 /** Where a command with a key receives, as far as that is known before it listens: the port may be in use. */
-export async function expectedUrl(context: Context, events: Events, place: ReceivingPlace): Promise<string> {
+export async function expectedUrl(
+  context: ClockContext,
+  events: Events,
+  place: ReceivingPlace,
+): Promise<string> {
   const { token, port } = await addressOf(context, events, place.key)
   return webhookUrl({ origin: `http://127.0.0.1:${place.port ?? port}` }, token, place.known)
 }
 
 /** The path and the port that follow from a key on this machine. */
 async function addressOf(
-  context: Context,
+  context: ClockContext,
   events: Events,
   key: string,
 ): Promise<{ readonly token: string; readonly port: number }> {

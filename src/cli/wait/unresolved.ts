@@ -1,6 +1,6 @@
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob, ListedCompany } from '../../engine/ports/ports.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { GlobalOptions, StreamsContext, TargetContext } from '../context/context.js'
 import { grouped } from '../output/terminal.js'
 
 const pageRows = 1_000
@@ -9,7 +9,7 @@ const mostNamed = 10
 
 /** Tells which companies of a list nobody knows; `lineOf` gives the line of the file that each came from. */
 export async function unresolved(
-  context: Context,
+  context: StreamsContext & TargetContext,
   job: AsyncJob,
   globals: GlobalOptions,
   lineOf: (ordinal: number) => number | undefined = () => undefined,

@@ -1,6 +1,6 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
-import type { Context, GlobalOptions } from '../context/context.js'
+import type { ClockContext, Context, GlobalOptions } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import { callOnce, secondsToWait } from '../operation/call.js'
@@ -74,7 +74,7 @@ function asker(context: Context, id: string, reader: OperationId, globals: Globa
 
 /** Asks again where an answer can still come. */
 const patient =
-  (context: Context, ask: Ask): Ask =>
+  (context: ClockContext, ask: Ask): Ask =>
   async (input) => {
     for (let failures = 0; ; ) {
       const reply = await ask(input)

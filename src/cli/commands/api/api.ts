@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Command } from 'commander'
 import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { exits, reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
 import { secondsToWait } from '../../operation/call.js'
@@ -74,7 +74,7 @@ const usualWait = 10
 
 /** Answers a request; a rate limit is waited for as in other commands. */
 async function answered(
-  context: Context,
+  context: StreamsContext & ClockContext,
   serve: (request: Request) => Promise<Response>,
   make: () => Request,
   globals: GlobalOptions,
@@ -92,7 +92,10 @@ async function answered(
   }
 }
 
-async function requestOf(context: Context, { args, options, globals }: Invocation): Promise<Repeatable> {
+async function requestOf(
+  context: StreamsContext & TargetContext,
+  { args, options, globals }: Invocation,
+): Promise<Repeatable> {
   const method = methodOf(args[0] ?? '')
   const fields = parseFields((options.field as string[] | undefined) ?? [])
   const input = typeof options.input === 'string' ? options.input : undefined
@@ -143,7 +146,7 @@ function urlOf(path: string, query: Readonly<Record<string, unknown>>): URL {
 const queryText = (value: unknown): string => (typeof value === 'object' ? toJson(value) : String(value))
 
 async function bodyOf(
-  context: Context,
+  context: StreamsContext,
   input: string | undefined,
   fields: Readonly<Record<string, unknown>>,
 ): Promise<string> {

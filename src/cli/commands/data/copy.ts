@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { Argument, type Command } from 'commander'
 import type { Copied } from '../../../catalogue/export/copy.js'
 import type { Driver } from '../../../storage/driver/connection.js'
-import type { Context } from '../../context/context.js'
+import type { ClockContext, HomeContext } from '../../context/context.js'
 import { exits, Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { startProgress } from '../../output/progress.js'
@@ -44,7 +44,7 @@ async function copy(shell: Shell, { args: [to], options, globals }: Invocation):
 
 /** Opens the catalogues of this machine and of the server; both have this program's schema then. */
 async function openBoth(
-  { home, clock, ids, onClose }: Context,
+  { home, clock, ids, onClose }: ClockContext & HomeContext,
   needsMachine: boolean,
 ): Promise<{ machine: Driver; server: Driver }> {
   const { isShared, openCatalogueDatabase } = await import('../../../storage/database/catalogue-location.js')

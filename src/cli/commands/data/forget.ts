@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Traces } from '../../../catalogue/erasure/identifiers.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { exits } from '../../context/errors.js'
 import { complain } from '../../output/report-error.js'
 import { grouped } from '../../output/terminal.js'
@@ -112,7 +112,7 @@ const listed = ({ catalogue, engine, state }: Omit<Told, 'state'> & { state: Rep
 
 /** Tells what could not be written anew; answers the exit code. */
 const unfinished = (
-  context: Context,
+  context: StreamsContext,
   remaining: readonly string[],
   globals: GlobalOptions,
 ): Promise<number> =>

@@ -1,5 +1,5 @@
 import type { ImportReport } from '../../../catalogue/import/report.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { exits, Stop } from '../../context/errors.js'
 import { grouped } from '../../output/terminal.js'
 
@@ -43,7 +43,7 @@ const linesTold = 20
 
 /** Names the rejected lines on stderr; 0 when there are none, else the command stops with exit 11. */
 export function rejectsTold(
-  context: Context,
+  context: StreamsContext,
   { rejected, rejectedTotal }: ImportReport,
   globals: GlobalOptions,
 ): number {

@@ -6,7 +6,7 @@ import { systemReason } from '../../../batch/input/errors.js'
 import { parsePins } from '../../../batch/input/mapping.js'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
 import type { ImportOptions } from '../../../catalogue/kinds/kind.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { repeated } from '../../options/flags.js'
@@ -65,7 +65,7 @@ async function importInto(shell: Shell, { args, options, globals }: Invocation):
 }
 
 async function imported(
-  context: Context,
+  context: StreamsContext & ClockContext & TargetContext,
   kind: ReturnType<typeof kindOf>,
   bytes: AsyncIterable<Uint8Array>,
   settings: ImportOptions,
@@ -107,7 +107,7 @@ async function* until(signal: AbortSignal, bytes: AsyncIterable<Uint8Array>): As
   }
 }
 
-async function bytesOf({ streams }: Context, file: string): Promise<AsyncIterable<Uint8Array>> {
+async function bytesOf({ streams }: StreamsContext, file: string): Promise<AsyncIterable<Uint8Array>> {
   if (file === '-') return streams.stdin as AsyncIterable<Uint8Array>
   const path = resolve(streams.cwd, file)
   try {

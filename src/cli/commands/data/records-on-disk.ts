@@ -11,7 +11,7 @@ import type { Driver } from '../../../storage/driver/connection.js'
 import { openStore } from '../../../storage/engine/store.js'
 import { findShared, openState } from '../../../storage/state/open.js'
 import type { RunLocks } from '../../../storage/state/runs/run-leases.js'
-import type { Context } from '../../context/context.js'
+import type { ClockContext, Context, HomeContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
 import { fileLocks, leasesOver } from '../../runs/locks.js'
 
@@ -54,7 +54,11 @@ export async function openRecords(context: Context, withCatalogue: boolean): Pro
 }
 
 /** The catalogue, where there is one: its schema up to date, and with the indexes that an import left to be built. */
-async function catalogueOnRecord({ home, clock, ids }: Context): Promise<Driver | undefined> {
+async function catalogueOnRecord({
+  home,
+  clock,
+  ids,
+}: ClockContext & HomeContext): Promise<Driver | undefined> {
   if (!isShared(home) && !isThere(home.catalogue)) return undefined
   const catalogue = isShared(home)
     ? await findSharedCatalogue(home.engine)
@@ -66,7 +70,9 @@ async function catalogueOnRecord({ home, clock, ids }: Context): Promise<Driver 
 const isThere = (location: string): boolean => isPostgres(location) || existsSync(location)
 
 /** Writes the databases of this machine anew; answers those that could not be, because another process uses them. */
-export async function rewriteAll({ home }: Context): Promise<{ rewritten: string[]; remaining: string[] }> {
+export async function rewriteAll({
+  home,
+}: HomeContext): Promise<{ rewritten: string[]; remaining: string[] }> {
   const { vacuum } = await import('../../../storage/database/vacuum.js')
   const files = [home.catalogue, home.engine, home.state].filter((file) => existsSync(file))
   const remaining = files.filter((file) => !vacuum(file))

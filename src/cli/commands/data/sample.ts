@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { whole } from '../../options/flags.js'
 import { grouped } from '../../output/terminal.js'
 import { guide } from '../../shell/guide.js'
@@ -49,7 +49,11 @@ export type Added = Readonly<Record<'companies' | 'people' | 'jobs' | 'posts', n
 const dayMs = 86_400_000
 
 /** Loads a sample into the catalogue; its dates lead up to today. */
-export async function addSample(context: Context, size: Size, globals: GlobalOptions): Promise<Added> {
+export async function addSample(
+  context: StreamsContext & ClockContext & TargetContext,
+  size: Size,
+  globals: GlobalOptions,
+): Promise<Added> {
   const { loadSample } = await import('../../../catalogue/sample/sample.js')
   const catalogue = await context.catalogue()
   context.notify('Loading sample data…', globals)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Stats } from '../../../catalogue/lookup/stats.js'
-import type { Context } from '../../context/context.js'
+import type { HomeContext, TargetContext } from '../../context/context.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
@@ -20,7 +20,7 @@ export function statsCommand(shell: Shell): Command {
 }
 
 /** A shared catalogue that nobody has made yet stays so: who only counts may not have the right to make it. */
-async function statsOf({ home, catalogue }: Context): Promise<Stats> {
+async function statsOf({ home, catalogue }: HomeContext & TargetContext): Promise<Stats> {
   const { findSharedCatalogue, isShared } = await import('../../../storage/database/catalogue-location.js')
   if (isShared(home)) {
     const found = await findSharedCatalogue(home.engine)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Admin } from '../../../engine/admin/admin.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { GlobalOptions, TargetContext } from '../../context/context.js'
 import type { View } from '../../output/output.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 
@@ -19,7 +19,7 @@ export function adminAction(
 }
 
 /** The engine's administration. It needs a workspace, which the first use creates, but no key. */
-export async function ownersAdmin(context: Context, globals: GlobalOptions): Promise<Admin> {
+export async function ownersAdmin(context: TargetContext, globals: GlobalOptions): Promise<Admin> {
   const admin = await context.admin({ ...globals, create: false })
   return (await admin.workspaces()).length > 0 ? admin : context.admin(globals)
 }

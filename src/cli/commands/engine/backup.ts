@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Context } from '../../context/context.js'
+import type { HomeContext, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
@@ -30,7 +30,12 @@ export function backupCommand(shell: Shell): Command {
 }
 
 /** What is copied where; nothing is written unless all of it can be. */
-function plannedCopies({ home, streams }: Context, engine: string, file: string, catalogue: unknown) {
+function plannedCopies(
+  { home, streams }: StreamsContext & HomeContext,
+  engine: string,
+  file: string,
+  catalogue: unknown,
+) {
   const copies = [
     { of: 'engine', from: engine, to: resolve(streams.cwd, file) },
     ...(typeof catalogue === 'string'

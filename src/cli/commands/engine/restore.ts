@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Context } from '../../context/context.js'
+import type { HomeContext, StreamsContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
 import { confirmLoss } from '../../prompt/confirm-loss.js'
 import { guide } from '../../shell/guide.js'
@@ -39,7 +39,7 @@ export function restoreCommand(shell: Shell): Command {
   })
 }
 
-async function planned({ home, streams }: Context, file: string, catalogue: unknown) {
+async function planned({ home, streams }: StreamsContext & HomeContext, file: string, catalogue: unknown) {
   const { migrations } = await import('../../../storage/engine/migrations.js')
   const { databaseFile } = await import('../../../storage/database/database-file.js')
   const engine = {

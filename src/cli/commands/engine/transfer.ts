@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Driver } from '../../../storage/driver/connection.js'
-import type { Context } from '../../context/context.js'
+import type { ClockContext, HomeContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
@@ -56,7 +56,7 @@ async function moved(
   return 0
 }
 
-async function database({ home, clock, onClose }: Context): Promise<Driver> {
+async function database({ home, clock, onClose }: ClockContext & HomeContext): Promise<Driver> {
   prepareHome(home)
   const { openEngineDatabase } = await import('../../../storage/engine/store.js')
   const driver = await openEngineDatabase(home.engine, () => clock.now())

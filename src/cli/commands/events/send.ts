@@ -1,7 +1,7 @@
 import type { Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, GlobalOptions } from '../../context/context.js'
 import { exits, Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import type { Shell } from '../../shell/shell.js'
@@ -42,7 +42,12 @@ export async function sendAll(shell: Shell, sending: Sending, globals: GlobalOpt
   return exits.ok
 }
 
-async function send(context: Context, sending: Sending, sent: Sent[], signal: AbortSignal): Promise<void> {
+async function send(
+  context: ClockContext,
+  sending: Sending,
+  sent: Sent[],
+  signal: AbortSignal,
+): Promise<void> {
   const { events, target, numbers } = sending
   for await (const seq of numbers) {
     const event = await events.at(seq)
@@ -56,7 +61,7 @@ async function send(context: Context, sending: Sending, sent: Sent[], signal: Ab
 }
 
 async function attempt(
-  context: Context,
+  context: ClockContext,
   target: string,
   event: KeptEvent,
   signal: AbortSignal,

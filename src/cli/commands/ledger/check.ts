@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
 import { operation } from '../../../api/operations/table.js'
 import type { Spent } from '../../../storage/state/runs/spending.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
 import { exits, reportOfReply, Stop } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
@@ -85,7 +85,7 @@ interface Range {
 
 /** The days that were asked for, else those on record up to today. The engine's today may be another one. */
 async function rangeOf(
-  context: Context,
+  context: ClockContext & TargetContext,
   { from, to }: Days,
   spent: readonly Spent[],
   globals: GlobalOptions,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { LimitsReport } from '../../../engine/admin/limits.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context, GlobalOptions, TargetContext } from '../../context/context.js'
 import { exits } from '../../context/errors.js'
 import { refuse } from '../../operation/run-sync.js'
 import { isoTime } from '../../options/time-values.js'
@@ -43,7 +43,7 @@ const untold = ({ windows }: Limits): string =>
 export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limits | Refused> =>
   context.isLocal(globals) ? localLimits(context, globals) : serverLimits(context, globals)
 
-async function localLimits(context: Context, globals: GlobalOptions): Promise<Limits> {
+async function localLimits(context: TargetContext, globals: GlobalOptions): Promise<Limits> {
   const apiKey = await context.apiKey(globals)
   const admin = await context.admin({ ...globals, create: false })
   return printable(await admin.limits(apiKey))

@@ -2,7 +2,7 @@ import { windowsOn } from '../../../api/operations/windows.js'
 import { ownerOf } from '../../../client/paced.js'
 import { openState } from '../../../storage/state/open.js'
 import { serverMemory } from '../../../storage/state/remote-servers.js'
-import type { Context } from '../../context/context.js'
+import type { ClockContext, HomeContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
 import { isoTime } from '../../options/time-values.js'
 import type { RemoteTarget } from '../../target/resolve-target.js'
@@ -13,7 +13,7 @@ import type { Limits } from './result.js'
  * those whose limit the server has told.
  */
 export async function windowsOfServer(
-  context: Context,
+  context: ClockContext & HomeContext,
   { origin }: RemoteTarget,
   apiKey: string | undefined,
   plan: string | undefined,

@@ -2,11 +2,11 @@ import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Forward, Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext } from '../../context/context.js'
 
 /** Sends on what a receiver keeps, and tells on stderr what did not arrive. */
 export function forwarding(
-  { clock, sleep, notify }: Context,
+  { clock, sleep, notify }: StreamsContext & ClockContext,
   events: Events,
   target: string,
   globals: GlobalOptions,

@@ -1,6 +1,6 @@
 import { parseBody } from '../../../api/values/json.js'
 import type { Delivery } from '../../../http/inbox.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import { isoTime } from '../../options/time-values.js'
@@ -30,7 +30,7 @@ export interface Lines {
 }
 
 /** Lines for a person on a terminal, objects elsewhere; `failed` is told when nobody reads them any more. */
-export function openLines(context: Context, globals: GlobalOptions, failed: () => void): Lines {
+export function openLines(context: StreamsContext, globals: GlobalOptions, failed: () => void): Lines {
   const { stdout } = context.streams
   const isObjects = speaksObjects(context, globals)
   let last = Promise.resolve()
@@ -49,7 +49,7 @@ export function openLines(context: Context, globals: GlobalOptions, failed: () =
   }
 }
 
-function speaksObjects(context: Context, globals: GlobalOptions): boolean {
+function speaksObjects(context: StreamsContext, globals: GlobalOptions): boolean {
   const format = formatOf(globals, context.streams)
   if (!['table', 'json', 'ndjson'].includes(format) || fileOf(globals) !== undefined)
     throw new UsageError(

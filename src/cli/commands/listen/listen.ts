@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Forwarder } from '../../../http/forwarder.js'
 import { newToken, receiver } from '../../../http/receiver.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-events.js'
 import { givenToken, type PublicAddress, publicAddress, webhookUrl } from '../../options/public-address.js'
@@ -92,7 +92,7 @@ async function prepare(context: Context, choices: Choices, globals: GlobalOption
 }
 
 async function serve(
-  context: Context,
+  context: StreamsContext & ClockContext,
   { place, token, trust, known, forwardTo, events }: Setup,
   lines: Lines,
   sending: Forwarder | undefined,

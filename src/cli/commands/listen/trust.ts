@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { givenSecrets, type SecretChoice, secretSource } from '../../options/webhook-secrets.js'
 
 /** Whom a receiver believes. */
@@ -18,7 +18,7 @@ export interface Trust {
 
 /** Reads the secrets that were given; without any, those of the workspace where this machine is the target. */
 export async function trustOf(
-  context: Context,
+  context: StreamsContext & TargetContext,
   choice: SecretChoice,
   globals: GlobalOptions,
 ): Promise<Trust> {
@@ -35,7 +35,7 @@ export async function trustOf(
 }
 
 /** What this machine's workspace signs is verified; what others send is kept too, so nothing is refused. */
-async function ownTrust(context: Context, globals: GlobalOptions): Promise<Trust> {
+async function ownTrust(context: TargetContext, globals: GlobalOptions): Promise<Trust> {
   const admin = await context.admin(globals)
   const secret = await admin.webhookSecret(false)
   let last: readonly string[] = [secret]

@@ -1,7 +1,7 @@
 import type { Caller } from '../../../api/calls/caller.js'
 import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import type { HandlerOptions } from '../../../http/handler.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { version } from '../../context/version.js'
 import { document } from '../openapi/document.js'
 
@@ -13,7 +13,7 @@ export interface Serving extends Pick<HandlerOptions, 'names' | 'behind' | 'read
 
 /** What answers HTTP requests: the chosen target behind the routes of the API. */
 export async function served(
-  context: Context,
+  context: StreamsContext,
   caller: Caller,
   globals: GlobalOptions,
   { baseUrl, names, behind, ready }: Serving = {},

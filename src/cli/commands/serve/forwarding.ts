@@ -4,7 +4,7 @@ import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Delivery, Forward, Passed } from '../../../http/inbox.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { ClockContext, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { aborted } from '../../context/interrupts.js'
 
 /** What is passed on waits under the address with this before it: other forwarders do not sign. */
@@ -29,7 +29,7 @@ export interface Signing {
 
 /** Makes what passes deliveries on, on the schedule of our own; each address has its own turn. */
 export function passingOn(
-  context: Context,
+  context: StreamsContext & ClockContext,
   events: Events,
   signing: Signing,
   globals: GlobalOptions,
@@ -71,7 +71,7 @@ export function passingOn(
 async function pass(
   { headers, body }: Forward['delivery'],
   url: string,
-  { clock }: Context,
+  { clock }: ClockContext,
   { sender, secret, targets }: Signing,
 ): Promise<Passed> {
   const id = headers['webhook-id'] ?? `msg_${createHash('sha256').update(body).digest('hex').slice(0, 32)}`

@@ -6,7 +6,7 @@ import { isObject } from '../../../api/values/objects.js'
 import { eventOf } from '../../../api/webhooks/events.js'
 import type { Delivery } from '../../../http/inbox.js'
 import type { PassedRecord, PassedWork } from '../../../storage/state/proxied-work.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context, GlobalOptions, HomeContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
 import { once } from '../../context/once.js'
 import type { Row } from '../../output/records.js'
@@ -80,7 +80,7 @@ export function passedSpending(
   }
 }
 
-async function openPassedWork(context: Context): Promise<PassedWork> {
+async function openPassedWork(context: HomeContext): Promise<PassedWork> {
   prepareHome(context.home)
   const { openState } = await import('../../../storage/state/open.js')
   const { passedWorkOver } = await import('../../../storage/state/proxied-work.js')

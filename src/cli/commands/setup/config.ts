@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
 import { guide } from '../../shell/guide.js'
@@ -34,7 +34,10 @@ function listConfig(shell: Shell): Command {
 }
 
 /** Every setting of the profile meant; null where it was not set. */
-function effective(context: Context, globals: GlobalOptions): Readonly<Record<string, unknown>> {
+function effective(
+  context: StreamsContext & HomeContext,
+  globals: GlobalOptions,
+): Readonly<Record<string, unknown>> {
   const { name, profile } = currentProfile(context, globals)
   const values = Object.keys(profileKeys).map((key) => [key, profile[keyNamed(key)] ?? null])
   return { profile: name, ...Object.fromEntries(values) }

@@ -1,6 +1,12 @@
 import type { Command } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type {
+  Context,
+  GlobalOptions,
+  HomeContext,
+  StreamsContext,
+  TargetContext,
+} from '../../context/context.js'
 import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
 import { exits, reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { valueAt } from '../../output/records.js'
@@ -47,7 +53,7 @@ export function logoutCommand(shell: Shell): Command {
   })
 }
 
-function serverOf({ streams, settings }: Context, globals: GlobalOptions): RemoteTarget {
+function serverOf({ streams, settings }: StreamsContext & HomeContext, globals: GlobalOptions): RemoteTarget {
   const target = targetOf(globals, streams.env, settings())
   if (target.kind === 'remote') return target
   throw new UsageError(
@@ -83,7 +89,7 @@ const patienceMs = 30_000
 
 /** Tries a key with the free `GET /credits`; answers the balance, and stops where the server does not accept it. */
 export async function tryKey(
-  context: Context,
+  context: TargetContext,
   apiKey: string,
   globals: GlobalOptions,
 ): Promise<number | undefined> {

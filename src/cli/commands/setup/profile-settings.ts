@@ -1,4 +1,4 @@
-import type { Context, GlobalOptions, Profile } from '../../context/context.js'
+import type { GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openSettings, profileOf } from '../../context/settings.js'
@@ -68,7 +68,7 @@ export function keyNamed(name: string): ProfileKey {
 }
 
 /** The profile meant: the option, else the environment, else the one in use. */
-export function currentProfile({ settings, streams }: Context, globals: GlobalOptions) {
+export function currentProfile({ settings, streams }: StreamsContext & HomeContext, globals: GlobalOptions) {
   const wanted = globals.profile ?? streams.env.PROSPECT_PROFILE
   const name = wanted ?? settings().profile ?? 'default'
   return { name, profile: profileOf(settings(), wanted) }
@@ -79,7 +79,7 @@ export const builtIn: readonly string[] = ['default', 'local']
 
 /** Changes settings of a profile, which is created when it was not there; null takes one back. */
 export async function changeProfile(
-  context: Context,
+  context: HomeContext,
   name: string,
   change: Partial<Record<ProfileKey, number | string | null>>,
 ): Promise<void> {
@@ -90,14 +90,14 @@ export async function changeProfile(
 }
 
 /** Uses a profile from now on; it must be there. */
-export async function useProfile(context: Context, name: string): Promise<void> {
+export async function useProfile(context: HomeContext, name: string): Promise<void> {
   profileOf(context.settings(), name)
   const store = await opened(context)
   store.set('profile', name)
 }
 
 /** Removes a profile; answers whether it was the one in use, and `default` is now. */
-export async function removeProfile(context: Context, name: string): Promise<boolean> {
+export async function removeProfile(context: HomeContext, name: string): Promise<boolean> {
   profileOf(context.settings(), name)
   const store = await opened(context)
   const { [name]: _, ...rest } = store.get('profiles') ?? {}
@@ -107,7 +107,7 @@ export async function removeProfile(context: Context, name: string): Promise<boo
   return wasUsed
 }
 
-function opened(context: Context): ReturnType<typeof openSettings> {
+function opened(context: HomeContext): ReturnType<typeof openSettings> {
   prepareHome(context.home)
   return openSettings(context.home)
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Context, GlobalOptions, Profile } from '../../context/context.js'
+import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { guide } from '../../shell/guide.js'
 import { asGroup, type Shell } from '../../shell/shell.js'
@@ -29,7 +29,7 @@ function listProfiles(shell: Shell): Command {
   })
 }
 
-function listed({ settings }: Context) {
+function listed({ settings }: HomeContext) {
   const { profiles = {}, profile: used = 'default' } = settings()
   const names = [...new Set([...builtIn, ...Object.keys(profiles)])]
   return names.map((name) => ({
@@ -102,7 +102,11 @@ function checked(key: string, value: string | number | undefined): string | numb
   return parsed
 }
 
-function checkNew({ settings, streams }: Context, name: string, globals: GlobalOptions): void {
+function checkNew(
+  { settings, streams }: StreamsContext & HomeContext,
+  name: string,
+  globals: GlobalOptions,
+): void {
   if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
     throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
   if (listed({ settings } as Context).some((each) => each.name === name))

@@ -1,7 +1,15 @@
 import type { Reply } from '../../../../api/calls/caller.js'
 import type { OperationId } from '../../../../api/operations/table.js'
 import { isObject } from '../../../../api/values/objects.js'
-import type { Context, GlobalOptions, Settings } from '../../../context/context.js'
+import type {
+  ClockContext,
+  Context,
+  GlobalOptions,
+  HomeContext,
+  Settings,
+  StreamsContext,
+  TargetContext,
+} from '../../../context/context.js'
 import { givenKey } from '../../../context/credentials.js'
 import { type RemoteTarget, targetOf } from '../../../target/resolve-target.js'
 import { usualPort } from '../../../wait/receiver.js'
@@ -49,7 +57,11 @@ export function settingsIn(files: Files, config: string): Settings | undefined {
 /** Most time for one question to a server, in milliseconds. */
 const patienceMs = 5_000
 
-function serverOf(context: Context, target: RemoteTarget, options: GlobalOptions): Server {
+function serverOf(
+  context: StreamsContext & HomeContext & TargetContext,
+  target: RemoteTarget,
+  options: GlobalOptions,
+): Server {
   // Directly: a question of ours is neither counted nor kept on this machine.
   const direct = { ...options, direct: true }
   return {
@@ -62,11 +74,11 @@ function serverOf(context: Context, target: RemoteTarget, options: GlobalOptions
   }
 }
 
-const healthOf = (context: Context, { baseUrl }: RemoteTarget): Promise<Answer> =>
+const healthOf = (context: StreamsContext & HomeContext, { baseUrl }: RemoteTarget): Promise<Answer> =>
   answerOf(context, new URL(`${baseUrl.replace(/\/api\/v2\/?$/, '')}/health`))
 
 /** Asks an address once, without a key. */
-async function answerOf({ streams, onClose }: Context, url: URL): Promise<Answer> {
+async function answerOf({ streams, onClose }: StreamsContext & HomeContext, url: URL): Promise<Answer> {
   const { createConnection } = await import('../../../../client/connection.js')
   const { proxyOf } = await import('../../../../client/proxy.js')
   const connection = createConnection({
@@ -89,7 +101,7 @@ async function answerOf({ streams, onClose }: Context, url: URL): Promise<Answer
 }
 
 /** Asks a public address while somebody listens where it should lead: whether the question came home. */
-async function wayHome(context: Context, url: string): Promise<WayHome> {
+async function wayHome(context: StreamsContext & ClockContext & HomeContext, url: string): Promise<WayHome> {
   const { listen, ListenError } = await import('../../../../http/listen.js')
   const { origin, host, pathname } = new URL(url)
   const path = `${pathname.replace(/\/+$/, '')}/${context.ids.uuid()}`
