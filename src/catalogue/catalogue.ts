@@ -52,11 +52,8 @@ export async function openCatalogue(
 
 async function bringUpToDate(driver: Driver): Promise<void> {
   // Steps of the schema may need the indexes that an import left to be built when it was killed.
-  if (
-    driver.dialect === 'sqlite' &&
-    (await driver.read((connection) => versionOf(connection))) <= migrations.length
-  )
-    await endLoad(driver)
+  const version = await driver.read((connection) => versionOf(connection, driver.dialect))
+  if (version <= migrations.length) await endLoad(driver)
   await migrate(driver, migrations)
 }
 

@@ -1,32 +1,32 @@
 import { describe, expect, it } from 'vitest'
+import { toTsquery, vectorWriter } from '../../src/catalogue/dialect/postgres/full-text.js'
+import { toFts5 } from '../../src/catalogue/dialect/sqlite/full-text.js'
 import { readKeyword } from '../../src/catalogue/full-text/keyword.js'
-import { written as inPostgres, vectorsOf } from '../../src/catalogue/full-text/postgres.js'
-import { written as inSqlite } from '../../src/catalogue/full-text/sqlite.js'
 import { allOf, anyOf, beginning, inverse, phrase, within } from '../../src/catalogue/full-text/text-query.js'
-import { wordsOfTexts } from '../../src/catalogue/full-text/tokenizer.js'
+import { createTokenizer } from '../../src/catalogue/full-text/tokenizer.js'
 
 describe('texts that are asked for', () => {
   it('are written for FTS5', () => {
     const { texts } = readKeyword('"head of" (sales OR "say ""hi""") NOT Zürich')
-    expect(inSqlite(texts)).toContain('"head of"')
+    expect(toFts5(texts)).toContain('"head of"')
     const some = within(
       ['name', 'title'],
       allOf([phrase('a "b"'), anyOf([phrase('c'), phrase('c')]), inverse(phrase('d'))]),
     )
-    expect(inSqlite(some.texts)).toBe('({name title} : (("a ""b""" AND "c") NOT "d"))')
-    expect(inSqlite(within(['title'], beginning('stage')).texts)).toBe('({title} : ^ "stage")')
+    expect(toFts5(some.texts)).toBe('({name title} : (("a ""b""" AND "c") NOT "d"))')
+    expect(toFts5(within(['title'], beginning('stage')).texts)).toBe('({title} : ^ "stage")')
   })
 
   it('are written as a tsquery, each word behind the number of its column', () => {
     const { texts } = within(['title'], allOf([phrase('Head  of'), inverse(phrase('Zürich'))]))
-    expect(inPostgres('people', texts)).toBe("((('1head' <-> '1of')) & !(('1zurich')))")
-    expect(inPostgres('companies', phrase('x').texts)).toBe("(('0x') | ('1x'))")
-    expect(inPostgres('jobs', within(['title'], beginning('Stage')).texts)).toBe("(('0^stage'))")
+    expect(toTsquery('people', texts)).toBe("((('1head' <-> '1of')) & !(('1zurich')))")
+    expect(toTsquery('companies', phrase('x').texts)).toBe("(('0x') | ('1x'))")
+    expect(toTsquery('jobs', within(['title'], beginning('Stage')).texts)).toBe("(('0^stage'))")
   })
 
   it('hold nothing that could end a word', () => {
     for (const words of ["' | 'x", '\\', "a'b\\c", '!&|():*', '\u0000']) {
-      const query = inPostgres('companies', phrase(words).texts)
+      const query = toTsquery('companies', phrase(words).texts)
       // Every second piece stands between quotation marks.
       for (const [at, piece] of query.split("'").entries())
         expect(piece).toMatch(at % 2 === 1 ? /^(?:[01][a-z]+|!)$/ : /^[()| <>-]*$/)
@@ -34,7 +34,7 @@ describe('texts that are asked for', () => {
   })
 
   it('are cut where PostgreSQL would refuse them', () => {
-    const vector = vectorsOf('people', wordsOfTexts())
+    const vector = vectorWriter('people', createTokenizer())
     const places = (text: string) => text.match(/[:,]\d+/g)?.length ?? 0
     expect(places(vector(['same '.repeat(20_000)]))).toBe(16_383)
     expect(vector(['x'.repeat(5_000)]).length).toBeLessThan(600)

@@ -1,12 +1,10 @@
 import type { Forgotten } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { wordsOfTexts } from '../full-text/tokenizer.js'
+import { dialectOf, type RowTarget } from '../dialect/dialect.js'
+import { createTokenizer } from '../full-text/tokenizer.js'
 import { type StoredAccount, wordsOf } from '../records/company-row.js'
 import { jobTexts, type StoredJob } from '../records/jobs.js'
 import type { StoredPost } from '../records/posts.js'
-import { changeTexts, type Rows } from '../records/upsert.js'
-import { lookAgain } from '../write/analyze.js'
-import { mergeTexts } from '../write/fts-merge.js'
 import type { Traces } from './identifiers.js'
 
 /** What of the catalogue told of somebody and is gone. */
@@ -30,24 +28,28 @@ export async function forgetInCatalogue(
   who: Forgotten,
   dryRun: boolean,
 ): Promise<ForgottenRecords> {
-  const words = wordsOfTexts()
+  const tokenize = createTokenizer()
   const step: Step = dryRun
-    ? (work) => driver.read((connection) => work({ connection, words }, false))
-    : (work) => driver.transaction((connection) => work({ connection, words }, true))
+    ? (work) => driver.read((connection) => work({ connection, tokenize }, false))
+    : (work) => driver.transaction((connection) => work({ connection, tokenize }, true))
   const jobs = await sweep(step, 'jobs', (rows, row, acts) => forgetInJob(rows, row, who, acts))
   const posts = await sweep(step, 'posts', (rows, row, acts) => forgetInPost(rows, row, who, acts))
   const companies = await sweep(step, 'companies', (rows, row, acts) => forgetInCompany(rows, row, who, acts))
   const themselves = await step(({ connection }, acts) => forgetPeople(connection, traces, acts))
-  // Words of deleted texts stay in the index of SQLite until its parts are merged.
-  if (!dryRun && driver.dialect === 'sqlite') await mergeTexts(driver, true)
-  // And values of deleted rows in what PostgreSQL notes of its tables, until it looks at them again.
-  if (!dryRun && driver.dialect === 'postgres')
-    await lookAgain(driver, ['companies', 'people', 'phones', 'jobs', 'posts', 'engagers'])
+  if (!dryRun)
+    await dialectOf(driver).load.forgetDeletedRows(driver, [
+      'companies',
+      'people',
+      'phones',
+      'jobs',
+      'posts',
+      'engagers',
+    ])
   return { ...themselves, posts, jobs, companies }
 }
 
 /** Does a step in a transaction of its own; `acts` says whether it changes anything. */
-type Step = <T>(work: (rows: Rows, acts: boolean) => Promise<T>) => Promise<T>
+type Step = <T>(work: (rows: RowTarget, acts: boolean) => Promise<T>) => Promise<T>
 
 interface Row {
   readonly key: number
@@ -60,7 +62,7 @@ const rowsAtOnce = 500
 async function sweep(
   step: Step,
   table: 'jobs' | 'posts' | 'companies',
-  forget: (rows: Rows, row: Row, acts: boolean) => Promise<boolean>,
+  forget: (rows: RowTarget, row: Row, acts: boolean) => Promise<boolean>,
 ): Promise<number> {
   const sql = `SELECT key, record FROM ${table} WHERE key > ? ORDER BY key LIMIT ?`
   let told = 0
@@ -79,19 +81,24 @@ async function sweep(
 }
 
 /** A job loses them among those who hire, and in its description. */
-async function forgetInJob(to: Rows, { key, record }: Row, who: Forgotten, acts: boolean): Promise<boolean> {
+async function forgetInJob(
+  to: RowTarget,
+  { key, record }: Row,
+  who: Forgotten,
+  acts: boolean,
+): Promise<boolean> {
   const job = JSON.parse(record) as StoredJob
   const rest = who.without(job)
   if (rest === job) return false
   if (!acts) return true
   await to.connection.run('UPDATE jobs SET record = ? WHERE key = ?', JSON.stringify(rest), key)
-  changeTexts(to, 'jobs', key, jobTexts(rest))
+  dialectOf(to.connection).texts.replaceTexts(to, 'jobs', key, jobTexts(rest))
   return true
 }
 
 /** A post of theirs loses its author and its words; one whose url names them goes with its engagers. */
 async function forgetInPost(
-  { connection }: Rows,
+  { connection }: RowTarget,
   { key, record }: Row,
   who: Forgotten,
   acts: boolean,
@@ -117,7 +124,7 @@ async function forgetInPost(
 
 /** A company loses them in its description. */
 async function forgetInCompany(
-  to: Rows,
+  to: RowTarget,
   { key, record }: Row,
   who: Forgotten,
   acts: boolean,
@@ -127,7 +134,7 @@ async function forgetInCompany(
   if (rest === account) return false
   if (!acts) return true
   await to.connection.run('UPDATE companies SET record = ? WHERE key = ?', JSON.stringify(rest), key)
-  changeTexts(to, 'companies', key, wordsOf(rest))
+  dialectOf(to.connection).texts.replaceTexts(to, 'companies', key, wordsOf(rest))
   return true
 }
 
@@ -141,7 +148,6 @@ async function forgetPeople(connection: Connection, { keys, slugs, ids }: Traces
   }
   const engagements = await drop('engagers', 'profile', 'value', [...slugs, ...ids])
   const phones = await drop('phones', 'person', 'atom', keys)
-  if (acts && connection.dialect === 'sqlite')
-    for (const key of keys) await connection.run('DELETE FROM people_text WHERE rowid = ?', key)
+  if (acts) await dialectOf(connection).texts.deleteTexts(connection, 'people', keys)
   return { people: await drop('people', 'key', 'atom', keys), phones, engagements }
 }

@@ -144,7 +144,6 @@ const keysAtOnce = 50_000
  */
 async function companyWith(connection: Connection, phone: string): Promise<unknown> {
   const sql = `SELECT 1 FROM companies WHERE json_extract(record, '$.phone') = ?`
-  if (connection.dialect === 'sqlite') return await connection.get(`${sql} LIMIT 1`, phone)
   const last = (await connection.get<{ key: number | null }>('SELECT max(key) AS key FROM companies'))?.key
   for (let from = 0; from < (last ?? 0); from += keysAtOnce) {
     const some = `${sql} AND instr(record, ?) > 0 AND key > ? AND key <= ? LIMIT 1`

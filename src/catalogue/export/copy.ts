@@ -1,16 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
+import { type CopiedRow, type CopiedTable, dialectOf } from '../dialect/dialect.js'
 import { findTooLong } from '../records/lengths.js'
 import { endLoad } from '../write/bulk-load.js'
-import { type CopiedRow, type CopiedTable, copiedTables } from './copied-tables.js'
-import { copyIntoPostgres } from './copy-postgres.js'
-import { copyIntoSqlite } from './copy-sqlite.js'
+import { copiedTables } from './copied-tables.js'
 
 /** What comes of a copy: rows that were brought over, or why there are none. */
 export type Copied = { readonly rows: number } | { readonly tooLong: string } | 'not empty' | 'not the same'
-
-/** A side stands still while the other one builds indexes, or is read again. */
-const patience = 'SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0'
 
 /** Rows read at once. */
 const portion = 1_000
@@ -46,12 +42,10 @@ async function copyAll(
 ): Promise<Copied> {
   for (const table of Object.keys(copiedTables))
     if (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) return 'not empty'
-  for (const side of [source, connection]) if (side.dialect === 'postgres') await side.exec(patience)
-  if (connection.dialect === 'postgres') {
-    const tooLong = await findTooLong(source)
-    if (tooLong !== undefined) return { tooLong }
-  }
-  const target = (connection.dialect === 'postgres' ? copyIntoPostgres : copyIntoSqlite)(connection)
+  for (const side of [source, connection]) await dialectOf(side).copy.waitLonger(side)
+  const tooLong = await findTooLong(source, connection)
+  if (tooLong !== undefined) return { tooLong }
+  const target = dialectOf(connection).copy.createTarget(connection, copiedTables)
   await target.begin()
   let rows = 0
   const there = await digestOf(source, async (table, some) => {

@@ -1,4 +1,4 @@
-import type { Value } from '../../storage/driver/connection.js'
+import type { Connection, Value } from '../../storage/driver/connection.js'
 
 /** A condition in SQL with the values of its places. */
 export type Condition = readonly [sql: string, ...values: Value[]]
@@ -29,3 +29,26 @@ export const listed = <T>(
   items: readonly T[] | undefined,
   of: (items: readonly T[]) => Condition,
 ): Condition[] => (items?.length ? [of(items)] : [])
+
+/** Whether few or many records fulfil a condition. Texts of few are cheaper to look up one by one than to search first. */
+export type Selectivity = 'few' | 'many'
+
+/** A condition with its selectivity. */
+export interface EstimatedCondition {
+  readonly condition: Condition
+  readonly selectivity: Selectivity
+}
+
+const mostOfFew = 500
+
+/** Estimates a condition that an index answers: few are at most 500 records. */
+export async function estimateSelectivity(
+  connection: Connection,
+  table: 'people' | 'jobs',
+  condition: Condition,
+): Promise<EstimatedCondition> {
+  const [where, ...values] = condition
+  const sql = `SELECT count(*) AS total FROM (SELECT key FROM ${table} WHERE ${where} LIMIT ?) AS first_few`
+  const row = await connection.get<{ total: number }>(sql, ...values, mostOfFew + 1)
+  return { condition, selectivity: (row?.total ?? 0) <= mostOfFew ? 'few' : 'many' }
+}

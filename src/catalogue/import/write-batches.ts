@@ -1,5 +1,6 @@
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialect.js'
 import type { Kind } from '../kinds/kind.js'
 import { Unreadable } from '../normalize/readers.js'
 import { writeJob } from '../records/jobs.js'
@@ -60,10 +61,9 @@ function* writeSome(
   const write = writers[kind] as Write
   yield* enter(connection, load, load === importers.last)
   importers.last = load
-  const ahead =
-    connection.dialect === 'postgres'
-      ? yield* lookAhead(connection, kind, recordsFrom(records, from, recordsAhead))
-      : undefined
+  const ahead = dialectOf(connection).load.isRemote
+    ? yield* lookAhead(connection, kind, recordsFrom(records, from, recordsAhead))
+    : undefined
   const writing = yield* beginWriting(connection, kind, ids, load, ahead)
   const tallied = newTally()
   const until = clock.now() + transactionMs

@@ -1,6 +1,5 @@
 import type { Connection } from '../../storage/driver/connection.js'
-import { areMissing } from '../write/deferred-indexes.js'
-import { atOnce } from '../write/sync-steps.js'
+import { dialectOf } from '../dialect/dialect.js'
 
 /** What state a catalogue is in, told without counting or changing anything. */
 export interface Condition {
@@ -16,6 +15,6 @@ export async function conditionOf(connection: Connection): Promise<Condition> {
     (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) !== undefined
   return {
     isEmpty: !(await holds('companies')) && !(await holds('people')),
-    isUnbuilt: connection.dialect === 'sqlite' && areMissing(atOnce(connection)),
+    isUnbuilt: dialectOf(connection).load.hasDeferredIndexes(connection),
   }
 }

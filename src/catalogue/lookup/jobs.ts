@@ -1,8 +1,15 @@
 import type { Job, JobFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { inTexts } from '../full-text/match.js'
-import { fewOrMany, type Size } from '../full-text/selectivity.js'
-import { type Condition, every, isOneOf, listed, not } from '../full-text/sql-conditions.js'
+import { dialectOf } from '../dialect/dialect.js'
+import {
+  type Condition,
+  estimateSelectivity,
+  every,
+  isOneOf,
+  listed,
+  not,
+  type Selectivity,
+} from '../full-text/sql-conditions.js'
 import { anyOf, phrase, within } from '../full-text/text-query.js'
 import { text } from '../normalize/readers.js'
 import { accountOf } from '../records/company-row.js'
@@ -20,8 +27,8 @@ export async function jobsOf(
   now: number,
 ): Promise<{ total: number; jobs: Job[] }> {
   const own: Condition = ['company = ?', key]
-  const size = await fewOrMany(connection, 'jobs', own)
-  const [where, ...values] = every([own, ...conditions(connection, filters, size, now)])
+  const { selectivity } = await estimateSelectivity(connection, 'jobs', own)
+  const [where, ...values] = every([own, ...conditions(connection, filters, selectivity, now)])
   const count = `SELECT count(*) AS total FROM jobs WHERE ${where}`
   const newest = `SELECT record FROM jobs WHERE ${where} ORDER BY posted_at DESC NULLS LAST, key DESC LIMIT ?`
   const { total } = (await connection.get<{ total: number }>(count, ...values)) ?? { total: 0 }
@@ -30,9 +37,15 @@ export async function jobsOf(
   return { total, jobs: rows.map((row) => jobOf(row.record, { name, domain, network_url })) }
 }
 
-function conditions(connection: Connection, filters: JobFilters, size: Size, now: number): Condition[] {
+function conditions(
+  connection: Connection,
+  filters: JobFilters,
+  selectivity: Selectivity,
+  now: number,
+): Condition[] {
+  const { matchTexts } = dialectOf(connection).texts
   const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
-    inTexts(connection, 'jobs', within([column], anyOf(phrases.map(phrase))), size)
+    matchTexts('jobs', within([column], anyOf(phrases.map(phrase))), selectivity)
   const [title, description] = [holds('title'), holds('description')]
   const days = filters.posted_within_days
   return [

@@ -1,5 +1,5 @@
 import type { Connection } from '../../storage/driver/connection.js'
-import { inTexts } from '../full-text/match.js'
+import { dialectOf } from '../dialect/dialect.js'
 import { allOf, phrase, within } from '../full-text/text-query.js'
 import { foldText } from '../normalize/name.js'
 
@@ -13,20 +13,13 @@ export async function titlesLike(connection: Connection, title: string, limit: n
   const wanted = title.match(/[\p{L}\p{N}]+/gu)?.slice(0, words)
   if (!wanted) return []
   const query = within(['title'], allOf(wanted.map(phrase)))
-  const [holds, match = null] = inTexts(connection, 'people', query, 'many')
-  const rows = await connection.all<{ title: string | null }>(holding(connection, holds), match, looked)
+  const [sql, ...values] = dialectOf(connection).search.firstTitles(query, looked)
+  const rows = await connection.all<{ title: string | null }>(sql, ...values)
   return mostFrequent(
     rows.flatMap(({ title: held }) => held ?? []),
     limit,
   )
 }
-
-/** In the order of keys: of titles that are one, the spelling that comes first counts. */
-const holding = ({ dialect }: Connection, holds: string): string =>
-  dialect === 'sqlite'
-    ? `SELECT json_extract(record, '$.title') AS title FROM people WHERE ${holds.replace(/\)$/, ' LIMIT ?)')}`
-    : `SELECT json_extract(record, '$.title') AS title
-        FROM (SELECT key, record FROM people WHERE ${holds} ORDER BY key LIMIT ?) AS held ORDER BY key`
 
 /** Titles that differ in case and accents only are one, in the spelling that comes first. */
 function mostFrequent(titles: readonly string[], limit: number): string[] {

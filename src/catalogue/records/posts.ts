@@ -74,7 +74,7 @@ const update = 'UPDATE posts SET identity = ?, author = ?, published_at = ?, rec
 /** Adds a post, or merges what is given over the one with its url; its engagers are added to those there are. */
 export function* writePost(writing: Writing, { post, identity, engagers }: PreparedPost): Steps<Written> {
   const { connection, mayHold } = writing
-  if (connection.dialect === 'postgres') checkEngagers(engagers)
+  checkEngagers(connection, engagers)
   const existing = mayHold('posts', 'identity', identity)
     ? yield* answered(connection.get<PostRow>('SELECT key, record FROM posts WHERE identity = ?', identity))
     : undefined

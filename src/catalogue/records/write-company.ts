@@ -15,10 +15,8 @@ export function* writeCompany(
   writing: Writing,
   prepared: PreparedCompany,
 ): Steps<{ readonly key: number; readonly written: Written }> {
-  if (writing.connection.dialect === 'postgres') {
-    checkCompany(prepared.row)
-    checkHistory(prepared.history ?? [])
-  }
+  checkCompany(writing.connection, prepared.row)
+  checkHistory(writing.connection, prepared.history ?? [])
   const existing = yield* existingCompany(writing, prepared)
   const key = existing?.key ?? writing.nextKey('companies')
   if (existing) yield* merge(writing, existing, prepared)
@@ -76,7 +74,7 @@ function* merge(writing: Writing, existing: Candidate, { row, uses }: PreparedCo
     slug: row.slug ?? existing.slug,
     name: row.name ?? existing.name,
   })
-  if (writing.connection.dialect === 'postgres') checkCompany(merged)
+  checkCompany(writing.connection, merged)
   const isFoundAsBefore = found.every((column) => merged[column] === existing[column])
   const texts = wordsOf(before).some((text, at) => text !== merged.words[at]) ? merged.words : undefined
   if (merged.record !== existing.record)

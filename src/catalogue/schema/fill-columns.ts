@@ -1,5 +1,5 @@
 import type { Connection } from '../../storage/driver/connection.js'
-import { textColumns } from '../full-text/text-columns.js'
+import { textColumns } from '../full-text/text-query.js'
 import { companyColumns, companyValues, type StoredAccount } from '../records/company-row.js'
 import type { StoredPerson } from '../records/person.js'
 import { personColumns, personValues, textsOf } from '../records/person-row.js'

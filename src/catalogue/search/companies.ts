@@ -1,16 +1,16 @@
 import type { CompanyFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialect.js'
 import { readKeyword } from '../full-text/keyword.js'
-import { inTexts } from '../full-text/match.js'
 import { type Condition, listed, not } from '../full-text/sql-conditions.js'
 import { accountOf } from '../records/company-row.js'
 import { industryIs, revenueIs, sizeIs } from './company-filters.js'
 import { countCompanies, walkCompanies } from './company-list.js'
 import { locatedIn } from './place-condition.js'
-import type { Finder } from './search-kind.js'
+import type { Searcher } from './search-kind.js'
 
 /** Searches of companies by filters and keyword: the largest first, those of unknown headcount last. Counts are exact. */
-export const companySearch: Finder<'companies'> = {
+export const companySearch: Searcher<'companies'> = {
   count: async (connection, filters) => await countCompanies(connection, conditionsOf(connection, filters)),
 
   find: async (connection, filters, span) => {
@@ -22,7 +22,7 @@ export const companySearch: Finder<'companies'> = {
 const conditionsOf = (connection: Connection, filters: CompanyFilters): Condition[] => [
   ...(filters.keyword === undefined
     ? []
-    : [inTexts(connection, 'companies', readKeyword(filters.keyword), 'many')]),
+    : [dialectOf(connection).texts.matchTexts('companies', readKeyword(filters.keyword), 'many')]),
   ...listed(filters.included_industries, industryIs),
   ...listed(filters.excluded_industries, (industries) => not(industryIs(industries))),
   ...listed(filters.included_locations, (ids) => locatedIn('included_locations', ids)),

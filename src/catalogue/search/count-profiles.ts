@@ -1,8 +1,9 @@
 import type { ProfileFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
+import { estimateSelectivity } from '../full-text/sql-conditions.js'
 import type { Candidate } from '../records/match-company.js'
 import { countPeople } from './people.js'
-import { peopleQuery, staffOf } from './people-query.js'
+import { peopleQuery } from './people-query.js'
 
 /** How many people of a company match, exactly; titles and locations mean what they mean in a search of people. */
 export async function countProfiles(
@@ -17,7 +18,8 @@ export async function countProfiles(
     excluded_locations,
   }
   const query = await peopleQuery(connection, filters, noTime)
-  return await countPeople(connection, { ...query, staff: await staffOf(connection, ['company = ?', key]) })
+  const staff = await estimateSelectivity(connection, 'people', ['company = ?', key])
+  return await countPeople(connection, { ...query, staff })
 }
 
 /** None of these filters counts days. */

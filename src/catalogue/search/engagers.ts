@@ -1,17 +1,17 @@
 import type { EngagerFilters, FoundLead } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, every, isOneOf } from '../full-text/sql-conditions.js'
 import { leadOf } from '../records/person-record.js'
 import { postIdentity } from '../records/posts.js'
 import { partOf, readPosition } from './cursor.js'
-import type { Finder } from './search-kind.js'
-import { whenBuilt } from './when-built.js'
+import { requireIndexes, type Searcher } from './search-kind.js'
 
 /**
  * The people who reacted to a post or commented on it, each once, by profile. Of one whom the catalogue does not know
  * there is the profile url alone; a post that it does not know has engaged nobody.
  */
-export const engagers: Finder<'engagers'> = whenBuilt(['people_by_slug'], {
+export const engagers: Searcher<'engagers'> = requireIndexes(['people_by_slug'], {
   count: async (connection, filters) => {
     const [where, ...values] = engagedWith(filters)
     const row = await connection.get<{ total: number }>(
@@ -46,16 +46,13 @@ const engagedWith = ({ post_url, engagement }: EngagerFilters): Condition =>
 
 // A profile says who somebody is by id or by the name in the url, and a post may know one person by both: the lesser
 // one counts. A name that several people have tells none of them.
-function engaged({ dialect }: Connection, where: string): string {
+function engaged(connection: Connection, where: string): string {
   const each = `SELECT profile, min(url) AS url, coalesce(
       (SELECT key FROM people WHERE network_id = profile),
       (SELECT CASE WHEN count(*) = 1 THEN min(key) END FROM people WHERE slug = profile)
     ) AS person
     FROM engagers WHERE ${where} GROUP BY profile`
-  if (dialect === 'sqlite')
-    return `SELECT min(profile) AS profile, url, person FROM (${each}) GROUP BY coalesce(person, profile)`
-  const own = 'person, CASE WHEN person IS NULL THEN profile END'
-  return `SELECT DISTINCT ON (${own}) profile, url, person FROM (${each}) AS each ORDER BY ${own}, profile`
+  return dialectOf(connection).search.distinctEngagers(each)
 }
 
 async function engagersBehind(

@@ -7,13 +7,13 @@ import { accountOf } from '../records/company-row.js'
 import { among, companyConditions } from './company-conditions.js'
 import { countCompanies } from './company-list.js'
 import { partOf, readPosition } from './cursor.js'
-import type { Finder } from './search-kind.js'
+import type { Searcher } from './search-kind.js'
 
 /**
  * Companies by the growth of their headcount over 12 months, in whole per cent as the headcount of a company tells it:
  * the fastest-growing first, or the largest departments where only their size is asked for.
  */
-export const growthSearch: Finder<'growth'> = {
+export const growthSearch: Searcher<'growth'> = {
   count: async (connection, filters) =>
     await countCompanies(connection, [
       ...companyConditions(filters),

@@ -6,8 +6,7 @@ import { among } from './company-conditions.js'
 import { countCompanies } from './company-list.js'
 import { partOf, readPosition } from './cursor.js'
 import { companiesHiring, jobsSought } from './job-conditions.js'
-import type { Finder } from './search-kind.js'
-import { whenBuilt } from './when-built.js'
+import { requireIndexes, type Searcher } from './search-kind.js'
 
 /** Jobs of one company that a record carries at most. */
 const mostJobs = 100
@@ -16,7 +15,7 @@ const mostJobs = 100
  * Companies that look for people, each with the jobs that match: those with the newest such job first, those with undated
  * ones alone last.
  */
-export const hiringSearch: Finder<'hiring'> = whenBuilt(['jobs_by_company', 'jobs_by_date'], {
+export const hiringSearch: Searcher<'hiring'> = requireIndexes(['jobs_by_company', 'jobs_by_date'], {
   count: async (connection, filters, now) => {
     const [matches, ...values] = every(jobsSought(connection, filters, now))
     const hires: Condition = [

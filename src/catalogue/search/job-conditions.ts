@@ -1,6 +1,6 @@
 import type { HiringFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { inTexts } from '../full-text/match.js'
+import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, listed, not, some } from '../full-text/sql-conditions.js'
 import { allOf, anyOf, beginning, inverse, phrase, within } from '../full-text/text-query.js'
 import { postedSince } from '../lookup/jobs.js'
@@ -28,7 +28,7 @@ const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number
 export function jobsSought(connection: Connection, filters: HiringFilters, now: number): Condition[] {
   const { published_date, exclude_internships, included_locations, excluded_locations } = filters
   const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
-    inTexts(connection, 'jobs', within([column], anyOf(phrases.map(phrase))), 'many')
+    dialectOf(connection).texts.matchTexts('jobs', within([column], anyOf(phrases.map(phrase))), 'many')
   const [title, description] = [holds('title'), holds('description')]
   return [
     ...(published_date === undefined ? [] : [postedSince(now, days[published_date])]),
@@ -60,13 +60,16 @@ const heldIn = ([place, ...values]: Condition): Condition => [
 const isConsulting = (connection: Connection): Condition =>
   some([
     industryIs(consultingIndustries),
-    inTexts(connection, 'companies', within(['name'], anyOf(consultingNames.map(phrase))), 'many'),
+    dialectOf(connection).texts.matchTexts(
+      'companies',
+      within(['name'], anyOf(consultingNames.map(phrase))),
+      'many',
+    ),
   ])
 
 const isInternship = (connection: Connection): Condition =>
   some([
-    inTexts(
-      connection,
+    dialectOf(connection).texts.matchTexts(
       'jobs',
       within(
         ['title'],

@@ -1,22 +1,19 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { LookalikeFilters, Similarity } from '../../engine/ports/ports.js'
 import type { Connection, Value } from '../../storage/driver/connection.js'
+import { dialectOf, type SimilarityScale } from '../dialect/dialect.js'
 import { every } from '../full-text/sql-conditions.js'
 import { accountOf } from '../records/company-row.js'
 import { matchCompany } from '../records/match-company.js'
 import { companyConditions } from './company-conditions.js'
 import { partOf, readPosition } from './cursor.js'
-import type { Finder } from './search-kind.js'
-import { type Example, scoreUnits, usualHeadcounts, yardstick } from './similarity.js'
-import { resemblingInPostgres } from './similarity-postgres.js'
-import { resembling } from './similarity-sqlite.js'
-import { whenBuilt } from './when-built.js'
+import { requireIndexes, type Searcher } from './search-kind.js'
 
 /**
  * Companies that resemble one of those given, the most alike first; which are not among them. 404 where the catalogue
  * knows none of the profiles.
  */
-export const lookalikes: Finder<'lookalikes'> = whenBuilt(['company_technologies_by_company'], {
+export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_technologies_by_company'], {
   count: async (connection, filters) => {
     const [sql, ...values] = await alike(connection, filters)
     const row = await connection.get<{ total: number }>(
@@ -69,8 +66,8 @@ async function alike(
 ): Promise<readonly [sql: string, ...values: Value[]]> {
   const examples = await examplesOf(connection, filters)
   const [condition, ...values] = every(companyConditions(filters))
-  const alike = connection.dialect === 'postgres' ? resemblingInPostgres : resembling
-  return [alike(condition), JSON.stringify(examples.map(yardstick)), ...values]
+  const { selectSimilar } = dialectOf(connection).similarity
+  return [selectSimilar(condition, similarityScale), JSON.stringify(examples.map(yardstick)), ...values]
 }
 
 const facts = `SELECT key, industry, industry_name, country, headcount, size,
@@ -95,4 +92,75 @@ async function examplesOf(
   }
   if (examples.size === 0) throw new ApiError('no_company_found')
   return [...examples.values()]
+}
+
+/** What companies are compared by. */
+export type Aspect = Exclude<keyof Similarity, 'score'>
+
+/** How much each aspect counts where all of them are known; together 1. */
+export const weights: Readonly<Record<Aspect, number>> = {
+  industry: 0.35,
+  technologies: 0.25,
+  size: 0.2,
+  country: 0.1,
+  growth: 0.1,
+}
+
+/** Where less than this of the weights is known of a company, nothing resembles it. */
+const leastKnown = 0.5
+
+/** How likeness is measured. */
+export const similarityScale: SimilarityScale = {
+  /** Companies are alike from this score on. */
+  leastScore: 0.6,
+  /** Scores are whole numbers of this, so that companies of one score keep the order of their keys. */
+  scoreUnits: 10_000,
+  /** Headcounts that differ by this factor are not alike at all. */
+  sizeFactor: 10,
+  /** Growths of 12 months that differ by so many percentage points are not alike at all. */
+  growthPoints: 50,
+  /** A headcount for each company size, in their order, where no exact one is known. */
+  usualHeadcounts: [1, 5, 25, 110, 320, 700, 2_200, 7_000, 15_000],
+}
+const { leastScore, scoreUnits, usualHeadcounts } = similarityScale
+
+/** A company that others are compared with; what is not known of it is null. */
+export interface Example {
+  readonly key: number
+  readonly industry: string | null
+  readonly industry_name: string | null
+  readonly headcount: number | null
+  readonly country: string | null
+  /** How many technologies it uses. */
+  readonly technologies: number
+  /** Per cent in 12 months. */
+  readonly growth: number | null
+}
+
+/** What a comparison with a company needs. Of its weights only those of known aspects are left; together 1. */
+export interface Yardstick extends Example {
+  readonly weights: Readonly<Record<Aspect, number>>
+  /**
+   * The least that industry, size and country must score: technologies and growth cannot make up for less. Null where
+   * too little is known of the company for anything to resemble it.
+   */
+  readonly leastBase: number | null
+}
+
+/** How others are compared with a company. */
+export function yardstick(example: Example): Yardstick {
+  const known: Readonly<Record<Aspect, boolean>> = {
+    industry: example.industry !== null || example.industry_name !== null,
+    technologies: example.technologies > 0,
+    size: example.headcount !== null,
+    country: example.country !== null,
+    growth: example.growth !== null,
+  }
+  const aspects = Object.keys(weights) as Aspect[]
+  const whole = aspects.reduce((sum, aspect) => sum + (known[aspect] ? weights[aspect] : 0), 0)
+  const scaled = (aspect: Aspect) => (known[aspect] ? weights[aspect] / whole : 0)
+  const own = Object.fromEntries(aspects.map((aspect) => [aspect, scaled(aspect)])) as Record<Aspect, number>
+  // A unit of the score is left for its rounding.
+  const leastBase = leastScore - own.technologies - own.growth - 1 / scoreUnits
+  return { ...example, weights: own, leastBase: whole < leastKnown ? null : leastBase }
 }

@@ -4,8 +4,15 @@ import { isGiven } from '../../api/schemas/rules.js'
 import type { PeopleFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { readKeyword } from '../full-text/keyword.js'
-import { fewOrMany, type Size } from '../full-text/selectivity.js'
-import { type Condition, every, isOneOf, listed, not } from '../full-text/sql-conditions.js'
+import {
+  type Condition,
+  type EstimatedCondition,
+  estimateSelectivity,
+  every,
+  isOneOf,
+  listed,
+  not,
+} from '../full-text/sql-conditions.js'
 import { allOf, inverse, type TextQuery, within } from '../full-text/text-query.js'
 import { foldText } from '../normalize/name.js'
 import { matchCompany } from '../records/match-company.js'
@@ -28,13 +35,7 @@ export interface PeopleQuery {
   readonly text: TextQuery | undefined
   readonly conditions: readonly Condition[]
   /** Where they work, if that is at few companies. */
-  readonly staff: Staff | undefined
-}
-
-/** The people who work at a few companies. */
-export interface Staff {
-  readonly condition: Condition
-  readonly size: Size
+  readonly staff: EstimatedCondition | undefined
 }
 
 /** Reads the filters of a search; days count up to `now`. 422 names a filter that cannot be honoured. */
@@ -50,7 +51,9 @@ export async function peopleQuery(
     })
   const texts = textsAsked(filters)
   const companies = await companiesAsked(connection, filters)
-  const staff = companies.areFew ? await staffOf(connection, companies.condition) : undefined
+  const staff = companies.areFew
+    ? await estimateSelectivity(connection, 'people', companies.condition)
+    : undefined
   return {
     text: texts.length === 0 ? undefined : allOf(texts),
     conditions: [
@@ -78,12 +81,6 @@ async function companiesAsked(
     areFew: company !== undefined || (accounts?.length ?? fewCompanies) < fewCompanies,
   }
 }
-
-/** Those who work where a condition over the column `company` says. */
-export const staffOf = async (connection: Connection, condition: Condition): Promise<Staff> => ({
-  condition,
-  size: await fewOrMany(connection, 'people', condition),
-})
 
 function textsAsked(filters: PeopleFilters): TextQuery[] {
   const { keyword, job_titles, excluded_job_titles, past_titles, excluded_past_titles, past_companies } =

@@ -1,10 +1,35 @@
+import { ApiError } from '../../api/calls/errors.js'
 import type { Awaitable, Found, RecordOf, Searches, SearchKind, Span } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
+import { dialectOf } from '../dialect/dialect.js'
 
 /** How one kind of search is answered from the catalogue. Filters that cannot be honoured are refused by name (422). */
-export interface Finder<K extends SearchKind> {
+export interface Searcher<K extends SearchKind> {
   /** How many records match; days count up to `now`. */
   count(connection: Connection, filters: Searches[K]['filters'], now: number): Awaitable<number>
   /** A span of them, always in the same order. */
   find(connection: Connection, filters: Searches[K]['filters'], span: Span): Awaitable<Found<RecordOf<K>>>
+}
+
+/**
+ * Returns a kind of search that would take hours without some indexes. It is refused as `busy` while they are missing,
+ * which is only while a table is filled for the first time.
+ */
+export function requireIndexes<K extends SearchKind>(
+  indexes: readonly string[],
+  searcher: Searcher<K>,
+): Searcher<K> {
+  const check = async (connection: Connection): Promise<void> => {
+    if (!(await dialectOf(connection).search.hasIndexes(connection, indexes))) throw new ApiError('busy')
+  }
+  return {
+    count: async (connection, filters, now) => {
+      await check(connection)
+      return await searcher.count(connection, filters, now)
+    },
+    find: async (connection, filters, span) => {
+      await check(connection)
+      return await searcher.find(connection, filters, span)
+    },
+  }
 }

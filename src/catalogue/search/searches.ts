@@ -6,10 +6,10 @@ import { growthSearch } from './growth.js'
 import { hiringSearch } from './hiring.js'
 import { lookalikes } from './lookalikes.js'
 import { peopleSearch } from './people.js'
-import type { Finder } from './search-kind.js'
+import type { Searcher } from './search-kind.js'
 import { stackSearch } from './stack.js'
 
-const finders: { readonly [K in SearchKind]: Finder<K> } = {
+const finders: { readonly [K in SearchKind]: Searcher<K> } = {
   companies: companySearch,
   people: peopleSearch,
   stack: stackSearch,
@@ -21,11 +21,11 @@ const finders: { readonly [K in SearchKind]: Finder<K> } = {
 
 /** How many records a search finds. */
 export const countFound = (connection: Connection, search: Search, now: number): Awaitable<number> =>
-  (finders[search.kind] as Finder<SearchKind>).count(connection, search.filters, now)
+  (finders[search.kind] as Searcher<SearchKind>).count(connection, search.filters, now)
 
 /** A span of what a search finds. */
 export const find = <K extends SearchKind>(
   connection: Connection,
   { kind, filters }: Search<K>,
   span: Span,
-): Awaitable<Found<RecordOf<K>>> => (finders[kind] as unknown as Finder<K>).find(connection, filters, span)
+): Awaitable<Found<RecordOf<K>>> => (finders[kind] as unknown as Searcher<K>).find(connection, filters, span)

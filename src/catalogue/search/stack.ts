@@ -5,14 +5,13 @@ import { accountOf } from '../records/company-row.js'
 import { slugOf } from '../records/technologies.js'
 import { industryIs, sizeIs } from './company-filters.js'
 import { countCompanies, walkCompanies } from './company-list.js'
-import type { Finder } from './search-kind.js'
-import { whenBuilt } from './when-built.js'
+import { requireIndexes, type Searcher } from './search-kind.js'
 
 /**
  * Companies by the technologies they use, the largest first. Their number is exact. A technology that is not in the
  * catalogue is used by nobody.
  */
-export const stackSearch: Finder<'stack'> = whenBuilt(['company_technologies_by_company'], {
+export const stackSearch: Searcher<'stack'> = requireIndexes(['company_technologies_by_company'], {
   count: async (connection, filters) =>
     await countCompanies(connection, await conditionsOf(connection, filters)),
 

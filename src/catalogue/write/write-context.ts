@@ -1,6 +1,6 @@
 import type { Ids } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { type Words, wordsOfTexts } from '../full-text/tokenizer.js'
+import { createTokenizer, type Tokenizer } from '../full-text/tokenizer.js'
 import type { Kind } from '../kinds/kind.js'
 import type { Load } from './bulk-load.js'
 import { answered, type Steps } from './sync-steps.js'
@@ -9,7 +9,7 @@ import { answered, type Steps } from './sync-steps.js'
 export interface Writing {
   readonly connection: Connection
   /** Cuts texts into words, where the database does not. */
-  readonly words: Words
+  readonly tokenize: Tokenizer
   readonly ids: Ids
   /** The key of the next row of a table: this transaction is the only one that adds any. */
   nextKey(table: Kind): number
@@ -59,7 +59,7 @@ export function* beginWriting(
   for (const table of new Set<Kind>([kind, 'companies'])) last.set(table, yield* lastKey(connection, table))
   return {
     connection,
-    words: wordsOfTexts(),
+    tokenize: createTokenizer(),
     ids,
     technologies: new Map(),
     employers: new Map(),

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../../src/catalogue/catalogue.js'
+import { createTarget } from '../../../src/catalogue/dialect/postgres/copy.js'
+import { copiedTables } from '../../../src/catalogue/export/copied-tables.js'
 import { copyCatalogue } from '../../../src/catalogue/export/copy.js'
-import { copyIntoPostgres } from '../../../src/catalogue/export/copy-postgres.js'
 import { kinds } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
@@ -93,7 +94,7 @@ it('fails once where the server refuses a row, whatever is sent behind it', asyn
   const { driver } = await opened(await openShared(schema.url))
   const rows = (key: number) => [{ key, slug: key === 1 ? null : `s${key}`, name: 'S', category: null }]
   const copying = driver.transaction(async (connection) => {
-    const target = copyIntoPostgres(connection)
+    const target = createTarget(connection, copiedTables)
     await target.begin()
     for (const key of [1, 2, 3]) await target.add('technologies', rows(key))
   })

@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toFts5 } from '../../../src/catalogue/dialect/sqlite/full-text.js'
 import { readKeyword } from '../../../src/catalogue/full-text/keyword.js'
-import { written as inSqlite } from '../../../src/catalogue/full-text/sqlite.js'
 
 /** A keyword as a tree, with the ways to write and to evaluate it. */
 type Tree =
@@ -50,7 +50,7 @@ describe('a keyword', () => {
     const { texts, negated } = readKeyword(keyword)
     const sql = `SELECT rowid FROM texts WHERE rowid ${negated ? 'NOT IN' : 'IN'}
       (SELECT rowid FROM texts_words WHERE texts_words MATCH ?)`
-    return database.prepare(sql).pluck().all(inSqlite(texts)) as number[]
+    return database.prepare(sql).pluck().all(toFts5(texts)) as number[]
   }
   const has = (keyword: string, text: string): boolean => {
     database.exec('DELETE FROM texts; DELETE FROM texts_words')

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { expect, it } from 'vitest'
-import { wordsOfTexts } from '../../../src/catalogue/full-text/tokenizer.js'
+import { createTokenizer } from '../../../src/catalogue/full-text/tokenizer.js'
 
 /** The words that SQLite makes of texts. */
 function asked(texts: readonly string[]): string[][] {
@@ -32,7 +32,7 @@ it('makes the words of SQLite of every character there is', () => {
         .map((code) => `a${String.fromCodePoint(code)}b`)
         .join(' '),
     )
-  const words = wordsOfTexts()
+  const words = createTokenizer()
   expect(texts.map(words)).toEqual(asked(texts))
 })
 
@@ -44,5 +44,5 @@ it.each([
   '東京都 データ 😀 a😀b \ud83d half',
   'ﬁ ª º ① Ⅻ ½',
 ])('makes the words of SQLite of %j', (text) => {
-  expect(wordsOfTexts()(text)).toEqual(asked([text])[0])
+  expect(createTokenizer()(text)).toEqual(asked([text])[0])
 })

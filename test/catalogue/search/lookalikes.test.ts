@@ -3,13 +3,15 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { Given } from '../../../src/catalogue/kinds/kind.js'
-import { growthPoints, leastScore, sizeFactor, weights } from '../../../src/catalogue/search/similarity.js'
+import { similarityScale, weights } from '../../../src/catalogue/search/lookalikes.js'
 import type { LookalikeFilters, Similarity } from '../../../src/engine/ports/ports.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { companyFilters, few, population } from '../population.js'
 import { limits, numberOf, seed, withEach } from '../signals.js'
 import { walked } from '../walk.js'
+
+const { growthPoints, leastScore, sizeFactor } = similarityScale
 
 const now = stillClock.now()
 const search = (filters: LookalikeFilters) => ({ kind: 'lookalikes', filters }) as const

@@ -4,11 +4,10 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { hasDeferredIndexes } from '../../../src/catalogue/dialect/sqlite/load.js'
 import type { ImportReport } from '../../../src/catalogue/import/report.js'
 import type { Given, Kind } from '../../../src/catalogue/kinds/kind.js'
 import { isMade } from '../../../src/catalogue/records/new-person.js'
-import { areMissing } from '../../../src/catalogue/write/deferred-indexes.js'
-import { atOnce } from '../../../src/catalogue/write/sync-steps.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { exported, openEmpty } from '../open.js'
@@ -31,7 +30,7 @@ const indexes = (driver: Driver) =>
       `SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name`,
     ),
   )
-const isUnbuilt = (driver: Driver) => driver.read((connection) => areMissing(atOnce(connection)))
+const isUnbuilt = (driver: Driver) => driver.read((connection) => hasDeferredIndexes(connection))
 
 const people = (from: number, to: number): Given[] =>
   Array.from({ length: to - from }, (_, at) => ({ email: `p${from + at}@c.example` }))

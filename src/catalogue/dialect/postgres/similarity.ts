@@ -1,23 +1,31 @@
-import { growthPoints, leastScore, scoreUnits, sizeFactor, usualHeadcounts } from './similarity.js'
+interface Scale {
+  readonly leastScore: number
+  readonly scoreUnits: number
+  readonly sizeFactor: number
+  readonly growthPoints: number
+  readonly usualHeadcounts: readonly number[]
+}
 
 /** At least one, where it is known. */
 const atLeastOne = (headcount: string): string =>
   `CASE WHEN ${headcount} IS NOT NULL THEN greatest(1, ${headcount}) END`
 const logarithm = (headcount: string): string => `ln(CAST(${atLeastOne(headcount)} AS DOUBLE PRECISION))`
 
-const headcount = `coalesce(headcount, (ARRAY[${usualHeadcounts.join(', ')}])[CAST(size AS INTEGER) + 1])`
 const sameIndustry = 'CAST((industry = of_industry OR industry_name = of_industry_name) IS TRUE AS INTEGER)'
-const alikeSize = `coalesce(greatest(0, 1 - abs(${logarithm(headcount)} - ${logarithm('of_headcount')})
-  / ln(CAST(${sizeFactor} AS DOUBLE PRECISION))), 0)`
 const sameCountry = 'CAST((country = of_country) IS TRUE AS INTEGER)'
-const alikeGrowth = `coalesce(greatest(0, 1 - abs(growth - of_growth) / ${growthPoints}), 0)`
 const base = (industry: string, size: string, country: string): string =>
   `for_industry * ${industry} + for_size * ${size} + for_country * ${country}`
 
 const number = (path: string): string => `CAST(value #>> '{${path}}' AS DOUBLE PRECISION)`
 
-/** The same as `resembling`, in the words of PostgreSQL; of examples that are equally alike the first one counts. */
-export const resemblingInPostgres = (condition: string): string => `
+/** Returns the query of the same name for SQLite. Of examples that are equally alike the first one counts. */
+export function selectSimilar(condition: string, scale: Scale): string {
+  const { leastScore, scoreUnits, sizeFactor, growthPoints, usualHeadcounts } = scale
+  const headcount = `coalesce(headcount, (ARRAY[${usualHeadcounts.join(', ')}])[CAST(size AS INTEGER) + 1])`
+  const alikeSize = `coalesce(greatest(0, 1 - abs(${logarithm(headcount)} - ${logarithm('of_headcount')})
+  / ln(CAST(${sizeFactor} AS DOUBLE PRECISION))), 0)`
+  const alikeGrowth = `coalesce(greatest(0, 1 - abs(growth - of_growth) / ${growthPoints}), 0)`
+  return `
   WITH example AS MATERIALIZED (
     SELECT place, CAST(value ->> 'key' AS BIGINT) AS of_key, value ->> 'industry' AS of_industry,
       value ->> 'industry_name' AS of_industry_name, ${number('headcount')} AS of_headcount,
@@ -58,3 +66,4 @@ export const resemblingInPostgres = (condition: string): string => `
   SELECT DISTINCT ON (near_key) near_key AS key, score, same_industry AS industry, alike_size AS size,
     same_country AS country, alike_technologies AS technologies, alike_growth AS growth
   FROM scored WHERE score >= ${Math.round(leastScore * scoreUnits)} ORDER BY near_key, score DESC, place`
+}

@@ -1,20 +1,28 @@
-import { growthPoints, leastScore, scoreUnits, sizeFactor, usualHeadcounts } from './similarity.js'
+interface Scale {
+  readonly leastScore: number
+  readonly scoreUnits: number
+  readonly sizeFactor: number
+  readonly growthPoints: number
+  readonly usualHeadcounts: readonly number[]
+}
 
-const headcount = `max(1, coalesce(headcount, '${JSON.stringify(usualHeadcounts)}' ->> size))`
 const sameIndustry = '(industry = of_industry OR industry_name = of_industry_name) IS TRUE'
-const alikeSize = `coalesce(max(0, 1 - abs(ln(${headcount}) - ln(max(1, of_headcount))) / ln(${sizeFactor})), 0)`
 const sameCountry = '(country = of_country) IS TRUE'
-const alikeGrowth = `coalesce(max(0, 1 - abs(growth - of_growth) / ${growthPoints}.0), 0)`
 const base = 'for_industry * same_industry + for_size * alike_size + for_country * same_country'
 
 /**
- * Companies that fulfil a condition and resemble one of some others, given as JSON of yardsticks in the first place:
- * each once, as `key`, `score` in whole units and its parts from 0 to 1, compared with the one it resembles most.
+ * Returns a query for the companies that fulfil a condition and resemble one of the examples, which are its first value as
+ * JSON. Each company comes once, as `key`, `score` in whole units and its parts from 0 to 1, for the example it resembles most.
  *
- * Only what is near by industry, size and country, read from one index, is compared by technologies and growth. How
- * much a technology counts grows with its rarity.
+ * Only companies that are near by industry, size and country, read from one index, are compared by technologies and growth.
+ * A technology weighs more the rarer it is.
  */
-export const resembling = (condition: string): string => `
+export function selectSimilar(condition: string, scale: Scale): string {
+  const { leastScore, scoreUnits, sizeFactor, growthPoints, usualHeadcounts } = scale
+  const headcount = `max(1, coalesce(headcount, '${JSON.stringify(usualHeadcounts)}' ->> size))`
+  const alikeSize = `coalesce(max(0, 1 - abs(ln(${headcount}) - ln(max(1, of_headcount))) / ln(${sizeFactor})), 0)`
+  const alikeGrowth = `coalesce(max(0, 1 - abs(growth - of_growth) / ${growthPoints}.0), 0)`
+  return `
   WITH example AS MATERIALIZED (
     SELECT value ->> 'key' AS of_key, value ->> 'industry' AS of_industry,
       value ->> 'industry_name' AS of_industry_name, value ->> 'headcount' AS of_headcount,
@@ -51,3 +59,4 @@ export const resembling = (condition: string): string => `
   SELECT near_key AS key, max(score) AS score, same_industry AS industry, alike_size AS size,
     same_country AS country, alike_technologies AS technologies, alike_growth AS growth
   FROM scored WHERE score >= ${Math.round(leastScore * scoreUnits)} GROUP BY near_key`
+}

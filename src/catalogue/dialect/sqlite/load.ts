@@ -1,0 +1,184 @@
+import type { Connection, Driver, Value } from '../../../storage/driver/connection.js'
+
+// While a table is filled for the first time its indexes are missing, and words are merged at the end: both cost less so.
+
+/** A connection whose statements are answered at once. */
+interface Statements extends Connection {
+  get<T>(sql: string, ...values: Value[]): T | undefined
+  all<T>(sql: string, ...values: Value[]): T[]
+  run(sql: string, ...values: Value[]): number
+}
+
+const synchronous = (connection: Connection): Statements => connection as Statements
+
+/** Bytes of texts that may stand together in an index: any number. */
+export const maxIndexedBytes = undefined
+
+/** Whether a statement is answered by another machine, so that it pays to ask for many records at once. */
+export const isRemote = false
+
+// The mark of a table whose indexes were dropped to fill it is a table with their statements. It is there from the
+// transaction that drops the first of them to the one that has built the last.
+const mark = `CREATE TABLE unbuilt_indexes
+  (name TEXT PRIMARY KEY, owner TEXT NOT NULL, column TEXT NOT NULL, sql TEXT NOT NULL) STRICT`
+
+interface Index {
+  readonly name: string
+  readonly sql: string
+}
+
+// An index that begins with the key grows at its end, which costs little.
+const droppable = `SELECT schema.name, schema.tbl_name AS owner, columns.name AS column, schema.sql
+  FROM sqlite_schema AS schema
+    JOIN pragma_index_list(schema.tbl_name) AS list ON list.name = schema.name
+    JOIN pragma_index_info(schema.name) AS columns ON columns.seqno = 0
+  WHERE schema.tbl_name IN (SELECT value FROM json_each(?))
+    AND list.origin = 'c' AND list."unique" = 0 AND columns.name <> 'key'`
+
+/** Returns whether indexes are missing: a first import is under way, or was killed. */
+export const hasDeferredIndexes = (connection: Connection): boolean =>
+  synchronous(connection).get(`SELECT name FROM sqlite_schema WHERE name = 'unbuilt_indexes'`) !== undefined
+
+/**
+ * Drops the indexes of tables that are about to be filled and marks them as missing; those that are unique or begin with
+ * the key stay. Also leaves the words of texts unmerged. `endLoad` ends both.
+ */
+export function deferIndexes(connection: Connection, tables: readonly string[]): void {
+  const statements = synchronous(connection)
+  const dropped = statements.all<Index>(droppable, JSON.stringify(tables))
+  statements.run(mark)
+  statements.run(
+    `INSERT INTO unbuilt_indexes (name, owner, column, sql) ${droppable}`,
+    JSON.stringify(tables),
+  )
+  for (const { name } of dropped) statements.run(`DROP INDEX "${name}"`)
+  setMerging(statements, deferredMerging)
+}
+
+/** Builds the missing indexes that a lookup by a column needs. */
+export function buildIndexesOn(connection: Connection, table: string, column: string): void {
+  if (!hasDeferredIndexes(connection)) return
+  const statements = synchronous(connection)
+  const needed = 'SELECT name, sql FROM unbuilt_indexes WHERE owner = ? AND column = ?'
+  for (const index of statements.all<Index>(needed, table, column)) build(statements, index)
+}
+
+/** Returns how often other connections changed the database, to compare with an earlier answer. */
+export function countForeignWrites(connection: Connection, own: object | undefined): number | undefined {
+  const changes = 'PRAGMA data_version'
+  return own && synchronous(connection).get<{ data_version: number }>(changes)?.data_version
+}
+
+/** What an import wrote: its table, all tables it filled, and how many records it updated. */
+interface Loaded {
+  readonly table: string
+  readonly updated: number
+}
+
+/** Ends a load, also one that was killed: merges words and builds the missing indexes. Does nothing after others. */
+export async function endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void> {
+  const { isOver, isRenewed } = await driver.read((connection) => {
+    const last =
+      loaded && synchronous(connection).get<{ key: number }>(`SELECT max(key) AS key FROM ${loaded.table}`)
+    return {
+      isOver: !hasDeferredIndexes(connection),
+      // Many texts were replaced; a merge of all segments drops the words that records no longer have.
+      isRenewed: last !== undefined && (loaded?.updated ?? 0) * 10 > last.key,
+    }
+  })
+  if (isOver) return
+  await mergeTexts(driver, isRenewed)
+  while (await driver.transaction(buildNext));
+}
+
+/** Builds the next missing index; takes the mark away, and returns false, when all are built. */
+function buildNext(connection: Connection): boolean {
+  const statements = synchronous(connection)
+  if (!hasDeferredIndexes(connection)) return false
+  const index = statements.get<Index>('SELECT name, sql FROM unbuilt_indexes LIMIT 1')
+  if (index) build(statements, index)
+  else {
+    setMerging(statements, usualMerging)
+    statements.run('DROP TABLE unbuilt_indexes')
+  }
+  return index !== undefined
+}
+
+/** What is kept in the file is a statement like any text in it, so only one that makes an index is run. */
+function build(statements: Statements, { name, sql }: Index): void {
+  if (/^CREATE INDEX\s/i.test(sql)) statements.run(sql)
+  statements.run('DELETE FROM unbuilt_indexes WHERE name = ?', name)
+}
+
+// Each commit leaves its words in a segment of their own. SQLite merges a few of them again and again as it writes; when
+// much is written, merging them once at the end costs less. It cannot have more than 2,000 segments.
+
+/** The settings that SQLite begins with. */
+const usualMerging = { automerge: 4, crisismerge: 16, deletemerge: 10 }
+const deferredMerging = { automerge: 0, crisismerge: 64, deletemerge: 0 }
+
+const textTables = `SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE % USING fts5%'`
+
+function setMerging(statements: Statements, settings: Readonly<Record<string, number>>): void {
+  for (const { name: table } of statements.all<{ name: string }>(textTables))
+    for (const [name, value] of Object.entries(settings))
+      statements.run(`INSERT INTO ${table} (${table}, rank) VALUES ('${name}', ${value})`)
+}
+
+/** Pages written by one step of merging: a small part of a second. */
+const mergedPages = 2_000
+
+/** Merges segments of words in short transactions; with `whole`, all of a table into one, without the words of deleted texts. */
+async function mergeTexts(driver: Driver, whole: boolean): Promise<void> {
+  const tables = await driver.read((connection) => connection.all<{ name: string }>(textTables))
+  for (const { name: table } of tables) {
+    const merge = (pages: number) =>
+      driver.transaction((connection) => {
+        const statements = synchronous(connection)
+        const before = changesOf(statements)
+        statements.run(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ${pages})`)
+        // Less than two changes mean that nothing is left to merge.
+        return changesOf(statements) - before > 1
+      })
+    if (await merge(whole ? -mergedPages : mergedPages)) while (await merge(mergedPages));
+  }
+}
+
+const changesOf = (statements: Statements): number =>
+  statements.get<{ changes: number }>('SELECT total_changes() AS changes')?.changes ?? 0
+
+/** Removes what the database remembers of deleted rows: words stay in the index until its segments are merged. */
+export const forgetDeletedRows = (driver: Driver): Promise<void> => mergeTexts(driver, true)
+
+// Pages of an index are written again and again. Copying them to the database less often, and reading them back less
+// often, halves the time.
+const memory = { wal_autocheckpoint: 8_000, cache_size: -32_768 }
+
+// A power cut may undo the last transactions of an import that is not done yet. References need not be looked up again:
+// what is referred to was found, or added, in the same transaction.
+const durability = { synchronous: 1, foreign_keys: 0 }
+
+/** Changes the settings of the connection for bulk writes; returns functions that restore them. */
+export const beginBulkWrites = async (driver: Driver) => ({
+  restoreMemory: await changePragmas(driver, memory),
+  restoreDurability: await changePragmas(driver, durability),
+})
+
+async function changePragmas(
+  driver: Driver,
+  pragmas: Readonly<Record<string, number>>,
+): Promise<() => Promise<void>> {
+  const before = await driver.read(async (connection) => {
+    const values: [string, number][] = []
+    for (const name of Object.keys(pragmas)) {
+      const value = await connection.get<Record<string, number>>(`PRAGMA ${name}`)
+      values.push([name, value?.[name] ?? 0])
+    }
+    return values
+  })
+  const set = async (values: readonly (readonly [string, number])[]) => {
+    for (const [name, value] of values) await driver.set(`${name} = ${value}`)
+  }
+  await set(Object.entries(pragmas))
+  return () => set(before)
+}
