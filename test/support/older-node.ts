@@ -30,7 +30,7 @@ export interface Clone {
   readonly folder: string
   /** Arguments that make a Node believe it is the older one; a child of it does not inherit them. */
   readonly asOld: readonly string[]
-  /** The environment of a shell on that machine: its `node` is the older one. */
+  /** The environment of a shell on that machine: its `node` is the older one, its `npm` fails. */
   readonly env: Readonly<Record<string, string>>
   path(...parts: string[]): string
   write(name: string, text: string): void
@@ -63,8 +63,12 @@ export function oldNodeClone(...more: readonly string[]): Clone {
   writeShell('machine/node', `exec '${process.execPath}' --require '${path('machine', 'old.cjs')}' "$@"`)
   writeShell('.node/bin/node', `echo "$*" >> '${path('starts')}'\nexec '${process.execPath}' "$@"`)
   write('.node/package.json', JSON.stringify({ version: pinnedVersion() }))
-  const { npm_execpath: _, npm_command: __, npm_lifecycle_event: ___, ...inherited } = process.env
-  const env = { ...inherited, PATH: `${path('machine')}:${process.env.PATH}`, PROSPECT_HOME: path('home') }
+  // What links to the packages of the real project must never install into them.
+  writeShell('machine/npm', 'echo "npm is not available" >&2; exit 1')
+  const env = {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^INIT_CWD$/i.test(name))),
+    ...{ PATH: `${path('machine')}:${process.env.PATH}`, PROSPECT_HOME: path('home') },
+  }
   return {
     ...{ folder, asOld, env: env as Record<string, string>, path, write, writeShell },
     run: async (...argv) => {
