@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { retryAfterMs } from '../api/values/retry-after.js'
+import { retryAfterMs } from '../api/calls/caller.js'
 import type { Attempted } from '../engine/ports/ports.js'
 
 /** What came of an attempt, but for the time it took. */

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Caller, Input, Reply } from '../api/calls/caller.js'
+import { type Caller, type Input, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { windowsOf } from '../api/operations/windows.js'
-import { retryAfterMs } from '../api/values/retry-after.js'
 import type { Clock } from '../engine/ports/ports.js'
 import { admit, corrected, type PacedWindow, unanswered, type WindowKept } from './pace.js'
 

@@ -1,5 +1,4 @@
-import { isOwnMachine } from '../api/values/own-machine.js'
-import { parsedUrl } from '../api/values/parsed-url.js'
+import { isOwnMachine, parsedUrl } from '../api/values/url.js'
 import { hostOf } from './ssrf-guard.js'
 
 /** Variables of the environment, by name. */

@@ -1,6 +1,5 @@
-import type { Reply } from '../api/calls/caller.js'
+import { type Reply, retryAfterMs } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
-import { retryAfterMs } from '../api/values/retry-after.js'
 import type { Lost } from './reading.js'
 
 /** Times one call is sent at most. */

@@ -1,4 +1,4 @@
-import { parsedUrl } from '../api/values/parsed-url.js'
+import { parsedUrl } from '../api/values/url.js'
 import type { Targets } from '../engine/ports/ports.js'
 import { type Address, addressOf, covers, embeddedIn, isLinkLocal, isLoopback, kindOf } from './networks.js'
 

@@ -1,6 +1,4 @@
-import type { StoredClock } from './ports/ports.js'
-
-export { dayOf } from '../api/values/day.js'
+import type { Clock, Store, StoredClock } from './ports/ports.js'
 
 const dayMs = 86_400_000
 
@@ -39,3 +37,8 @@ export function nextRenewal(createdAt: number, after: number): number {
   const thisMonth = renewal(date.getUTCMonth())
   return thisMonth > after ? thisMonth : renewal(date.getUTCMonth() + 1)
 }
+
+/** The clock that all who share a store go by, on whatever machine they are and however wrong its own clock is. */
+export const sharedClock = (store: Pick<Store, 'aheadMs'>, clock: Clock): Clock => ({
+  now: () => clock.now() + store.aheadMs(),
+})

@@ -1,12 +1,11 @@
 import type * as z from 'zod'
 import { operation } from '../api/operations/table.js'
 import * as record from '../api/schemas/records.js'
-import { similarity, technologiesFound } from '../api/schemas/signals.js'
+import { similarity, technologiesFound } from '../api/schemas/records.js'
 import { type EventKind, type EventName, eventBody, eventNames, events } from '../api/webhooks/events.js'
 import { eventExamples } from './examples.js'
-import { type Row, table } from './markdown-table.js'
 import { jsonSchema, type Schema } from './schemas.js'
-import { eventWords } from './words.js'
+import { eventWords, type Row, table } from './words.js'
 
 const common = ['event', 'id', 'created_at', 'custom']
 /** Fields of contacts are those of their result: too many for a cell. */

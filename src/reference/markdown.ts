@@ -3,8 +3,7 @@ import { isPriced } from '../api/operations/facts.js'
 import { type Plan, plans } from '../api/operations/plans.js'
 import { operations } from '../api/operations/table.js'
 import { eventBodyExamples, eventFieldTable, eventSourceTable, eventTable } from './event-tables.js'
-import { table } from './markdown-table.js'
-import { priceWords, quotaWords, rateWords } from './words.js'
+import { priceWords, quotaWords, rateWords, table } from './words.js'
 
 const tables: Readonly<Record<string, () => string>> = {
   operations: operationTable,

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import * as record from '../api/schemas/records.js'
-import { similarity, technologiesFound } from '../api/schemas/signals.js'
+import { similarity, technologiesFound } from '../api/schemas/records.js'
 
 /** A JSON Schema, or a reference to one. */
 export type Schema = { readonly [key: string]: unknown }

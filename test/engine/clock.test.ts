@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { dayOf, engineTime, nextRenewal, periodEnd, periodStart } from '../../src/engine/clock.js'
+import { dayOf } from '../../src/api/values/dates.js'
+import { engineTime, nextRenewal, periodEnd, periodStart } from '../../src/engine/clock.js'
 
 const at = Date.parse
 const iso = (ms: number) => new Date(ms).toISOString()

@@ -1,6 +1,6 @@
 import type { OperationId } from '../../src/api/operations/table.js'
+import { sharedClock } from '../../src/engine/clock.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { sharedClock } from '../../src/engine/shared-clock.js'
 import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds, TestSource } from '../support/engine.js'
 

@@ -1,4 +1,4 @@
-import { parsedUrl } from '../../src/api/values/parsed-url.js'
+import { parsedUrl } from '../../src/api/values/url.js'
 
 /** A JSON Schema of the document. */
 export type Schema = Readonly<Record<string, unknown>>

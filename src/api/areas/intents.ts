@@ -3,8 +3,8 @@ import * as list from '../schemas/arrays.js'
 import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
+import { technologiesFound } from '../schemas/records.js'
 import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, missing, rule } from '../schemas/rules.js'
-import { technologiesFound } from '../schemas/signals.js'
 
 const imports = (of: string) => ({
   limit: field.limit(of).optional(),

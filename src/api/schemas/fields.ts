@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { isCountry } from '../values/countries.js'
 import { type SearchPage, searchPageOf } from '../values/network-url.js'
-import { parsedUrl } from '../values/parsed-url.js'
+import { parsedUrl } from '../values/url.js'
 
 /** Bounds of what a request may hold; a body as a whole is bounded by its size. */
 export const bounds = {

@@ -9,8 +9,9 @@ import {
   leadAndCompany,
   leadRecord,
   listRecord,
+  similarity,
+  technologiesFound,
 } from '../schemas/records.js'
-import { similarity, technologiesFound } from '../schemas/signals.js'
 
 interface EventRow {
   /** The operations whose work it tells of. */

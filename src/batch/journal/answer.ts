@@ -1,9 +1,8 @@
-import { isOk, type Reply } from '../../api/calls/caller.js'
+import { isOk, type Reply, retryAfterMs } from '../../api/calls/caller.js'
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { resolvesNothing, saysNothingFound } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
-import { retryAfterMs } from '../../api/values/retry-after.js'
 
 /** What became of a row. */
 export type Status = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped'

@@ -1,6 +1,5 @@
-import { ConnectionLost, isOk, type Reply } from '../../api/calls/caller.js'
+import { ConnectionLost, isOk, type Reply, retryAfterMs } from '../../api/calls/caller.js'
 import { type Failure, failureOf } from '../../api/calls/errors.js'
-import { retryAfterMs } from '../../api/values/retry-after.js'
 import type { Accepted } from '../journal/journal.js'
 import type { Batch } from './batch.js'
 import { standingIn, type Together } from './bulk.js'

@@ -1,4 +1,4 @@
-import { termsAt } from '../../api/values/tenure.js'
+import { termsAt } from '../../api/values/dates.js'
 import type { FoundLead, Lead, Person } from '../../engine/ports/ports.js'
 import { accountOf, type StoredAccount } from './company-row.js'
 import { fullName, type StoredPerson } from './person.js'

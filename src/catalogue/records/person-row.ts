@@ -1,6 +1,5 @@
 import { functions, seniorities } from '../../api/schemas/enumerations.js'
-import { dayOf } from '../../api/values/day.js'
-import { monthsOf } from '../../api/values/tenure.js'
+import { dayOf, monthsOf } from '../../api/values/dates.js'
 import type { Value } from '../../storage/driver/connection.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { regionOf } from '../places/place.js'

@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import { liveOnlyFilters } from '../../api/schemas/live-only-filters.js'
+import { liveOnlyFilters } from '../../api/schemas/enumerations.js'
 import { isGiven } from '../../api/schemas/rules.js'
 import type { PeopleFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'

@@ -1,8 +1,13 @@
-import type { Caller, CallOptions, Input, Reply } from '../../api/calls/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  type Input,
+  type Reply,
+  retryAfterMs,
+} from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
 import { saysNothingFound } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
-import { retryAfterMs } from '../../api/values/retry-after.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { credited } from '../output/text.js'

@@ -1,4 +1,4 @@
-import { parsedUrl } from '../../api/values/parsed-url.js'
+import { parsedUrl } from '../../api/values/url.js'
 import { UsageError } from '../context/errors.js'
 
 /** The address of an option that deliveries are sent to: http or https, without a user or a fragment. */

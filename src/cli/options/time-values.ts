@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { dayOf } from '../../engine/clock.js'
+import { dayOf } from '../../api/values/dates.js'
 
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const dayMs = unitMs.d

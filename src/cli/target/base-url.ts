@@ -1,5 +1,4 @@
-import { isOwnMachine } from '../../api/values/own-machine.js'
-import { parsedUrl } from '../../api/values/parsed-url.js'
+import { isOwnMachine, parsedUrl } from '../../api/values/url.js'
 import { UsageError } from '../context/errors.js'
 
 /** What every base address ends in: the version of the API. */

@@ -1,5 +1,5 @@
 import type { WireNames } from '../../api/calls/wire-names.js'
-import { parsedUrl } from '../../api/values/parsed-url.js'
+import { parsedUrl } from '../../api/values/url.js'
 import type { GlobalOptions, Profile, Settings, Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/settings.js'

@@ -18,7 +18,7 @@ export async function partFor(
   const apiKey = (await context.apiKey(options)) ?? ''
   const remote = await context.caller(options)
   const { openStore } = await import('../../storage/engine/store.js')
-  const { sharedClock } = await import('../../engine/shared-clock.js')
+  const { sharedClock } = await import('../../engine/clock.js')
   const { takePart } = await import('../../engine/distributed/worker.js')
   const store = await openStore(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())

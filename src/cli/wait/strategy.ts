@@ -1,6 +1,6 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import { isOwnMachine } from '../../api/values/own-machine.js'
+import { isOwnMachine } from '../../api/values/url.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import { UsageError } from '../context/errors.js'

@@ -4,12 +4,10 @@ import { jobAdmin } from './jobs.js'
 import { keyAdmin } from './keys.js'
 import { limitsAdmin } from './limits.js'
 import { memberAdmin } from './members.js'
-import type { AdminPorts } from './ports.js'
 import { reportAdmin } from './report.js'
-import { webhookSecretAdmin } from './webhook-secrets.js'
-import { workspaceAdmin } from './workspaces.js'
+import { type AdminPorts, webhookSecretAdmin, workspaceAdmin } from './workspaces.js'
 
-export { AdminError } from './error.js'
+export { AdminError } from './workspaces.js'
 
 /** What the owner of an engine may do to the workspace in use, besides what its API offers. */
 export type Admin = ReturnType<typeof createAdmin>

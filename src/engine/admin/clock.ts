@@ -1,7 +1,6 @@
 import { engineTime } from '../clock.js'
 import type { StoredClock } from '../ports/ports.js'
-import { AdminError } from './error.js'
-import type { AdminPorts } from './ports.js'
+import { AdminError, type AdminPorts } from './workspaces.js'
 
 /** Engine time as it is now. */
 export interface ClockState {

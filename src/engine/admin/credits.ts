@@ -1,6 +1,5 @@
 import { grantDue, move } from '../credits/ledger.js'
-import { type AdminPorts, current } from './ports.js'
-import { checkWhole } from './whole.js'
+import { type AdminPorts, checkWhole, current } from './workspaces.js'
 
 /** The balance of the workspace in use; every change is a movement of its ledger. */
 export function creditAdmin(ports: AdminPorts) {

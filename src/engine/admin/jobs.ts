@@ -11,8 +11,7 @@ import type {
   Reads,
   Transaction,
 } from '../ports/ports.js'
-import { AdminError, UnknownNameError } from './error.js'
-import { type AdminPorts, current } from './ports.js'
+import { AdminError, type AdminPorts, current, UnknownNameError } from './workspaces.js'
 
 /** What the engine's owner can see and do about accepted work and its deliveries. */
 export function jobAdmin(ports: AdminPorts) {

@@ -1,9 +1,7 @@
 import { areaOf, operations } from '../../api/operations/table.js'
 import { engineTime } from '../clock.js'
-import { AdminError } from './error.js'
 import { memberOf } from './members.js'
-import { type AdminPorts, current } from './ports.js'
-import { addKey } from './workspaces.js'
+import { AdminError, type AdminPorts, addKey, current } from './workspaces.js'
 
 /** API keys of the members of the workspace in use. */
 export function keyAdmin(ports: AdminPorts) {

@@ -7,7 +7,7 @@ import { type QuotaReport, quotaReport } from '../credits/quotas.js'
 import type { Member, Reads } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
 import { currentWindow } from '../request/rates.js'
-import type { AdminPorts } from './ports.js'
+import type { AdminPorts } from './workspaces.js'
 
 /** What a member may still spend this week, in credits; all at engine time. */
 export interface WeeklyState {

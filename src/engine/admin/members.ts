@@ -1,8 +1,6 @@
 import { forgetSpending, spentThisWeek } from '../credits/allowance.js'
 import type { Member, Reads, Workspace } from '../ports/ports.js'
-import { AdminError } from './error.js'
-import { type AdminPorts, current } from './ports.js'
-import { checkWhole } from './whole.js'
+import { AdminError, type AdminPorts, checkWhole, current } from './workspaces.js'
 
 /** Members of the workspace in use. */
 export function memberAdmin(ports: AdminPorts) {

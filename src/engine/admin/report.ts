@@ -3,7 +3,7 @@ import { grantDue, verifyLedger } from '../credits/ledger.js'
 import { type QuotaName, type QuotaReport, quotaReport } from '../credits/quotas.js'
 import type { Consumption, Movement } from '../ports/ports.js'
 import { clockAdmin } from './clock.js'
-import { type AdminPorts, current } from './ports.js'
+import { type AdminPorts, current } from './workspaces.js'
 
 /** Engine time in milliseconds, `from` included and `to` not. */
 export interface Range {

@@ -2,11 +2,40 @@ import { isListedPlan, newWorkspace } from '../../api/operations/plans.js'
 import { engineTime, nextRenewal } from '../clock.js'
 import { move } from '../credits/ledger.js'
 import { type QuotaReport, quotaReport } from '../credits/quotas.js'
-import type { Member, Transaction, Workspace } from '../ports/ports.js'
+import { rotateSecret, secretsOf, validSecrets } from '../deliveries/secrets.js'
+import type { Clock, Ids, Member, Reads, Store, Transaction, Workspace } from '../ports/ports.js'
 import { hashKey, hintOf, makeKey } from '../request/keys.js'
-import { AdminError } from './error.js'
-import { type AdminPorts, current } from './ports.js'
-import { checkWhole } from './whole.js'
+
+/** Refusal of a command of the engine's owner: a sentence that says what to do instead. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError'
+}
+
+/** Refusal of a name that nothing has. */
+export class UnknownNameError extends AdminError {
+  /** The exit code of what is not found. */
+  readonly exit = 9
+}
+
+/** Refuses what is not a whole number of at least `least`. */
+export function checkWhole(value: number, what: string, least = 0): void {
+  if (!Number.isSafeInteger(value) || value < least || value > 1_000_000_000)
+    throw new AdminError(`${what} must be a whole number from ${least} to 1,000,000,000`)
+}
+
+/** What administration works with. */
+export interface AdminPorts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+/** The workspace in use and engine time, both of one moment. */
+export async function current(reads: Reads, clock: Clock): Promise<{ workspace: Workspace; now: number }> {
+  const workspace = await reads.workspace()
+  if (!workspace) throw new AdminError('There is no workspace yet; create one with: prospect init')
+  return { workspace, now: engineTime(await reads.clock(), clock.now()) }
+}
 
 /** Ceilings to set; what is not named stays. */
 export interface Ceilings {
@@ -157,3 +186,21 @@ export async function addKey(
   })
   return { id, key }
 }
+
+/** What the engine's owner can see and do about the secrets that sign deliveries. */
+export const webhookSecretAdmin = ({ store, clock, ids }: AdminPorts) => ({
+  /** What signs the deliveries of the workspace; after a rotation the one before stays valid for a day. */
+  webhookSecret: (rotate: boolean): Promise<string> =>
+    store.transaction(async (tx) => {
+      const { workspace, now } = await current(tx, clock)
+      if (rotate) return rotateSecret(tx, ids, workspace.id, now)
+      const [secret = ''] = await secretsOf(tx, ids, workspace.id, now)
+      return secret
+    }),
+  /** All that sign now, newest first; none before the first use. */
+  webhookSecrets: (): Promise<readonly string[]> =>
+    store.read(async (reads) => {
+      const { workspace, now } = await current(reads, clock)
+      return validSecrets(reads, workspace.id, now)
+    }),
+})

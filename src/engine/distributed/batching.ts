@@ -1,6 +1,5 @@
-import type { Reply } from '../../api/calls/caller.js'
+import { type Reply, retryAfterMs } from '../../api/calls/caller.js'
 import { ApiError, failureOf, RefusedInDoubt } from '../../api/calls/errors.js'
-import { retryAfterMs } from '../../api/values/retry-after.js'
 import { type Came, type ChunkCall, isAnswer, isHeldBack, replyOf, stops } from './chunk.js'
 
 /** A row on its way, and who waits for what comes of it. */

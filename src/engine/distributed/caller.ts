@@ -2,7 +2,7 @@ import type { Caller, CallOptions, Input, Reply } from '../../api/calls/caller.j
 import { ApiError, errorBody } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
-import { Alarm } from '../jobs/auto-reset-event.js'
+import { Alarm } from '../jobs/pool.js'
 import { maybeMade, outcomesOf, type Sent, tell, tellOpen, tellUnsent } from './batching.js'
 import { type Came, isAnswer, readCame, stops } from './chunk.js'
 import { type Bundle, RunTaken, SpreadRun, type SpreadRunPorts } from './lease.js'

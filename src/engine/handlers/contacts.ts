@@ -5,9 +5,9 @@ import { parseExact, toJson } from '../../api/values/json.js'
 import { finishedJob, type NewJob } from '../credits/accept.js'
 import type { AsyncJob, Contact, Enrichment, Reads, WaterfallAsk } from '../ports/ports.js'
 import { type ContactResult, contactRecord, pendingRecord } from '../records/contact-record.js'
-import { withTenure } from '../records/tenure.js'
 import { waterfall } from '../records/waterfall.js'
 import type { Handler, Work } from './handler.js'
+import { withTenure } from './leads.js'
 
 /** The person behind a professional or personal e-mail address; free when nobody is found. */
 export const reverseLookup: Handler<'contacts.reverse_lookup'> = async ({ input, source, now }) => {

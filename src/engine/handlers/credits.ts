@@ -1,4 +1,5 @@
-import { dayOf, periodEnd } from '../clock.js'
+import { dayOf } from '../../api/values/dates.js'
+import { periodEnd } from '../clock.js'
 import { type QuotaName, type QuotaReport, quotaReport } from '../credits/quotas.js'
 import type { Handler } from './handler.js'
 

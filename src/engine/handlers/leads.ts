@@ -1,5 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
-import { withTenure } from '../records/tenure.js'
+import { termsAt } from '../../api/values/dates.js'
+import type { Person } from '../ports/ports.js'
 import type { Handler } from './handler.js'
 
 /** One person; free when nobody is found. `live: false` omits e-mail address and phones. */
@@ -13,3 +14,16 @@ export const enrich: Handler<'leads.enrich'> = async ({ input, source, now }) =>
   const { most_probable_email: _, most_probable_email_status: __, phones: ___, ...output } = person
   return { output, used: { person: 1 } }
 }
+
+/** A person with the years and months in position and company of a moment. */
+export const withTenure = (person: Person, now: number): Person => ({
+  ...person,
+  ...termsAt(person.current_position?.started_at, termsOf(person), now),
+})
+
+const termsOf = ({ years_in_position, months_in_position, years_in_company, months_in_company }: Person) => ({
+  years_in_position,
+  months_in_position,
+  years_in_company,
+  months_in_company,
+})

@@ -1,5 +1,3 @@
-import { Alarm } from './auto-reset-event.js'
-
 /** A kind of work: how it is taken up, and how it is done. */
 export interface Trade<T> {
   /** Takes up a piece of work; nothing when there is none now. */
@@ -103,5 +101,29 @@ export class Crew<T> {
     }
     const slow = slowMs === undefined ? undefined : setTimeout(giveUp, slowMs)
     return leave
+  }
+}
+
+/** Wakes whoever sleeps; one that rings while nobody does is heard by whoever lies down next. */
+export class Alarm {
+  #isRinging = false
+  #wake: () => void = () => {}
+
+  ring(): void {
+    this.#isRinging = true
+    this.#wake()
+  }
+
+  /** Resolves when it rings, or after the time in milliseconds. */
+  async rung(ms: number): Promise<void> {
+    if (!this.#isRinging)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms)
+        this.#wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    this.#isRinging = false
   }
 }

@@ -23,7 +23,7 @@ import type {
 export type { Awaitable } from './awaitable.js'
 export type * from './chunk-store.js'
 export type * from './erasure-store.js'
-export type * from './forgotten.js'
+export type * from './erasure-store.js'
 export type * from './job.js'
 export type * from './job-store.js'
 export type * from './sender.js'

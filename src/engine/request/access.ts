@@ -1,7 +1,8 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
+import { searchPageOf } from '../../api/values/network-url.js'
 import { engineTime } from '../clock.js'
-import type { Clock, Principal, Store } from '../ports/ports.js'
+import type { Clock, Principal, Store, Workspace } from '../ports/ports.js'
 import { hashKey, isKey } from './keys.js'
 
 /** Real time, in which refusals are slowed down. */
@@ -66,3 +67,22 @@ export function checkScope(operation: Operation, principal: Principal): void {
   if (scopes && !scopes.includes(operation.id.slice(0, operation.id.indexOf('.'))))
     throw new ApiError('forbidden')
 }
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Refuses with 422 a request that acts on the network while the workspace has no valid session there. */
+export function checkSession(operation: Operation, fields: Fields, workspace: Workspace): void {
+  const { session } = operation
+  if (!session || !isNeeded(session.when, fields)) return
+  const premium = session.premium === 'yes' || (session.premium === 'url' && isPremiumUrl(fields.search_url))
+  if (!workspace.networkSession || (premium && !workspace.premiumSession))
+    throw new ApiError('network_session_required')
+}
+
+function isNeeded(when: 'always' | 'live' | 'source', fields: Fields): boolean {
+  if (when === 'live') return fields.live !== false
+  if (when === 'source') return (fields.source ?? 'live') === 'live'
+  return true
+}
+
+const isPremiumUrl = (url: unknown): boolean => typeof url === 'string' && searchPageOf(url)?.premium === true

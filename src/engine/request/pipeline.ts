@@ -19,12 +19,11 @@ import {
   claimKey,
   fingerprintOf,
   idempotencyKey,
+  rowClaim,
 } from '../settlement/idempotency.js'
-import { rowClaim } from '../settlement/run-rows.js'
 import { billOf, type Fence, type Request, settle } from '../settlement/settlement.js'
-import { checkScope } from './access.js'
+import { checkScope, checkSession } from './access.js'
 import { countRequest, rateHeaders } from './rates.js'
-import { checkSession } from './sessions.js'
 
 /** What the pipeline works with. */
 export interface PipelinePorts extends ClaimPorts {

@@ -1,5 +1,4 @@
 import { engineTime } from '../clock.js'
-import { Urls } from '../deliveries/urls.js'
 import { takePart } from '../distributed/worker.js'
 import { leaseFrom } from '../jobs/lease.js'
 import { Crew, type Trade } from '../jobs/pool.js'
@@ -218,5 +217,45 @@ class Working implements Worker {
       if (!head) return undefined
       return head.attempts > 0 ? [head] : [head, ...(await tx.waitingDeliveries(head.jobId, mostInARow - 1))]
     }, dueWork)
+  }
+}
+
+/** Rows of attempts at one url at a time, so that a slow receiver does not take all places. */
+const rowsPerUrl = 4
+
+/** How busy the urls are that deliveries go to. One that was slow takes one row at a time until it is quick again. */
+export class Urls {
+  readonly #slowMs: number
+  readonly #rows = new Map<string, number>()
+  readonly #slow = new Set<string>()
+
+  constructor(slowMs: number) {
+    this.#slowMs = slowMs
+  }
+
+  /** Those that take nothing more for now. */
+  busy(): string[] {
+    const isBusy = ([url, rows]: [string, number]) => rows >= (this.#slow.has(url) ? 1 : rowsPerUrl)
+    return [...this.#rows].filter(isBusy).map(([url]) => url)
+  }
+
+  /** Sends something to a url. */
+  async during(url: string, send: () => Promise<void>): Promise<void> {
+    this.#count(url, 1)
+    const late = setTimeout(() => this.#slow.add(url), this.#slowMs)
+    const began = performance.now()
+    try {
+      await send()
+    } finally {
+      clearTimeout(late)
+      if (performance.now() - began < this.#slowMs) this.#slow.delete(url)
+      this.#count(url, -1)
+    }
+  }
+
+  #count(url: string, change: number): void {
+    const rows = (this.#rows.get(url) ?? 0) + change
+    if (rows > 0) this.#rows.set(url, rows)
+    else this.#rows.delete(url)
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { makeCursor, readCursor } from '../../../src/engine/handlers/cursor.js'
+import { makeCursor, readCursor } from '../../../src/engine/handlers/pagination.js'
 import { openBench } from '../../support/engine.js'
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'

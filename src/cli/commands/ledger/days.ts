@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { dayOf } from '../../../api/values/day.js'
+import { dayOf } from '../../../api/values/dates.js'
 import { UsageError } from '../../context/errors.js'
 import type { Invocation } from '../../shell/shell.js'
 

@@ -1,7 +1,7 @@
 import type { Caller } from '../../../api/calls/caller.js'
 import { rehomed } from '../../../client/retargeted-webhooks.js'
+import { sharedClock } from '../../../engine/clock.js'
 import { guarded } from '../../../engine/request/proxy-guard.js'
-import { sharedClock } from '../../../engine/shared-clock.js'
 import { isLoopback } from '../../../http/hosts.js'
 import { isPostgres } from '../../../storage/database/location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'

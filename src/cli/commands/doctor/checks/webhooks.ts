@@ -1,4 +1,4 @@
-import { isOwnMachine } from '../../../../api/values/own-machine.js'
+import { isOwnMachine } from '../../../../api/values/url.js'
 import { reasonOf } from '../context/reason.js'
 import type { Scene, WayHome } from '../context/scene.js'
 import { ok, type Verdict, warning } from '../context/verdict.js'

@@ -1,4 +1,4 @@
-import { parsedUrl } from '../../../../api/values/parsed-url.js'
+import { parsedUrl } from '../../../../api/values/url.js'
 import type { AsyncJob, Delivery, Reads } from '../../../../engine/ports/ports.js'
 import { isoTime } from '../../../options/time-values.js'
 import { counted } from '../context/counted.js'

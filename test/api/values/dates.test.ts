@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Terms, termsAt } from '../../../src/api/values/tenure.js'
+import { type Terms, termsAt } from '../../../src/api/values/dates.js'
 
 const terms = (
   position: readonly [number, number] | null,
