@@ -1,8 +1,8 @@
 import type { Connection, Value } from '../../storage/driver/connection.js'
-import { domainOf } from '../normalize/domain.js'
+import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
-import { type Profile, profileOf } from '../normalize/profile.js'
-import { personIdentity } from '../normalize/row-identity.js'
+import { type Profile, parseProfile } from '../normalize/profile.js'
+import { toPersonIdentity } from '../normalize/row-identity.js'
 import type { StoredAccount } from '../records/company-row.js'
 import { isMade } from '../records/new-person.js'
 import { fullName, type StoredPerson } from '../records/person.js'
@@ -100,7 +100,7 @@ function knownOf(row: FoundPerson): Known {
   const urls = [person.network_profile_url, person.premium_profile_url]
   const stored: Profile[] = [{ kind: 'person', id: row.network_id }]
   if (row.slug !== null) stored.push({ kind: 'person', slug: row.slug })
-  return { row, person, profiles: [...stored, ...urls.flatMap((url) => (url && profileOf(url)) || [])] }
+  return { row, person, profiles: [...stored, ...urls.flatMap((url) => (url && parseProfile(url)) || [])] }
 }
 
 const distinct = (...values: readonly (string | undefined)[]): string[] => [
@@ -161,9 +161,9 @@ function named({ row, person, profiles }: Known): Named[] {
   const { company_name, company_domain } = row.company === null ? person : employerOf(row.company)
   const past = (person.past_positions ?? []).map((position) => position.company_name)
   const names = [company_name, ...past].filter((held) => typeof held === 'string').map(foldName)
-  const domains = [person.email, person.personal_email].map((email) => email && domainOf(email))
+  const domains = [person.email, person.personal_email].map((email) => email && toDomain(email))
   const lookups = [{ company_domain }, { company_name }].map((at) =>
-    personIdentity({ full_name: full, ...at }),
+    toPersonIdentity({ full_name: full, ...at }),
   )
   return [
     {

@@ -1,8 +1,8 @@
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { Forgotten } from '../../engine/ports/ports.js'
-import { domainOf } from '../normalize/domain.js'
+import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
-import { profileOf } from '../normalize/profile.js'
+import { parseProfile } from '../normalize/profile.js'
 import type { Named, Traces } from './identifiers.js'
 import { mentionsOf, struck } from './redact.js'
 
@@ -80,7 +80,7 @@ function isNamed(person: Named, value: Fields, around: Fields): boolean {
   // One word alone is too many people's name.
   return (
     person.name.includes(' ') &&
-    addressesIn(value).every((email) => person.companies.has(domainOf(email) ?? ''))
+    addressesIn(value).every((email) => person.companies.has(toDomain(email) ?? ''))
   )
 }
 
@@ -92,7 +92,7 @@ const profileKeys = [
 function isAnother({ slugs, ids }: Named, value: Fields): boolean {
   return profileKeys.some((key) => {
     const url = value[key]
-    const profile = typeof url === 'string' ? profileOf(url) : undefined
+    const profile = typeof url === 'string' ? parseProfile(url) : undefined
     if (profile?.kind !== 'person') return false
     const [own, given] = profile.id === undefined ? [slugs, profile.slug] : [ids, profile.id]
     return own.length > 0 && given !== undefined && !own.includes(given)
@@ -105,7 +105,7 @@ function companiesIn(value: Fields): string[] {
   const inside = [company, position].filter(isObject)
   return [
     ...texts(value.domain, value.company_domain, ...inside.map(({ domain }) => domain)).flatMap(
-      (text) => domainOf(text) ?? [],
+      (text) => toDomain(text) ?? [],
     ),
     ...texts(
       ...[value.company_name, value.companyName, value.current_company, company],

@@ -1,4 +1,4 @@
-import { profileOf } from '../normalize/profile.js'
+import { parseProfile } from '../normalize/profile.js'
 import type { Traces } from './identifiers.js'
 
 /** What stands in the place of what was struck out. */
@@ -61,7 +61,7 @@ const hintOf = ({ emails, phones, slugs, ids }: Traces): RegExp =>
   )
 
 function isProfile({ slugs, ids }: Traces, text: string): boolean {
-  const profile = profileOf(text)
+  const profile = parseProfile(text)
   if (profile?.kind !== 'person') return false
   return profile.id === undefined ? slugs.includes(profile.slug ?? '') : ids.includes(profile.id)
 }

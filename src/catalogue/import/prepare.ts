@@ -1,6 +1,6 @@
 import type { Ids } from '../../engine/ports/ports.js'
 import type { Given, ImportOptions, Kind, Row, Rows } from '../kinds/kind.js'
-import { countryCodes } from '../normalize/country.js'
+import { createCountryNormalizer } from '../normalize/country.js'
 import { Unreadable } from '../normalize/readers.js'
 import { type PreparedCompany, prepareCompany } from '../records/company.js'
 import { type PreparedJob, prepareJob } from '../records/jobs.js'
@@ -65,7 +65,7 @@ export async function* readRows<R>(
   ids: Ids,
   keep: (record: PreparedRecord) => R,
 ): AsyncGenerator<Portion<R[]>> {
-  const coded = countryCodes()
+  const coded = createCountryNormalizer()
   const prepareOne = preparers[kind](ids)
   const prepare = (given: Given) => prepareOne(coded(given))
   let records: R[] = []

@@ -1,8 +1,8 @@
 import type { PersonQuery } from '../../engine/ports/ports.js'
 import type { Connection, Value } from '../../storage/driver/connection.js'
-import { domainOf } from '../normalize/domain.js'
+import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
-import { type Profile, profileOf } from '../normalize/profile.js'
+import { type Profile, parseProfile } from '../normalize/profile.js'
 import { isMade } from '../records/new-person.js'
 import type { StoredPerson } from '../records/person.js'
 import type { FoundPerson } from '../records/person-record.js'
@@ -27,7 +27,7 @@ export async function matchPerson(
   connection: Connection,
   query: PersonQuery,
 ): Promise<FoundPerson | undefined> {
-  const profile = query.url ? profileOf(query.url) : undefined
+  const profile = query.url ? parseProfile(query.url) : undefined
   if (profile?.kind !== 'person') return only(await peopleNamed(connection, query))
   const known = await peopleAt(connection, profile)
   if (known.length > 0) return only(known)
@@ -51,7 +51,7 @@ async function peopleNamed(connection: Connection, query: PersonQuery): Promise<
   const name = foldText(`${query.firstName} ${query.lastName}`)
   if (name === '') return []
   const all = (sql: string, ...values: Value[]) => connection.all<FoundPerson>(sql, name, ...values)
-  const domain = query.domain ? domainOf(query.domain) : undefined
+  const domain = query.domain ? toDomain(query.domain) : undefined
   if (domain !== undefined && (await hasCompany(connection, domain))) return await all(atDomain, domain)
   const company = foldName(query.companyName ?? '')
   if (company === '') return []

@@ -3,10 +3,10 @@ import { isCountry } from '../../api/values/countries.js'
 import type { Given } from '../kinds/kind.js'
 import { foldText } from './name.js'
 
-// Names of countries in two languages are needed by imports only.
-const load = createRequire(import.meta.url)
+// Only imports need the names of countries in two languages, so they are loaded on first use.
+const require = createRequire(import.meta.url)
 
-/** Spellings in daily use that are neither codes nor official names, folded. */
+/** Common spellings that are neither codes nor official names, folded. */
 const spellings: Readonly<Record<string, string>> = {
   uk: 'GB',
   england: 'GB',
@@ -43,20 +43,20 @@ const spellings: Readonly<Record<string, string>> = {
   'ivory coast': 'CI',
 }
 
-/** The ISO 3166-1 alpha-2 code of a country given as code of two or three letters or by its name in English or French. */
-export function countryOf(text: string): string | undefined {
+/** Returns the ISO 3166-1 alpha-2 code of a country given by its code (two or three letters) or its English or French name. */
+export function toCountryCode(text: string): string | undefined {
   const upper = text.trim().toUpperCase()
   if (/^[A-Z]{2}$/.test(upper) && isCountry(upper)) return upper
   const folded = foldText(text)
   if (folded === '') return undefined
-  return Object.hasOwn(spellings, folded) ? spellings[folded] : namedCountry(upper, folded)
+  return Object.hasOwn(spellings, folded) ? spellings[folded] : findCountryByName(upper, folded)
 }
 
-function namedCountry(upper: string, folded: string): string | undefined {
-  const countries = load('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries')
+function findCountryByName(upper: string, folded: string): string | undefined {
+  const countries = require('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries')
   if (/^[A-Z]{3}$/.test(upper)) return countries.alpha3ToAlpha2(upper)
   for (const language of ['en', 'fr']) {
-    const { countries: names } = load(`i18n-iso-countries/langs/${language}.json`) as CountryNames
+    const { countries: names } = require(`i18n-iso-countries/langs/${language}.json`) as CountryNames
     for (const [code, name] of Object.entries(names))
       if ([name].flat().some((spelling) => foldText(spelling) === folded)) return code
   }
@@ -67,19 +67,18 @@ interface CountryNames {
   readonly countries: Readonly<Record<string, string | readonly string[]>>
 }
 
-/** Spellings remembered at once. */
+/** Limit of the cache of spellings. */
 const maxRemembered = 10_000
 
 /**
- * Puts codes in place of the names of countries. It remembers what it has read: a file names few countries, but
- * many times, and finding one among all names takes long. A name that is no country's is left for its field to
- * refuse.
+ * Creates a function that replaces country names by codes. Lookups are slow and files repeat a few countries, so results are
+ * cached. An unknown name stays as it is, and the reader of its field rejects it.
  */
-export function countryCodes(): (given: Given) => Given {
+export function createCountryNormalizer(): (given: Given) => Given {
   const read = new Map<string, string | undefined>()
   const codeOf = (text: string): string | undefined => {
     if (read.has(text)) return read.get(text)
-    const code = countryOf(text)
+    const code = toCountryCode(text)
     if (read.size < maxRemembered) read.set(text, code)
     return code
   }

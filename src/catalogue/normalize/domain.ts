@@ -1,35 +1,35 @@
 import { createRequire } from 'node:module'
 import { domainToASCII } from 'node:url'
 
-/** Top-level domains under which every name of two labels is a registrable one. */
+/** Top-level domains under which every name of two labels is registrable. */
 const flat = 'com|net|org|example|dev|app|eu|de|ch|tech|cloud|info|online|shop|site|xyz'
 const plain = new RegExp(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat})$`)
-/** A plain domain as most files write it: with or without scheme, `www` and a path. */
+/** The spelling in most files: a plain domain, with or without scheme, `www` and path. */
 const common = new RegExp(
   `^(?:https?://)?(?:www\\.)?([a-z0-9](?:[a-z0-9-]*[a-z0-9])?\\.(?:${flat}))(?:[/?#]|$)`,
 )
 const valid =
   /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{2,59})$/
 
-// The public-suffix list costs 10 ms to load, and most domains do not need it: it waits for one that does.
-const load = createRequire(import.meta.url)
+// The public-suffix list takes 10 ms to load, and most domains do not need it, so it is loaded on first use.
+const require = createRequire(import.meta.url)
 
 /**
- * The registrable domain in a url, host name or e-mail address, in ASCII and lower case. Nothing for text that
- * holds none, and for an e-mail address at a provider of free mailboxes.
+ * Returns the registrable domain in a url, host name or e-mail address, in ASCII and lower case. `undefined` when there is
+ * none, or when an e-mail address belongs to a provider of free mailboxes.
  */
-export function domainOf(text: string): string | undefined {
+export function toDomain(text: string): string | undefined {
   const usual = common.exec(text)?.[1]
-  // `www.com` is a domain of its own.
+  // `www.com` is a registered domain.
   if (usual !== undefined && !usual.startsWith('www.')) return usual
-  const { host, mailbox } = hostOf(text)
+  const { host, mailbox } = parseHost(text)
   if (!host || !valid.test(host)) return undefined
-  const domain = plain.test(host) ? host : registrable(host)
+  const domain = plain.test(host) ? host : toRegistrableDomain(host)
   return mailbox && domain !== undefined && freeMailboxes.has(domain) ? undefined : domain
 }
 
-/** Cuts the host out of a url or address; `mailbox` when it came from an e-mail address. */
-function hostOf(text: string): { host: string | undefined; mailbox: boolean } {
+/** Returns the host in a url or address; `mailbox` is true when it came from an e-mail address. */
+function parseHost(text: string): { host: string | undefined; mailbox: boolean } {
   const bare = text
     .trim()
     .toLowerCase()
@@ -55,12 +55,9 @@ function toAscii(name: string): string | undefined {
   }
 }
 
-/**
- * The name that was registered: with a host of many sites (`acme.github.io`) that is the site's, and only the
- * host itself is known by its own.
- */
-function registrable(host: string): string | undefined {
-  const { getDomain } = load('tldts') as typeof import('tldts')
+/** Returns the registered name. On a shared host (`acme.github.io`) that is the site; the bare host is its own domain. */
+function toRegistrableDomain(host: string): string | undefined {
+  const { getDomain } = require('tldts') as typeof import('tldts')
   return (
     getDomain(host, { allowPrivateDomains: true, validateHostname: false }) ??
     getDomain(host, { validateHostname: false }) ??
@@ -68,7 +65,7 @@ function registrable(host: string): string | undefined {
   )
 }
 
-/** Providers of free mailboxes: the domain of such an address says nothing about an employer. */
+/** Providers of free mailboxes. The domain of such an address says nothing about an employer. */
 export const freeMailboxes: ReadonlySet<string> = new Set(
   `126.com 139.com 163.com aim.com alice.it aliyun.com aol.com aol.de aol.fr arcor.de att.net bbox.fr bellsouth.net
   bigpond.com bluewin.ch bol.com.br btinternet.com bluemail.ch charter.net comcast.net cox.net daum.net duck.com

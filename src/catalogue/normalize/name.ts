@@ -11,32 +11,32 @@ const letters: Readonly<Record<string, string>> = {
   ı: 'i',
 }
 
-/** Words of two letters or more, one space apart: nothing to fold. */
+/** Text that needs no folding: words of two letters or more, one space apart. */
 const plainWords = /^[a-z0-9]{2,}(?: [a-z0-9]{2,})*$/
 
-/** Text without accents, case and punctuation, words one space apart; initials run together (`S.A.` is `sa`). */
+/** Returns text without accents, case and punctuation, with one space between words. Initials are joined: `S.A.` is `sa`. */
 export function foldText(text: string): string {
-  const plain = plainLetters(text)
+  const plain = toPlainLetters(text)
   if (plainWords.test(plain)) return plain
   const spelt = plain.replace(/['’`´]/g, '').replace(/[&+]/g, ' and ')
   return joinInitials(spelt.replace(ascii.test(spelt) ? /[^a-z0-9]+/g : /[^\p{L}\p{N}]+/gu, ' ').trim())
 }
 
 /**
- * A company's name as it is compared: folded, and without legal forms at its ends. A name that consists of
- * nothing else keeps its last word; only blank text folds to nothing.
+ * Returns a company's name for comparison: folded, and without legal forms at either end. A name that consists only of
+ * legal forms keeps its last word; blank text becomes ''.
  */
 export function foldName(name: string): string {
-  const folded = foldText(detached(name))
-  if (folded === '') return plainLetters(name).trim()
-  const core = withoutForms(folded)
-  // Without the forms around it, one that is written together with the name may have come to its end.
+  const folded = foldText(removeAttachedForms(name))
+  if (folded === '') return toPlainLetters(name).trim()
+  const core = removeForms(folded)
+  // Removing a form can expose an attached one (`株式会社`) at the end.
   return core === folded || ascii.test(core) ? core : foldName(core)
 }
 
-/** A company's name without the legal forms at its end, otherwise as it is written. `folded` is the name folded. */
-export function cleanedName(name: string, folded = foldName(name)): string {
-  const core = detached(name).trim()
+/** Returns a company's name without the legal forms at its end, otherwise as written. `folded` is the folded name. */
+export function cleanName(name: string, folded = foldName(name)): string {
+  const core = removeAttachedForms(name).trim()
   for (let end = core.length; end > 0; end = core.slice(0, end).search(/[\s,.(]+[^\s,.(]*$/)) {
     const rest = core.slice(0, end)
     if (foldText(rest) === folded) return rest.replace(/[\s,&.(–-]+$/u, '') || rest
@@ -44,7 +44,7 @@ export function cleanedName(name: string, folded = foldName(name)): string {
   return core
 }
 
-function plainLetters(text: string): string {
+function toPlainLetters(text: string): string {
   const lower = text.toLowerCase()
   if (ascii.test(lower)) return lower
   const bare = lower.normalize('NFKD').replace(/[\u0300-\u036f]+/g, '')
@@ -60,10 +60,10 @@ function joinInitials(folded: string): string {
     : folded
 }
 
-function withoutForms(folded: string): string {
+function removeForms(folded: string): string {
   let words = folded.split(' ')
   while (words.length > 1) {
-    const fewer = withoutLast(words)
+    const fewer = removeLastForm(words)
     if (fewer === words) break
     words = fewer
   }
@@ -71,16 +71,16 @@ function withoutForms(folded: string): string {
   return words.join(' ')
 }
 
-/** Drops one legal form from the end, with the `and` that bound it (`& Co. KG`). */
-function withoutLast(words: string[]): string[] {
-  const drop = formLength(words)
+/** Removes one legal form from the end, with the `and` before it (`& Co. KG`). */
+function removeLastForm(words: string[]): string[] {
+  const drop = countFormWords(words)
   if (drop === 0) return words
   const rest = words.slice(0, -drop)
   return rest.length > 1 && rest.at(-1) === 'and' ? rest.slice(0, -1) : rest
 }
 
-/** How many words at the end are one legal form; the first word never is. */
-function formLength(words: readonly string[]): number {
+/** Returns how many words at the end form one legal form; the first word never counts. */
+function countFormWords(words: readonly string[]): number {
   const last = words.at(-1) ?? ''
   const phrase = trailingPhrases
     .get(last)
@@ -90,8 +90,8 @@ function formLength(words: readonly string[]): number {
   return phrase?.length ?? (trailingForms.has(last) ? 1 : 0)
 }
 
-/** The name without the legal forms that are written together with it. */
-function detached(name: string): string {
+/** Removes the legal forms that are written without a space (`attachedForms`). */
+function removeAttachedForms(name: string): string {
   if (ascii.test(name)) return name
   let text = name.normalize('NFKC').trim()
   for (const form of attachedForms) {
@@ -103,7 +103,7 @@ function detached(name: string): string {
 
 const wordSet = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
-/** Legal forms that end a company's name, folded: no accents, no dots, single letters run together. */
+/** Legal forms at the end of a company's name, folded: no accents or dots, single letters joined. */
 export const trailingForms: ReadonlySet<string> = wordSet(`
   ab ad ag aktiengesellschaft aktiebolag anpartsselskab aps as asa bhd bt bv bvba co company coop corp corporation cv
   dac doo ead eeig ei eirl eood eu eurl ev eg ehf gbr gesmbh ggmbh gie gmbh hf ik inc incorporated jsc kda kft kg kgaa
@@ -113,7 +113,7 @@ export const trailingForms: ReadonlySet<string> = wordSet(`
   ulc unlimited vof zao zrt haftungsbeschrankt anonim sirketi sti limitada ооо оао зао пао ао
 `)
 
-/** Forms of several words that end a name, by their last word; longest first. */
+/** Legal forms of several words at the end of a name, by their last word; longest first. */
 export const trailingPhrases: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
   ['zoo', [['sp', 'zoo']]],
   [
@@ -128,12 +128,12 @@ export const trailingPhrases: ReadonlyMap<string, readonly (readonly string[])[]
   ['limitee', [['a', 'responsabilite', 'limitee']]],
 ])
 
-/** Legal forms that may also begin a name; those that are words of well-known names are left out. */
+/** Legal forms that may also begin a name, without those that are words of well-known names. */
 export const leadingForms: ReadonlySet<string> = wordSet(`
   sarl eurl sasu selarl scop ooo zao oao pao uab pt gmbh ооо оао зао пао
 `)
 
-/** Legal forms that are written without a space, at either end. */
+/** Legal forms that are written without a space, at either end of a name. */
 export const attachedForms: readonly string[] = [
   '股份有限公司',
   '有限责任公司',

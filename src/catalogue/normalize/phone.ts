@@ -3,12 +3,12 @@ import type { CountryCode, NumberType } from 'libphonenumber-js/max'
 import type { PhoneDetail } from '../../engine/ports/ports.js'
 import { short, text, Unreadable } from './readers.js'
 
-/** A phone number in E.164, from E.164 with any separators, or from a national number and its country. */
-export function phoneOf(value: unknown, country: string | undefined): string | undefined {
-  // A spreadsheet keeps a number that begins with `+` as text by an apostrophe.
+/** Reads a phone number like `toE164`; `undefined` when blank. Throws when it is not a phone number. */
+export function readPhone(value: unknown, country: string | undefined): string | undefined {
+  // Spreadsheets put an apostrophe before a number that begins with `+`, to keep it as text.
   const words = text(value)?.replace(/^'/, '')
   if (words === undefined) return undefined
-  const number = e164Of(words, country)
+  const number = toE164(words, country)
   if (number === undefined)
     throw new Unreadable(
       `phone '${short(words)}' must be in E.164, such as +33612345678, or have a country beside it`,
@@ -17,22 +17,21 @@ export function phoneOf(value: unknown, country: string | undefined): string | u
 }
 
 const international = /^\+[1-9]\d{6,14}$/
-/** A calling code with a zero behind it: many write the prefix of national calls there, and in few countries it belongs there. */
+/** A calling code followed by a zero. Many people keep the national prefix there, but few countries do. */
 const prefixed =
   /^\+(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[03578]|9[679])\d)0/
 
 /**
- * A phone number in E.164, from an international number in any spelling, or from a national one and its country;
- * nothing for other text. A number is not doubted because its range is unknown: plans grow, and some numbers are
- * reserved for films.
+ * Returns a phone number in E.164, from an international number in any spelling or from a national one and its country;
+ * `undefined` for other text. Unknown ranges are accepted: plans grow, and some numbers are reserved for films.
  */
-export function e164Of(words: string, country?: string): string | undefined {
+export function toE164(words: string, country?: string): string | undefined {
   const bare = words.replace(/[\s().\-–/]/g, '').replace(/^00/, '+')
-  // Asking the numbering plans costs a hundred times as much, and most numbers are written as they should be.
+  // The numbering plans take a hundred times as long, and most numbers are well formed.
   if (international.test(bare) && !prefixed.test(bare)) return bare
   const isNational = !bare.startsWith('+')
-  const known = numbering().parsePhoneNumberFromString(isNational ? words : bare, {
-    // An unknown country is passed over there.
+  const known = loadPhoneMetadata().parsePhoneNumberFromString(isNational ? words : bare, {
+    // The library ignores an unknown country.
     ...(country === undefined ? {} : { defaultCountry: country as CountryCode }),
     extract: false,
   })
@@ -54,21 +53,21 @@ const types: Readonly<Record<NonNullable<NumberType>, PhoneDetail['type']>> = {
   VOICEMAIL: 'voicemail',
 }
 
-/** Mobile numbers that Arcep, Ofcom and ComReg keep for fiction; the plans that operators go by do not have them. */
+/** Mobile numbers that Arcep, Ofcom and ComReg reserve for fiction; numbering plans do not list them. */
 const fictional: readonly (readonly [beginning: string, country: string])[] = [
   ['+3363998', 'FR'],
   ['+447700900', 'GB'],
   ['+3532091', 'IE'],
 ]
 
-/** Islands with calling codes of their own that share an ISO code. */
+/** Territories of the phone metadata, with the ISO code that they share. */
 const islands: Readonly<Record<string, string>> = { AC: 'SH', TA: 'SH' }
 
-/** Kind and country of a number in E.164; `unknown` and null where its country's plan does not tell. */
-export function phoneDetail(number: string): PhoneDetail {
+/** Returns the type and country of a number in E.164; `unknown` and null when its country's plan does not say. */
+export function describePhone(number: string): PhoneDetail {
   const country = fictional.find(([beginning]) => number.startsWith(beginning))?.[1]
   if (country !== undefined) return { number, type: 'mobile', country_code: country }
-  const known = numbering().parsePhoneNumberFromString(number)
+  const known = loadPhoneMetadata().parsePhoneNumberFromString(number)
   const type = known?.getType()
   const code = known?.country
   return {
@@ -78,11 +77,12 @@ export function phoneDetail(number: string): PhoneDetail {
   }
 }
 
-/** Whether a number in E.164 is certainly a mobile one; in North America, where none can be told, it is not. */
-export const isMobile = (number: string): boolean => phoneDetail(number).type === 'mobile'
+/** Returns whether a number in E.164 is certainly mobile; false in North America, where numbers do not show it. */
+export const isMobile = (number: string): boolean => describePhone(number).type === 'mobile'
 
-// The numbering plans of all countries cost 30 ms to load, and few commands and files need them: they wait for one.
-const load = createRequire(import.meta.url)
+// The numbering plans of all countries take 30 ms to load, and few commands need them, so they are loaded on first use.
+const require = createRequire(import.meta.url)
 
-/** What is known of the numbering plans of all countries, with the kinds of their numbers. */
-export const numbering = (): typeof import('libphonenumber-js/max') => load('libphonenumber-js/max')
+/** Loads the numbering plans of all countries, with number types. */
+export const loadPhoneMetadata = (): typeof import('libphonenumber-js/max') =>
+  require('libphonenumber-js/max')

@@ -1,6 +1,6 @@
 import { networkHosts, networkUrl } from '../../api/values/network-url.js'
 
-/** What a profile url points at: a name in the url (lower case), or an id of the network. */
+/** What a profile url refers to: a slug (lower case), or an id of the network. */
 export interface Profile {
   readonly kind: 'company' | 'person'
   readonly slug?: string
@@ -8,47 +8,47 @@ export interface Profile {
 }
 
 /**
- * Reads a profile url of a company or person in any of its spellings: regular or premium, with or without
- * scheme, `www`, country, query and trailing slash. Nothing for any other text.
+ * Parses the profile url of a company or person in any spelling: regular or premium, with or without scheme, `www`, country,
+ * query and trailing slash. `undefined` for other text.
  */
-export function profileOf(url: string, hosts: readonly string[] = networkHosts): Profile | undefined {
-  const [room, name, third] = networkUrl(url, hosts)?.path.split('/', 3) ?? []
-  switch (room?.toLowerCase()) {
+export function parseProfile(url: string, hosts: readonly string[] = networkHosts): Profile | undefined {
+  const [section, name, third] = networkUrl(url, hosts)?.path.split('/', 3) ?? []
+  switch (section?.toLowerCase()) {
     case 'company':
-      return company(name)
+      return parseCompanyName(name)
     case 'in':
-      return person(name)
+      return parsePersonName(name)
     case 'sales':
-      return premium(name, third)
+      return parsePremium(name, third)
     default:
       return undefined
   }
 }
 
-function premium(room: string | undefined, name: string | undefined): Profile | undefined {
-  if (room?.toLowerCase() === 'company') return company(name)
-  if (room?.toLowerCase() !== 'lead') return undefined
-  const id = decoded(name)?.split(',', 1)[0]
+function parsePremium(section: string | undefined, name: string | undefined): Profile | undefined {
+  if (section?.toLowerCase() === 'company') return parseCompanyName(name)
+  if (section?.toLowerCase() !== 'lead') return undefined
+  const id = decodeName(name)?.split(',', 1)[0]
   return id ? { kind: 'person', id } : undefined
 }
 
-function company(name: string | undefined): Profile | undefined {
-  const text = decoded(name)
+function parseCompanyName(name: string | undefined): Profile | undefined {
+  const text = decodeName(name)
   if (!text) return undefined
   return /^\d+$/.test(text) ? { kind: 'company', id: text } : { kind: 'company', slug: text.toLowerCase() }
 }
 
-/** User ids keep their case; a vanity name has none. */
-function person(name: string | undefined): Profile | undefined {
-  const text = decoded(name)
+/** User ids are case-sensitive; vanity names are not. */
+function parsePersonName(name: string | undefined): Profile | undefined {
+  const text = decodeName(name)
   if (!text) return undefined
   return /^AC[a-z]AA/.test(text) ? { kind: 'person', id: text } : { kind: 'person', slug: text.toLowerCase() }
 }
 
-function decoded(name: string | undefined): string | undefined {
+function decodeName(name: string | undefined): string | undefined {
   try {
     const text = name === undefined ? undefined : decodeURIComponent(name).normalize('NFC').trim()
-    // No database keeps it, and no profile has it.
+    // Databases refuse NUL, and no profile contains it.
     return text?.includes('\0') ? undefined : text
   } catch {
     return undefined

@@ -1,17 +1,17 @@
 /// <reference lib="es2024.string" />
 import { companySizes } from '../../api/schemas/enumerations.js'
 import { isObject } from '../../api/values/objects.js'
-import { countryOf } from './country.js'
-import { domainOf } from './domain.js'
+import { toCountryCode } from './country.js'
+import { toDomain } from './domain.js'
 import { foldText } from './name.js'
 
-/** Reads one field of a record; absent and blank values are undefined, others that make no sense are refused. */
+/** Reads one field of a record: `undefined` when absent or blank. Throws `Unreadable` when invalid. */
 export type Reader<T> = (value: unknown) => T | undefined
 
-/** A value or record that cannot be taken; the message is for the person who made the file. */
+/** An invalid value or record; the message is for the author of the file. */
 export class Unreadable extends Error {}
 
-/** Words; numbers and booleans are taken as written, and half of a character as the sign that stands for it. */
+/** Text; numbers and booleans are converted, and a lone surrogate becomes U+FFFD. */
 export const text: Reader<string> = (value) => {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'object') throw new Unreadable('must be text')
@@ -20,7 +20,7 @@ export const text: Reader<string> = (value) => {
   return words === '' ? undefined : words
 }
 
-/** A number, also with a currency sign, or spaces, apostrophes or commas between thousands. */
+/** A number, possibly with a currency sign or with spaces, apostrophes or commas between thousands. */
 export const decimal: Reader<number> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
@@ -33,7 +33,7 @@ export const decimal: Reader<number> = (value) => {
 }
 
 /** A whole number of 0 or more. */
-export const whole: Reader<number> = (value) => {
+export const wholeNumber: Reader<number> = (value) => {
   const number = decimal(value)
   if (number === undefined) return undefined
   if (!Number.isSafeInteger(number) || number < 0)
@@ -44,8 +44,8 @@ export const whole: Reader<number> = (value) => {
 const yes = new Set(['true', 'yes', 'y', '1', 'oui', 'x'])
 const no = new Set(['false', 'no', 'n', '0', 'non'])
 
-/** Yes or no in the usual spellings. */
-export const yesNo: Reader<boolean> = (value) => {
+/** A boolean in the usual spellings of yes and no. */
+export const bool: Reader<boolean> = (value) => {
   const word = text(value)?.toLowerCase()
   if (word === undefined) return undefined
   if (yes.has(word)) return true
@@ -53,7 +53,7 @@ export const yesNo: Reader<boolean> = (value) => {
   throw new Unreadable(`must be true or false, not '${short(word)}'`)
 }
 
-/** Several texts: an array, or one text with semicolons between. */
+/** A list of texts: an array, or one text separated by semicolons. */
 export const texts: Reader<string[]> = (value) => {
   const items = Array.isArray(value) ? value : text(value)?.split(';')
   if (items === undefined) return undefined
@@ -61,9 +61,9 @@ export const texts: Reader<string[]> = (value) => {
   return kept.length === 0 && !Array.isArray(value) ? undefined : [...new Set(kept)]
 }
 
-/** Several objects: an array, or its JSON. */
+/** A list of objects: an array, or its JSON. */
 export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
-  const list = typeof value === 'string' ? parsed(value) : value
+  const list = typeof value === 'string' ? parseList(value) : value
   if (list === undefined || list === null) return undefined
   if (!Array.isArray(list) || !list.every(isObject)) throw new Unreadable('must be a list of objects')
   return list
@@ -71,17 +71,17 @@ export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
 
 /** One object, or its JSON. */
 export const object: Reader<Readonly<Record<string, unknown>>> = (value) => {
-  const one = typeof value === 'string' ? parsed(value) : value
+  const one = typeof value === 'string' ? parseList(value) : value
   if (one === undefined || one === null) return undefined
   if (!isObject(one)) throw new Unreadable('must be an object')
   return one
 }
 
-/** A country by code or name, as its code of two letters. */
+/** The two-letter code of a country given by code or name. */
 export const country: Reader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
-  const code = countryOf(words)
+  const code = toCountryCode(words)
   if (code === undefined)
     throw new Unreadable(`'${short(words)}' is not a country: give its ISO code of two letters`)
   return code
@@ -91,7 +91,7 @@ export const country: Reader<string> = (value) => {
 export const domain: Reader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
-  const found = domainOf(words)
+  const found = toDomain(words)
   if (found === undefined) throw new Unreadable(`no website domain in '${short(words)}'`)
   return found
 }
@@ -107,14 +107,14 @@ export const email: Reader<string> = (value) => {
   return address
 }
 
-/** How sure an e-mail address is. */
+/** The verification status of an e-mail address. */
 export const emailStatus: Reader<'valid' | 'risky' | 'invalid'> = (value) => {
   const word = text(value)?.toLowerCase()
   if (word === undefined || word === 'valid' || word === 'risky' || word === 'invalid') return word
   throw new Unreadable(`must be valid, risky or invalid, not '${short(word)}'`)
 }
 
-/** A day, or a moment with its time, in ISO 8601; kept as written. */
+/** A date or date-time in ISO 8601, kept as written. */
 export const date: Reader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
@@ -127,14 +127,14 @@ export const date: Reader<string> = (value) => {
 export const employeeRange: Reader<(typeof companySizes)[number]> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
-  const range = sizeNamed(words)
+  const range = parseCompanySize(words)
   if (!range)
     throw new Unreadable(`must be a company size (${companySizes.join(', ')}), not '${short(words)}'`)
   return range
 }
 
-/** The company size a text names, if it does. */
-export function sizeNamed(words: string): (typeof companySizes)[number] | undefined {
+/** Returns the company size that a text names; `undefined` when none. */
+export function parseCompanySize(words: string): (typeof companySizes)[number] | undefined {
   const plain = words
     .toLowerCase()
     .replace(/[\s,]|employees|employés/g, '')
@@ -142,8 +142,8 @@ export function sizeNamed(words: string): (typeof companySizes)[number] | undefi
   return companySizes.find((size) => size.toLowerCase() === plain)
 }
 
-/** One of some labels, by label in any case or by its id; other words stay as they are. */
-export const labelled =
+/** Creates a reader of labels, given in any case or by id; other text stays as it is. */
+export const labelFrom =
   (labels: Readonly<Record<string, string>>): Reader<string> =>
   (value) => {
     const words = text(value)
@@ -154,10 +154,10 @@ export const labelled =
     return labels[words] ?? known.find((label) => foldText(label) === folded) ?? words
   }
 
-/** At most the first 60 characters, for a message. */
+/** Shortens text to 60 characters, for a message. */
 export const short = (words: string): string => (words.length > 60 ? `${words.slice(0, 59)}…` : words)
 
-function parsed(json: string): unknown {
+function parseList(json: string): unknown {
   if (json.trim() === '') return undefined
   try {
     return JSON.parse(json)

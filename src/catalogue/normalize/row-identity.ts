@@ -1,9 +1,9 @@
-import { domainOf } from './domain.js'
+import { toDomain } from './domain.js'
 import { foldName, foldText } from './name.js'
-import { type Profile, profileOf } from './profile.js'
+import { type Profile, parseProfile } from './profile.js'
 
-/** Fields that can tell a company, in the names of any operation or record; others are not looked at. */
-export interface CompanyFields {
+/** Fields that identify a company, as named by any operation or record; others are ignored. */
+export interface CompanyIdentifiers {
   readonly url?: unknown
   readonly company_network_url?: unknown
   readonly network_url?: unknown
@@ -15,8 +15,8 @@ export interface CompanyFields {
   readonly country?: unknown
 }
 
-/** Fields that can tell a person. */
-export interface PersonFields {
+/** Fields that identify a person. */
+export interface PersonIdentifiers {
   readonly network_url?: unknown
   readonly network_profile_url?: unknown
   readonly linkedin_url?: unknown
@@ -32,34 +32,35 @@ export interface PersonFields {
 }
 
 /**
- * What makes two rows the same company: profile url, else registrable domain, else folded name with country.
- * Nothing when none of them is there.
+ * Returns a key that is equal for rows of the same company: profile url, else registrable domain, else folded name and
+ * country. `undefined` when there is none of these.
  */
-export function companyIdentity(fields: CompanyFields): string | undefined {
-  const url = first(fields.company_network_url, fields.network_url, fields.url)
-  const profile = url === undefined ? undefined : profileOf(url)
-  if (profile?.kind === 'company') return profileIdentity(profile)
-  const id = first(fields.company_network_id)
+export function toCompanyIdentity(fields: CompanyIdentifiers): string | undefined {
+  const url = firstText(fields.company_network_url, fields.network_url, fields.url)
+  const profile = url === undefined ? undefined : parseProfile(url)
+  if (profile?.kind === 'company') return toProfileIdentity(profile)
+  const id = firstText(fields.company_network_id)
   if (id !== undefined) return `company:id:${id}`
-  const domain = domainIn(first(fields.domain, fields.company_domain))
+  const site = firstText(fields.domain, fields.company_domain)
+  const domain = site === undefined ? undefined : toDomain(site)
   if (domain !== undefined) return `company:domain:${domain}`
-  const name = first(fields.name, fields.company_name)
+  const name = firstText(fields.name, fields.company_name)
   if (name === undefined) return undefined
-  return `company:name:${foldName(name)}:${first(fields.country)?.toUpperCase() ?? ''}`
+  return `company:name:${foldName(name)}:${firstText(fields.country)?.toUpperCase() ?? ''}`
 }
 
 /**
- * What makes two rows the same person: profile url, else e-mail address, else folded name with the company's
- * domain or name. Nothing when none of them is there.
+ * Returns a key that is equal for rows of the same person: profile url, else e-mail address, else folded name and the
+ * company's domain or name. `undefined` when there is none of these.
  */
-export function personIdentity(fields: PersonFields): string | undefined {
-  const url = first(fields.network_url, fields.network_profile_url, fields.linkedin_url)
-  const profile = url === undefined ? undefined : profileOf(url)
-  if (profile?.kind === 'person') return profileIdentity(profile)
-  const email = first(fields.email)
+export function toPersonIdentity(fields: PersonIdentifiers): string | undefined {
+  const url = firstText(fields.network_url, fields.network_profile_url, fields.linkedin_url)
+  const profile = url === undefined ? undefined : parseProfile(url)
+  if (profile?.kind === 'person') return toProfileIdentity(profile)
+  const email = firstText(fields.email)
   if (email !== undefined) return `person:email:${email.toLowerCase()}`
-  const name = fullName(fields)
-  const company = companyIdentity({
+  const name = foldFullName(fields)
+  const company = toCompanyIdentity({
     domain: fields.domain,
     company_domain: fields.company_domain,
     company_name: fields.company_name,
@@ -67,21 +68,18 @@ export function personIdentity(fields: PersonFields): string | undefined {
   return name === '' || company === undefined ? undefined : `person:name:${name}:${company}`
 }
 
-const profileIdentity = ({ kind, id, slug }: Profile): string =>
+const toProfileIdentity = ({ kind, id, slug }: Profile): string =>
   id === undefined ? `${kind}:slug:${slug}` : `${kind}:id:${id}`
 
-function fullName(fields: PersonFields): string {
-  const parts = [first(fields.first_name, fields.firstname), first(fields.last_name, fields.lastname)]
+function foldFullName(fields: PersonIdentifiers): string {
+  const parts = [firstText(fields.first_name, fields.firstname), firstText(fields.last_name, fields.lastname)]
   return foldText(
-    parts.some((part) => part !== undefined) ? parts.join(' ') : (first(fields.full_name) ?? ''),
+    parts.some((part) => part !== undefined) ? parts.join(' ') : (firstText(fields.full_name) ?? ''),
   )
 }
 
-const domainIn = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : domainOf(text)
-
-/** The first of the values that is text with something in it, or a number. */
-function first(...values: readonly unknown[]): string | undefined {
+/** Returns the first value that is non-blank text or a number, as text. */
+function firstText(...values: readonly unknown[]): string | undefined {
   for (const value of values) {
     if (typeof value === 'number') return String(value)
     const text = typeof value === 'string' ? value.trim() : ''

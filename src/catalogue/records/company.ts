@@ -1,10 +1,10 @@
 import { companySizes } from '../../api/schemas/enumerations.js'
 import type { Ids } from '../../engine/ports/ports.js'
 import type { Given } from '../kinds/kind.js'
-import { domainOf } from '../normalize/domain.js'
-import { cleanedName, foldName } from '../normalize/name.js'
-import { type Profile, profileOf } from '../normalize/profile.js'
-import { short, sizeNamed, Unreadable } from '../normalize/readers.js'
+import { toDomain } from '../normalize/domain.js'
+import { cleanName, foldName } from '../normalize/name.js'
+import { type Profile, parseProfile } from '../normalize/profile.js'
+import { parseCompanySize, short, Unreadable } from '../normalize/readers.js'
 import { type CompanyRow, companyRow } from './company-row.js'
 import { type Fields, fields, readFields } from './fields.js'
 import { type HeadcountEntry, readHistory } from './headcount.js'
@@ -25,14 +25,14 @@ export function prepareCompany(given: Given, ids: Pick<Ids, 'uuid'>): PreparedCo
     fields.companies,
     sized(given),
   )
-  const domain = account.domain ?? (account.website === undefined ? undefined : domainOf(account.website))
+  const domain = account.domain ?? (account.website === undefined ? undefined : toDomain(account.website))
   const profiles = profilesOf(account)
   if (domain === undefined && profiles.length === 0)
     throw new Unreadable('a company needs a domain, a network_id or a network_url')
   const uses = readUses(technologies, technology_details)
   if (domain !== undefined) account.domain = domain
   const name = account.name === undefined ? undefined : foldName(account.name)
-  if (account.name !== undefined) account.cleaned_name ??= cleanedName(account.name, name)
+  if (account.name !== undefined) account.cleaned_name ??= cleanName(account.name, name)
   if (account.headcount !== undefined) account.employee_range ??= sizeOf(account.headcount)
   if (uses) Object.assign(account, { technologies: uses.map(({ slug }) => slug) })
   const names = {
@@ -51,7 +51,7 @@ export function prepareCompany(given: Given, ids: Pick<Ids, 'uuid'>): PreparedCo
 
 /** People count in ranges in many files: such a cell is a company size. */
 function sized(given: Given): Given {
-  const range = typeof given.headcount === 'string' ? sizeNamed(given.headcount) : undefined
+  const range = typeof given.headcount === 'string' ? parseCompanySize(given.headcount) : undefined
   return range === undefined
     ? given
     : { ...given, headcount: undefined, employee_range: given.employee_range ?? range }
@@ -60,7 +60,7 @@ function sized(given: Given): Given {
 function profilesOf({ network_url, network_id }: Fields<'companies'>): Profile[] {
   const profiles: Profile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
   if (network_url === undefined) return profiles
-  const profile = profileOf(network_url)
+  const profile = parseProfile(network_url)
   if (profile?.kind !== 'company')
     throw new Unreadable(`network_url: '${short(network_url)}' is not the profile url of a company`)
   return profiles.some(({ id }) => id === profile.id) ? profiles : [...profiles, profile]

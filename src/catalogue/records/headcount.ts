@@ -1,7 +1,7 @@
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { Given } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { date, text, Unreadable, whole } from '../normalize/readers.js'
+import { date, text, Unreadable, wholeNumber } from '../normalize/readers.js'
 import { answered, type Steps } from '../write/sync-steps.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
@@ -12,7 +12,7 @@ export interface HeadcountEntry extends DatedHeadcount {
 /** Reads a given headcount history. */
 export function readHistory(entries: readonly Given[]): HeadcountEntry[] {
   return entries.map((entry) => {
-    const [day, headcount] = [date(entry.date), whole(entry.headcount)]
+    const [day, headcount] = [date(entry.date), wholeNumber(entry.headcount)]
     if (day === undefined || headcount === undefined)
       throw new Unreadable('headcount_history: each entry needs a date and a headcount')
     return { date: day.slice(0, 10), department: text(entry.department) ?? 'All', headcount }

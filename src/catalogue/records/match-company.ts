@@ -1,8 +1,8 @@
 import type { CompanyQuery } from '../../engine/ports/ports.js'
 import type { Connection, Value } from '../../storage/driver/connection.js'
-import { domainOf } from '../normalize/domain.js'
+import { toDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
-import { type Profile, profileOf } from '../normalize/profile.js'
+import { type Profile, parseProfile } from '../normalize/profile.js'
 
 /** A company that may be meant. `name` is folded; `slug` and `network_id` are what its profile url says. */
 export interface Candidate {
@@ -78,13 +78,13 @@ export function atName(
 }
 
 function wantedOf(query: CompanyQuery): Wanted {
-  const profile = query.url ? profileOf(query.url) : undefined
+  const profile = query.url ? parseProfile(query.url) : undefined
   return {
     profiles: [
       ...(query.networkId ? [{ kind: 'company', id: query.networkId } as const] : []),
       ...(profile?.kind === 'company' ? [profile] : []),
     ],
-    domain: query.domain ? domainOf(query.domain) : undefined,
+    domain: query.domain ? toDomain(query.domain) : undefined,
     name: (query.name && foldName(query.name)) || undefined,
     country: query.country?.trim().toUpperCase() || undefined,
   }

@@ -1,7 +1,7 @@
 import type { Given } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { phoneOf } from '../normalize/phone.js'
-import { type Profile, profileOf } from '../normalize/profile.js'
+import { readPhone } from '../normalize/phone.js'
+import { type Profile, parseProfile } from '../normalize/profile.js'
 import { short, text, Unreadable } from '../normalize/readers.js'
 import { personFields, type Read, readFields, workplaceFields } from './fields.js'
 import type { Employer } from './write-employer.js'
@@ -78,7 +78,7 @@ function nameWhole(fields: PersonFields): void {
 
 function phonesOf({ phones, country }: PersonFields, { phone }: Given): string[] | undefined {
   const all = [...(phones ?? []), ...(text(phone)?.split(';') ?? [])]
-  const numbers = all.map((number) => phoneOf(number, country)).filter((number) => number !== undefined)
+  const numbers = all.map((number) => readPhone(number, country)).filter((number) => number !== undefined)
   return numbers.length === 0 && !phones ? undefined : [...new Set(numbers)]
 }
 
@@ -88,7 +88,7 @@ function personAt(
 ): Profile | undefined {
   const url = fields[field]
   if (url === undefined) return undefined
-  const profile = profileOf(url)
+  const profile = parseProfile(url)
   if (profile?.kind !== 'person')
     throw new Unreadable(`${field}: '${short(url)}' is not the profile url of a person`)
   return profile

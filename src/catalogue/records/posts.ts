@@ -1,6 +1,6 @@
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { Given } from '../kinds/kind.js'
-import { profileOf } from '../normalize/profile.js'
+import { parseProfile } from '../normalize/profile.js'
 import { short, text, Unreadable } from '../normalize/readers.js'
 import { answered, type Steps } from '../write/sync-steps.js'
 import type { Writing, Written } from '../write/write-context.js'
@@ -50,7 +50,7 @@ function engager(given: Given): Engager {
 }
 
 function profileIn(url: string): string {
-  const profile = profileOf(url)
+  const profile = parseProfile(url)
   const name = profile?.id ?? profile?.slug
   if (name === undefined) throw new Unreadable(`'${short(url)}' is not a profile url`)
   return name

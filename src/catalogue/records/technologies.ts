@@ -1,7 +1,7 @@
 import type { Technology } from '../../engine/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { Given } from '../kinds/kind.js'
-import { decimal, text, Unreadable, whole } from '../normalize/readers.js'
+import { decimal, text, Unreadable, wholeNumber } from '../normalize/readers.js'
 import { answered, type Steps } from '../write/sync-steps.js'
 import type { Writing } from '../write/write-context.js'
 
@@ -45,7 +45,7 @@ function readUse(detail: Given): TechnologyUse {
     name,
     category: text(detail.category),
     confidence,
-    mentions: whole(detail.job_mentions),
+    mentions: wholeNumber(detail.job_mentions),
   }
 }
 

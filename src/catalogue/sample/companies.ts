@@ -1,17 +1,21 @@
 import type { Given } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { coreCompanies } from './fixed-records.js'
+import { fixedCompanies } from './fixed-records.js'
 import { type Place, places } from './places.js'
-import type { Dice, SampleCompany } from './random.js'
+import type { SampleCompany, SeededRandom } from './random.js'
 import { industries, nameBeginnings, nameEndings, technologies } from './words.js'
 
 /** Companies with a history by department; the others have only their own growth. */
 const detailed = 1_000
 
 /** The hand-written companies, then as many made-up ones as are wanted; `made` remembers them. */
-export function* sampleCompanies(dice: Dice, wanted: number, made: SampleCompany[]): Generator<Given> {
+export function* sampleCompanies(
+  dice: SeededRandom,
+  wanted: number,
+  made: SampleCompany[],
+): Generator<Given> {
   const taken = new Set<string>()
-  for (const company of coreCompanies()) {
+  for (const company of fixedCompanies()) {
     yield remembered(grown(dice, company, true), made, taken)
   }
   while (made.length < wanted)
@@ -25,7 +29,7 @@ function remembered(company: Given, made: SampleCompany[], taken: Set<string>): 
   return company
 }
 
-function invented(dice: Dice, number: number, taken: ReadonlySet<string>): Given {
+function invented(dice: SeededRandom, number: number, taken: ReadonlySet<string>): Given {
   const place = dice.pick(places)
   const core = `${dice.pick(nameBeginnings)} ${dice.pick(nameEndings)}`
   const form = dice.chance(0.8) ? dice.pick(place.forms) : ''
@@ -66,13 +70,13 @@ const freeSlug = (slug: string, number: number, taken: ReadonlySet<string>): str
   taken.has(`${slug}.example`) ? `${slug}-${number}` : slug
 
 /** A number out of a range that a country reserves for fiction, if it has one. */
-export function phoneIn(dice: Dice, place: Place): string | undefined {
+export function phoneIn(dice: SeededRandom, place: Place): string | undefined {
   if (place.phones.length === 0) return undefined
   return dice.pick(place.phones).replace(/x/g, () => String(dice.whole(0, 9)))
 }
 
 /** Adds what the company's technologies rest on, and how it came to its headcount. */
-function grown(dice: Dice, company: Given, withDepartments: boolean): Given {
+function grown(dice: SeededRandom, company: Given, withDepartments: boolean): Given {
   const slugs = company.technologies as readonly string[]
   return {
     ...company,
@@ -81,14 +85,14 @@ function grown(dice: Dice, company: Given, withDepartments: boolean): Given {
   }
 }
 
-function technologyDetail(dice: Dice, slug: string): Given {
+function technologyDetail(dice: SeededRandom, slug: string): Given {
   const [, name, category] = technologies.find(([known]) => known === slug) ?? []
   return { slug, name, category, confidence: dice.whole(2, 10) / 10, job_mentions: dice.whole(0, 40) }
 }
 
 const departments = { Engineering: 0.35, Sales: 0.2, Marketing: 0.1, Operations: 0.15 } as const
 
-function history(dice: Dice, headcount: number, withDepartments: boolean): Given[] {
+function history(dice: SeededRandom, headcount: number, withDepartments: boolean): Given[] {
   const monthly = dice.faker.number.float({ min: -0.015, max: 0.04 })
   const shares = Object.entries({ All: 1, ...(withDepartments ? departments : {}) })
   const months = withDepartments ? Array.from({ length: 14 }, (_, month) => month) : [0, 3, 6, 12]

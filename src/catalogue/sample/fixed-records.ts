@@ -1,7 +1,7 @@
 import type { Given } from '../kinds/kind.js'
 import { placeOf } from './places.js'
 
-type Core = readonly [
+type FixedCompany = readonly [
   name: string,
   domain: string,
   country: string,
@@ -25,7 +25,7 @@ const health = ['14', 'Hospitals and Health Care'] as const
 
 // Written by hand, so that examples can count on it.
 // biome-ignore format: a table
-const companies: readonly Core[] = [
+const companies: readonly FixedCompany[] = [
   ['Acme Robotics GmbH', 'acme-robotics.example', 'DE', 'München', machines, 420, 1998, ['c++', 'kubernetes', 'sap'], 'Robot arms for small factories.'],
   ['Atelier Lumière SARL', 'atelier-lumiere.example', 'FR', 'Lyon', ['80', 'Advertising Services'], 38, 2009, ['figma', 'wordpress'], 'Light and stage design for brands.'],
   ['Birchwood & Sons Ltd', 'birchwood.example', 'GB', 'Manchester', ['27', 'Retail'], 1250, 1921, ['shopify', 'salesforce'], 'Furniture for homes and offices.'],
@@ -54,7 +54,7 @@ const companies: readonly Core[] = [
 ]
 
 /** The companies that every sample begins with, whatever its size and seed. */
-export function coreCompanies(): Given[] {
+export function fixedCompanies(): Given[] {
   return companies.map(
     (
       [name, domain, country, city, [industryId, industry], headcount, founded, technologies, description],

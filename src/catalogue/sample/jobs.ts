@@ -1,10 +1,10 @@
 import type { Given } from '../kinds/kind.js'
 import { placeOf } from './places.js'
-import type { Dice, SampleCompany } from './random.js'
+import type { SampleCompany, SeededRandom } from './random.js'
 import { positions, technologies } from './words.js'
 
 /** Open jobs of the companies made before: none at every third, a few at the others. */
-export function* sampleJobs(dice: Dice, companies: readonly SampleCompany[]): Generator<Given> {
+export function* sampleJobs(dice: SeededRandom, companies: readonly SampleCompany[]): Generator<Given> {
   for (const [at, company] of companies.entries()) {
     if (at % 3 === 2) continue
     const count = dice.whole(1, company.headcount > 1_000 ? 8 : 3)
@@ -12,7 +12,7 @@ export function* sampleJobs(dice: Dice, companies: readonly SampleCompany[]): Ge
   }
 }
 
-function job(dice: Dice, company: SampleCompany, number: number): Given {
+function job(dice: SeededRandom, company: SampleCompany, number: number): Given {
   const [title, french] = dice.pick(positions)
   const inFrench = company.country === 'FR' && dice.chance(0.5)
   const [, technology] = dice.pick(technologies)
@@ -31,14 +31,14 @@ function job(dice: Dice, company: SampleCompany, number: number): Given {
   }
 }
 
-const englishText = (dice: Dice, company: SampleCompany, title: string, technology: string): string =>
+const englishText = (dice: SeededRandom, company: SampleCompany, title: string, technology: string): string =>
   `${company.name} is hiring in ${company.city}: ${title}. You will work with ${technology} in a team of ` +
   `${dice.whole(3, 14)} people and report to the head of the department. We offer ${dice.whole(25, 32)} days of ` +
   `leave, a training budget and ${dice.whole(2, 4)} days at home each week. You bring ${dice.whole(2, 8)} years of ` +
   'experience, write clearly and like to finish what you start. We read every application ourselves and answer ' +
   'within two weeks.'
 
-const frenchText = (dice: Dice, company: SampleCompany, title: string, technology: string): string =>
+const frenchText = (dice: SeededRandom, company: SampleCompany, title: string, technology: string): string =>
   `${company.name} recherche : ${title}, à ${company.city}. Vous travaillerez avec ${technology} dans une équipe de ` +
   `${dice.whole(3, 14)} personnes, rattachée à la direction. Nous offrons ${dice.whole(25, 32)} jours de congés, un ` +
   `budget de formation et ${dice.whole(2, 4)} jours de télétravail par semaine. Vous avez ${dice.whole(2, 8)} ans ` +
@@ -54,7 +54,7 @@ const openings = [
 ]
 
 /** Posts of some of the people made before, with others who reacted to them. */
-export function* samplePosts(dice: Dice, profiles: readonly string[]): Generator<Given> {
+export function* samplePosts(dice: SeededRandom, profiles: readonly string[]): Generator<Given> {
   const posts = Math.min(40, profiles.length)
   for (let number = 1; number <= posts; number++) {
     const [, technology] = dice.pick(technologies)

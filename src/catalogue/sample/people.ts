@@ -2,12 +2,12 @@ import type { Given } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { phoneIn } from './companies.js'
 import { type Place, placeOf } from './places.js'
-import type { Dice, SampleCompany } from './random.js'
+import type { SampleCompany, SeededRandom } from './random.js'
 import { positions } from './words.js'
 
 /** People at the companies made before, more of them at larger ones; `profiles` remembers their urls. */
 export function* samplePeople(
-  dice: Dice,
+  dice: SeededRandom,
   wanted: number,
   companies: readonly SampleCompany[],
   profiles: string[],
@@ -33,7 +33,7 @@ function cumulated(companies: readonly SampleCompany[]): number[] {
   })
 }
 
-function drawn(dice: Dice, ladder: readonly number[]): number {
+function drawn(dice: SeededRandom, ladder: readonly number[]): number {
   const point = dice.faker.number.float({ max: ladder.at(-1) ?? 0 })
   let [low, high] = [0, ladder.length - 1]
   while (low < high) {
@@ -44,7 +44,7 @@ function drawn(dice: Dice, ladder: readonly number[]): number {
   return low
 }
 
-function invented(dice: Dice, number: number, company: SampleCompany, at: number): Given {
+function invented(dice: SeededRandom, number: number, company: SampleCompany, at: number): Given {
   const place = placeOf(company.country)
   const names = dice.of(place.language)
   const [first, last] = [names.person.firstName(), names.person.lastName()]
@@ -89,7 +89,7 @@ const patterns: readonly ((first: string, last: string) => string)[] = [
   (first) => first,
 ]
 
-function addresses(dice: Dice, first: string, last: string, domain: string, at: number): Given {
+function addresses(dice: SeededRandom, first: string, last: string, domain: string, at: number): Given {
   const [given, family] = [foldText(first).replaceAll(' ', '-'), foldText(last).replaceAll(' ', '')]
   const local = patterns[at % patterns.length]?.(given, family) ?? given
   const known = dice.chance(0.75) ? { email: `${local}@${domain}`, email_status: status(dice) } : {}
@@ -102,9 +102,10 @@ function addresses(dice: Dice, first: string, last: string, domain: string, at: 
   return { ...known, ...personal }
 }
 
-const status = (dice: Dice): string => (dice.chance(0.8) ? 'valid' : dice.chance(0.75) ? 'risky' : 'invalid')
+const status = (dice: SeededRandom): string =>
+  dice.chance(0.8) ? 'valid' : dice.chance(0.75) ? 'risky' : 'invalid'
 
-function numbers(dice: Dice, place: Place): Given {
+function numbers(dice: SeededRandom, place: Place): Given {
   const number = dice.chance(0.45) ? phoneIn(dice, place) : undefined
   if (number === undefined) return {}
   return { phones: [number], ...(dice.chance(0.3) ? { messenger: dice.chance(0.7) } : {}) }

@@ -10,7 +10,7 @@ export interface SampleCompany {
 }
 
 /** Chance and invented names, both from one seed. */
-export interface Dice {
+export interface SeededRandom {
   readonly faker: Faker
   /** Invented names of a language. */
   of(language: string): Faker
@@ -25,7 +25,7 @@ export interface Dice {
 }
 
 /** Chance from a seed, for data that leads up to a moment. */
-export async function shaken(seed: number, now: number): Promise<Dice> {
+export async function createSeededRandom(seed: number, now: number): Promise<SeededRandom> {
   const { Faker, base, de, en, es, fr, nl, sv } = await import('@faker-js/faker')
   const faker = new Faker({ locale: [en, base], seed })
   const others = new Map(

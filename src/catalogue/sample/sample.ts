@@ -4,7 +4,7 @@ import type { Given, Kind } from '../kinds/kind.js'
 import { sampleCompanies } from './companies.js'
 import { sampleJobs, samplePosts } from './jobs.js'
 import { samplePeople } from './people.js'
-import { type SampleCompany, shaken } from './random.js'
+import { createSeededRandom, type SampleCompany } from './random.js'
 
 /** How much sample data, and which. The same values give the same data. */
 export interface SampleOptions {
@@ -35,7 +35,7 @@ export async function sampleData({
   seed = 1,
   now,
 }: SampleOptions): Promise<Sample> {
-  const dice = await shaken(seed, now)
+  const dice = await createSeededRandom(seed, now)
   const made: SampleCompany[] = []
   const profiles: string[] = []
   return {

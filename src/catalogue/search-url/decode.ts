@@ -3,7 +3,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import { bounds, wrongSearchUrl } from '../../api/schemas/fields.js'
 import { type SearchPage, searchPageOf } from '../../api/values/network-url.js'
 import type { DecodedSearch } from '../../engine/ports/ports.js'
-import { profileOf } from '../normalize/profile.js'
+import { parseProfile } from '../normalize/profile.js'
 import { type Asks, filtersFor, refused } from './filters.js'
 import { BrokenQuery } from './grammar.js'
 import { asksOfPlain } from './plain.js'
@@ -57,7 +57,7 @@ type Filters = Extract<DecodedSearch, { kind: 'people' }>['filters']
 
 /** Filters without those that say nothing; the one company whose people are meant is a filter by its number. */
 function givenIn({ company, ...others }: Filters): Readonly<Record<string, unknown>> {
-  const number = company?.networkId ?? (company?.url && profileOf(company.url)?.id)
+  const number = company?.networkId ?? (company?.url && parseProfile(company.url)?.id)
   const employer =
     company && number && !others.included_companies?.length ? { included_companies: [number] } : { company }
   const saysNothing = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 0)

@@ -7,7 +7,7 @@ import {
   years,
 } from '../../api/schemas/enumerations.js'
 import { foldText } from '../normalize/name.js'
-import { sizeNamed } from '../normalize/readers.js'
+import { parseCompanySize } from '../normalize/readers.js'
 import { placeOf } from '../places/place.js'
 
 /** A value of a filter in a url: an id of the network, a text beside it, or both. */
@@ -130,9 +130,9 @@ const letters = 'ABCDEFGHI'
 const size: ValueReader = {
   expected: 'a company size',
   read: ({ id = '', text = '' }) =>
-    given((id.length === 1 ? companySizes[letters.indexOf(id)] : undefined) ?? sizeNamed(text)),
+    given((id.length === 1 ? companySizes[letters.indexOf(id)] : undefined) ?? parseCompanySize(text)),
   write(text) {
-    const known = sizeNamed(text)
+    const known = parseCompanySize(text)
     return known === undefined ? { text } : { id: letters.charAt(companySizes.indexOf(known)), text }
   },
 }

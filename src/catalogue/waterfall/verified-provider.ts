@@ -1,7 +1,7 @@
 import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { matchPerson } from '../lookup/match-person.js'
-import { phoneDetail } from '../normalize/phone.js'
+import { describePhone } from '../normalize/phone.js'
 import type { StoredPerson } from '../records/person.js'
 import { personOf } from '../records/person-record.js'
 
@@ -34,7 +34,7 @@ export function verifiedProvider(driver: Driver): Provider {
       const { personal_email, personal_email_status } = await stored(contact)
       return addressed(personal_email, personal_email_status)
     },
-    phones: async (contact) => (await stored(contact)).phones?.map(phoneDetail) ?? [],
+    phones: async (contact) => (await stored(contact)).phones?.map(describePhone) ?? [],
   }
 }
 

@@ -3,12 +3,12 @@ import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { identifying } from '../../batch/input/synonyms.js'
-import { companyIdentity, personIdentity } from '../../catalogue/normalize/row-identity.js'
+import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/row-identity.js'
 
 const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {
-  company: companyIdentity,
-  person: personIdentity,
-  contact: personIdentity,
+  company: toCompanyIdentity,
+  person: toPersonIdentity,
+  contact: toPersonIdentity,
   email: ({ email }) => (typeof email === 'string' ? email.trim().toLowerCase() : undefined),
   number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
 }

@@ -1,14 +1,14 @@
 import type { z } from 'zod'
 import { coerceField, kindOf } from '../../api/validation/coerce.js'
-import { countryOf } from '../../catalogue/normalize/country.js'
-import { e164Of } from '../../catalogue/normalize/phone.js'
+import { toCountryCode } from '../../catalogue/normalize/country.js'
+import { toE164 } from '../../catalogue/normalize/phone.js'
 
 /** Reads cells as the fields of a schema take them; countries by any of their names, phone numbers with any separators. */
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
   const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))
   return (field, cell) => {
-    if (field === 'country' || field === 'country_code') return countryOf(cell) ?? cell
+    if (field === 'country' || field === 'country_code') return toCountryCode(cell) ?? cell
     const schema = fields[field]
     const value = schema ? coerceField(schema, lists.has(field) ? partsOf(cell) : cell) : cell
     return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
@@ -28,5 +28,5 @@ const partsOf = (cell: string): string[] =>
 /** Phone numbers as the API takes them; what is none stays as it is, for validation to refuse. */
 function inE164(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inE164)
-  return typeof value === 'string' ? (e164Of(value) ?? value) : value
+  return typeof value === 'string' ? (toE164(value) ?? value) : value
 }

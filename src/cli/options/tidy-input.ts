@@ -1,7 +1,7 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
 import { identifying } from '../../batch/input/synonyms.js'
-import { profileOf } from '../../catalogue/normalize/profile.js'
+import { parseProfile } from '../../catalogue/normalize/profile.js'
 
 /** Fields of which a request takes one only, the best first, by operation. */
 const exclusive: Readonly<Record<string, readonly string[]>> = {
@@ -43,6 +43,6 @@ function isOther(input: Input, field: string, kind: 'company' | 'person'): boole
   const url = profileFields.includes(field) ? input[field] : undefined
   // Most are right, and reading a url takes a while.
   if (typeof url !== 'string' || !signs[kind].test(url)) return false
-  const profile = profileOf(url)
+  const profile = parseProfile(url)
   return profile !== undefined && profile.kind !== kind
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countryCodes, countryOf } from '../../../src/catalogue/normalize/country.js'
+import { createCountryNormalizer, toCountryCode } from '../../../src/catalogue/normalize/country.js'
 
 describe('the code of a country', () => {
   it.each([
@@ -19,15 +19,15 @@ describe('the code of a country', () => {
     ['Pays-Bas', 'NL'],
     ['Japan', 'JP'],
   ])('%s is %s', (text, code) => {
-    expect(countryOf(text)).toBe(code)
+    expect(toCountryCode(text)).toBe(code)
   })
 
   it.each(['', 'ZZ', 'XXX', 'Atlantis', 'constructor', '33'])('"%s" is none', (text) => {
-    expect(countryOf(text)).toBeUndefined()
+    expect(toCountryCode(text)).toBeUndefined()
   })
 
   it('takes the place of a name in a record, and leaves what is no country', () => {
-    const coded = countryCodes()
+    const coded = createCountryNormalizer()
     expect(coded({ country: 'Spain', name: 'x' })).toEqual({ country: 'ES', name: 'x' })
     expect(coded({ country: 'Spain' })).toEqual({ country: 'ES' })
     expect(coded({ country_code: 'Suède' })).toEqual({ country_code: 'SE' })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { getDomain } from 'tldts'
 import { describe, expect, it } from 'vitest'
-import { domainOf } from '../../../src/catalogue/normalize/domain.js'
+import { toDomain } from '../../../src/catalogue/normalize/domain.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
@@ -31,13 +31,13 @@ describe('the registrable domain of a text', () => {
     ['gmail.com', 'gmail.com'],
     ['www.com', 'www.com'],
   ])('%s is of %s', (text, domain) => {
-    expect(domainOf(text)).toBe(domain)
+    expect(toDomain(text)).toBe(domain)
   })
 
   it.each(['jane@gmail.com', 'jane@GoogleMail.com', 'mailto:jane@hotmail.co.uk', 'jane@web.de'])(
     '%s says nothing: a free mailbox',
     (text) => {
-      expect(domainOf(text)).toBeUndefined()
+      expect(toDomain(text)).toBeUndefined()
     },
   )
 
@@ -62,14 +62,14 @@ describe('the registrable domain of a text', () => {
     '.example',
     '%zz.example',
   ])('there is none in "%s"', (text) => {
-    expect(domainOf(text)).toBeUndefined()
+    expect(toDomain(text)).toBeUndefined()
   })
 
   it('is its own registrable domain', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl(), fc.domain(), fc.emailAddress(), fc.string()), (text) => {
-        const domain = domainOf(text)
-        expect(domain === undefined ? undefined : domainOf(domain)).toBe(domain)
+        const domain = toDomain(text)
+        expect(domain === undefined ? undefined : toDomain(domain)).toBe(domain)
       }),
       { seed },
     )
@@ -96,7 +96,7 @@ describe('the registrable domain of a text', () => {
     )
     fc.assert(
       fc.property(host, ([name, suffix]) => {
-        expect(domainOf(`${name}.${suffix}`) ?? null).toBe(getDomain(`${name}.${suffix}`, { validHosts: [] }))
+        expect(toDomain(`${name}.${suffix}`) ?? null).toBe(getDomain(`${name}.${suffix}`, { validHosts: [] }))
       }),
       { seed },
     )

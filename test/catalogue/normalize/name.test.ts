@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cleanedName, foldName, foldText, trailingForms } from '../../../src/catalogue/normalize/name.js'
+import { cleanName, foldName, foldText, trailingForms } from '../../../src/catalogue/normalize/name.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
@@ -102,7 +102,7 @@ describe('a company name without its legal form', () => {
     ['GmbH', 'GmbH'],
     ['Birchwood & Sons', 'Birchwood & Sons'],
   ])('%s', (name, cleaned) => {
-    expect(cleanedName(name)).toBe(cleaned)
+    expect(cleanName(name)).toBe(cleaned)
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isMobile, phoneDetail } from '../../../src/catalogue/normalize/phone.js'
+import { describePhone, isMobile } from '../../../src/catalogue/normalize/phone.js'
 import { places } from '../../../src/catalogue/sample/places.js'
 
 describe('a phone number', () => {
@@ -42,7 +42,7 @@ describe('a phone number', () => {
     ['+80012345678', 'toll_free', null],
     ['+2908123', 'fixed_or_mobile', 'SH'],
   ])('%s is %s of %s', (number, type, country_code) => {
-    expect(phoneDetail(number)).toEqual({ number, type, country_code })
+    expect(describePhone(number)).toEqual({ number, type, country_code })
   })
 
   it.each([
@@ -50,7 +50,7 @@ describe('a phone number', () => {
     ['+447700900123', 'GB'],
     ['+353209101234', 'IE'],
   ])('%s is a mobile number for fiction of %s', (number, country_code) => {
-    expect(phoneDetail(number)).toEqual({ number, type: 'mobile', country_code })
+    expect(describePhone(number)).toEqual({ number, type: 'mobile', country_code })
   })
 
   it.each([
@@ -58,7 +58,7 @@ describe('a phone number', () => {
     ['+5215512345678', 'MX'],
     ['+999123456789', null],
   ])('%s, which no plan has, is kept as unknown', (number, country_code) => {
-    expect(phoneDetail(number)).toEqual({ number, type: 'unknown', country_code })
+    expect(describePhone(number)).toEqual({ number, type: 'unknown', country_code })
   })
 
   it.each([
@@ -72,7 +72,7 @@ describe('a phone number', () => {
   it('of the sample has a kind and the country that it is for', () => {
     for (const { country, phones } of places)
       for (const range of phones) {
-        const detail = phoneDetail(range.replaceAll('x', '1'))
+        const detail = describePhone(range.replaceAll('x', '1'))
         expect(detail).toMatchObject({ country_code: country })
         expect(['mobile', 'fixed_line', 'fixed_or_mobile']).toContain(detail.type)
       }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { e164Of, phoneOf } from '../../../src/catalogue/normalize/phone.js'
+import { readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
 import { Unreadable } from '../../../src/catalogue/normalize/readers.js'
 
 describe('a number in a file', () => {
@@ -28,7 +28,7 @@ describe('a number in a file', () => {
     ['+1 212 555 0101 ext. 5', undefined, '+12125550101'],
     ['+999 123 456 789', undefined, '+999123456789'],
   ])('%s from %s is %s', (words, country, number) => {
-    expect(phoneOf(words, country)).toBe(number)
+    expect(readPhone(words, country)).toBe(number)
   })
 
   it.each([
@@ -41,19 +41,19 @@ describe('a number in a file', () => {
     ['+33', undefined],
     ['+33 6 39 98 12 34 56 78 90', undefined],
   ])('%s from %s is refused with an example of what to give', (words, country) => {
-    expect(() => phoneOf(words, country)).toThrow(Unreadable)
-    expect(() => phoneOf(words, country)).toThrow(/must be in E\.164, such as \+33612345678/)
+    expect(() => readPhone(words, country)).toThrow(Unreadable)
+    expect(() => readPhone(words, country)).toThrow(/must be in E\.164, such as \+33612345678/)
   })
 
   it.each([undefined, null, '', ' '])('may be missing: %j', (value) => {
-    expect(phoneOf(value, 'FR')).toBeUndefined()
+    expect(readPhone(value, 'FR')).toBeUndefined()
   })
 
   it('stays as it is once it is in E.164, but for a prefix of national calls', () => {
     const number = fc
       .tuple(fc.integer({ min: 1, max: 9 }), fc.stringMatching(/^[1-9]{6,14}$/))
       .map(([first, rest]) => `+${first}${rest}`)
-    fc.assert(fc.property(number, (one) => e164Of(one) === one))
+    fc.assert(fc.property(number, (one) => toE164(one) === one))
   })
 
   it('is in E.164 or nothing, whatever the text', () => {
@@ -61,7 +61,7 @@ describe('a number in a file', () => {
     const country = fc.constantFrom(undefined, 'FR', 'US', 'XX', 'fr', '')
     fc.assert(
       fc.property(text, country, (words, code) => {
-        const number = e164Of(words, code)
+        const number = toE164(words, code)
         if (number !== undefined) expect(number).toMatch(/^\+[1-9]\d{6,14}$/)
       }),
       { numRuns: 500 },

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { networkHosts } from '../../../src/api/values/network-url.js'
-import { profileOf } from '../../../src/catalogue/normalize/profile.js'
+import { parseProfile } from '../../../src/catalogue/normalize/profile.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
@@ -22,7 +22,7 @@ describe('profile urls', () => {
     ['https://www.linkedin.com/sales/lead/ACwAAAbCdE,NAME_SEARCH,xYz', { kind: 'person', id: 'ACwAAAbCdE' }],
     ['https://www.linkedin.com/sales/lead/ACwAAAbCdE%2CNAME_SEARCH', { kind: 'person', id: 'ACwAAAbCdE' }],
   ])('%s', (url, profile) => {
-    expect(profileOf(url)).toEqual(profile)
+    expect(parseProfile(url)).toEqual(profile)
   })
 
   it.each([
@@ -39,11 +39,11 @@ describe('profile urls', () => {
     'https://www.linkedin.com/sales/search/company?query=x',
     'https://www.linkedin.com/search/results/people/?keywords=x',
   ])('"%s" is none', (url) => {
-    expect(profileOf(url)).toBeUndefined()
+    expect(parseProfile(url)).toBeUndefined()
   })
 
   it('takes its hosts as a setting', () => {
-    expect(profileOf('https://net.test/company/acme', ['net.test'])).toEqual({
+    expect(parseProfile('https://net.test/company/acme', ['net.test'])).toEqual({
       kind: 'company',
       slug: 'acme',
     })
@@ -66,7 +66,7 @@ describe('profile urls', () => {
         const path = encoded ? written.replaceAll('-', '%2D') : written
         const kind = room.toLowerCase() === 'in' ? 'person' : 'company'
         fc.pre(!/^AC[a-z]AA/.test(written))
-        expect(profileOf(`${scheme}${front}${host}/${room}/${path}${end}`)).toEqual({ kind, slug: name })
+        expect(parseProfile(`${scheme}${front}${host}/${room}/${path}${end}`)).toEqual({ kind, slug: name })
       }),
       { seed },
     )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { companyIdentity, personIdentity } from '../../../src/catalogue/normalize/row-identity.js'
+import { toCompanyIdentity, toPersonIdentity } from '../../../src/catalogue/normalize/row-identity.js'
 
 const same = <T>(identity: (fields: T) => string | undefined, spellings: readonly T[]): void => {
   const found = spellings.map(identity)
@@ -9,7 +9,7 @@ const same = <T>(identity: (fields: T) => string | undefined, spellings: readonl
 
 describe('the identity of a company row', () => {
   it('is the profile url in any spelling, whatever else is given', () => {
-    same(companyIdentity, [
+    same(toCompanyIdentity, [
       { company_network_url: 'https://www.linkedin.com/company/acme/' },
       { network_url: 'fr.linkedin.com/company/ACME?x=1', domain: 'other.example' },
       { url: 'http://network.example/company/acme', name: 'Other', country: 'FR' },
@@ -17,7 +17,7 @@ describe('the identity of a company row', () => {
   })
 
   it('is the id of a premium url, or given as such', () => {
-    same(companyIdentity, [
+    same(toCompanyIdentity, [
       { company_network_url: 'https://www.linkedin.com/sales/company/123' },
       { company_network_url: 'https://www.linkedin.com/company/123' },
       { company_network_id: 123 },
@@ -25,7 +25,7 @@ describe('the identity of a company row', () => {
   })
 
   it('is else the registrable domain, whatever name and country are given', () => {
-    same(companyIdentity, [
+    same(toCompanyIdentity, [
       { domain: 'acme.example' },
       { domain: 'https://www.Acme.example/x', name: 'Acme', country: 'FR' },
       { company_domain: 'jane@acme.example', country: 'DE' },
@@ -34,39 +34,39 @@ describe('the identity of a company row', () => {
   })
 
   it('is else the folded name with its country', () => {
-    same(companyIdentity, [
+    same(toCompanyIdentity, [
       { name: 'Acme Inc.', country: 'US' },
       { company_name: 'ACME', country: 'us' },
       { name: 'Acme LLC', country: 'US', domain: 'acme@gmail.com' },
     ])
-    expect(companyIdentity({ name: 'Acme', country: 'US' })).not.toBe(
-      companyIdentity({ name: 'Acme', country: 'FR' }),
+    expect(toCompanyIdentity({ name: 'Acme', country: 'US' })).not.toBe(
+      toCompanyIdentity({ name: 'Acme', country: 'FR' }),
     )
-    expect(companyIdentity({ name: 'Acme', country: 'US' })).not.toBe(companyIdentity({ name: 'Acme' }))
+    expect(toCompanyIdentity({ name: 'Acme', country: 'US' })).not.toBe(toCompanyIdentity({ name: 'Acme' }))
   })
 
   it('is nothing where nothing is given', () => {
-    expect(companyIdentity({ domain: ' ', country: 'FR' })).toBeUndefined()
+    expect(toCompanyIdentity({ domain: ' ', country: 'FR' })).toBeUndefined()
   })
 })
 
 describe('the identity of a person row', () => {
   it('is the profile url, whatever else is given', () => {
-    same(personIdentity, [
+    same(toPersonIdentity, [
       { network_url: 'https://www.linkedin.com/in/jane-doe/' },
       { linkedin_url: 'linkedin.com/in/Jane-Doe', email: 'other@acme.example' },
     ])
   })
 
   it('is else the e-mail address', () => {
-    same(personIdentity, [
+    same(toPersonIdentity, [
       { email: 'Jane@Acme.example' },
       { email: ' jane@acme.example ', full_name: 'Jane Doe' },
     ])
   })
 
   it('is else the folded name with the company', () => {
-    same(personIdentity, [
+    same(toPersonIdentity, [
       { first_name: 'Élodie', last_name: 'Martin', domain: 'acme.example' },
       { firstname: 'elodie', lastname: 'MARTIN', company_domain: 'https://www.acme.example/' },
       { full_name: 'Elodie Martin', domain: 'acme.example', company_name: 'Other' },
@@ -74,6 +74,6 @@ describe('the identity of a person row', () => {
   })
 
   it('is nothing for a name without a company', () => {
-    expect(personIdentity({ full_name: 'Jane Doe' })).toBeUndefined()
+    expect(toPersonIdentity({ full_name: 'Jane Doe' })).toBeUndefined()
   })
 })

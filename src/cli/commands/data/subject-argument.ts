@@ -10,8 +10,8 @@ export async function meantBy(person: string | undefined, profileUrl: string | u
     throw new UsageError('Nobody is named.', 'Give an e-mail address or the url of a profile.')
   if (person !== undefined && profileUrl !== undefined)
     throw new UsageError('Two are named.', 'Give an e-mail address or --profile-url, one at a time.')
-  const { profileOf } = await import('../../../catalogue/normalize/profile.js')
-  const profile = profileOf(text)
+  const { parseProfile } = await import('../../../catalogue/normalize/profile.js')
+  const profile = parseProfile(text)
   if (profile?.kind === 'person') return { profile }
   const email = text.trim().toLowerCase()
   if (person !== undefined && address.test(email)) return { email }
