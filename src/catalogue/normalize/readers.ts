@@ -63,7 +63,7 @@ export const texts: Reader<string[]> = (value) => {
 
 /** A list of objects: an array, or its JSON. */
 export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
-  const list = typeof value === 'string' ? parseList(value) : value
+  const list = typeof value === 'string' ? parseFieldJson(value) : value
   if (list === undefined || list === null) return undefined
   if (!Array.isArray(list) || !list.every(isObject)) throw new Unreadable('must be a list of objects')
   return list
@@ -71,7 +71,7 @@ export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
 
 /** One object, or its JSON. */
 export const object: Reader<Readonly<Record<string, unknown>>> = (value) => {
-  const one = typeof value === 'string' ? parseList(value) : value
+  const one = typeof value === 'string' ? parseFieldJson(value) : value
   if (one === undefined || one === null) return undefined
   if (!isObject(one)) throw new Unreadable('must be an object')
   return one
@@ -157,7 +157,7 @@ export const labelFrom =
 /** Shortens text to 60 characters, for a message. */
 export const short = (words: string): string => (words.length > 60 ? `${words.slice(0, 59)}…` : words)
 
-function parseList(json: string): unknown {
+function parseFieldJson(json: string): unknown {
   if (json.trim() === '') return undefined
   try {
     return JSON.parse(json)

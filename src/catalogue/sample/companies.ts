@@ -1,104 +1,108 @@
 import type { Given } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
+import { countries, type SampleCountry } from './countries.js'
 import { fixedCompanies } from './fixed-records.js'
-import { type Place, places } from './places.js'
 import type { SampleCompany, SeededRandom } from './random.js'
 import { industries, nameBeginnings, nameEndings, technologies } from './words.js'
 
-/** Companies with a history by department; the others have only their own growth. */
+/** Companies with a headcount history by department; the others have one for the whole company only. */
 const detailed = 1_000
 
-/** The hand-written companies, then as many made-up ones as are wanted; `made` remembers them. */
+/** Yields the hand-written companies, then invented ones until there are `wanted`; adds each to `made`. */
 export function* sampleCompanies(
-  dice: SeededRandom,
+  random: SeededRandom,
   wanted: number,
   made: SampleCompany[],
 ): Generator<Given> {
   const taken = new Set<string>()
   for (const company of fixedCompanies()) {
-    yield remembered(grown(dice, company, true), made, taken)
+    yield rememberCompany(addHistory(random, company, true), made, taken)
   }
   while (made.length < wanted)
-    yield remembered(grown(dice, invented(dice, made.length, taken), made.length < detailed), made, taken)
+    yield rememberCompany(
+      addHistory(random, inventCompany(random, made.length, taken), made.length < detailed),
+      made,
+      taken,
+    )
 }
 
-function remembered(company: Given, made: SampleCompany[], taken: Set<string>): Given {
+function rememberCompany(company: Given, made: SampleCompany[], taken: Set<string>): Given {
   const { name, domain, country, city, headcount } = company as Given & SampleCompany
   taken.add(domain)
   made.push({ name, domain, country, city, headcount })
   return company
 }
 
-function invented(dice: SeededRandom, number: number, taken: ReadonlySet<string>): Given {
-  const place = dice.pick(places)
-  const core = `${dice.pick(nameBeginnings)} ${dice.pick(nameEndings)}`
-  const form = dice.chance(0.8) ? dice.pick(place.forms) : ''
+function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<string>): Given {
+  const country = random.pick(countries)
+  const core = `${random.pick(nameBeginnings)} ${random.pick(nameEndings)}`
+  const form = random.chance(0.8) ? random.pick(country.forms) : ''
   const name = `${core}${form.startsWith(',') ? '' : ' '}${form}`.trim()
-  const slug = freeSlug(foldText(core).replaceAll(' ', '-'), number, taken)
-  const [industryId, industry] = dice.pick(industries)
-  const [city, region] = dice.pick(place.cities)
-  const headcount = Math.round(Math.exp(dice.faker.number.float({ min: 1, max: 9.6 })))
+  const slug = pickFreeSlug(foldText(core).replaceAll(' ', '-'), number, taken)
+  const [industryId, industry] = random.pick(industries)
+  const [city, region] = random.pick(country.cities)
+  const headcount = Math.round(Math.exp(random.faker.number.float({ min: 1, max: 9.6 })))
   const domain = `${slug}.example`
   return {
-    id: dice.faker.string.uuid(),
+    id: random.faker.string.uuid(),
     name,
     domain,
     website: `https://www.${domain}/`,
-    description: `${core}: ${dice.of('en').company.catchPhrase().toLowerCase()} for ${industry.toLowerCase()}.`,
+    description: `${core}: ${random.namesIn('en').company.catchPhrase().toLowerCase()} for ${industry.toLowerCase()}.`,
     industry,
     industry_id: industryId,
     company_type: headcount > 5_000 ? 'Public' : 'Private',
     headcount,
-    headquarters: `${city}, ${place.name}`,
-    location: `${city}, ${region}, ${place.name}`,
+    headquarters: `${city}, ${country.name}`,
+    location: `${city}, ${region}, ${country.name}`,
     city,
-    country: place.country,
-    founded_year: dice.whole(1905, 2022),
-    revenue: headcount * dice.whole(60, 320) * 1_000,
-    revenue_currency: place.currency,
-    phone: phoneIn(dice, place),
+    country: country.code,
+    founded_year: random.integer(1905, 2022),
+    revenue: headcount * random.integer(60, 320) * 1_000,
+    revenue_currency: country.currency,
+    phone: inventPhone(random, country),
     network_id: String(1_000_000 + number),
     network_url: `https://www.network.example/company/${slug}`,
     company_profile_picture: `https://media.network.example/logos/${slug}.png`,
-    technologies: dice.faker.helpers
+    technologies: random.faker.helpers
       .arrayElements(technologies, { min: 0, max: 8 })
       .map(([technology]) => technology),
   }
 }
 
-const freeSlug = (slug: string, number: number, taken: ReadonlySet<string>): string =>
+const pickFreeSlug = (slug: string, number: number, taken: ReadonlySet<string>): string =>
   taken.has(`${slug}.example`) ? `${slug}-${number}` : slug
 
-/** A number out of a range that a country reserves for fiction, if it has one. */
-export function phoneIn(dice: SeededRandom, place: Place): string | undefined {
-  if (place.phones.length === 0) return undefined
-  return dice.pick(place.phones).replace(/x/g, () => String(dice.whole(0, 9)))
+/** Returns a number from a range that a country reserves for fiction; `undefined` when it has none. */
+export function inventPhone(random: SeededRandom, country: SampleCountry): string | undefined {
+  if (country.phones.length === 0) return undefined
+  return random.pick(country.phones).replace(/x/g, () => String(random.integer(0, 9)))
 }
 
-/** Adds what the company's technologies rest on, and how it came to its headcount. */
-function grown(dice: SeededRandom, company: Given, withDepartments: boolean): Given {
+/** Adds details of the company's technologies, and its headcount history. */
+function addHistory(random: SeededRandom, company: Given, withDepartments: boolean): Given {
   const slugs = company.technologies as readonly string[]
   return {
     ...company,
-    technology_details: slugs.map((slug) => technologyDetail(dice, slug)),
-    headcount_history: history(dice, company.headcount as number, withDepartments),
+    technology_details: slugs.map((slug) => inventTechnologyUse(random, slug)),
+    headcount_history: inventHistory(random, company.headcount as number, withDepartments),
   }
 }
 
-function technologyDetail(dice: SeededRandom, slug: string): Given {
+function inventTechnologyUse(random: SeededRandom, slug: string): Given {
   const [, name, category] = technologies.find(([known]) => known === slug) ?? []
-  return { slug, name, category, confidence: dice.whole(2, 10) / 10, job_mentions: dice.whole(0, 40) }
+  return { slug, name, category, confidence: random.integer(2, 10) / 10, job_mentions: random.integer(0, 40) }
 }
 
 const departments = { Engineering: 0.35, Sales: 0.2, Marketing: 0.1, Operations: 0.15 } as const
 
-function history(dice: SeededRandom, headcount: number, withDepartments: boolean): Given[] {
-  const monthly = dice.faker.number.float({ min: -0.015, max: 0.04 })
+function inventHistory(random: SeededRandom, headcount: number, withDepartments: boolean): Given[] {
+  const monthly = random.faker.number.float({ min: -0.015, max: 0.04 })
   const shares = Object.entries({ All: 1, ...(withDepartments ? departments : {}) })
   const months = withDepartments ? Array.from({ length: 14 }, (_, month) => month) : [0, 3, 6, 12]
   return months.flatMap((month) =>
     shares.map(([department, share]) => ({
-      date: dice.daysAgo(month * 30.5),
+      date: random.daysAgo(month * 30.5),
       department,
       headcount: Math.max(0, Math.round((headcount * share) / (1 + monthly) ** month)),
     })),

@@ -1,5 +1,5 @@
 import type { Given } from '../kinds/kind.js'
-import { placeOf } from './places.js'
+import { getCountry } from './countries.js'
 
 type FixedCompany = readonly [
   name: string,
@@ -23,7 +23,7 @@ const cars = ['4', 'Automotive'] as const
 const education = ['12', 'Education'] as const
 const health = ['14', 'Hospitals and Health Care'] as const
 
-// Written by hand, so that examples can count on it.
+// Written by hand, so that examples can rely on it.
 // biome-ignore format: a table
 const companies: readonly FixedCompany[] = [
   ['Acme Robotics GmbH', 'acme-robotics.example', 'DE', 'München', machines, 420, 1998, ['c++', 'kubernetes', 'sap'], 'Robot arms for small factories.'],
@@ -53,7 +53,7 @@ const companies: readonly FixedCompany[] = [
   ['Zephyr Cloud', 'zephyr.example', 'US', 'New York', software, 640, 2012, ['go', 'kubernetes', 'react', 'postgresql', 'terraform'], 'Backups that restore themselves.'],
 ]
 
-/** The companies that every sample begins with, whatever its size and seed. */
+/** Returns the companies that every sample begins with, regardless of its size and seed. */
 export function fixedCompanies(): Given[] {
   return companies.map(
     (
@@ -69,13 +69,13 @@ export function fixedCompanies(): Given[] {
       industry_id: industryId,
       company_type: headcount > 3_000 ? 'Public' : 'Private',
       headcount,
-      headquarters: `${city}, ${placeOf(country).name}`,
-      location: `${city}, ${placeOf(country).name}`,
+      headquarters: `${city}, ${getCountry(country).name}`,
+      location: `${city}, ${getCountry(country).name}`,
       city,
       country,
       founded_year: founded,
       revenue: headcount * 150_000,
-      revenue_currency: placeOf(country).currency,
+      revenue_currency: getCountry(country).currency,
       network_id: String(900_001 + at),
       network_url: `https://www.network.example/company/${domain.replace('.example', '')}`,
       technologies,

@@ -1,47 +1,57 @@
 import type { Given } from '../kinds/kind.js'
-import { placeOf } from './places.js'
+import { getCountry } from './countries.js'
 import type { SampleCompany, SeededRandom } from './random.js'
 import { positions, technologies } from './words.js'
 
-/** Open jobs of the companies made before: none at every third, a few at the others. */
-export function* sampleJobs(dice: SeededRandom, companies: readonly SampleCompany[]): Generator<Given> {
+/** Yields open jobs of the given companies: none at every third, a few at the others. */
+export function* sampleJobs(random: SeededRandom, companies: readonly SampleCompany[]): Generator<Given> {
   for (const [at, company] of companies.entries()) {
     if (at % 3 === 2) continue
-    const count = dice.whole(1, company.headcount > 1_000 ? 8 : 3)
-    for (let number = 1; number <= count; number++) yield job(dice, company, number)
+    const count = random.integer(1, company.headcount > 1_000 ? 8 : 3)
+    for (let number = 1; number <= count; number++) yield inventJob(random, company, number)
   }
 }
 
-function job(dice: SeededRandom, company: SampleCompany, number: number): Given {
-  const [title, french] = dice.pick(positions)
-  const inFrench = company.country === 'FR' && dice.chance(0.5)
-  const [, technology] = dice.pick(technologies)
+function inventJob(random: SeededRandom, company: SampleCompany, number: number): Given {
+  const [title, french] = random.pick(positions)
+  const inFrench = company.country === 'FR' && random.chance(0.5)
+  const [, technology] = random.pick(technologies)
   return {
     job_title: inFrench ? french : title,
     job_url: `https://jobs.${company.domain}/openings/${number}`,
-    job_location: `${company.city}, ${placeOf(company.country).name}`,
+    job_location: `${company.city}, ${getCountry(company.country).name}`,
     country_code: company.country,
-    employment_statuses: [dice.pick(['Full-time', 'Full-time', 'Part-time', 'Contract', 'Internship'])],
-    date_posted: dice.daysAgo(dice.whole(0, 120)),
+    employment_statuses: [random.pick(['Full-time', 'Full-time', 'Part-time', 'Contract', 'Internship'])],
+    date_posted: random.daysAgo(random.integer(0, 120)),
     description: inFrench
-      ? frenchText(dice, company, french, technology)
-      : englishText(dice, company, title, technology),
+      ? writeFrenchText(random, company, french, technology)
+      : writeEnglishText(random, company, title, technology),
     hiring_team: [],
     company_domain: company.domain,
   }
 }
 
-const englishText = (dice: SeededRandom, company: SampleCompany, title: string, technology: string): string =>
+const writeEnglishText = (
+  random: SeededRandom,
+  company: SampleCompany,
+  title: string,
+  technology: string,
+): string =>
   `${company.name} is hiring in ${company.city}: ${title}. You will work with ${technology} in a team of ` +
-  `${dice.whole(3, 14)} people and report to the head of the department. We offer ${dice.whole(25, 32)} days of ` +
-  `leave, a training budget and ${dice.whole(2, 4)} days at home each week. You bring ${dice.whole(2, 8)} years of ` +
+  `${random.integer(3, 14)} people and report to the head of the department. We offer ${random.integer(25, 32)} days of ` +
+  `leave, a training budget and ${random.integer(2, 4)} days at home each week. You bring ${random.integer(2, 8)} years of ` +
   'experience, write clearly and like to finish what you start. We read every application ourselves and answer ' +
   'within two weeks.'
 
-const frenchText = (dice: SeededRandom, company: SampleCompany, title: string, technology: string): string =>
+const writeFrenchText = (
+  random: SeededRandom,
+  company: SampleCompany,
+  title: string,
+  technology: string,
+): string =>
   `${company.name} recherche : ${title}, à ${company.city}. Vous travaillerez avec ${technology} dans une équipe de ` +
-  `${dice.whole(3, 14)} personnes, rattachée à la direction. Nous offrons ${dice.whole(25, 32)} jours de congés, un ` +
-  `budget de formation et ${dice.whole(2, 4)} jours de télétravail par semaine. Vous avez ${dice.whole(2, 8)} ans ` +
+  `${random.integer(3, 14)} personnes, rattachée à la direction. Nous offrons ${random.integer(25, 32)} jours de congés, un ` +
+  `budget de formation et ${random.integer(2, 4)} jours de télétravail par semaine. Vous avez ${random.integer(2, 8)} ans ` +
   "d'expérience, vous écrivez avec soin et vous aimez mener un projet à son terme. Nous lisons chaque candidature " +
   'et répondons sous deux semaines.'
 
@@ -53,19 +63,19 @@ const openings = [
   'Hiring for',
 ]
 
-/** Posts of some of the people made before, with others who reacted to them. */
-export function* samplePosts(dice: SeededRandom, profiles: readonly string[]): Generator<Given> {
+/** Yields posts of some of the given people, with the people who reacted to them. */
+export function* samplePosts(random: SeededRandom, profiles: readonly string[]): Generator<Given> {
   const posts = Math.min(40, profiles.length)
   for (let number = 1; number <= posts; number++) {
-    const [, technology] = dice.pick(technologies)
+    const [, technology] = random.pick(technologies)
     yield {
       post_url: `https://www.network.example/posts/${7_000_000 + number}`,
-      author_profile_url: dice.pick(profiles),
-      text: `${dice.pick(openings)} ${technology}: ${dice.faker.company.catchPhrase().toLowerCase()}.`,
-      published_at: `${dice.daysAgo(dice.whole(0, 90))}T09:00:00Z`,
-      engagers: Array.from({ length: dice.whole(3, 30) }, () => ({
-        network_profile_url: dice.pick(profiles),
-        engagement: dice.chance(0.7) ? 'reaction' : 'comment',
+      author_profile_url: random.pick(profiles),
+      text: `${random.pick(openings)} ${technology}: ${random.faker.company.catchPhrase().toLowerCase()}.`,
+      published_at: `${random.daysAgo(random.integer(0, 90))}T09:00:00Z`,
+      engagers: Array.from({ length: random.integer(3, 30) }, () => ({
+        network_profile_url: random.pick(profiles),
+        engagement: random.chance(0.7) ? 'reaction' : 'comment',
       })),
     }
   }

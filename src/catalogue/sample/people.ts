@@ -1,31 +1,31 @@
 import type { Given } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { phoneIn } from './companies.js'
-import { type Place, placeOf } from './places.js'
+import { inventPhone } from './companies.js'
+import { getCountry, type SampleCountry } from './countries.js'
 import type { SampleCompany, SeededRandom } from './random.js'
 import { positions } from './words.js'
 
-/** People at the companies made before, more of them at larger ones; `profiles` remembers their urls. */
+/** Yields people at the given companies, more of them at larger ones; adds their urls to `profiles`. */
 export function* samplePeople(
-  dice: SeededRandom,
+  random: SeededRandom,
   wanted: number,
   companies: readonly SampleCompany[],
   profiles: string[],
 ): Generator<Given> {
-  const ladder = cumulated(companies)
+  const ladder = cumulateWeights(companies)
   for (let number = 0; number < wanted; number++) {
-    // Everyone at a hand-written company comes first, three people each.
-    const at = number < 75 ? number % 25 : drawn(dice, ladder)
+    // The hand-written companies come first, with three people each.
+    const at = number < 75 ? number % 25 : drawIndex(random, ladder)
     const company = companies[at]
     if (!company) return
-    const person = invented(dice, number, company, at)
+    const person = inventPerson(random, number, company, at)
     profiles.push(person.network_profile_url as string)
     yield person
   }
 }
 
-/** Running totals of the companies' weights; a company of a hundred times the size has ten times the people. */
-function cumulated(companies: readonly SampleCompany[]): number[] {
+/** Returns running totals of the companies' weights. A company a hundred times as large has ten times the people. */
+function cumulateWeights(companies: readonly SampleCompany[]): number[] {
   let total = 0
   return companies.map(({ headcount }) => {
     total += Math.sqrt(headcount)
@@ -33,8 +33,8 @@ function cumulated(companies: readonly SampleCompany[]): number[] {
   })
 }
 
-function drawn(dice: SeededRandom, ladder: readonly number[]): number {
-  const point = dice.faker.number.float({ max: ladder.at(-1) ?? 0 })
+function drawIndex(random: SeededRandom, ladder: readonly number[]): number {
+  const point = random.faker.number.float({ max: ladder.at(-1) ?? 0 })
   let [low, high] = [0, ladder.length - 1]
   while (low < high) {
     const middle = (low + high) >> 1
@@ -44,44 +44,44 @@ function drawn(dice: SeededRandom, ladder: readonly number[]): number {
   return low
 }
 
-function invented(dice: SeededRandom, number: number, company: SampleCompany, at: number): Given {
-  const place = placeOf(company.country)
-  const names = dice.of(place.language)
+function inventPerson(random: SeededRandom, number: number, company: SampleCompany, at: number): Given {
+  const country = getCountry(company.country)
+  const names = random.namesIn(country.language)
   const [first, last] = [names.person.firstName(), names.person.lastName()]
-  const [title, french, role, seniority] = dice.pick(positions)
-  const held = place.language === 'fr' && dice.chance(0.5) ? french : title
+  const [title, french, role, seniority] = random.pick(positions)
+  const held = country.language === 'fr' && random.chance(0.5) ? french : title
   const slug = `${foldText(`${first} ${last}`).replaceAll(' ', '-')}-${number.toString(36).padStart(4, '0')}`
-  const since = dice.whole(20, 3_000)
+  const since = random.integer(20, 3_000)
   return {
-    id: dice.faker.string.uuid(),
+    id: random.faker.string.uuid(),
     first_name: first,
     last_name: last,
     full_name: `${first} ${last}`,
     title: held,
     headline: `${held} at ${company.name}`,
-    summary: dice.chance(0.4) ? `${held}. ${dice.faker.company.catchPhrase()}.` : undefined,
+    summary: random.chance(0.4) ? `${held}. ${random.faker.company.catchPhrase()}.` : undefined,
     seniority,
     function: role,
-    location: `${company.city}, ${place.name}`,
+    location: `${company.city}, ${country.name}`,
     city: company.city,
     country: company.country,
-    connections_count: dice.whole(12, 500),
+    connections_count: random.integer(12, 500),
     current_positions_count: 1,
-    is_premium_network: dice.chance(0.2),
-    is_open_profile_network: dice.chance(0.1),
-    is_open_to_work_network: dice.chance(0.08),
-    started_at: dice.daysAgo(since),
-    years_of_experience: Math.floor(since / 365) + dice.whole(0, 20),
-    network_id: `ACoAA${dice.faker.string.alphanumeric(24)}`,
+    is_premium_network: random.chance(0.2),
+    is_open_profile_network: random.chance(0.1),
+    is_open_to_work_network: random.chance(0.08),
+    started_at: random.daysAgo(since),
+    years_of_experience: Math.floor(since / 365) + random.integer(0, 20),
+    network_id: `ACoAA${random.faker.string.alphanumeric(24)}`,
     network_profile_url: `https://www.network.example/in/${slug}`,
     company_domain: company.domain,
-    ...addresses(dice, first, last, company.domain, at),
-    ...numbers(dice, place),
+    ...inventEmails(random, first, last, company.domain, at),
+    ...inventPhones(random, country),
   }
 }
 
-/** Each company writes all its addresses in one way. */
-const patterns: readonly ((first: string, last: string) => string)[] = [
+/** Patterns of e-mail addresses; each company uses one. */
+const emailPatterns: readonly ((first: string, last: string) => string)[] = [
   (first, last) => `${first}.${last}`,
   (first, last) => `${first.slice(0, 1)}${last}`,
   (first, last) => `${first}${last.slice(0, 1)}`,
@@ -89,24 +89,24 @@ const patterns: readonly ((first: string, last: string) => string)[] = [
   (first) => first,
 ]
 
-function addresses(dice: SeededRandom, first: string, last: string, domain: string, at: number): Given {
+function inventEmails(random: SeededRandom, first: string, last: string, domain: string, at: number): Given {
   const [given, family] = [foldText(first).replaceAll(' ', '-'), foldText(last).replaceAll(' ', '')]
-  const local = patterns[at % patterns.length]?.(given, family) ?? given
-  const known = dice.chance(0.75) ? { email: `${local}@${domain}`, email_status: status(dice) } : {}
-  const personal = dice.chance(0.3)
+  const local = emailPatterns[at % emailPatterns.length]?.(given, family) ?? given
+  const known = random.chance(0.75) ? { email: `${local}@${domain}`, email_status: pickStatus(random) } : {}
+  const personal = random.chance(0.3)
     ? {
-        personal_email: `${given}.${family}${dice.whole(1, 99)}@mailbox.example`,
-        personal_email_status: status(dice),
+        personal_email: `${given}.${family}${random.integer(1, 99)}@mailbox.example`,
+        personal_email_status: pickStatus(random),
       }
     : {}
   return { ...known, ...personal }
 }
 
-const status = (dice: SeededRandom): string =>
-  dice.chance(0.8) ? 'valid' : dice.chance(0.75) ? 'risky' : 'invalid'
+const pickStatus = (random: SeededRandom): string =>
+  random.chance(0.8) ? 'valid' : random.chance(0.75) ? 'risky' : 'invalid'
 
-function numbers(dice: SeededRandom, place: Place): Given {
-  const number = dice.chance(0.45) ? phoneIn(dice, place) : undefined
+function inventPhones(random: SeededRandom, country: SampleCountry): Given {
+  const number = random.chance(0.45) ? inventPhone(random, country) : undefined
   if (number === undefined) return {}
-  return { phones: [number], ...(dice.chance(0.3) ? { messenger: dice.chance(0.7) } : {}) }
+  return { phones: [number], ...(random.chance(0.3) ? { messenger: random.chance(0.7) } : {}) }
 }

@@ -1,6 +1,6 @@
 import type { Faker } from '@faker-js/faker'
 
-/** A company of the sample as people, jobs and posts need to know it. */
+/** What people, jobs and posts of the sample need of a company. */
 export interface SampleCompany {
   readonly name: string
   readonly domain: string
@@ -9,22 +9,22 @@ export interface SampleCompany {
   readonly headcount: number
 }
 
-/** Chance and invented names, both from one seed. */
+/** Random choices and invented names, all from one seed. */
 export interface SeededRandom {
   readonly faker: Faker
-  /** Invented names of a language. */
-  of(language: string): Faker
-  /** One of a list. */
+  /** Returns the generator of names in a language; of English ones when it is unknown. */
+  namesIn(language: string): Faker
+  /** Returns one item of a list. */
   pick<T>(items: readonly T[]): T
-  /** A whole number from `min` to `max`. */
-  whole(min: number, max: number): number
-  /** Whether something of this probability happens. */
+  /** Returns a whole number from `min` to `max`, inclusive. */
+  integer(min: number, max: number): number
+  /** Returns true with the given probability. */
   chance(probability: number): boolean
-  /** A day so many days before the sample's own, as `YYYY-MM-DD`. */
+  /** Returns the day that is `days` before the sample's own, as `YYYY-MM-DD`. */
   daysAgo(days: number): string
 }
 
-/** Chance from a seed, for data that leads up to a moment. */
+/** Creates random choices from a seed; days count back from `now`. */
 export async function createSeededRandom(seed: number, now: number): Promise<SeededRandom> {
   const { Faker, base, de, en, es, fr, nl, sv } = await import('@faker-js/faker')
   const faker = new Faker({ locale: [en, base], seed })
@@ -34,11 +34,11 @@ export async function createSeededRandom(seed: number, now: number): Promise<See
       new Faker({ locale: [locale, en, base], seed: seed + at + 1 }),
     ]),
   )
-  const whole = (min: number, max: number) => faker.number.int({ min, max })
+  const integer = (min: number, max: number) => faker.number.int({ min, max })
   return {
     faker,
-    whole,
-    of: (language) => others.get(language) ?? faker,
+    integer,
+    namesIn: (language) => others.get(language) ?? faker,
     pick: (items) => faker.helpers.arrayElement(items),
     chance: (probability) => faker.number.float() < probability,
     daysAgo: (days) => new Date(now - days * 86_400_000).toISOString().slice(0, 10),

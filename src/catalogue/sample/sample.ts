@@ -6,18 +6,18 @@ import { sampleJobs, samplePosts } from './jobs.js'
 import { samplePeople } from './people.js'
 import { createSeededRandom, type SampleCompany } from './random.js'
 
-/** How much sample data, and which. The same values give the same data. */
+/** The amount and seed of sample data. The same values give the same data. */
 export interface SampleOptions {
-  /** Companies; 500 unless given, never fewer than the hand-written ones. */
+  /** Number of companies, 500 by default; never fewer than the hand-written ones. */
   readonly companies?: number
-  /** People; 5,000 unless given. */
+  /** Number of people, 5,000 by default. */
   readonly people?: number
   readonly seed?: number
-  /** The day that dates in the data lead up to, in milliseconds since 1970. */
+  /** The latest date in the data, in milliseconds since 1970. */
   readonly now: number
 }
 
-/** Records of the sample by kind, each to be read once and in this order. */
+/** Records of the sample by kind. Read each once, in this order. */
 export interface Sample {
   readonly companies: Iterable<Given>
   readonly people: Iterable<Given>
@@ -26,8 +26,8 @@ export interface Sample {
 }
 
 /**
- * Makes up companies, people, jobs and posts. Domains are reserved ones (`.example`), phone numbers come from
- * ranges reserved for fiction; nobody in it exists.
+ * Invents companies, people, jobs and posts. Domains are reserved ones (`.example`), phone numbers come from ranges reserved
+ * for fiction, and no person or company is real.
  */
 export async function sampleData({
   companies = 500,
@@ -35,18 +35,18 @@ export async function sampleData({
   seed = 1,
   now,
 }: SampleOptions): Promise<Sample> {
-  const dice = await createSeededRandom(seed, now)
+  const random = await createSeededRandom(seed, now)
   const made: SampleCompany[] = []
   const profiles: string[] = []
   return {
-    companies: sampleCompanies(dice, companies, made),
-    people: samplePeople(dice, people, made, profiles),
-    jobs: sampleJobs(dice, made),
-    posts: samplePosts(dice, profiles),
+    companies: sampleCompanies(random, companies, made),
+    people: samplePeople(random, people, made, profiles),
+    jobs: sampleJobs(random, made),
+    posts: samplePosts(random, profiles),
   }
 }
 
-/** Puts sample data into a catalogue, over what is there with the same keys. */
+/** Imports sample data into a catalogue; records with the same keys are updated. */
 export async function loadSample(
   catalogue: Pick<Catalogue, 'importRecords'>,
   options: SampleOptions,

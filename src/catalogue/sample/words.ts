@@ -70,7 +70,7 @@ export const technologies: readonly (readonly [slug: string, name: string, categ
   ['figma', 'Figma', 'Design'],
 ]
 
-/** Posts that people hold: title, the same in French, function and seniority. */
+/** Job titles: title, the same in French, function and seniority. */
 // biome-ignore format: a table
 export const positions: readonly (readonly [title: string, french: string, role: string, seniority: string])[] = [
   ['Chief Executive Officer', 'Directeur général', 'Business Development', 'CXO'],
@@ -115,7 +115,7 @@ export const positions: readonly (readonly [title: string, french: string, role:
   ['Intern', 'Stagiaire', 'Marketing', 'In Training'],
 ]
 
-/** First and second halves of the names of made-up companies. */
+/** First and second halves of the names of invented companies. */
 export const nameBeginnings: readonly string[] =
   'Aero Alba Alti Amber Aqua Arbor Argo Astra Atlas Aurora Baltic Blue Boreal Bright Calla Castor Cedar Ciel Clear Cobalt Coral Delta Ember Épicéa Étoile Falcon Fern Forge Fjord Garnet Glacier Granit Harbor Helio Hexa Iris Ivory Jade Juniper Kestrel Kilo Lark Lumen Lumière Lynx Maple Marin Méridien Mistral Nimbus Nordic Nova Oak Ocean Olive Onyx Opal Orion Paloma Pebble Pine Polar Prisme Quartz Quill Raven River Rocher Sable Saffron Sequoia Sierra Silver Solis Spruce Stella Summit Tempo Terra Tidal Tonic Umbra Vela Verde Vista Vento Willow Wren Zenith Zéphyr Ähre Brücke Höhe Sjö Ångström'.split(
     ' ',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { describePhone, isMobile } from '../../../src/catalogue/normalize/phone.js'
-import { places } from '../../../src/catalogue/sample/places.js'
+import { countries } from '../../../src/catalogue/sample/countries.js'
 
 describe('a phone number', () => {
   // One row for each kind and many countries, by the numbering plans of their regulators.
@@ -70,7 +70,7 @@ describe('a phone number', () => {
   })
 
   it('of the sample has a kind and the country that it is for', () => {
-    for (const { country, phones } of places)
+    for (const { country, phones } of countries)
       for (const range of phones) {
         const detail = describePhone(range.replaceAll('x', '1'))
         expect(detail).toMatchObject({ country_code: country })

@@ -1,19 +1,19 @@
-/** Where companies and people of the sample are. */
-export interface Place {
-  readonly country: string
+/** A country in which the sample has companies and people. */
+export interface SampleCountry {
+  readonly code: string
   readonly name: string
   readonly language: 'en' | 'fr' | 'de' | 'es' | 'nl' | 'sv'
   readonly currency: string
   readonly cities: readonly (readonly [city: string, region: string])[]
   readonly forms: readonly string[]
-  /** Numbers reserved for fiction in E.164, `x` for a digit; none where a country reserves none. */
+  /** Numbers reserved for fiction in E.164, `x` for a digit; empty when a country reserves none. */
   readonly phones: readonly string[]
 }
 
-/** Countries of the sample, with legal forms and numbering of their own. */
-export const places: readonly Place[] = [
+/** Countries of the invented companies, with their legal forms and phone numbers. */
+export const countries: readonly SampleCountry[] = [
   {
-    country: 'FR',
+    code: 'FR',
     name: 'France',
     language: 'fr',
     currency: 'EUR',
@@ -28,7 +28,7 @@ export const places: readonly Place[] = [
     phones: ['+3363998xxxx', '+3319900xxxx', '+3326191xxxx'],
   },
   {
-    country: 'US',
+    code: 'US',
     name: 'United States',
     language: 'en',
     currency: 'USD',
@@ -42,7 +42,7 @@ export const places: readonly Place[] = [
     phones: ['+121255501xx', '+151255501xx', '+161755501xx'],
   },
   {
-    country: 'GB',
+    code: 'GB',
     name: 'United Kingdom',
     language: 'en',
     currency: 'GBP',
@@ -55,7 +55,7 @@ export const places: readonly Place[] = [
     phones: ['+447700900xxx', '+442079460xxx', '+441134960xxx'],
   },
   {
-    country: 'DE',
+    code: 'DE',
     name: 'Germany',
     language: 'de',
     currency: 'EUR',
@@ -69,7 +69,7 @@ export const places: readonly Place[] = [
     phones: ['+4917139200xx', '+493023125xxx'],
   },
   {
-    country: 'ES',
+    code: 'ES',
     name: 'Spain',
     language: 'es',
     currency: 'EUR',
@@ -82,7 +82,7 @@ export const places: readonly Place[] = [
     phones: [],
   },
   {
-    country: 'NL',
+    code: 'NL',
     name: 'Netherlands',
     language: 'nl',
     currency: 'EUR',
@@ -95,7 +95,7 @@ export const places: readonly Place[] = [
     phones: [],
   },
   {
-    country: 'SE',
+    code: 'SE',
     name: 'Sweden',
     language: 'sv',
     currency: 'SEK',
@@ -108,7 +108,7 @@ export const places: readonly Place[] = [
     phones: ['+467017406xx'],
   },
   {
-    country: 'CA',
+    code: 'CA',
     name: 'Canada',
     language: 'en',
     currency: 'CAD',
@@ -121,7 +121,7 @@ export const places: readonly Place[] = [
   },
 ]
 
-const elsewhere: Readonly<Record<string, string>> = {
+const otherCountries: Readonly<Record<string, string>> = {
   AU: 'Australia',
   BE: 'Belgium',
   FI: 'Finland',
@@ -130,9 +130,9 @@ const elsewhere: Readonly<Record<string, string>> = {
   NO: 'Norway',
 }
 
-/** The place of a country; one outside the list has no numbers and no names of its own. */
-export function placeOf(country: string): Place {
-  const place = places.find((one) => one.country === country)
-  const name = elsewhere[country] ?? country
-  return place ?? { country, name, language: 'en', currency: 'EUR', cities: [], forms: [], phones: [] }
+/** Returns a country by its code. One outside the list has no phone numbers and English names. */
+export function getCountry(code: string): SampleCountry {
+  const known = countries.find((one) => one.code === code)
+  const name = otherCountries[code] ?? code
+  return known ?? { code, name, language: 'en', currency: 'EUR', cities: [], forms: [], phones: [] }
 }
