@@ -70,10 +70,10 @@ describe('a phone number', () => {
   })
 
   it('of the sample has a kind and the country that it is for', () => {
-    for (const { country, phones } of countries)
+    for (const { code, phones } of countries)
       for (const range of phones) {
         const detail = describePhone(range.replaceAll('x', '1'))
-        expect(detail).toMatchObject({ country_code: country })
+        expect(detail).toMatchObject({ country_code: code })
         expect(['mobile', 'fixed_line', 'fixed_or_mobile']).toContain(detail.type)
       }
   })
