@@ -1,4 +1,7 @@
-/** `npm test`: installs and builds when needed, runs the tests, and closes with `N passed, N failed`. */
+/**
+ * `npm test`: installs and builds when needed, runs the tests, and closes with `N passed, N failed`.
+ * `npm run watch`: runs them again whenever a file they use changes.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +20,8 @@ function count(report) {
 
 async function main() {
   await ensure()
+  const [first, ...rest] = process.argv.slice(2)
+  if (first === '--watch') return runPackage('vitest/vitest.mjs', ['watch', ...rest])
   const folder = mkdtempSync(join(tmpdir(), 'prospect-tests-'))
   try {
     const file = join(folder, 'report.json')
