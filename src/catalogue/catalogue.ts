@@ -1,5 +1,5 @@
 import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports/ports.js'
-import { migrate, readied, versionOf } from '../storage/database/migrate.js'
+import { migrate, readied, readStoredNumber, toSchemaState } from '../storage/database/migrate.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords } from './export/export.js'
 import type { ImportReport } from './import/report.js'
@@ -16,7 +16,7 @@ import { accountOf } from './records/company-row.js'
 import { type Candidate, matchCompany } from './records/match-company.js'
 import { personOf } from './records/person-record.js'
 import { findTechnologies } from './records/technologies.js'
-import { migrations } from './schema/sqlite.js'
+import { catalogueSchema } from './schema/sqlite.js'
 import { countProfiles } from './search/count-profiles.js'
 import { countFound, find } from './search/searches.js'
 import { searchAt, urlOf } from './search-url/decode.js'
@@ -51,10 +51,12 @@ export async function openCatalogue(
 }
 
 async function bringUpToDate(driver: Driver): Promise<void> {
+  const { dialect } = driver
+  const stored = await driver.read((connection) => readStoredNumber(connection, dialect))
+  const { is } = toSchemaState(stored, catalogueSchema)
   // Steps of the schema may need the indexes that an import left to be built when it was killed.
-  const version = await driver.read((connection) => versionOf(connection, driver.dialect))
-  if (version <= migrations.length) await endLoad(driver)
-  await migrate(driver, migrations)
+  if (is !== 'newer' && is !== 'unfinished') await endLoad(driver)
+  await migrate(driver, catalogueSchema)
 }
 
 function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids }): Catalogue {

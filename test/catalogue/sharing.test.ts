@@ -159,7 +159,7 @@ describe('a catalogue that several processes share', () => {
     const database = await freshDatabase()
     try {
       await (await openEngine({ engine: database.url })).close()
-      await database.sql('UPDATE public_catalogue.schema_version SET version = 99')
+      await database.sql('UPDATE public_catalogue.schema_version SET version = 1099')
       await expect(openEngine({ engine: database.url })).rejects.toThrow('upgrade')
       await expect(opened(database.url)).rejects.toThrow('upgrade')
       const left = `SELECT count(*) AS n FROM pg_stat_activity

@@ -1,17 +1,23 @@
-import { migrations as catalogue } from '../../src/catalogue/schema/sqlite.js'
-import { type Migration, migrate, versionOf } from '../../src/storage/database/migrate.js'
+import { catalogueSchema } from '../../src/catalogue/schema/sqlite.js'
+import { migrate, readStoredNumber, type Schema } from '../../src/storage/database/migrate.js'
 import type { Connection, Driver } from '../../src/storage/driver/connection.js'
 import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
-import { migrations as engine } from '../../src/storage/engine/migrations.js'
-import { stateMigrations as state } from '../../src/storage/state/open.js'
+import { engineSchema } from '../../src/storage/engine/migrations.js'
+import { stateSchema } from '../../src/storage/state/open.js'
+import { madeUp } from '../support/made-up-schema.js'
 
 /**
- * Brings a database to a step of its schema, and kills itself behind a statement of that. Prints how many statements there
- * were. Arguments: file, engine, state or catalogue, the step (0 for the newest), the statement (0 for none).
+ * Migrates a database to the newest version of its schema, and kills itself behind a statement of that. Prints how many
+ * statements there were, and the number the database has then. Arguments: the file; engine, state, catalogue or made-up;
+ * the statement (0 for none).
  */
-const [file = '', kind = '', step = '0', deadly = '0'] = process.argv.slice(2)
-const all = ({ engine, state, catalogue } as Record<string, readonly Migration[]>)[kind] ?? []
-const wanted = all.slice(0, Number(step) || all.length)
+const [file = '', kind = '', deadly = '0'] = process.argv.slice(2)
+const schemas: Readonly<Record<string, Schema>> = {
+  engine: engineSchema,
+  state: stateSchema,
+  catalogue: catalogueSchema,
+  'made-up': madeUp(),
+}
 let statements = 0
 
 const counted = () => {
@@ -47,12 +53,14 @@ const watched = (connection: Connection): Connection => ({
   },
 })
 
+const schema = schemas[kind]
+if (!schema) throw new Error(`no schema is called ${kind}`)
 const database = openSqlite(file)
 const driver: Driver = {
   ...database,
   transaction: (work, scope) => database.transaction((connection) => work(watched(connection)), scope),
 }
-await migrate(driver, wanted)
-const version = await database.read((connection) => versionOf(connection))
+await migrate(driver, schema)
+const stored = await database.read((connection) => readStoredNumber(connection, 'sqlite'))
 await database.close()
-process.stdout.write(`${statements} ${version}\n`)
+process.stdout.write(`${statements} ${stored}\n`)

@@ -164,5 +164,5 @@ END $$;
 /** Tells who writes that somebody else wrote meanwhile: each transaction that writes takes a number. */
 const turns = 'CREATE SEQUENCE turns;'
 
-/** The whole schema of the catalogue in PostgreSQL, as it is behind the third step of SQLite's. */
+/** The whole schema of the catalogue in PostgreSQL. */
 export const postgresSchema = tables + indexes + functions + turns

@@ -1,10 +1,13 @@
-import type { Migration } from '../../storage/database/migrate.js'
+import type { Schema } from '../../storage/database/migrate.js'
 import { postgresSchema } from './postgres.js'
-import { signals } from './signals.js'
 
 // A record is kept as JSON without its absent keys, ready to be answered; beside it stand only the columns that
 // something is found or filtered by. Texts for keyword search keep no second copy of the record.
-const first = `
+//
+// The indexes of facts hold every column that searches filter by, behind the key: a search reads them alone, in the order
+// of the keys. Searches name them, so they must always be there. The column next to the key is one that is never asked to
+// equal one of many values: SQLite would look each of them up. What signals are found by is in such indexes too.
+const tables = `
 CREATE TABLE companies (
   key INTEGER PRIMARY KEY,
   domain TEXT UNIQUE,
@@ -15,11 +18,21 @@ CREATE TABLE companies (
   industry TEXT,
   size INTEGER,
   headcount INTEGER,
-  record TEXT NOT NULL
+  record TEXT NOT NULL,
+  id TEXT,
+  city TEXT,
+  region TEXT,
+  industry_name TEXT,
+  company_type TEXT,
+  revenue REAL,
+  revenue_currency TEXT
 ) STRICT;
 CREATE INDEX companies_by_network_id ON companies (network_id) WHERE network_id IS NOT NULL;
 CREATE INDEX companies_by_slug ON companies (slug) WHERE slug IS NOT NULL;
 CREATE INDEX companies_by_name ON companies (name);
+CREATE INDEX companies_by_id ON companies (id);
+CREATE INDEX companies_facts ON companies
+  (key, revenue, size, industry, country, company_type, headcount, region, city, industry_name, revenue_currency);
 CREATE VIRTUAL TABLE companies_text USING fts5 (
   name, about, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
 );
@@ -37,6 +50,7 @@ CREATE TABLE company_technologies (
   mentions INTEGER NOT NULL,
   PRIMARY KEY (technology, company)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX company_technologies_by_company ON company_technologies (company);
 
 CREATE TABLE headcount_history (
   company INTEGER NOT NULL REFERENCES companies (key),
@@ -45,6 +59,15 @@ CREATE TABLE headcount_history (
   headcount INTEGER NOT NULL,
   PRIMARY KEY (company, department, date)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE headcount_growth (
+  company INTEGER NOT NULL REFERENCES companies (key),
+  department TEXT NOT NULL,
+  headcount INTEGER NOT NULL,
+  growth INTEGER,
+  PRIMARY KEY (company, department)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX headcount_growth_by_growth ON headcount_growth (department, growth DESC, company);
+CREATE INDEX headcount_growth_by_headcount ON headcount_growth (department, headcount DESC, company);
 
 CREATE TABLE people (
   key INTEGER PRIMARY KEY,
@@ -57,14 +80,27 @@ CREATE TABLE people (
   country TEXT,
   seniority INTEGER,
   function INTEGER,
-  record TEXT NOT NULL
+  record TEXT NOT NULL,
+  city TEXT,
+  region TEXT,
+  employer TEXT,
+  first_name TEXT,
+  last_name TEXT,
+  years_of_experience INTEGER,
+  position_since INTEGER,
+  months_in_position INTEGER,
+  months_in_company INTEGER
 ) STRICT;
 CREATE INDEX people_by_slug ON people (slug) WHERE slug IS NOT NULL;
 CREATE INDEX people_by_email ON people (email) WHERE email IS NOT NULL;
 CREATE INDEX people_by_personal_email ON people (personal_email) WHERE personal_email IS NOT NULL;
 CREATE INDEX people_by_company ON people (company, name);
+CREATE INDEX people_facts ON people
+  (key, position_since, company, function, seniority, country, region, city, years_of_experience,
+   months_in_position, months_in_company, employer, first_name, last_name);
 CREATE VIRTUAL TABLE people_text USING fts5 (
-  name, title, about, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+  name, title, about, past_titles, past_employers,
+  content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
 );
 CREATE TABLE phones (
   number TEXT NOT NULL,
@@ -79,9 +115,13 @@ CREATE TABLE jobs (
   identity TEXT NOT NULL UNIQUE,
   posted_at INTEGER,
   country TEXT,
-  record TEXT NOT NULL
+  record TEXT NOT NULL,
+  region TEXT,
+  city TEXT,
+  statuses TEXT
 ) STRICT;
-CREATE INDEX jobs_by_company ON jobs (company, posted_at);
+CREATE INDEX jobs_by_company ON jobs (company, posted_at DESC, key DESC, country, region, city, statuses);
+CREATE INDEX jobs_by_date ON jobs (posted_at DESC, key DESC, company, country, region, city, statuses);
 CREATE VIRTUAL TABLE jobs_text USING fts5 (
   title, description, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
 );
@@ -102,53 +142,9 @@ CREATE TABLE engagers (
 ) STRICT, WITHOUT ROWID;
 `
 
-// What searches filter by. The two indexes of facts hold every such column behind the key: a search reads them alone,
-// in the order of the keys, and one that is added goes to their end. Searches name them, so that they must always be
-// there. The column next to the key is one that is never asked to equal one of many values: SQLite would look each of
-// them up. Texts of people have their past posts as well.
-const second = `
-ALTER TABLE companies ADD COLUMN id TEXT;
-ALTER TABLE companies ADD COLUMN city TEXT;
-ALTER TABLE companies ADD COLUMN region TEXT;
-ALTER TABLE companies ADD COLUMN industry_name TEXT;
-ALTER TABLE companies ADD COLUMN company_type TEXT;
-ALTER TABLE companies ADD COLUMN revenue REAL;
-ALTER TABLE companies ADD COLUMN revenue_currency TEXT;
-CREATE INDEX companies_by_id ON companies (id);
-CREATE INDEX companies_facts ON companies
-  (key, revenue, size, industry, country, company_type, headcount, region, city, industry_name, revenue_currency);
-
-ALTER TABLE people ADD COLUMN city TEXT;
-ALTER TABLE people ADD COLUMN region TEXT;
-ALTER TABLE people ADD COLUMN employer TEXT;
-ALTER TABLE people ADD COLUMN first_name TEXT;
-ALTER TABLE people ADD COLUMN last_name TEXT;
-ALTER TABLE people ADD COLUMN years_of_experience INTEGER;
-ALTER TABLE people ADD COLUMN position_since INTEGER;
-ALTER TABLE people ADD COLUMN months_in_position INTEGER;
-ALTER TABLE people ADD COLUMN months_in_company INTEGER;
-CREATE INDEX people_facts ON people
-  (key, position_since, company, function, seniority, country, region, city, years_of_experience,
-   months_in_position, months_in_company, employer, first_name, last_name);
-DROP TABLE people_text;
-CREATE VIRTUAL TABLE people_text USING fts5 (
-  name, title, about, past_titles, past_employers,
-  content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
-);
-`
-
-/** The steps from an empty database to the catalogue's schema. In PostgreSQL the first three are one. */
-export const migrations: readonly Migration[] = [
-  { sqlite: first, postgres: postgresSchema },
-  // Needed once, and loaded then.
-  {
-    sqlite: second,
-    postgres: '',
-    work: async (connection) => (await import('./fill-columns.js')).fillColumns(connection),
-  },
-  {
-    sqlite: signals,
-    postgres: '',
-    work: async (connection) => (await import('./fill-signals.js')).fillSignals(connection),
-  },
-]
+/** The schema of the catalogue. */
+export const catalogueSchema: Schema = {
+  first: { sqlite: tables, postgres: postgresSchema },
+  steps: [],
+  unreleased: 3,
+}

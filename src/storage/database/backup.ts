@@ -13,13 +13,14 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { checkVersion } from '../driver/sqlite/driver.js'
 import { DatabaseFileError, removeBesides, whileUnused } from './database-file.js'
+import { type Schema, toSchemaState } from './migrate.js'
 
 /** What a database must be to take the place of another. */
 export interface Expected {
   /** A table that only this kind of database has. */
   readonly table: string
-  /** The newest schema this program knows. */
-  readonly newest: number
+  /** The schema of this program. */
+  readonly schema: Schema
 }
 
 /**
@@ -122,19 +123,25 @@ export function publish(partial: string, file: string): void {
 }
 
 /** The schema version of a whole, sound copy of the right kind. */
-function checked(copied: string, file: string, { table, newest }: Expected): number {
+function checked(copied: string, file: string, { table, schema }: Expected): number {
   const database = new Database(copied, { readonly: true })
   try {
-    const version = database.pragma('user_version', { simple: true }) as number
+    const stored = database.pragma('user_version', { simple: true }) as number
+    const { is, version, newest } = toSchemaState(stored, schema)
     const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table)
-    if (version === 0 || !known)
+    if (is === 'empty' || !known)
       throw new DatabaseFileError(
         `${file} is not a backup of this database.`,
         'Give a file that a backup wrote.',
       )
-    if (version > newest)
+    if (is === 'unfinished')
       throw new DatabaseFileError(
-        `${file} has schema ${version}, newer than this program's ${newest}.`,
+        `${file} cannot be restored: an early build made it, before schema version 1.`,
+        'Restore it with the last build before this version, and back it up again there.',
+      )
+    if (is === 'newer')
+      throw new DatabaseFileError(
+        `${file} has schema version ${version}, newer than this program's ${newest}.`,
         'Upgrade prospect, then restore.',
       )
     const verdict = database.pragma('integrity_check(1)', { simple: true })

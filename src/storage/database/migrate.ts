@@ -3,13 +3,56 @@ import type { Awaitable } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../driver/connection.js'
 import { engineTables, engineViews } from './engine-tables.js'
 
-/** One step of a schema; steps are numbered from 1 by their place and never change once released. */
+/** Statements that bring a database to a version of its schema. They never change once released. */
 export interface Migration {
   readonly sqlite: string
   /** The same for PostgreSQL, where the database may be one. */
   readonly postgres?: string
   /** What statements alone cannot do; in the same transaction, behind them. */
   readonly work?: (connection: Connection) => Awaitable<void>
+}
+
+/** The schema of a database. */
+export interface Schema {
+  /** Makes version 1 in an empty database. */
+  readonly first: Migration
+  /** The step to version 2, then one for each version after it. */
+  readonly steps: readonly Migration[]
+  /** What builds before the first release stored in a database that has the form of version 1. */
+  readonly unreleased: number
+}
+
+/** What the number stored in a database means to this program. */
+export interface SchemaState {
+  /** `unreleased`: version 1, but not yet marked as such. `unfinished`: from a build before that. */
+  readonly is: 'empty' | 'unreleased' | 'older' | 'current' | 'newer' | 'unfinished'
+  /** The version of its schema; 0 where it has none. */
+  readonly version: number
+  /** The version of this program. */
+  readonly newest: number
+}
+
+/**
+ * A database stores its version plus this. Builds before the first release stored how many steps they had taken, at most
+ * eight, and refuse a database whose number is above theirs.
+ */
+const released = 1_000
+
+/** Returns the number that a database of a version stores. */
+export const storedNumber = (version: number): number => released + version
+
+/** Returns the newest version of a schema. */
+export const newestVersion = ({ steps }: Schema): number => 1 + steps.length
+
+/** Returns what a stored number means; an empty database has 0. */
+export function toSchemaState(stored: number, schema: Schema): SchemaState {
+  const newest = newestVersion(schema)
+  if (stored === 0) return { is: 'empty', version: 0, newest }
+  if (stored === schema.unreleased) return { is: 'unreleased', version: 1, newest }
+  const version = stored - released
+  if (version < 1) return { is: 'unfinished', version: 0, newest }
+  if (version > newest) return { is: 'newer', version, newest }
+  return { is: version < newest ? 'older' : 'current', version, newest }
 }
 
 /** The database, once it was made ready; one that cannot be is closed. */
@@ -24,25 +67,39 @@ export async function readied(driver: Driver, ready: (driver: Driver) => Promise
 }
 
 /**
- * Brings a database to the newest schema, in one transaction: several processes may start at once, one of them
- * migrates. A database of a newer program is refused and left as it is.
+ * Brings a database to the newest version, in one transaction: several processes may start at once, one of them migrates.
+ * One of a newer program, or of an unfinished build, is refused and left as it is.
  */
-export async function migrate(driver: Driver, migrations: readonly Migration[]): Promise<void> {
+export async function migrate(driver: Driver, schema: Schema): Promise<void> {
   const { dialect } = driver
-  const newest = migrations.length
-  const version = await driver.read((connection) => versionOf(connection, dialect))
-  if (version === newest) return
-  if (version > newest) throw newer(version, newest)
+  const stateIn = async (connection: Connection) =>
+    requireUsable(toSchemaState(await readStoredNumber(connection, dialect), schema))
+  if ((await driver.read(stateIn)).is === 'current') return
   await driver.transaction(async (connection) => {
-    const current = await versionOf(connection, dialect)
-    if (current > newest) throw newer(current, newest)
-    for (const step of migrations.slice(current)) {
-      await connection.exec(textOf(step, dialect))
-      await step.work?.(connection)
+    const { is, version, newest } = await stateIn(connection)
+    if (is === 'current') return
+    for (const migration of [schema.first, ...schema.steps].slice(version)) {
+      await connection.exec(textOf(migration, dialect))
+      await migration.work?.(connection)
     }
-    await connection.exec(noted(newest, dialect))
+    await connection.exec(storeNumberSql(storedNumber(newest), dialect))
   })
 }
+
+/** Returns the state of a database that this program can use. Throws for any other. */
+function requireUsable(state: SchemaState): SchemaState {
+  const { is, version, newest } = state
+  if (is === 'newer')
+    throw new ApiError('storage_failed', {
+      reason: `it has schema version ${version}, newer than this program's ${newest}; upgrade prospect`,
+    })
+  if (is === 'unfinished') throw new ApiError('storage_failed', { reason: unfinishedReason })
+  return state
+}
+
+/** Why a database of an unfinished build is refused, and what to do about it. */
+export const unfinishedReason =
+  'an early build made it, before schema version 1; use it once with the last build before this version, then again with this one'
 
 function textOf({ sqlite, postgres }: Migration, dialect: Driver['dialect']): string {
   if (dialect === 'sqlite') return sqlite
@@ -50,12 +107,12 @@ function textOf({ sqlite, postgres }: Migration, dialect: Driver['dialect']): st
   return `SET LOCAL statement_timeout = 0;${postgres}`
 }
 
-/** Notes the version; on a server others have roles too, and nobody is to read secrets but the owner. */
-const noted = (version: number, dialect: Driver['dialect']): string =>
+/** Stores the number of a version; on a server others have roles too, and nobody is to read secrets but the owner. */
+const storeNumberSql = (stored: number, dialect: Driver['dialect']): string =>
   dialect === 'sqlite'
-    ? `PRAGMA user_version = ${version}`
+    ? `PRAGMA user_version = ${stored}`
     : `CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL);
-       INSERT INTO schema_version (id, version) VALUES (1, ${version})
+       INSERT INTO schema_version (id, version) VALUES (1, ${stored})
          ON CONFLICT (id) DO UPDATE SET version = excluded.version;
        DO $$ DECLARE own TEXT; BEGIN
          FOR own IN SELECT format('%I.%I', n.nspname, c.relname)
@@ -68,11 +125,8 @@ const ours = ['schema_version', ...Object.keys(engineTables), ...engineViews]
   .map((name) => `'${name}'`)
   .join(', ')
 
-/** The schema a database has; 0 for an empty one. */
-export async function versionOf(
-  connection: Connection,
-  dialect: Driver['dialect'] = 'sqlite',
-): Promise<number> {
+/** Returns the number that a database stores; 0 for an empty one. */
+export async function readStoredNumber(connection: Connection, dialect: Driver['dialect']): Promise<number> {
   if (dialect === 'sqlite')
     return (await connection.get<{ user_version: number }>('PRAGMA user_version'))?.user_version ?? 0
   const known = await connection.get<{ found: number }>(
@@ -82,7 +136,6 @@ export async function versionOf(
   return (await connection.get<{ version: number }>('SELECT version FROM schema_version'))?.version ?? 0
 }
 
-const newer = (version: number, newest: number) =>
-  new ApiError('storage_failed', {
-    reason: `it has schema ${version}, newer than this program's ${newest}; upgrade prospect`,
-  })
+/** Returns the version of a database that was migrated. */
+export const readVersion = async (connection: Connection, dialect: Driver['dialect']): Promise<number> =>
+  (await readStoredNumber(connection, dialect)) - released

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Connection, Driver, Value } from '../driver/connection.js'
 import { understood } from '../driver/sqlite/driver.js'
-import { versionOf } from './migrate.js'
+import { readStoredNumber } from './migrate.js'
 
 /** A database file that is only looked at: nothing in it changes, and its schema stays as it is. */
 export interface Look {
   /** For questions, one after the other; transactions are refused. */
   readonly driver: Driver
-  /** The schema the file has; 0 for an empty one. */
+  /** The number of the schema the file has; 0 for an empty one. */
   schema(): Promise<number>
   /** Reads the whole file and tells what is damaged, in SQLite's words; nothing where it is sound. */
   faults(): readonly string[]
@@ -36,7 +36,7 @@ export function lookAt(path: string): Look {
   }
   return {
     driver,
-    schema: () => versionOf(connection),
+    schema: () => readStoredNumber(connection, 'sqlite'),
     faults: () =>
       (
         connection.all<{ quick_check: string }>(`PRAGMA quick_check(${mostFaults})`) as {

@@ -3,9 +3,10 @@ import { createInterface } from 'node:readline'
 import { create, partialOf, publish, taken } from '../database/backup.js'
 import { DatabaseFileError } from '../database/database-file.js'
 import { engineTables as tables } from '../database/engine-tables.js'
+import { newestVersion, storedNumber, toSchemaState } from '../database/migrate.js'
 import type { Connection, Driver, Value } from '../driver/connection.js'
 import { isLost } from '../driver/postgres/errors.js'
-import { migrations } from './migrations.js'
+import { engineSchema } from './migrations.js'
 
 const format = 'prospect engine'
 const rowsAtOnce = 500
@@ -62,7 +63,7 @@ async function writeAll(connection: Connection, to: number): Promise<number> {
   const write = (line: Line) => writeFileSync(to, `${JSON.stringify(line)}\n`)
   try {
     let written = 0
-    write({ format, schema: migrations.length })
+    write({ format, schema: storedNumber(newestVersion(engineSchema)) })
     for (const [table, key] of Object.entries(tables))
       for (let last: Row | undefined, more = true; more; ) {
         const most = withBodies.includes(table) ? bodiesAtOnce : rowsAtOnce
@@ -151,9 +152,10 @@ function lineOf(text: string, file: string): Line {
 function checkFirst(line: Line, file: string): void {
   const { format: found, schema } = line as { format?: unknown; schema?: unknown }
   if (found !== format || !Number.isSafeInteger(schema)) throw foreign(file)
-  if (schema !== migrations.length)
+  const { version, newest } = toSchemaState(Number(schema), engineSchema)
+  if (version !== newest)
     throw new DatabaseFileError(
-      `${file} has schema ${schema}, this program ${migrations.length}.`,
+      `${file} has schema version ${version}, this program ${newest}.`,
       'Export it again with the version of prospect that is to read it.',
     )
 }

@@ -1,4 +1,4 @@
-import type { Migration } from '../database/migrate.js'
+import type { Schema } from '../database/migrate.js'
 import { jobTriggers, ledgerTriggers, postgresOf } from '../driver/postgres/translate-schema.js'
 import { chunkTables, chunkTriggers } from './chunk-schema.js'
 import { runReplies } from './row-replies.js'
@@ -143,15 +143,14 @@ CREATE TABLE cursor_secrets (
 );
 `
 
-/** The schema of the engine's state, step by step. */
-export const migrations: readonly Migration[] = [
-  both(workspaces + ledger + requests, ledgerTriggers),
-  both(saved),
-  both(work, jobTriggers),
-  both(runReplies),
-  both(chunkTables, chunkTriggers),
-]
+const tables = workspaces + ledger + requests + saved + work + runReplies + chunkTables
 
-function both(sqlite: string, triggers = ''): Migration {
-  return { sqlite, postgres: postgresOf(sqlite) + triggers }
+/** The schema of the engine's state. */
+export const engineSchema: Schema = {
+  first: {
+    sqlite: tables,
+    postgres: postgresOf(tables) + ledgerTriggers + jobTriggers + chunkTriggers,
+  },
+  steps: [],
+  unreleased: 5,
 }

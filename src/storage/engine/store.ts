@@ -1,5 +1,5 @@
 import type { Reads, Store, Transaction } from '../../engine/ports/ports.js'
-import { migrate, readied, versionOf } from '../database/migrate.js'
+import { migrate, readied, readVersion } from '../database/migrate.js'
 import { openDatabase } from '../database/open.js'
 import type { Connection, Driver } from '../driver/connection.js'
 import { chunkReads, chunkWrites } from './chunks.js'
@@ -10,7 +10,7 @@ import { jobReads, jobWrites } from './jobs.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
 import { listReads, listWrites } from './lists.js'
 import { memberReads, memberWrites } from './members.js'
-import { migrations } from './migrations.js'
+import { engineSchema } from './migrations.js'
 import { counterReads, counterWrites } from './rate-counters.js'
 import { runReplyReads, runReplyWrites } from './row-replies.js'
 import { savedReads, savedWrites } from './saved.js'
@@ -26,7 +26,7 @@ export async function openStore(location: string, now?: () => number): Promise<S
 /** Opens the database itself, as `openStore` does. */
 export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
   return readied(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
-    migrate(driver, migrations),
+    migrate(driver, engineSchema),
   )
 }
 
@@ -57,7 +57,7 @@ const readsOver = (connection: Connection, dialect: Driver['dialect']): Reads =>
   ...deliveryReads(connection),
   ...forgetReads(connection),
   ...chunkReads(connection),
-  schemaVersion: () => versionOf(connection, dialect),
+  schemaVersion: () => readVersion(connection, dialect),
 })
 
 const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => ({

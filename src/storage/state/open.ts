@@ -1,4 +1,4 @@
-import { type Migration, migrate, readied } from '../database/migrate.js'
+import { migrate, readied, type Schema } from '../database/migrate.js'
 import { openDatabase } from '../database/open.js'
 import type { Driver } from '../driver/connection.js'
 import { postgresOf } from '../driver/postgres/translate-schema.js'
@@ -27,6 +27,7 @@ CREATE TABLE events (
 );
 CREATE INDEX events_received ON events (received_at);
 CREATE INDEX events_search ON events (search, seq) WHERE search IS NOT NULL;
+CREATE INDEX events_path ON events (path, seq);
 CREATE TABLE gone_events (
   id TEXT NOT NULL,
   path TEXT NOT NULL,
@@ -54,23 +55,14 @@ CREATE INDEX forwards_due ON forwards (target, next_at) WHERE state = 'waiting' 
 CREATE INDEX forwards_turn ON forwards (target, lane, seq) WHERE state = 'waiting';
 `
 
-/** What came for one command is read by its path. */
-const eventsByPath = 'CREATE INDEX events_path ON events (path, seq);'
+const tables =
+  receivedEvents + forwardedEvents + runTables + serverTables + bulkTables + passedWorkTables + runLockTables
 
-/** The schema of `state.db`, what this machine remembers, or of what several machines do; a new step goes to the end. */
-export const stateMigrations: readonly Migration[] = [
-  both(receivedEvents),
-  both(forwardedEvents),
-  both(runTables, runsOnServer),
-  both(serverTables),
-  both(eventsByPath),
-  both(bulkTables),
-  both(passedWorkTables),
-  both(runLockTables),
-]
-
-function both(sqlite: string, onServer = ''): Migration {
-  return { sqlite, postgres: postgresOf(sqlite) + onServer }
+/** The schema of `state.db`: what this machine remembers, or several machines together. */
+export const stateSchema: Schema = {
+  first: { sqlite: tables, postgres: postgresOf(tables) + runsOnServer },
+  steps: [],
+  unreleased: 8,
 }
 
 /** Where the tables are in a database that an engine may be in, too: beside its own. */
@@ -86,9 +78,7 @@ export interface StateOptions extends SqliteOptions {
 export async function openState(location: string, { now, ...sqlite }: StateOptions = {}): Promise<Driver> {
   // Plans made while the tables are empty would read all answers of a run for each one that is looked for.
   const postgres = { beside, planAnew: true, ...(now ? { now } : {}) }
-  return readied(await openDatabase(location, { sqlite, postgres }), (driver) =>
-    migrate(driver, stateMigrations),
-  )
+  return readied(await openDatabase(location, { sqlite, postgres }), (driver) => migrate(driver, stateSchema))
 }
 
 /** Opens what several machines remember at a `postgres://` address; nothing where nobody ever began to. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { migrations } from '../../../src/catalogue/schema/sqlite.js'
+import { storedNumber } from '../../../src/storage/database/migrate.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { openEmpty } from '../open.js'
 
@@ -28,14 +28,12 @@ describe('the catalogue file', () => {
   it('is refused when a newer program wrote it, and left as it is', async () => {
     await (await openEmpty(file())).close()
     const driver = file()
-    await driver.transaction((connection) =>
-      connection.exec(`PRAGMA user_version = ${migrations.length + 1}`),
-    )
+    await driver.transaction((connection) => connection.exec(`PRAGMA user_version = ${storedNumber(2)}`))
     await expect(openEmpty(driver)).rejects.toThrow('upgrade')
     await expect(driver.read(() => 1)).rejects.toThrow()
     const again = file()
     const version = await again.read((connection) => connection.get('PRAGMA user_version'))
-    expect(version).toEqual({ user_version: migrations.length + 1 })
+    expect(version).toEqual({ user_version: storedNumber(2) })
     await again.close()
   })
 

@@ -112,7 +112,7 @@ describe('a catalogue that machines share', () => {
 
   it('is opened before a server says that it is ready', async () => {
     await here.run(['data', 'sample', '--companies', '1', '--people', '1', ...at()])
-    await schema.sql(`UPDATE ${schema.name}_catalogue.schema_version SET version = 99`)
+    await schema.sql(`UPDATE ${schema.name}_catalogue.schema_version SET version = 1099`)
     const served = await here.run(['serve', '--port', '0', ...at()])
     expect([served.code === 0, served.stdout]).toEqual([false, ''])
     expect(served.stderr).toContain('upgrade prospect')

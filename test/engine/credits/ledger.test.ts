@@ -7,7 +7,7 @@ import { charge, move, verifyLedger } from '../../../src/engine/credits/ledger.j
 import type { LedgerAccount, MovementKind, Store } from '../../../src/engine/ports/ports.js'
 import { migrate } from '../../../src/storage/database/migrate.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
-import { migrations } from '../../../src/storage/engine/migrations.js'
+import { engineSchema } from '../../../src/storage/engine/migrations.js'
 import { storeOver } from '../../../src/storage/engine/store.js'
 import { type Bench, openBench, randomIds, TestClock } from '../../support/engine.js'
 
@@ -62,7 +62,7 @@ describe('P01: balanced, append-only', () => {
 
   it('is enforced by the database', async () => {
     const driver = openSqlite(':memory:')
-    await migrate(driver, migrations)
+    await migrate(driver, engineSchema)
     const store = storeOver(driver)
     const admin = createAdmin({ store, clock: new TestClock(), ids: randomIds })
     await admin.init()

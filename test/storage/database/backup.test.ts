@@ -7,15 +7,15 @@ import { backup, restore } from '../../../src/storage/database/backup.js'
 import { databaseFile, removeDatabase, whileUnused } from '../../../src/storage/database/database-file.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 
-const expected = { table: 'things', newest: 3 }
+const expected = { table: 'things', schema: { first: { sqlite: '' }, steps: [], unreleased: 3 } }
 let folder: string
 const at = (name: string) => join(folder, name)
 
 /** A database of one table with so many rows; left open it is in WAL mode and in use. */
-async function made(name: string, rows: number, version = 2) {
+async function made(name: string, rows: number, stored = 1_001) {
   const driver = openSqlite(at(name))
   await driver.transaction(async (connection) => {
-    await connection.exec(`CREATE TABLE things (id INTEGER PRIMARY KEY); PRAGMA user_version = ${version}`)
+    await connection.exec(`CREATE TABLE things (id INTEGER PRIMARY KEY); PRAGMA user_version = ${stored}`)
     for (let row = 0; row < rows; row++) await connection.run('INSERT INTO things DEFAULT VALUES')
   })
   return driver
@@ -90,7 +90,7 @@ describe('restore', () => {
     const log = readFileSync(at('live.db-wal'))
     await driver.close()
     writeFileSync(at('live.db-wal'), log)
-    expect(restore(at('copy.db'), at('live.db'), expected)).toBe(2)
+    expect(restore(at('copy.db'), at('live.db'), expected)).toBe(1)
     expect(rowsIn('live.db')).toBe(5)
     expect(statSync(at('live.db')).mode & 0o777).toBe(0o600)
   })
@@ -101,6 +101,12 @@ describe('restore', () => {
     restore(at('copy.db'), at('live.db'), expected)
     expect(rowsIn('live.db')).toBe(7)
     expect(readFileSync(at('copy.db')).equals(before)).toBe(true)
+  })
+
+  it('takes a backup of a build before the first release', async () => {
+    await (await made('copy.db', 3, 3)).close()
+    expect(restore(at('copy.db'), at('live.db'), expected)).toBe(1)
+    expect(rowsIn('live.db')).toBe(3)
   })
 
   it('refuses while another has the database open, and leaves it as it was', async () => {
@@ -130,7 +136,8 @@ describe('restore', () => {
       async () => new Database(at('copy.db')).exec('CREATE TABLE others (id)').close(),
       'is not a backup',
     ],
-    ['a newer schema', async () => (await made('copy.db', 1, 4)).close(), 'newer'],
+    ['a newer schema', async () => (await made('copy.db', 1, 1_002)).close(), 'newer'],
+    ['an early build', async () => (await made('copy.db', 1, 2)).close(), 'an early build made it'],
     ['a damaged one', async () => damaged(), 'is damaged'],
   ])('refuses %s and touches nothing', async (_, make, text) => {
     await (await made('live.db', 2)).close()

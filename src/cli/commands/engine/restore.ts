@@ -40,16 +40,16 @@ export function restoreCommand(shell: Shell): Command {
 }
 
 async function planned({ home, streams }: StreamsContext & HomeContext, file: string, catalogue: unknown) {
-  const { migrations } = await import('../../../storage/engine/migrations.js')
+  const { engineSchema } = await import('../../../storage/engine/migrations.js')
   const { databaseFile } = await import('../../../storage/database/database-file.js')
   const engine = {
     of: 'engine',
     from: resolve(streams.cwd, file),
     to: databaseFile(home.engine),
-    expected: { table: 'movements', newest: migrations.length },
+    expected: { table: 'movements', schema: engineSchema },
   }
   if (typeof catalogue !== 'string') return [engine]
-  const { migrations: steps } = await import('../../../catalogue/schema/sqlite.js')
-  const expected = { table: 'companies', newest: steps.length }
+  const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
+  const expected = { table: 'companies', schema: catalogueSchema }
   return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
 }

@@ -28,7 +28,10 @@ CREATE TABLE runs (
   indexed INTEGER NOT NULL DEFAULT 0,
   forgotten INTEGER NOT NULL DEFAULT 0,
   started_at BIGINT NOT NULL,
-  ended_at BIGINT
+  ended_at BIGINT,
+  fence TEXT NOT NULL DEFAULT '',
+  lost_at BIGINT,
+  spread INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX runs_known ON runs (known_by);
 CREATE INDEX runs_file ON runs (file);

@@ -400,9 +400,9 @@ describe('the ledger on PostgreSQL', () => {
 
   it('P39: of a newer program is refused and left as it is', async () => {
     await (await openStore(schema.url)).close()
-    await schema.sql('UPDATE schema_version SET version = 99')
+    await schema.sql('UPDATE schema_version SET version = 1099')
     await expect(openStore(schema.url)).rejects.toThrow('newer than this program')
-    expect(await schema.sql('SELECT version FROM schema_version')).toEqual([{ version: '99' }])
+    expect(await schema.sql('SELECT version FROM schema_version')).toEqual([{ version: '1099' }])
   })
 })
 

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { migrate } from '../../../../src/storage/database/migrate.js'
 import type { Driver } from '../../../../src/storage/driver/connection.js'
 import { checkVersion, openSqlite } from '../../../../src/storage/driver/sqlite/driver.js'
 
@@ -140,31 +139,5 @@ describe('the version of SQLite', () => {
   })
   it.each(['3.6.23', '3.51.3', '3.51.10', '3.52.0', '3.53.2', '4.0.0'])('%s is accepted', (version) => {
     expect(() => checkVersion(version)).not.toThrow()
-  })
-})
-
-describe('migrations', () => {
-  const steps = [{ sqlite: 'CREATE TABLE one (a INTEGER);' }, { sqlite: 'CREATE TABLE two (b INTEGER);' }]
-  const tables = () =>
-    driver.read(async (connection) =>
-      (
-        await connection.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE name IN ('one', 'two')")
-      ).map(({ name }) => name),
-    )
-
-  it('run once, in order, from where the database is', async () => {
-    await migrate(driver, steps.slice(0, 1))
-    await Promise.all([migrate(driver, steps), migrate(driver, steps)])
-    expect(await tables()).toEqual(['one', 'two'])
-  })
-
-  it('leave nothing behind when a step fails', async () => {
-    await expect(migrate(driver, [...steps, { sqlite: 'CREATE TABLE one (c INTEGER);' }])).rejects.toThrow()
-    expect(await tables()).toEqual([])
-  })
-
-  it('refuse a database of a newer program', async () => {
-    await migrate(driver, steps)
-    await expect(migrate(driver, steps.slice(0, 1))).rejects.toThrow(/schema 2, newer than this program's 1/)
   })
 })

@@ -1,8 +1,9 @@
+import { type SchemaState, unfinishedReason } from '../../../../storage/database/migrate.js'
 import type { Name, Readable, Served } from '../context/databases.js'
 import { sizeText } from '../context/files.js'
 import { reasonOf } from '../context/reason.js'
 import type { Scene } from '../context/scene.js'
-import { ok, problem, type Verdict, warning } from '../context/verdict.js'
+import { ok, orElse, problem, type Verdict, warning } from '../context/verdict.js'
 
 /** Larger ones take long to read through, and are only where that is asked for; bytes. */
 const large = 1_073_741_824
@@ -30,39 +31,49 @@ export async function database(scene: Scene, name: Name): Promise<readonly Verdi
     case 'unreadable':
       return [problem(`${path} cannot be read: ${found.reason}.`, mending[name])]
     default:
-      return [...schemaTroubles(path, found), ...soundness(scene, name, found)]
+      return [...schemaTroubles(path, found.schema), ...soundness(scene, name, found)]
   }
 }
 
-function serverTroubles({ schema, newest }: Extract<Served, { is: 'served' }>): readonly Verdict[] {
-  const about = `The database of the engine is on a server, with schema ${schema}`
-  if (schema === newest) return [ok(`${about}.`)]
-  if (schema > newest)
-    return [problem(`${about}, newer than this program's ${newest}.`, 'Upgrade prospect on this machine.')]
-  return [warning(`${about}; it becomes ${newest} when it is used next.`)]
+function serverTroubles({ schema }: Extract<Served, { is: 'served' }>): readonly Verdict[] {
+  const about = "The engine's database is on a server, and"
+  return orElse(schemaTroubles(about, schema), `${about} has schema version ${schema.version}.`)
 }
 
-function schemaTroubles(path: string, { is, schema, newest }: Readable): readonly Verdict[] {
-  if (is === 'newer')
-    return [
-      problem(
-        `${path} has schema ${schema}, newer than this program's ${newest}.`,
-        'Upgrade prospect; this version leaves the file as it is.',
-      ),
-    ]
-  if (is !== 'older') return []
-  const hint = 'Nothing to do. Keep a copy first if you may want to go back to the older program.'
-  return [warning(`${path} has schema ${schema}; it becomes ${newest} when it is used next.`, hint)]
+/** What a schema says about a database beyond that it is current; `about` begins the sentence. */
+export function schemaTroubles(about: string, { is, version, newest }: SchemaState): readonly Verdict[] {
+  switch (is) {
+    case 'current':
+      return []
+    case 'empty':
+      return [warning(`${about} has no tables yet; its next use makes them.`)]
+    case 'older':
+      return [warning(`${about} has schema version ${version}; its next use makes that ${newest}.`, keepCopy)]
+    case 'unreleased':
+      return [warning(`${about} has schema version ${version}; its next use marks it with that.`, keepCopy)]
+    case 'newer':
+      return [
+        problem(
+          `${about} has schema version ${version}, newer than this program's ${newest}.`,
+          'Upgrade prospect; this version leaves the database as it is.',
+        ),
+      ]
+    case 'unfinished':
+      return [problem(`${about} cannot be used: ${unfinishedReason}.`)]
+  }
 }
 
-function soundness(scene: Scene, name: Name, { look, size, is, schema }: Readable): readonly Verdict[] {
+const keepCopy =
+  'Nothing to do. An older program refuses it from then on: keep a copy if you may want to go back.'
+
+function soundness(scene: Scene, name: Name, { look, size, schema }: Readable): readonly Verdict[] {
   const path = scene.home[name]
-  const about = `${path}: ${sizeText(size)}, schema ${schema}`
+  const about = `${path}: ${sizeText(size)}, schema version ${schema.version}`
   if (size > large && !scene.thorough)
     return [ok(`${about}; not read through.`, 'prospect doctor --thorough reads it.')]
   try {
     const [first, ...more] = look.faults()
-    if (first === undefined) return is === 'current' ? [ok(`${about}, sound.`)] : []
+    if (first === undefined) return schema.is === 'current' ? [ok(`${about}, sound.`)] : []
     const others = more.length === 0 ? '' : `, and ${more.length} more`
     return [problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, mending[name])]
   } catch (error) {

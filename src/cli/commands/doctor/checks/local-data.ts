@@ -1,10 +1,12 @@
 import { findSharedCatalogue, isShared } from '../../../../storage/database/catalogue-location.js'
-import { versionOf } from '../../../../storage/database/migrate.js'
+import { readStoredNumber, toSchemaState } from '../../../../storage/database/migrate.js'
 import type { Connection } from '../../../../storage/driver/connection.js'
 import { reasonOf } from '../context/reason.js'
 import type { Scene } from '../context/scene.js'
 import { ok, orElse, problem, type Verdict, warning } from '../context/verdict.js'
+import { schemaTroubles } from './databases.js'
 
+const about = "The catalogue in the engine's database"
 const look = 'prospect data stats tells what it holds.'
 const filling = 'prospect data sample makes some up; prospect data import companies FILE takes yours.'
 
@@ -34,25 +36,18 @@ async function sharedData(scene: Scene): Promise<readonly Verdict[]> {
     if (!driver) return [await nothingShared(scene)]
     return [await driver.read((connection) => judged(connection, scene)).finally(() => driver.close())]
   } catch (error) {
-    return [problem(`The catalogue in the engine's database cannot be read: ${reasonOf(error)}.`)]
+    return [problem(`${about} cannot be read: ${reasonOf(error)}.`)]
   }
 }
 
 async function judged(connection: Connection, scene: Scene): Promise<Verdict> {
   const { conditionOf } = await import('../../../../catalogue/lookup/condition.js')
-  const { migrations } = await import('../../../../catalogue/schema/sqlite.js')
-  const schema = await versionOf(connection, 'postgres')
-  const newest = migrations.length
-  if (schema > newest) {
-    const text = `The catalogue in the engine's database has schema ${schema}, newer than this program's ${newest}.`
-    return problem(text, 'Upgrade prospect.')
-  }
-  if (schema > 0 && schema < newest)
-    return ok(
-      "The catalogue in the engine's database is of an older prospect; its next use brings it up to date.",
-    )
-  if (schema === 0 || (await conditionOf(connection)).isEmpty) return await nothingShared(scene)
-  return ok("The catalogue in the engine's database holds data.", look)
+  const { catalogueSchema } = await import('../../../../catalogue/schema/sqlite.js')
+  const schema = toSchemaState(await readStoredNumber(connection, 'postgres'), catalogueSchema)
+  const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
+  if (trouble) return trouble
+  if (schema.is === 'empty' || (await conditionOf(connection)).isEmpty) return await nothingShared(scene)
+  return ok(`${about} holds data.`, look)
 }
 
 /** An engine that moved to a server finds nothing there of what its machine had. */
@@ -61,7 +56,7 @@ async function nothingShared({ databases, home }: Scene): Promise<Verdict> {
   const driver = await databases.current('catalogue')
   const { conditionOf } = await import('../../../../catalogue/lookup/condition.js')
   const holds = driver ? !(await driver.read(conditionOf)).isEmpty : 'look' in here
-  const text = "The catalogue in the engine's database is empty: lookups find nothing."
+  const text = `${about} is empty: lookups find nothing.`
   return holds
     ? warning(
         `${text} This machine has one in ${home.catalogue}.`,

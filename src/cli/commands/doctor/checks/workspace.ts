@@ -10,8 +10,8 @@ import { ok, problem, type Verdict, warning } from '../context/verdict.js'
 
 /** Whether there is a workspace, and its plan is one that is listed. */
 export async function workspace(scene: Scene): Promise<readonly Verdict[]> {
-  const { is } = await scene.databases.find('engine')
-  if (is !== 'missing' && is !== 'current') return []
+  const isThere = (await scene.databases.find('engine')).is !== 'missing'
+  if (isThere && !(await scene.databases.current('engine'))) return []
   const state = await engineState(scene)
   if (!state) return [ok('There is no workspace yet; the first local command makes one.')]
   const { name, plan } = state.workspace

@@ -1,4 +1,10 @@
 import { isPostgres } from '../../../../storage/database/location.js'
+import {
+  readStoredNumber,
+  type Schema,
+  type SchemaState,
+  toSchemaState,
+} from '../../../../storage/database/migrate.js'
 import type { Look } from '../../../../storage/database/read-only.js'
 import type { Driver } from '../../../../storage/driver/connection.js'
 import type { Home } from '../../../context/context.js'
@@ -18,15 +24,13 @@ export type Database =
 /** A database on a server, as far as it can be asked. */
 export type Served =
   | { readonly is: 'unreachable'; readonly reason: string }
-  | { readonly is: 'served'; readonly driver: Driver; readonly schema: number; readonly newest: number }
+  | { readonly is: 'served'; readonly driver: Driver; readonly schema: SchemaState }
 
-/** A database that can be read; only a current one can be asked more than its schema. */
+/** A database that can be read; only one of this program's version can be asked more than its schema. */
 export interface Readable {
-  readonly is: 'older' | 'current' | 'newer'
+  readonly is: 'readable'
   readonly look: Look
-  readonly schema: number
-  /** The schema of this program. */
-  readonly newest: number
+  readonly schema: SchemaState
   /** Size in bytes. */
   readonly size: number
 }
@@ -51,8 +55,8 @@ export function databasesOf(home: Home, files: Files): Databases {
     find,
     current: async (name) => {
       const database = await find(name)
-      if (database.is === 'served') return database.schema === database.newest ? database.driver : undefined
-      return database.is === 'current' ? database.look.driver : undefined
+      if (!('schema' in database) || database.schema.version !== database.schema.newest) return undefined
+      return database.is === 'served' ? database.driver : database.look.driver
     },
     close: async () => {
       for (const database of await Promise.all(found.values()))
@@ -75,9 +79,8 @@ async function open(name: Name, location: string, files: Files): Promise<Databas
   let look: Look | undefined
   try {
     look = lookAt(location)
-    const [schema, newest] = [await look.schema(), await newestOf[name]()]
-    const is = schema === newest ? 'current' : schema < newest ? 'older' : 'newer'
-    return { is, look, schema, newest, size: entry.size }
+    const schema = toSchemaState(await look.schema(), await schemaOf[name]())
+    return { is: 'readable', look, schema, size: entry.size }
   } catch (error) {
     await look?.driver.close()
     return { is: 'unreadable', reason: reasonOf(error) }
@@ -87,19 +90,18 @@ async function open(name: Name, location: string, files: Files): Promise<Databas
 /** A server's database, which is asked and not changed. */
 async function served(location: string): Promise<Served> {
   const { openPostgres } = await import('../../../../storage/driver/postgres/driver.js')
-  const { versionOf } = await import('../../../../storage/database/migrate.js')
   try {
     const driver = await openPostgres(location)
-    const schema = await driver.read((connection) => versionOf(connection, 'postgres'))
-    return { is: 'served', driver, schema, newest: await newestOf.engine() }
+    const stored = await driver.read((connection) => readStoredNumber(connection, 'postgres'))
+    return { is: 'served', driver, schema: toSchemaState(stored, await schemaOf.engine()) }
   } catch (error) {
     return { is: 'unreachable', reason: error instanceof Error ? error.message : String(error) }
   }
 }
 
-/** The schema of this program, by database. */
-const newestOf: Readonly<Record<Name, () => Promise<number>>> = {
-  engine: async () => (await import('../../../../storage/engine/migrations.js')).migrations.length,
-  catalogue: async () => (await import('../../../../catalogue/schema/sqlite.js')).migrations.length,
-  state: async () => (await import('../../../../storage/state/open.js')).stateMigrations.length,
+/** The schemas of this program, by database. */
+const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
+  engine: async () => (await import('../../../../storage/engine/migrations.js')).engineSchema,
+  catalogue: async () => (await import('../../../../catalogue/schema/sqlite.js')).catalogueSchema,
+  state: async () => (await import('../../../../storage/state/open.js')).stateSchema,
 }

@@ -1,0 +1,169 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { migrate, newestVersion, storedNumber, toSchemaState } from '../../../src/storage/database/migrate.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { madeUp } from '../../support/made-up-schema.js'
+import { backUp, copyDatabase, migrateIn, shapeOf } from '../../support/migrations.js'
+import { bundled } from '../../support/processes.js'
+
+let folder: string
+let drivers: Driver[] = []
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'prospect-migrate-'))
+})
+afterEach(async () => {
+  await Promise.all(drivers.map((driver) => driver.close()))
+  drivers = []
+  rmSync(folder, { recursive: true })
+})
+
+const place = (name = 'test.db') => join(folder, name)
+function open(name?: string): Driver {
+  const driver = openSqlite(place(name))
+  drivers.push(driver)
+  return driver
+}
+
+/** A database of a version, or one that stores another number. */
+async function made(version: number, stored = storedNumber(version), name?: string): Promise<string> {
+  const driver = openSqlite(place(name))
+  await migrate(driver, madeUp(version))
+  await driver.transaction((connection) => connection.exec(`PRAGMA user_version = ${stored}`))
+  await driver.close()
+  return place(name)
+}
+
+const things = (driver: Driver) =>
+  driver.read((connection) => connection.all('SELECT name, length FROM things ORDER BY id'))
+const filled = [
+  { name: 'one', length: 3 },
+  { name: 'two', length: 3 },
+]
+
+describe('the version of a schema', () => {
+  it('is stored above the numbers of every build before the first release', () => {
+    expect([storedNumber(1), storedNumber(2)]).toEqual([1_001, 1_002])
+    expect(newestVersion(madeUp(1))).toBe(1)
+  })
+
+  it.each([
+    [0, { is: 'empty', version: 0 }],
+    [3, { is: 'unfinished', version: 0 }],
+    [4, { is: 'unreleased', version: 1 }],
+    [5, { is: 'unfinished', version: 0 }],
+    [1_000, { is: 'unfinished', version: 0 }],
+    [1_001, { is: 'older', version: 1 }],
+    [1_003, { is: 'current', version: 3 }],
+    [1_004, { is: 'newer', version: 4 }],
+  ])('follows from the number %d', (stored, state) => {
+    expect(toSchemaState(stored, madeUp())).toEqual({ ...state, newest: 3 })
+  })
+})
+
+describe('a migration', () => {
+  it('makes version 1 in an empty database, and takes the steps behind it', async () => {
+    const driver = open()
+    await migrate(driver, madeUp(1))
+    expect(shapeOf(place()).stored).toBe(storedNumber(1))
+    await Promise.all([migrate(driver, madeUp()), migrate(open(), madeUp())])
+    expect(shapeOf(place()).stored).toBe(storedNumber(3))
+    expect(await things(driver)).toEqual(filled)
+  })
+
+  it('gives every database the same schema, wherever it began', async () => {
+    const whole = open('whole.db')
+    await migrate(whole, madeUp())
+    const began = [await made(1), await made(2, undefined, 'second.db'), await made(1, 4, 'unreleased.db')]
+    for (const file of began) {
+      const driver = openSqlite(file)
+      await migrate(driver, madeUp())
+      await driver.close()
+      expect(shapeOf(file, 'rows')).toEqual(shapeOf(place('whole.db'), 'rows'))
+    }
+  })
+
+  it('marks an unreleased database with version 1, and changes nothing else', async () => {
+    const file = await made(1, 4)
+    const before = shapeOf(file, 'rows')
+    await migrate(open(), madeUp(1))
+    expect(shapeOf(file, 'rows')).toEqual({ ...before, stored: storedNumber(1) })
+  })
+
+  it('leaves nothing behind when a step fails', async () => {
+    const file = await made(1)
+    const before = shapeOf(file, 'rows')
+    const { steps, ...rest } = madeUp()
+    const failing = { ...rest, steps: [...steps, { sqlite: 'CREATE TABLE things (id INTEGER);' }] }
+    await expect(migrate(open(), failing)).rejects.toThrow()
+    expect(shapeOf(file, 'rows')).toEqual(before)
+  })
+
+  it.each([
+    ['a newer program', storedNumber(2), "schema version 2, newer than this program's 1; upgrade prospect"],
+    ['an early build', 3, 'use it once with the last build before this version'],
+  ])('refuses a database of %s, and leaves its file byte for byte as it was', async (_, stored, text) => {
+    const file = await made(1, stored)
+    const before = readFileSync(file)
+    const driver = openSqlite(file)
+    await expect(migrate(driver, madeUp(1))).rejects.toThrow(text)
+    await driver.close()
+    expect(readFileSync(file).equals(before)).toBe(true)
+  })
+})
+
+describe('P39: processes that migrate', () => {
+  let program: string
+  beforeAll(async () => {
+    program = await bundled('programs/migrating.ts')
+  })
+  afterAll(() => rmSync(program))
+
+  /** What a database can be before its migration. */
+  const beginnings = {
+    empty: async () => {
+      new Database(place()).close()
+      chmodSync(place(), 0o600)
+      return place()
+    },
+    'of version 1': () => made(1),
+    unreleased: () => made(1, 4),
+  }
+
+  it.each(Object.entries(beginnings))(
+    'leave a database that is %s whole when they are killed at any statement',
+    async (_, begin) => {
+      const old = await begin()
+      const whole = place('whole.db')
+      copyDatabase(old, whole)
+      const { statements, stored } = await migrateIn(program, whole, 'made-up')
+      expect(stored).toBe(storedNumber(3))
+      const [before, after] = [shapeOf(old, 'rows'), shapeOf(whole, 'rows')]
+      for (let deadly = 1; deadly <= statements; deadly++) {
+        const file = place('killed.db')
+        copyDatabase(old, file)
+        expect((await migrateIn(program, file, 'made-up', deadly)).signal).toBe('SIGKILL')
+        await backUp(file, place('kept.db'))
+        expect(shapeOf(place('kept.db'), 'rows')).toEqual(before)
+        expect(await migrateIn(program, file, 'made-up')).toMatchObject({ exitCode: 0, stored })
+        expect(shapeOf(file, 'rows')).toEqual(after)
+      }
+    },
+  )
+
+  it('do it once when eight start together', async () => {
+    const file = await made(1, 4)
+    const eight = await Promise.all(Array.from({ length: 8 }, () => migrateIn(program, file, 'made-up')))
+    expect(eight.map(({ exitCode, stored, stderr }) => [exitCode, stored, stderr])).toEqual(
+      Array(8).fill([0, storedNumber(3), '']),
+    )
+    expect(eight.filter(({ statements }) => statements > 0)).toHaveLength(1)
+    expect(shapeOf(file, 'rows').rows).toContainEqual([
+      'things',
+      filled.map((thing, at) => ({ id: at + 1, ...thing })),
+    ])
+  })
+})
