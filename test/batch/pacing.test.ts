@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { run } from '../../src/batch/run/run.js'
+import { run } from '../../src/batch/run/execute.js'
 import type { PacedWindow } from '../../src/client/pace.js'
 import { paced, type Windows } from '../../src/client/paced.js'
 import { companyBatch, memorySink, newJournal, reply } from './fakes.js'

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openTable } from '../../src/batch/input/read.js'
-import { csvFormat, excel } from '../../src/batch/output/format.js'
-import { createLayout } from '../../src/batch/output/layout.js'
+import { openTable } from '../../src/batch/input/table.js'
+import { createLayout, csvFormat, excel } from '../../src/batch/output/format.js'
 import { hostile } from '../csv/hostile.js'
 import { testFolder } from './folder.js'
 

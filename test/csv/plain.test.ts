@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { AnyRows } from '../../src/csv/any-rows.js'
-import type { CsvError } from '../../src/csv/csv-error.js'
-import { parseRows, type Row } from '../../src/csv/parse.js'
-import { PlainRows } from '../../src/csv/plain.js'
+import type { CsvError } from '../../src/csv/errors.js'
+import { AnyRows, PlainRows, parseRows, type Row } from '../../src/csv/parse.js'
 
 const limit = 40
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { CsvError } from '../../src/csv/csv-error.js'
-import { detectDialect } from '../../src/csv/delimiter.js'
 import { detectEncoding, sampleOf } from '../../src/csv/encoding.js'
+import { CsvError } from '../../src/csv/errors.js'
 import type { Row } from '../../src/csv/parse.js'
-import { type RowOptions, readRows } from '../../src/csv/read.js'
+import { detectDialect, type RowOptions, readRows } from '../../src/csv/read.js'
 
 const utf16le = (text: string) => Buffer.from(text, 'utf16le')
 const utf16be = (text: string) => Buffer.from(text, 'utf16le').swap16()

@@ -1,8 +1,6 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Identity } from '../../api/operations/facts.js'
-import { columnNamed, normaliseName } from '../../csv/column-name.js'
-import { MappingError } from './errors.js'
-import { nearest } from './nearest.js'
+import { columnNamed, nearest, normaliseName } from '../../csv/names.js'
 import { identifying, synonyms } from './synonyms.js'
 
 /** What columns are to be matched with. */
@@ -181,4 +179,18 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
       `Say which column it is, for example: --map ${first}="${request.header.find((name) => name !== '') ?? 'Column'}"`,
     fields,
   )
+}
+
+/** Columns that cannot be matched to the fields of an operation. */
+export class MappingError extends Error {
+  /** Exit code of a command that ends with it. */
+  readonly exit = 2
+  /** Fields of which one is needed and has no column; none where something else is wrong. */
+  readonly needed: readonly string[]
+
+  constructor(sentence: string, needed: readonly string[] = []) {
+    super(sentence)
+    this.name = 'MappingError'
+    this.needed = needed
+  }
 }

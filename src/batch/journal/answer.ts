@@ -1,4 +1,4 @@
-import { isOk, type Reply, retryAfterMs } from '../../api/calls/caller.js'
+import { ConnectionLost, isOk, type Reply, retryAfterMs } from '../../api/calls/caller.js'
 import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { resolvesNothing, saysNothingFound } from '../../api/operations/not-found.js'
@@ -86,4 +86,16 @@ function pause({ headers, waitMs }: Reply, nowMs: number): Verdict {
     ms: waitMs ?? retryAfterMs(headers['retry-after'] ?? headers['ratelimit-reset'], nowMs) ?? 1_000,
     atOnce: limit >= 1 ? limit : undefined,
   }
+}
+
+/** What is told of a call that brought no reply. */
+export function lostAnswer({ message, unknown }: ConnectionLost, operation: Operation): Answer {
+  if (unknown && isPriced(operation)) return unknownAnswer
+  return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }
+}
+
+/** A call that brought no reply, in place of one; anything else that is thrown is a bug. */
+export function lostCall(error: unknown): ConnectionLost {
+  if (error instanceof ConnectionLost) return error
+  throw error
 }

@@ -1,6 +1,101 @@
 import { toJson } from '../../api/values/json.js'
 import { defuse } from '../../csv/formulas.js'
-import type { Layout, OutputRow } from './layout.js'
+import { columnNamed, nearest } from '../../csv/names.js'
+import { MappingError } from '../input/mapping.js'
+import type { Source, Status } from '../journal/answer.js'
+import { type Many, type ResultColumn, shownOf, valueAt } from './columns.js'
+
+/** One row of the output: what came in, and what became of it. */
+export interface OutputRow {
+  readonly cells: readonly string[]
+  /** Body of the reply, or undefined. */
+  readonly body: unknown
+  readonly status: Status
+  readonly error: string | null
+  readonly credits: number
+  /** null for rows that were never looked up. */
+  readonly source: Source | null
+}
+
+/** Columns that every output has; input columns of these names are overwritten. */
+const statusColumns = ['_status', '_error', '_credits', '_source'] as const
+
+type StatusColumn = (typeof statusColumns)[number]
+
+/** What the output looks like, as cells and as objects. */
+export interface Layout {
+  readonly header: readonly string[]
+  cells(row: OutputRow): string[]
+  record(row: OutputRow): Record<string, unknown>
+}
+
+/** A column of the input that results complete where its cells are empty. */
+export interface OnlyMissing {
+  /** Position of the column. */
+  readonly at: number
+  readonly column: ResultColumn
+}
+
+/**
+ * Input columns in order, then results (`result.NAME` where the input has that name), then the status columns. The
+ * result of `onlyMissing` has no column of its own.
+ */
+export function createLayout(
+  input: readonly string[],
+  results: readonly ResultColumn[],
+  onlyMissing?: OnlyMissing,
+): Layout {
+  const taken = new Set([...input, ...statusColumns])
+  const shown = results.filter(({ name }) => name !== onlyMissing?.column.name)
+  const named = shown.map((column) => ({ ...column, name: freeName(column.name, taken) }))
+  const fields = topLevel(shown, taken)
+  const appended = statusColumns.filter((name) => !input.includes(name))
+  const header = [...input, ...named.map(({ name }) => name), ...appended]
+  const places = statusColumns.map((name) => [name, header.indexOf(name)] as const)
+  return {
+    header,
+    cells(row) {
+      const cells: string[] = []
+      for (let at = 0; at < input.length; at++) cells.push(row.cells[at] ?? '')
+      if (onlyMissing && isBlank(cells[onlyMissing.at]))
+        cells[onlyMissing.at] = toCell(shownOf(row.body, onlyMissing.column))
+      for (const column of named) cells.push(toCell(shownOf(row.body, column)))
+      for (const [name, at] of places) cells[at] = toCell(statusValue(row, name))
+      return cells
+    },
+    record(row) {
+      const record: Record<string, unknown> = Object.fromEntries(
+        input.map((name, at) => [name, row.cells[at] ?? '']),
+      )
+      if (onlyMissing && isBlank(row.cells[onlyMissing.at]))
+        record[input[onlyMissing.at] ?? ''] = valueAt(row.body, onlyMissing.column.path) ?? null
+      for (const { path, name } of fields) record[name] = valueAt(row.body, path) ?? null
+      for (const name of statusColumns) record[name] = statusValue(row, name)
+      return record
+    },
+  }
+}
+
+/** Whether a cell says nothing. */
+export const isBlank = (cell: string | undefined): boolean => cell === undefined || cell.trim() === ''
+
+/** Results as the fields of an object: what is nested stays nested. */
+function topLevel(results: readonly ResultColumn[], taken: ReadonlySet<string>) {
+  const whole = results.find(({ path }) => path.length === 0)
+  const keys = [...new Set(results.map(({ path }) => path[0] ?? ''))]
+  const fields = whole ? [whole] : keys.map((key) => ({ path: [key], name: key }))
+  return fields.map(({ path, name }) => ({ path, name: freeName(name, taken) }))
+}
+
+function statusValue(row: OutputRow, name: StatusColumn): string | number | null {
+  if (name === '_status') return row.status
+  if (name === '_error') return row.error
+  return name === '_credits' ? row.credits : row.source
+}
+
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  return taken.has(name) ? freeName(`result.${name}`, taken) : name
+}
 
 /** How rows become text. */
 export interface Format {
@@ -86,3 +181,78 @@ export function jsonFormat(layout: Layout): Format {
     tail: '\n]\n',
   }
 }
+
+const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
+
+/** A value as the text of one cell: nothing for null, `a; b` for a list of scalars, JSON for what is nested. */
+export function toCell(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (value === null || value === undefined) return ''
+  if (typeof value !== 'object') return String(value)
+  if (Array.isArray(value) && value.every(isScalar)) return value.map(toCell).join('; ')
+  return toJson(value)
+}
+
+const option = '--only-missing'
+
+/** Which column of the input `--only-missing FIELD` (or `FIELD=Column`) means, and the result that completes it. */
+export function findOnlyMissing(
+  text: string,
+  columns: readonly ResultColumn[],
+  header: readonly string[],
+): OnlyMissing {
+  const [field = '', ...rest] = text.split('=').map((part) => part.trim())
+  const column = columns.find(({ name }) => name === field)
+  if (!column) throw unknownField(field, columns)
+  const wanted = rest.join('=') || field
+  const at = columnNamed(header, wanted)
+  if (at < 0) throw unknownColumn(field, wanted, header)
+  return { at, column }
+}
+
+/** Whether a row has already what is asked for; a row with too many or too few cells is none that could. */
+export const hasResult =
+  (onlyMissing: OnlyMissing, header: readonly string[]) =>
+  (cells: readonly string[]): boolean =>
+    cells.length === header.length && !isBlank(cells[onlyMissing.at])
+
+function unknownField(field: string, columns: readonly ResultColumn[]): MappingError {
+  const names = columns.map(({ name }) => name)
+  const near = nearest(field, names)
+  const meant = near === undefined ? `It has: ${names.join(', ')}.` : `Did you mean ${near}?`
+  return new MappingError(`${option} names "${field}", which the result does not have. ${meant}`)
+}
+
+function unknownColumn(field: string, wanted: string, header: readonly string[]): MappingError {
+  const near = nearest(wanted, header)
+  const list = header.map((name) => `"${name}"`).join(', ')
+  return new MappingError(
+    `${option} ${field}: the file has no column "${wanted}". ` +
+      (near === undefined ? `It has: ${list}. ` : `Did you mean "${near}"? `) +
+      `Say which one it is, for example: ${option} ${field}="${near ?? header.find((name) => name !== '') ?? 'Column'}"`,
+  )
+}
+
+/** A format that writes a row for each result. What a row cost stands in the first of its rows, so that a sum stays right. */
+export const explode = (format: Format, many: Many): Format => ({
+  ...format,
+  rows: (rows) => format.rows(rows.flatMap((row) => explodeRow(row, many))),
+})
+
+function explodeRow(row: OutputRow, { field, keyedBy }: Many): OutputRow[] {
+  if (typeof row.body !== 'object' || row.body === null) return [row]
+  const body = row.body as Readonly<Record<string, unknown>>
+  if (field === undefined) {
+    const keyed = Object.entries(body).map(([key, value]) => ({ [keyedBy]: key, ...(value as object) }))
+    return rowsOf(row, keyed.length > 0 ? keyed : [{}])
+  }
+  const { [field]: list, ...shared } = body
+  const results = Array.isArray(list) && list.length > 0 ? (list as unknown[]) : [{}]
+  return rowsOf(
+    row,
+    results.map((result) => ({ ...shared, ...(result as object) })),
+  )
+}
+
+const rowsOf = (row: OutputRow, bodies: readonly object[]): OutputRow[] =>
+  bodies.map((body, at) => ({ ...row, body, credits: at === 0 ? row.credits : 0 }))

@@ -1,10 +1,8 @@
 import { rm } from 'node:fs/promises'
-import { encoderFor } from '../../csv/encode.js'
-import type { Table } from '../input/read.js'
-import { lineWriter } from './format.js'
-import type { OutputRow } from './layout.js'
-import type { Sink } from './sink.js'
-import type { Writer } from './write.js'
+import { encoderFor } from '../../csv/encoding.js'
+import type { Table } from '../input/table.js'
+import { lineWriter, type OutputRow } from './format.js'
+import type { Sink, Writer } from './sink.js'
 
 /** What a file of rejected rows is like: the file that they come from, so that it can be read like that one. */
 export type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>

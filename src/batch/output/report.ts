@@ -1,5 +1,5 @@
 import type { Answer, Status } from '../journal/answer.js'
-import type { OutputRow } from './layout.js'
+import type { OutputRow } from './format.js'
 
 /** Why a run ended before its last row. */
 export interface Stop {

@@ -1,6 +1,7 @@
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { OutputError, systemCode, systemReason } from '../input/errors.js'
+import { systemCode, systemReason } from '../../csv/errors.js'
+import type { Format, OutputRow } from './format.js'
 
 /** Where an output goes. */
 export interface Sink {
@@ -119,4 +120,51 @@ function deviceSink(path: string, file: OutputFile): Sink {
 function unwritable(path: string, error: unknown, partial?: string): OutputError {
   const kept = partial === undefined ? '' : ` What was written so far is in ${partial}.`
   return new OutputError(`${path} cannot be written: ${systemReason(error)}.${kept}`, systemCode(error))
+}
+
+/** Writes the rows of a run; failures are OutputErrors. */
+export interface Writer {
+  readonly output: string | undefined
+  readonly partial: string | undefined
+  write(rows: readonly OutputRow[]): Promise<void>
+  /** After the last row: the output is complete. */
+  finish(): Promise<void>
+  /** After a run that stopped: what was written is kept. */
+  abandon(): Promise<void>
+}
+
+/** Writes rows in a format to a sink. */
+export function createWriter(sink: Sink, format: Format): Writer {
+  let begun = false
+  const begin = () => {
+    const head = begun ? '' : format.head
+    begun = true
+    return head
+  }
+  return {
+    output: sink.output,
+    partial: sink.partial,
+    write: (rows) => sink.write(begin() + format.rows(rows)),
+    async finish() {
+      await sink.write(begin() + format.tail)
+      await sink.finish()
+    },
+    async abandon() {
+      // The format's end is left out on purpose: the output is not complete.
+      await sink.abandon()
+    },
+  }
+}
+
+/** An output that could not be written; `code` is the system's, such as `ENOSPC`. */
+export class OutputError extends Error {
+  /** Exit code of a command that ends with it. */
+  readonly exit = 10
+  readonly code: string | undefined
+
+  constructor(sentence: string, code?: string) {
+    super(sentence)
+    this.name = 'OutputError'
+    this.code = code
+  }
 }

@@ -1,3 +1,8 @@
+import type { Row } from '../../csv/parse.js'
+import type { Table } from '../input/table.js'
+import type { Journal, Recalled } from '../journal/journal.js'
+import { type Lookup, prepare, RowBatch, type RowState } from '../run/row-batch.js'
+
 /** What is known of the rows of a file before anything is sent. */
 export interface Counted {
   readonly rows: number
@@ -150,4 +155,82 @@ function secondsFor(requests: number, windows: readonly RateWindow[] | null): nu
 function secondsIn({ limit, seconds, left, resetsIn }: RateWindow, requests: number): number {
   if (requests <= left) return 0
   return resetsIn + (Math.ceil((requests - left) / limit) - 1) * seconds
+}
+
+/** A file whose rows are counted, and what is known of them already. */
+export interface Counting extends Lookup {
+  readonly table: Pick<Table, 'header' | 'rows'>
+  /** Which rows have answers; nothing is put on record. */
+  readonly journal: Pick<Journal, 'resume' | 'recall'>
+  /** Takes an identity up and tells whether it is new; asked only of those that may come more than once. */
+  readonly isNew: (hash: number) => boolean
+  /** Credits there are to pay with. */
+  readonly funds: number
+  /** Told how many rows have been counted. */
+  readonly onCounted?: (rows: number) => void
+}
+
+const batchSize = 256
+
+/** Goes through a file as a run would, in constant memory, and counts what its rows would need; sends nothing. */
+export async function countRows(counting: Counting): Promise<Counted> {
+  const counter = new Counter(counting)
+  for await (const rows of counting.table.rows()) {
+    for (let at = 0; at < rows.length; at += batchSize) await counter.count(rows.slice(at, at + batchSize))
+    counting.onCounted?.(counter.counted.rows)
+  }
+  return counter.counted
+}
+
+type Counts = { -readonly [name in keyof Counted]: number }
+
+class Counter {
+  readonly #counting: Counting
+  readonly counted: Counts = {
+    ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
+    affordable: 0,
+  }
+
+  constructor(counting: Counting) {
+    this.#counting = counting
+  }
+
+  async count(rows: readonly Row[]): Promise<void> {
+    const { counted } = this
+    const { journal, skip } = this.#counting
+    const first = counted.rows
+    const { states } = new RowBatch(rows, first)
+    const meant = states.filter(({ row }) => skip?.(row.cells) !== true)
+    const valid = meant.filter(
+      (state) => prepare(this.#counting, this.#counting.table.header, state) === undefined,
+    )
+    counted.skipped += states.length - meant.length
+    counted.invalid += meant.length - valid.length
+    const resumed = await journal.resume(first, first + states.length)
+    const originals = valid.filter((state) => this.#isOpen(state, resumed.get(state.ordinal)))
+    const recalled = await journal.recall(originals)
+    const sent = new Set(originals.filter((_, at) => recalled[at] === undefined))
+    counted.lookups += sent.size
+    counted.inStore += recalled.filter((one) => one?.source === 'store').length
+    for (const state of states) this.#pay(sent.has(state) ? state.most : 0)
+  }
+
+  /** Whether a row needs an answer of its own: it has none, and no equal row comes before it. */
+  #isOpen(state: RowState, own: Recalled | undefined): boolean {
+    // An answer that serves no equal row leaves the next of them to be looked up.
+    const serves = own === undefined || ['found', 'not_found'].includes(own.answer.status)
+    const { isNew } = this.#counting
+    const isFirst = !state.repeats || state.hash === undefined || !serves || isNew(state.hash)
+    if (isFirst) this.counted.unique++
+    if (own) this.counted.answered++
+    return isFirst && !own
+  }
+
+  /** Counts a row with what it can cost. */
+  #pay(credits: number): void {
+    const { counted } = this
+    counted.most += credits
+    if (counted.affordable === counted.rows && counted.most <= this.#counting.funds) counted.affordable++
+    counted.rows++
+  }
 }

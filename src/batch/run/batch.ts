@@ -1,30 +1,16 @@
-import type { Caller, CallOptions, Input } from '../../api/calls/caller.js'
+import type { Caller, CallOptions } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
-import type { RepeatFilter } from '../../csv/identity-filter.js'
-import type { Table } from '../input/read.js'
+import type { Table } from '../input/table.js'
 import type { Journal } from '../journal/journal.js'
 import type { Progress } from '../output/report.js'
-import type { Writer } from '../output/write.js'
+import type { Writer } from '../output/sink.js'
 import type { Together } from './bulk.js'
-import type { Time } from './rate-gate.js'
+import type { Time } from './flow.js'
+import type { Lookup } from './row-batch.js'
 
 /** A batch: everything a run needs. */
-export interface Batch {
+export interface Batch extends Lookup {
   readonly table: Pick<Table, 'header' | 'rows'>
-  /** Makes the input of a row; an ApiError makes the row invalid. */
-  readonly input: (cells: readonly string[]) => Input
-  /** Refuses an input with an ApiError before it is sent. */
-  readonly validate?: (input: Input) => void
-  /** Rows that are not looked up, because the input has what is asked for. */
-  readonly skip?: ((cells: readonly string[]) => boolean) | undefined
-  /** Equal for inputs that are the same lookup; undefined where one is like no other. */
-  readonly identity: (input: Input) => string | undefined
-  /** Identities that may come more than once; any may where it is absent. */
-  readonly repeats?: RepeatFilter | undefined
-  /** The most credits that an input can cost. */
-  readonly most: (input: Input) => number
-  /** Price of one record where `limit` says how many there are at most. */
-  readonly perRecord?: number | undefined
   readonly operation: OperationId
   /** How several rows go out as one request; each goes by itself where it is absent. */
   readonly together?: Together | undefined

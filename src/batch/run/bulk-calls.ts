@@ -1,19 +1,15 @@
-import { ConnectionLost, isOk, type Reply } from '../../api/calls/caller.js'
-import type { Failure } from '../../api/calls/errors.js'
+import { ConnectionLost, isOk, type Reply, retryAfterMs } from '../../api/calls/caller.js'
+import { type Failure, failureOf } from '../../api/calls/errors.js'
 import { resolvesNothing } from '../../api/operations/not-found.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import { creditsCharged } from '../../api/operations/units.js'
 import type { Fields } from '../../api/values/objects.js'
-import { type Answer, isUnknown, judge, unknownAnswer } from '../journal/answer.js'
+import { type Answer, isUnknown, judge, lostAnswer, lostCall, unknownAnswer } from '../journal/answer.js'
 import type { Accepted, Bulk, BulkJournal } from '../journal/journal.js'
 import type { Batch } from './batch.js'
 import { acceptedIn, requestFor, resultsIn, standingIn, type Together } from './bulk.js'
-import { resultsOf } from './bulk-results.js'
-import { lostAnswer, lostCall } from './calls.js'
-import type { Traffic } from './in-flight.js'
-import type { Gate } from './rate-gate.js'
-import type { Slot } from './row-batch.js'
-import type { Ending } from './stop-reason.js'
+import type { InFlightCounter, RateGate, StopReason } from './flow.js'
+import type { RowState } from './row-batch.js'
 
 /**
  * What became of a request: its rows are answered or on their way, or they go in smaller requests, or one by one, and
@@ -29,10 +25,10 @@ export interface BulkPorts {
   readonly batch: Batch
   readonly together: Together
   readonly journal: BulkJournal
-  readonly ending: Ending
-  readonly gate: Gate
-  readonly traffic: Traffic
-  readonly answered: (slot: Slot, answer: Answer) => void
+  readonly stopReason: StopReason
+  readonly rateGate: RateGate
+  readonly inFlight: InFlightCounter
+  readonly answered: (state: RowState, answer: Answer) => void
 }
 
 /** Sends rows as one request, and settles them with its results. */
@@ -49,110 +45,111 @@ export class BulkCalls {
   }
 
   /** Sends rows that are on record; resolves when the target has taken them, or will not. */
-  async start(slots: readonly Slot[], bulk: Bulk): Promise<Sent> {
-    const { traffic, journal } = this.#ports
-    traffic.begin()
+  async start(states: readonly RowState[], bulk: Bulk): Promise<Sent> {
+    const { inFlight, journal } = this.#ports
+    inFlight.begin()
     let sent: Sent | undefined
     try {
-      for (const slot of slots) slot.sent = true
-      const came = bulk.accepted ?? (await this.#ask(slots, bulk))
+      for (const state of states) state.sent = true
+      const came = bulk.accepted ?? (await this.#ask(states, bulk))
       if (typeof came === 'object') {
         sent = 'taken'
-        void this.#finish(slots, bulk, came)
+        void this.#finish(states, bulk, came)
         return sent
       }
       if (came !== 'taken' && came !== 'open') await journal.withdraw(bulk)
       sent = came === 'open' ? 'ended' : came
-      traffic.end()
+      inFlight.end()
       return sent
     } catch (error) {
-      traffic.end()
+      inFlight.end()
       throw error
     } finally {
-      if (sent !== 'taken') for (const slot of slots) slot.sent = false
+      if (sent !== 'taken') for (const state of states) state.sent = false
     }
   }
 
   /** Sends a row by itself; it is settled when its answer comes, or the run ends. */
-  startAlone(slot: Slot, bulk: Bulk): void {
-    void this.start([slot], bulk)
-      .catch((error: unknown) => this.#ports.ending.fail(error))
-      .then(() => slot.settle(undefined))
+  startAlone(state: RowState, bulk: Bulk): void {
+    void this.start([state], bulk)
+      .catch((error: unknown) => this.#ports.stopReason.fail(error))
+      .then(() => state.settle(undefined))
   }
 
   /** What the target knows the work by, or what else became of the request. */
-  async #ask(slots: readonly Slot[], bulk: Bulk): Promise<Came> {
-    const { batch, together, ending, gate } = this.#ports
-    const [first] = slots
-    const isAlone = slots.length === 1 && first !== undefined
+  async #ask(states: readonly RowState[], bulk: Bulk): Promise<Came> {
+    const { batch, together, stopReason, rateGate } = this.#ports
+    const [first] = states
+    const isAlone = states.length === 1 && first !== undefined
     const row = isAlone ? this.#single : this.#operation
-    const input = isAlone ? first.input : requestFor(slots, together)
+    const input = isAlone ? first.input : requestFor(states, together)
     // Whether it may have been heard before.
     let isOpen = !bulk.row.fresh
     for (let again = false; ; again = true) {
-      if (gate.opens) await gate.opens
-      if (ending.signal.aborted) return isOpen ? 'open' : 'ended'
+      if (rateGate.opens) await rateGate.opens
+      if (stopReason.signal.aborted) return isOpen ? 'open' : 'ended'
       const claim = again ? { ...bulk.row, fresh: false } : bulk.row
       const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim }
       const reply = await batch.caller.call(row.id, input, options).catch(lostCall)
       if (reply instanceof ConnectionLost)
-        return this.#settle(slots, isOpen ? unknownAnswer : lostAnswer(reply, row))
-      if (isOk(reply) && !isAlone) return this.#accept(slots, bulk, reply)
+        return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
+      if (isOk(reply) && !isAlone) return this.#accept(states, bulk, reply)
       const verdict = judge(reply, row, batch.time.now())
       if (verdict.kind === 'wait') {
         isOpen ||= isConflict(reply)
-        gate.close(verdict.ms)
-      } else if (verdict.kind === 'stop') return this.#refused(slots, verdict.failure, isOpen)
-      else if (leavesOpen(reply)) return this.#settle(slots, unknownAnswer)
-      else if (isAlone) return this.#settle(slots, verdict.answer)
-      else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(slots, unknownAnswer)
+        rateGate.close(verdict.ms)
+      } else if (verdict.kind === 'stop') return this.#refused(states, verdict.failure, isOpen)
+      else if (leavesOpen(reply)) return this.#settle(states, unknownAnswer)
+      else if (isAlone) return this.#settle(states, verdict.answer)
+      else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(states, unknownAnswer)
       else return unknownHere.includes(reply.status) ? 'allSingly' : 'singly'
     }
   }
 
-  async #accept(slots: readonly Slot[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
+  async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
     const { together, journal } = this.#ports
     const accepted = acceptedIn(body, bulk.ordinals, together.into)
     // It was accepted, and nobody can tell under which id.
-    if (!accepted) return this.#settle(slots, unknownAnswer)
+    if (!accepted) return this.#settle(states, unknownAnswer)
     await journal.accept(bulk, accepted)
     return accepted
   }
 
   /** Smaller requests may fit into what is left of the credits; for anything else there is no remedy. */
-  #refused(slots: readonly Slot[], failure: Failure, isOpen: boolean): Sent | 'open' {
-    if (slots.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
-    this.#ports.ending.refuse(failure, slots[0]?.ordinal ?? 0)
+  #refused(states: readonly RowState[], failure: Failure, isOpen: boolean): Sent | 'open' {
+    if (states.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
+    this.#ports.stopReason.refuse(failure, states[0]?.ordinal ?? 0)
     // It may have been heard before, or now, which a refusal of whoever asks does not tell.
     return isOpen || failure.exit === 10 ? 'open' : 'ended'
   }
 
-  #settle(slots: readonly Slot[], answer: Answer): Sent {
-    for (const slot of slots) this.#answer(slot, answer)
+  #settle(states: readonly RowState[], answer: Answer): Sent {
+    for (const state of states) this.#answer(state, answer)
     return 'taken'
   }
 
-  #answer(slot: Slot, answer: Answer): void {
-    if (slot.isSettled) return
-    this.#ports.answered(slot, answer)
-    slot.settle({ answer, source: 'live', credits: answer.credits })
+  #answer(state: RowState, answer: Answer): void {
+    if (state.isSettled) return
+    this.#ports.answered(state, answer)
+    state.settle({ answer, source: 'live', credits: answer.credits })
   }
 
   /** Waits for the results; a run that ends first leaves them to its next part. */
-  async #finish(slots: readonly Slot[], bulk: Bulk, accepted: Accepted): Promise<void> {
-    const { together, ending, traffic, batch } = this.#ports
+  async #finish(states: readonly RowState[], bulk: Bulk, accepted: Accepted): Promise<void> {
+    const { together, stopReason, inFlight, batch } = this.#ports
     try {
-      const reply = await resultsOf(accepted, batch, together, ending)
+      const reply = await resultsOf(accepted, batch, together, stopReason)
       if (reply) {
         const results = resultsIn(reply.body, bulk.ordinals, accepted, together.into)
-        const { done } = standingIn(reply.body, slots.length)
-        for (const [at, slot] of slots.entries()) this.#answer(slot, this.#answerOf(results[at], at < done))
+        const { done } = standingIn(reply.body, states.length)
+        for (const [at, state] of states.entries())
+          this.#answer(state, this.#answerOf(results[at], at < done))
       }
     } catch (error) {
-      ending.fail(error)
+      stopReason.fail(error)
     }
-    for (const slot of slots) slot.settle(undefined)
-    traffic.end()
+    for (const state of states) state.settle(undefined)
+    inFlight.end()
   }
 
   #answerOf(result: Fields | undefined, isDone: boolean): Answer {
@@ -175,3 +172,97 @@ const unknownHere: readonly number[] = [404, 405, 501]
 
 /** The key stands for another request: what that one found, and cost, is not known by these rows. */
 const isConflict = ({ status }: Reply): boolean => status === 409
+
+/** The pauses between two questions, in milliseconds: each is half as long again as the one before. Who works here is near. */
+const pause = { first: 250, factor: 1.5, longest: 15_000, longestHere: 1_000 } as const
+
+/** A server that is being restarted answers again after that many questions, or is given up. */
+const mostFailures = 20
+
+/** A server that knows nothing of the whole so many times is asked for its parts. */
+const mostUnknown = 3
+
+/** What it does not know so many times in a row it has forgotten. */
+const mostForgotten = 10
+
+/**
+ * Asks for the results of accepted work until they are there; nothing where the run ends first. Asking is free, so that
+ * whoever goes on with the run may ask again. What the target has forgotten is not among the results.
+ */
+export async function resultsOf(
+  accepted: Accepted,
+  batch: Batch,
+  together: Together,
+  stopReason: StopReason,
+): Promise<Reply | undefined> {
+  const { caller, callOptions = {}, time } = batch
+  const ask = (id: string) => caller.call(together.reader, { id }, callOptions).catch(lostCall)
+  const mayAskApart = accepted.parts.every((part) => part !== null)
+  const longest = together.work ? pause.longestHere : pause.longest
+  let [failures, unknown, forgotten] = [0, 0, 0]
+  for (let ms: number = pause.first; ; ms = Math.min(longest, ms * pause.factor)) {
+    await together.work?.(accepted.id, stopReason.signal)
+    const isApart = mayAskApart && unknown >= mostUnknown
+    const { reply, lacks } = isApart
+      ? await askedApart(accepted, together, ask)
+      : await askedWhole(accepted, ask)
+    const isAnswer = !(reply instanceof ConnectionLost)
+    if (lacks) forgotten++
+    if (isAnswer && isOk(reply)) {
+      failures = 0
+      if (!lacks) forgotten = 0
+      else if (!isApart) unknown++
+      if ((!lacks || forgotten >= mostForgotten) && standingIn(reply.body, 0).isOver) return reply
+    } else {
+      if ((isAnswer && !passes(reply)) || ++failures > mostFailures) stopReason.refuseAll(failureIn(reply))
+    }
+    if (stopReason.signal.aborted) return undefined
+    const asked = isAnswer ? (retryAfterMs(reply.headers['retry-after'], time.now()) ?? 0) : 0
+    await time.sleep(Math.max(ms, asked), stopReason.signal)
+  }
+}
+
+/** What was answered, and whether the target knows nothing of some of it. */
+interface Asked {
+  readonly reply: Reply | ConnectionLost
+  readonly lacks: boolean
+}
+
+type Ask = (id: string) => Promise<Reply | ConnectionLost>
+
+const isMissing = (reply: Reply | ConnectionLost): boolean =>
+  !(reply instanceof ConnectionLost) && reply.status === 404
+
+/** Work that is not known has no results. */
+async function askedWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
+  const reply = await ask(id)
+  if (!isMissing(reply)) return { reply, lacks: false }
+  return { reply: { status: 200, body: { status: 'finished' }, headers: {}, credits: 0 }, lacks: true }
+}
+
+/**
+ * The results of those parts that are known in place of those of the whole; the first answer that is neither a success
+ * nor a 404 where there is one.
+ */
+async function askedApart({ parts }: Accepted, { into }: Together, ask: Ask): Promise<Asked> {
+  const items: unknown[] = []
+  let isOver = true
+  for (const part of parts) {
+    const reply = await ask(part ?? '')
+    if (isMissing(reply)) continue
+    if (reply instanceof ConnectionLost || !isOk(reply)) return { reply, lacks: false }
+    items.push(reply.body)
+    isOver &&= standingIn(reply.body, 0).isOver
+  }
+  const body = { status: isOver ? 'finished' : 'pending', [into]: items }
+  const lacks = items.length < parts.length
+  return { reply: { status: 200, body, headers: {}, credits: 0 }, lacks }
+}
+
+const failureIn = (reply: Reply | ConnectionLost): Failure =>
+  reply instanceof ConnectionLost
+    ? { text: `No answer: ${reply.message}`, exit: 10, hint: '', stops: false }
+    : failureOf(reply.status, reply.body)
+
+/** Whether it can be answered later: it is too early, too often, or the server is not well. */
+const passes = ({ status }: Reply): boolean => status === 429 || status >= 500

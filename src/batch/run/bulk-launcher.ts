@@ -1,11 +1,13 @@
+import { isOk } from '../../api/calls/caller.js'
+import { lostCall } from '../journal/answer.js'
 import type { Bulk } from '../journal/journal.js'
+import type { Batch } from './batch.js'
 import { alike } from './bulk.js'
 import { BulkCalls, type BulkPorts, type Sent } from './bulk-calls.js'
-import type { Group, Slot } from './row-batch.js'
-import { Means } from './spendable-credits.js'
+import type { RowBatch, RowState } from './row-batch.js'
 
 /** Rows, and the request that an earlier part sent for them. */
-type SentBefore = readonly [slots: readonly Slot[], bulk: Bulk]
+type ResumableRequest = readonly [states: readonly RowState[], bulk: Bulk]
 
 /** Requests whose results are awaited at once. */
 const togetherAtOnce = 16
@@ -19,9 +21,9 @@ const aloneAtOnce = 64
 export class BulkLauncher {
   readonly #ports: BulkPorts
   readonly #calls: BulkCalls
-  readonly #means: Means
+  readonly #spendable: SpendableCredits
   /** Rows that go by themselves. */
-  readonly #alone = new Set<Slot>()
+  readonly #alone = new Set<RowState>()
   /** Resolves when what was answered is on record. */
   readonly #kept: () => Promise<void>
   #most: number
@@ -29,131 +31,131 @@ export class BulkLauncher {
   constructor(ports: BulkPorts, kept: () => Promise<void>) {
     this.#ports = ports
     this.#calls = new BulkCalls(ports)
-    this.#means = new Means(ports.batch)
+    this.#spendable = new SpendableCredits(ports.batch)
     this.#kept = kept
     this.#most = ports.together.most
   }
 
-  /** Requests of an earlier part for rows of a group, of which some are not answered. */
-  sentBefore({ slots }: Group): SentBefore[] {
-    const from = slots[0]?.ordinal ?? 0
-    const sent = this.#ports.journal.open().map((bulk): SentBefore => {
-      const own = bulk.ordinals.map((ordinal) => slots[ordinal - from])
-      if (own.includes(undefined)) throw new Error(`request ${bulk.number} is not of one group`)
-      return [own as Slot[], bulk]
+  /** Requests of an earlier part for rows of a rowBatch, of which some are not answered. */
+  resumable({ states }: RowBatch): ResumableRequest[] {
+    const from = states[0]?.ordinal ?? 0
+    const sent = this.#ports.journal.open().map((bulk): ResumableRequest => {
+      const own = bulk.ordinals.map((ordinal) => states[ordinal - from])
+      if (own.includes(undefined)) throw new Error(`request ${bulk.number} is not of one rowBatch`)
+      return [own as RowState[], bulk]
     })
     return sent.filter(([own]) => own.some(({ isSettled }) => !isSettled))
   }
 
   /** Goes on with requests of an earlier part; answers the rows that have to be sent anew. */
-  async resume(requests: readonly SentBefore[]): Promise<Slot[]> {
-    const { ending, journal } = this.#ports
-    const anew: Slot[] = []
-    for (const [slots, bulk] of requests) {
+  async resume(requests: readonly ResumableRequest[]): Promise<RowState[]> {
+    const { stopReason, journal } = this.#ports
+    const anew: RowState[] = []
+    for (const [states, bulk] of requests) {
       await this.#room()
-      if (ending.signal.aborted) return anew
-      const open = slots.filter(({ isSettled }) => !isSettled)
+      if (stopReason.signal.aborted) return anew
+      const open = states.filter(({ isSettled }) => !isSettled)
       if (bulk.isGivenUp) {
         await journal.withdraw(bulk)
         anew.push(...open)
         continue
       }
       if (!(await this.#reopen(bulk, open))) return anew
-      const [first] = slots
-      if (slots.length === 1 && first) this.#calls.startAlone(first, bulk)
-      else if (isRefused(await this.#calls.start(slots, bulk)))
-        anew.push(...slots.filter(({ isSettled }) => !isSettled))
+      const [first] = states
+      if (states.length === 1 && first) this.#calls.startAlone(first, bulk)
+      else if (isRefused(await this.#calls.start(states, bulk)))
+        anew.push(...states.filter(({ isSettled }) => !isSettled))
     }
     return anew
   }
 
   /** Whether the budget permits to go on with a request. */
-  async #reopen(bulk: Bulk, open: readonly Slot[]): Promise<boolean> {
-    const { ending, journal, traffic } = this.#ports
-    for (let isLast = false; !ending.signal.aborted; ) {
+  async #reopen(bulk: Bulk, open: readonly RowState[]): Promise<boolean> {
+    const { stopReason, journal, inFlight } = this.#ports
+    for (let isLast = false; !stopReason.signal.aborted; ) {
       const shortage = await journal.reopen(bulk, open)
       if (!shortage) return true
-      if (isLast) ending.exhaust(shortage, open[0]?.ordinal ?? 0)
+      if (isLast) stopReason.exhaust(shortage, open[0]?.ordinal ?? 0)
       // What is under way may cost less than was set aside for it.
-      isLast = traffic.isIdle
-      if (!isLast) await traffic.progress()
+      isLast = inFlight.isIdle
+      if (!isLast) await inFlight.progress()
       await this.#kept()
     }
     return false
   }
 
   /** Sends rows that are not on their way, in their order. */
-  async send(slots: readonly Slot[]): Promise<void> {
-    const { ending, traffic } = this.#ports
-    for (let left = slots; left.length > 0 && !ending.signal.aborted; ) {
+  async send(states: readonly RowState[]): Promise<void> {
+    const { stopReason, inFlight } = this.#ports
+    for (let left = states; left.length > 0 && !stopReason.signal.aborted; ) {
       await this.#room()
-      if (ending.signal.aborted) return
+      if (stopReason.signal.aborted) return
       const gone = await this.#sendSome(this.#next(left))
-      if (gone.length > 0) left = left.filter((slot) => !gone.includes(slot))
+      if (gone.length > 0) left = left.filter((state) => !gone.includes(state))
       // What is under way may cost less than was set aside for it.
-      else if (!traffic.isIdle) {
-        await traffic.progress()
+      else if (!inFlight.isIdle) {
+        await inFlight.progress()
         await this.#kept()
       }
     }
   }
 
   /** The first rows, as many as may go together. */
-  #next(slots: readonly Slot[]): readonly Slot[] {
-    const [first] = slots
+  #next(states: readonly RowState[]): readonly RowState[] {
+    const [first] = states
     if (first && this.#alone.delete(first)) return [first]
     return alike(
-      slots.filter((slot) => !this.#alone.has(slot)),
+      states.filter((state) => !this.#alone.has(state)),
       this.#ports.together,
     )
   }
 
   /** Sends as many as possible of rows that ask for the same; answers those that are gone. */
-  async #sendSome(slots: readonly Slot[]): Promise<readonly Slot[]> {
-    const { together, journal, traffic } = this.#ports
+  async #sendSome(states: readonly RowState[]): Promise<readonly RowState[]> {
+    const { together, journal, inFlight } = this.#ports
     const { least } = together
-    if (slots.length < least || this.#most < least) return this.#sendAlone(slots)
-    const size = await this.#size(slots)
-    const isShort = size < Math.min(slots.length, this.#most)
-    if (isShort && !traffic.isIdle) return []
-    const { bulk } = size < least ? {} : await journal.plan(slots.slice(0, size), least)
-    if (bulk) return this.#sendTogether(slots.slice(0, bulk.ordinals.length), bulk)
-    return traffic.isIdle ? this.#sendAlone(slots) : []
+    if (states.length < least || this.#most < least) return this.#sendAlone(states)
+    const size = await this.#size(states)
+    const isShort = size < Math.min(states.length, this.#most)
+    if (isShort && !inFlight.isIdle) return []
+    const { bulk } = size < least ? {} : await journal.plan(states.slice(0, size), least)
+    if (bulk) return this.#sendTogether(states.slice(0, bulk.ordinals.length), bulk)
+    return inFlight.isIdle ? this.#sendAlone(states) : []
   }
 
-  async #sendTogether(slots: readonly Slot[], bulk: Bulk): Promise<readonly Slot[]> {
-    const isLast = this.#ports.traffic.isIdle
-    const sent = await this.#calls.start(slots, bulk)
-    this.#means.take(mostOf(slots))
-    if (!isRefused(sent)) return slots
-    this.#means.forget()
-    if (sent === 'singly') for (const slot of slots) this.#alone.add(slot)
+  async #sendTogether(states: readonly RowState[], bulk: Bulk): Promise<readonly RowState[]> {
+    const isLast = this.#ports.inFlight.isIdle
+    const sent = await this.#calls.start(states, bulk)
+    this.#spendable.take(mostOf(states))
+    if (!isRefused(sent)) return states
+    this.#spendable.forget()
+    if (sent === 'singly') for (const state of states) this.#alone.add(state)
     if (sent === 'allSingly') this.#most = 1
     // With nothing else under way, nothing will be given back either.
-    if (sent === 'smaller' && isLast) this.#most = Math.floor(slots.length / 2)
+    if (sent === 'smaller' && isLast) this.#most = Math.floor(states.length / 2)
     return []
   }
 
-  async #sendAlone([slot]: readonly Slot[]): Promise<readonly Slot[]> {
-    const { journal, traffic, ending } = this.#ports
-    if (!slot) return []
-    const isLast = traffic.isIdle
+  async #sendAlone([state]: readonly RowState[]): Promise<readonly RowState[]> {
+    const { journal, inFlight, stopReason } = this.#ports
+    if (!state) return []
+    const isLast = inFlight.isIdle
     if (isLast) await this.#kept()
-    const { bulk, shortage } = await journal.plan([slot], 1)
+    const { bulk, shortage } = await journal.plan([state], 1)
     if (bulk) {
-      this.#means.take(slot.most)
-      this.#calls.startAlone(slot, bulk)
-      return [slot]
+      this.#spendable.take(state.most)
+      this.#calls.startAlone(state, bulk)
+      return [state]
     }
-    if (isLast) ending.exhaust(shortage, slot.ordinal)
-    else this.#alone.add(slot)
+    if (isLast) stopReason.exhaust(shortage, state.ordinal)
+    else this.#alone.add(state)
     return []
   }
 
   /** How many of the rows can surely be paid. */
-  async #size(slots: readonly Slot[]): Promise<number> {
-    const wanted = slots.slice(0, this.#most)
-    let left = await this.#means.reaching(mostOf(wanted))
+  async #size(states: readonly RowState[]): Promise<number> {
+    const wanted = states.slice(0, this.#most)
+    let left = await this.#spendable.reaching(mostOf(wanted))
     let size = 0
     for (const { most } of wanted) {
       left -= most
@@ -164,13 +166,53 @@ export class BulkLauncher {
   }
 
   async #room(): Promise<void> {
-    const { traffic, ending, together } = this.#ports
+    const { inFlight, stopReason, together } = this.#ports
     const atOnce = this.#most < together.least ? aloneAtOnce : togetherAtOnce
-    while (traffic.underWay >= atOnce && !ending.signal.aborted) await traffic.progress()
+    while (inFlight.underWay >= atOnce && !stopReason.signal.aborted) await inFlight.progress()
   }
 }
 
 /** Whether a target did not take rows together, and may take them otherwise. */
 const isRefused = (sent: Sent): boolean => sent !== 'taken' && sent !== 'ended'
 
-const mostOf = (slots: readonly Slot[]): number => slots.reduce((credits, { most }) => credits + most, 0)
+const mostOf = (states: readonly RowState[]): number =>
+  states.reduce((credits, { most }) => credits + most, 0)
+
+/** What the balance of a target can pay, as far as it is known; asking for it is free. */
+export class SpendableCredits {
+  readonly #batch: Batch
+  #left: number | undefined
+
+  constructor(batch: Batch) {
+    this.#batch = batch
+  }
+
+  /** Credits that are left; asked for where they are not known to reach. */
+  async reaching(credits: number): Promise<number> {
+    if (this.#left === undefined || this.#left < credits) this.#left = await this.#ask()
+    return this.#left
+  }
+
+  /** Something was accepted that can cost so much. */
+  take(credits: number): void {
+    if (this.#left !== undefined) this.#left -= credits
+  }
+
+  /** They are not what they were thought to be. */
+  forget(): void {
+    this.#left = undefined
+  }
+
+  /** Who does not tell is found out by its refusals. */
+  async #ask(): Promise<number> {
+    const { caller, callOptions = {} } = this.#batch
+    const reply = await caller.call('credits.show', {}, callOptions).catch(lostCall)
+    const body = 'status' in reply && isOk(reply) ? (reply.body as { credits?: Balance } | null) : null
+    const credits = body?.credits?.enrichment
+    return typeof credits === 'number' ? credits : Number.POSITIVE_INFINITY
+  }
+}
+
+interface Balance {
+  readonly enrichment?: unknown
+}

@@ -2,7 +2,7 @@ import type { Input } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { Accepted } from '../journal/journal.js'
-import type { Slot } from './row-batch.js'
+import type { RowState } from './row-batch.js'
 
 /** How rows go out together. */
 export interface Together {
@@ -28,25 +28,25 @@ export interface Together {
 const mark = 'prospect_row'
 
 /** The first rows, as many as fit into one request: what the request asks for is the same in all of them. */
-export function alike(slots: readonly Slot[], { shared, most }: Together): readonly Slot[] {
-  const [first] = slots
+export function alike(states: readonly RowState[], { shared, most }: Together): readonly RowState[] {
+  const [first] = states
   if (!first) return []
   const asked = JSON.stringify(of(first.input, shared, true))
-  const found: Slot[] = []
-  for (const slot of slots) {
+  const found: RowState[] = []
+  for (const state of states) {
     if (found.length === most) break
-    if (slot === first || JSON.stringify(of(slot.input, shared, true)) === asked) found.push(slot)
+    if (state === first || JSON.stringify(of(state.input, shared, true)) === asked) found.push(state)
   }
   return found
 }
 
 /** The request for several rows; each carries its number, which comes back with its result. */
-export function requestFor(slots: readonly Slot[], { shared, into }: Together): Input {
-  const items = slots.map(({ input, ordinal }) => {
+export function requestFor(states: readonly RowState[], { shared, into }: Together): Input {
+  const items = states.map(({ input, ordinal }) => {
     const item = of(input, shared, false)
     return { ...item, custom: { ...(isObject(item.custom) ? item.custom : {}), [mark]: String(ordinal + 1) } }
   })
-  return { ...of(slots[0]?.input ?? {}, shared, true), [into]: items }
+  return { ...of(states[0]?.input ?? {}, shared, true), [into]: items }
 }
 
 function of(input: Input, names: readonly string[], isIn: boolean): Record<string, unknown> {

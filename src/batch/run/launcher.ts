@@ -1,68 +1,183 @@
+import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
+import { type Operation, operation } from '../../api/operations/table.js'
+import { type Answer, cutAt, judge, lostAnswer, lostCall } from '../journal/answer.js'
 import type { Planned } from '../journal/journal.js'
-import type { Keeper } from '../journal/writer.js'
+import type { JournalWriter } from '../journal/writer.js'
 import type { Batch } from './batch.js'
 import { BulkLauncher } from './bulk-launcher.js'
-import type { CallPorts, Calls } from './calls.js'
-import type { Traffic } from './in-flight.js'
-import { prepare } from './prepare.js'
-import type { Group, Slot } from './row-batch.js'
-import type { Ending } from './stop-reason.js'
+import type { InFlightCounter, RateGate, StopReason } from './flow.js'
+import { prepare, type RowBatch, type RowState } from './row-batch.js'
 
-/** Finds out what each row of a group needs, and sends those that need a call. */
+/** What rows are sent with. */
+export interface CallPorts {
+  readonly batch: Batch
+  readonly stopReason: StopReason
+  readonly rateGate: RateGate
+  readonly inFlight: InFlightCounter
+  readonly answered: (state: RowState, answer: Answer) => void
+}
+
+/** Sends rows, at most so many at once, and settles them with their answers. */
+export class Calls {
+  readonly #batch: Batch
+  readonly #stopReason: StopReason
+  readonly #rateGate: RateGate
+  readonly #inFlight: InFlightCounter
+  readonly #answered: (state: RowState, answer: Answer) => void
+  readonly #operation: Operation
+  #atOnce: number
+  #calling = 0
+  /** Those who wait until another call has ended. */
+  readonly #line: (() => void)[] = []
+  #isCertain = true
+
+  constructor({ batch, stopReason, rateGate, inFlight, answered }: CallPorts, atOnce: number) {
+    this.#batch = batch
+    this.#atOnce = atOnce
+    this.#stopReason = stopReason
+    this.#answered = answered
+    this.#rateGate = rateGate
+    this.#inFlight = inFlight
+    this.#operation = operation(batch.operation)
+    stopReason.signal.addEventListener('abort', () => this.#line.splice(0).forEach((go) => void go()), {
+      once: true,
+    })
+  }
+
+  /** Whether each call was answered, or surely was not made. */
+  get isCertain(): boolean {
+    return this.#isCertain
+  }
+
+  /** Resolves when another row may be sent, or when none will be any more. */
+  async room(): Promise<void> {
+    while (this.#inFlight.underWay >= this.#atOnce && !this.#stopReason.signal.aborted)
+      await this.#inFlight.progress()
+  }
+
+  /** Sends a row; it is settled when its answer comes. */
+  start(state: RowState, planned: Planned): void {
+    this.#inFlight.begin()
+    state.sent = true
+    if (planned.limit !== undefined) state.lower(planned.limit)
+    void this.#finish(state, planned)
+  }
+
+  async #finish(state: RowState, planned: Planned): Promise<void> {
+    try {
+      const answer = await this.#ask(state, planned)
+      if (answer) this.#answered(state, answer)
+      state.settle(answer && { answer, source: 'live', credits: answer.credits })
+    } catch (error) {
+      this.#isCertain = false
+      this.#stopReason.fail(error)
+      state.settle(undefined)
+    }
+    this.#inFlight.end()
+  }
+
+  /** Resolves when a call may be made: not while all wait, and no more of them at once than a window admits. */
+  async #turn(): Promise<void> {
+    while (!this.#stopReason.signal.aborted) {
+      if (this.#rateGate.opens) await this.#rateGate.opens
+      if (this.#calling < this.#atOnce) return
+      await new Promise<void>((resolve) => this.#line.push(resolve))
+    }
+  }
+
+  async #counted(call: () => Promise<Reply>): Promise<Reply | ConnectionLost> {
+    this.#calling++
+    try {
+      return await call().catch(lostCall)
+    } finally {
+      this.#calling--
+      this.#line.shift()?.()
+    }
+  }
+
+  /** The answer to a row, or nothing when the run ends before there is one. */
+  async #ask(state: RowState, { key, row, limit }: Planned): Promise<Answer | undefined> {
+    const { caller, time, callOptions: { apiKey, origin, signal } = {} } = this.#batch
+    for (let again = false; ; again = true) {
+      await this.#turn()
+      if (this.#stopReason.signal.aborted) return undefined
+      const own = again ? { ...row, fresh: false } : row
+      const options = { apiKey, idempotencyKey: key, row: own, signal, origin }
+      const reply = await this.#counted(() => caller.call(this.#operation.id, state.input, options))
+      if (reply instanceof ConnectionLost) return lostAnswer(reply, this.#operation)
+      const verdict = judge(reply, this.#operation, time.now())
+      if (verdict.kind === 'answer')
+        return limit === undefined ? verdict.answer : cutAt(limit, verdict.answer, this.#operation)
+      if (verdict.kind === 'stop') {
+        // What was asked of a database that went away may have been done.
+        if (verdict.failure.code === 'outcome_unknown') this.#isCertain = false
+        this.#stopReason.refuse(verdict.failure, state.ordinal)
+        return undefined
+      }
+      // More calls at once than a window admits would only be refused again.
+      if (verdict.atOnce !== undefined) this.#atOnce = Math.min(this.#atOnce, verdict.atOnce)
+      this.#rateGate.close(verdict.ms)
+    }
+  }
+}
+
+/** Finds out what each row of a rowBatch needs, and sends those that need a call. */
 export class Launcher {
   readonly #batch: Batch
-  readonly #ending: Ending
-  readonly #keeper: Keeper
+  readonly #stopReason: StopReason
+  readonly #journalWriter: JournalWriter
   readonly #calls: Calls
-  readonly #traffic: Traffic
+  readonly #inFlight: InFlightCounter
   /** Absent where each row goes by itself. */
   readonly #bulks: BulkLauncher | undefined
-  /** By identity, the rows of open groups that equal rows wait for. */
-  readonly #leaders = new Map<string, Slot>()
+  /** By identity, the rows of open rowBatches that equal rows wait for. */
+  readonly #originals = new Map<string, RowState>()
 
-  constructor(ports: CallPorts, keeper: Keeper, calls: Calls) {
-    const { batch, ending, traffic } = ports
+  constructor(ports: CallPorts, journalWriter: JournalWriter, calls: Calls) {
+    const { batch, stopReason, inFlight } = ports
     this.#batch = batch
-    this.#ending = ending
-    this.#traffic = traffic
-    this.#keeper = keeper
+    this.#stopReason = stopReason
+    this.#inFlight = inFlight
+    this.#journalWriter = journalWriter
     this.#calls = calls
     const { together, journal } = batch
     if (together && journal.bulks)
-      this.#bulks = new BulkLauncher({ ...ports, together, journal: journal.bulks }, () => keeper.kept())
+      this.#bulks = new BulkLauncher({ ...ports, together, journal: journal.bulks }, () =>
+        journalWriter.kept(),
+      )
   }
 
-  /** Resolves when the rows of a group are under way, or settled. */
-  async launch(group: Group): Promise<void> {
+  /** Resolves when the rows of a rowBatch are under way, or settled. */
+  async launch(rowBatch: RowBatch): Promise<void> {
     try {
-      const valid = await this.#resumed(group)
-      const sent = this.#bulks?.sentBefore(group) ?? []
-      const rows = await this.#unknown(valid, new Set(sent.flatMap(([slots]) => slots)))
+      const valid = await this.#resumed(rowBatch)
+      const sent = this.#bulks?.resumable(rowBatch) ?? []
+      const rows = await this.#unknown(valid, new Set(sent.flatMap(([states]) => states)))
       if (!this.#bulks) await this.#send(rows)
       else await this.#bulks.send([...(await this.#bulks.resume(sent)), ...rows])
     } catch (error) {
-      this.#ending.fail(error)
+      this.#stopReason.fail(error)
     }
-    // After an early end the rest of the group stays without answers.
-    if (this.#ending.signal.aborted)
-      for (const slot of group.slots) if (!slot.underWay) slot.settle(undefined)
+    // After an early end the rest of the rowBatch stays without answers.
+    if (this.#stopReason.signal.aborted)
+      for (const state of rowBatch.states) if (!state.underWay) state.settle(undefined)
   }
 
-  /** Ends the time in which equal rows wait for those of a group: from now on they find the kept answers. */
-  retire(group: Group): void {
-    for (const slot of group.slots)
-      if (slot.repeats && slot.identity !== undefined && this.#leaders.get(slot.identity) === slot)
-        this.#leaders.delete(slot.identity)
+  /** Ends the time in which equal rows wait for those of a rowBatch: from now on they find the kept answers. */
+  retire(rowBatch: RowBatch): void {
+    for (const state of rowBatch.states)
+      if (state.repeats && state.identity !== undefined && this.#originals.get(state.identity) === state)
+        this.#originals.delete(state.identity)
   }
 
   /** The rows that make sense; those that an earlier part answered are settled. */
-  async #resumed({ slots }: Group): Promise<Slot[]> {
-    const valid = slots.filter((slot) => this.#isValid(slot))
-    const from = slots[0]?.ordinal ?? 0
-    const resumed = await this.#batch.journal.resume(from, from + slots.length)
-    for (const slot of valid) {
-      const own = resumed.get(slot.ordinal)
-      if (own) slot.settle(own)
+  async #resumed({ states }: RowBatch): Promise<RowState[]> {
+    const valid = states.filter((state) => this.#isValid(state))
+    const from = states[0]?.ordinal ?? 0
+    const resumed = await this.#batch.journal.resume(from, from + states.length)
+    for (const state of valid) {
+      const own = resumed.get(state.ordinal)
+      if (own) state.settle(own)
     }
     return valid
   }
@@ -71,70 +186,70 @@ export class Launcher {
    * The rows that have no answer yet, one for each identity; all others are settled, or follow one of them, or of those
    * that were `sent` together before.
    */
-  async #unknown(valid: readonly Slot[], sent: ReadonlySet<Slot>): Promise<Slot[]> {
+  async #unknown(valid: readonly RowState[], sent: ReadonlySet<RowState>): Promise<RowState[]> {
     const { journal } = this.#batch
-    const leaders = valid.filter((slot) => {
-      if (slot.isSettled) return false
-      if (!sent.has(slot)) return this.#leads(slot)
-      if (slot.identity !== undefined && slot.repeats && !this.#leaders.has(slot.identity))
-        this.#leaders.set(slot.identity, slot)
+    const originals = valid.filter((state) => {
+      if (state.isSettled) return false
+      if (!sent.has(state)) return this.#leads(state)
+      if (state.identity !== undefined && state.repeats && !this.#originals.has(state.identity))
+        this.#originals.set(state.identity, state)
       return false
     })
-    const recalled = await journal.recall(leaders)
-    return leaders.filter((slot, at) => {
+    const recalled = await journal.recall(originals)
+    return originals.filter((state, at) => {
       const answer = recalled[at]
       if (!answer) return true
-      slot.settle(answer)
+      state.settle(answer)
       // What another run answered, or nobody knows, is put on record for this row too.
       const { source } = answer
-      if (source !== null && source !== 'duplicate') this.#keeper.add(slot, { ...answer, source })
+      if (source !== null && source !== 'duplicate') this.#journalWriter.add(state, { ...answer, source })
       return false
     })
   }
 
   /** Settles a row that makes no sense or needs nothing; any other gets its input and identity. */
-  #isValid(slot: Slot): boolean {
-    const isSkipped = this.#batch.skip?.(slot.row.cells) === true
-    const problem = isSkipped ? null : prepare(this.#batch, slot)
+  #isValid(state: RowState): boolean {
+    const isSkipped = this.#batch.skip?.(state.row.cells) === true
+    const problem = isSkipped ? null : prepare(this.#batch, this.#batch.table.header, state)
     if (problem === undefined) return true
     const status = isSkipped ? 'skipped' : 'invalid'
     const answer = { status, error: problem, body: undefined, credits: 0 } as const
-    slot.settle({ answer, source: null, credits: 0 })
+    state.settle({ answer, source: null, credits: 0 })
     return false
   }
 
   /** Whether a row is the first of its identity; another one follows it. */
-  #leads(slot: Slot): boolean {
-    if (slot.identity === undefined || !slot.repeats) return true
-    const leader = this.#leaders.get(slot.identity)
-    if (leader) slot.follow(leader)
-    else this.#leaders.set(slot.identity, slot)
-    return !leader
+  #leads(state: RowState): boolean {
+    if (state.identity === undefined || !state.repeats) return true
+    const original = this.#originals.get(state.identity)
+    if (original) state.follow(original)
+    else this.#originals.set(state.identity, state)
+    return !original
   }
 
   /** Sends rows as the budget permits, in their order. */
-  async #send(slots: readonly Slot[]): Promise<void> {
+  async #send(states: readonly RowState[]): Promise<void> {
     const { journal, perRecord } = this.#batch
     let settled = false
-    for (let left = slots; left.length > 0 && !this.#ending.signal.aborted; ) {
-      const wanted = perRecord === undefined ? left : left.map((slot) => slot.wanted(perRecord))
+    for (let left = states; left.length > 0 && !this.#stopReason.signal.aborted; ) {
+      const wanted = perRecord === undefined ? left : left.map((state) => state.wanted(perRecord))
       const { planned, shortage } = await journal.plan(wanted)
       if (!(await this.#start(left, planned))) return
       left = left.slice(planned.length)
       if (!shortage) continue
-      if (settled && planned.length === 0) return this.#ending.exhaust(shortage, left[0]?.ordinal ?? 0)
+      if (settled && planned.length === 0) return this.#stopReason.exhaust(shortage, left[0]?.ordinal ?? 0)
       // What is under way may cost less than was set aside for it.
-      settled = this.#traffic.isIdle
-      if (!settled) await this.#traffic.progress()
-      await this.#keeper.kept()
+      settled = this.#inFlight.isIdle
+      if (!settled) await this.#inFlight.progress()
+      await this.#journalWriter.kept()
     }
   }
 
-  async #start(slots: readonly Slot[], planned: readonly Planned[]): Promise<boolean> {
+  async #start(states: readonly RowState[], planned: readonly Planned[]): Promise<boolean> {
     for (const [at, plan] of planned.entries()) {
       await this.#calls.room()
-      if (this.#ending.signal.aborted) return false
-      this.#calls.start(slots[at] as Slot, plan)
+      if (this.#stopReason.signal.aborted) return false
+      this.#calls.start(states[at] as RowState, plan)
     }
     return true
   }

@@ -1,4 +1,6 @@
 import type { Input } from '../../api/calls/caller.js'
+import { ApiError } from '../../api/calls/errors.js'
+import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { Row } from '../../csv/parse.js'
 import type { Answer, Source } from '../journal/answer.js'
 import type { Wanted } from '../journal/journal.js'
@@ -14,11 +16,11 @@ export interface Outcome {
 }
 
 /** A row on its way through a run. */
-export class Slot {
+export class RowState {
   readonly row: Row
   /** Number of the row, counted from 0 after the header. */
   readonly ordinal: number
-  readonly #group: Group
+  readonly #rowBatch: RowBatch
   input: Input = {}
   identity: string | undefined
   hash: number | undefined
@@ -30,12 +32,12 @@ export class Slot {
   sent = false
   #follows = false
   #settled = false
-  #followers: Slot[] = []
+  #duplicates: RowState[] = []
 
-  constructor(row: Row, ordinal: number, group: Group) {
+  constructor(row: Row, ordinal: number, rowBatch: RowBatch) {
     this.row = row
     this.ordinal = ordinal
-    this.#group = group
+    this.#rowBatch = rowBatch
   }
 
   get isSettled(): boolean {
@@ -63,16 +65,16 @@ export class Slot {
     if (this.#settled) return
     this.outcome = outcome
     this.#settled = true
-    this.#group.close()
-    for (const follower of this.#followers) follower.settle(asDuplicate(outcome))
-    this.#followers = []
+    this.#rowBatch.close()
+    for (const duplicate of this.#duplicates) duplicate.settle(asDuplicate(outcome))
+    this.#duplicates = []
   }
 
   /** Takes the answer of an equal row, now or when it comes. */
-  follow(leader: Slot): void {
+  follow(original: RowState): void {
     this.#follows = true
-    if (leader.#settled) this.settle(asDuplicate(leader.outcome))
-    else leader.#followers.push(this)
+    if (original.#settled) this.settle(asDuplicate(original.outcome))
+    else original.#duplicates.push(this)
   }
 }
 
@@ -80,15 +82,15 @@ const asDuplicate = (outcome: Outcome | undefined): Outcome | undefined =>
   outcome && { answer: outcome.answer, source: 'duplicate', credits: 0 }
 
 /** Rows that are read, prepared and written together. */
-export class Group {
-  readonly slots: readonly Slot[]
-  /** Resolves when every row of the group is settled. */
+export class RowBatch {
+  readonly states: readonly RowState[]
+  /** Resolves when every row of the rowBatch is settled. */
   readonly settled: Promise<void>
   #open: number
   #resolve: () => void = () => {}
 
   constructor(rows: readonly Row[], firstOrdinal: number) {
-    this.slots = rows.map((row, at) => new Slot(row, firstOrdinal + at, this))
+    this.states = rows.map((row, at) => new RowState(row, firstOrdinal + at, this))
     this.#open = rows.length
     this.settled = new Promise((resolve) => {
       this.#resolve = resolve
@@ -100,4 +102,47 @@ export class Group {
     this.#open--
     if (this.#open === 0) this.#resolve()
   }
+}
+
+/** What the rows of a file ask for, and what that can cost. */
+export interface Lookup {
+  /** Returns the input of a row; an ApiError makes the row invalid. */
+  readonly input: (cells: readonly string[]) => Input
+  /** Throws an ApiError for an input that must not be sent. */
+  readonly validate?: (input: Input) => void
+  /** Whether a row is not looked up, because it already has the wanted result. */
+  readonly skip?: ((cells: readonly string[]) => boolean) | undefined
+  /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
+  readonly identity: (input: Input) => string | undefined
+  /** Identities that may occur more than once; any may where it is absent. */
+  readonly repeats?: RepeatFilter | undefined
+  /** Returns the maximum cost of an input in credits. */
+  readonly most: (input: Input) => number
+  /** Price of one record where `limit` is the maximum number of records. */
+  readonly perRecord?: number | undefined
+}
+
+/** Gives a row its input, price and identity; of one that makes no sense it answers what is wrong. */
+export function prepare(
+  { input, validate, identity, most, repeats }: Lookup,
+  header: readonly string[],
+  state: RowState,
+): string | undefined {
+  const { cells, line } = state.row
+  if (cells.length !== header.length)
+    return `Line ${line} has ${cells.length === 1 ? '1 cell' : `${cells.length} cells`}; the header has ${header.length}`
+  try {
+    state.input = input(cells)
+    validate?.(state.input)
+    state.most = most(state.input)
+    state.identity = identity(state.input)
+  } catch (error) {
+    if (error instanceof ApiError) return error.message
+    throw error
+  }
+  if (state.identity === undefined) return undefined
+  const hash = hashOf(state.identity)
+  state.hash = hashNumber(hash)
+  state.repeats = repeats?.has(hash) ?? true
+  return undefined
 }

@@ -1,4 +1,4 @@
-import { normaliseName } from '../../csv/column-name.js'
+import { normaliseName } from '../../csv/names.js'
 import type { Kind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
 import { needed, spellings } from './column-synonyms.js'

@@ -1,6 +1,5 @@
-import { detectDialect } from '../../csv/delimiter.js'
 import { decode, detectEncoding, sampleOf } from '../../csv/encoding.js'
-import { readRows } from '../../csv/read.js'
+import { detectDialect, readRows } from '../../csv/read.js'
 import type { ImportOptions, Kind, Rows } from '../kinds/kind.js'
 import { csvRows } from './csv.js'
 import { jsonRows } from './ndjson.js'

@@ -1,4 +1,4 @@
-import { CsvError } from '../../csv/csv-error.js'
+import { CsvError } from '../../csv/errors.js'
 
 /** A line that was not taken, and why. */
 export interface Rejected {

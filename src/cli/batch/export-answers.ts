@@ -1,6 +1,6 @@
 import { validate } from '../../api/validation/validate.js'
-import { checkTable } from '../../batch/input/check.js'
-import { run as runRows } from '../../batch/run/run.js'
+import { checkTable } from '../../batch/input/table.js'
+import { run as runRows } from '../../batch/run/execute.js'
 import { exits } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import type { RunRecords } from '../runs/run-store.js'

@@ -1,19 +1,26 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { openTable, spool, type Table } from '../../batch/input/read.js'
-import { spreading } from '../../batch/output/explode.js'
+import { openTable, spool, type Table } from '../../batch/input/table.js'
 import {
   type CsvChoices,
+  createLayout,
   csvFormat,
   excel,
+  explode as explodeFormat,
   type Format,
   jsonFormat,
+  type Layout,
   ndjsonFormat,
 } from '../../batch/output/format.js'
-import { createLayout, type Layout } from '../../batch/output/layout.js'
 import { type Rejects, rejecting, rejectsTo } from '../../batch/output/rejects.js'
-import { fileSink, nodeFiles, type Sink, streamSink } from '../../batch/output/sink.js'
-import { createWriter, type Writer } from '../../batch/output/write.js'
+import {
+  createWriter,
+  fileSink,
+  nodeFiles,
+  type Sink,
+  streamSink,
+  type Writer,
+} from '../../batch/output/sink.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { keepPartial } from '../output/keep-partial.js'
@@ -180,7 +187,7 @@ function rowFormat(job: Job, header: readonly string[]): Format {
   const forExcel = choices.excel ? excel(localeOf(job.shell.context)) : {}
   const written = formatOf(layout, format, { ...forExcel, raw })
   const many = manyOf(operation, shape)
-  return many && explode ? spreading(written, many) : written
+  return many && explode ? explodeFormat(written, many) : written
 }
 
 function formatOf(layout: Layout, format: Choices['format'], csv: CsvChoices): Format {

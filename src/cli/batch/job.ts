@@ -8,9 +8,8 @@ import {
   parsePins,
   rowInput,
 } from '../../batch/input/mapping.js'
-import type { Table } from '../../batch/input/read.js'
-import type { Fill } from '../../batch/output/layout.js'
-import { fillOf, isFilled } from '../../batch/output/only-missing.js'
+import type { Table } from '../../batch/input/table.js'
+import { findOnlyMissing, hasResult, type OnlyMissing } from '../../batch/output/format.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { GlobalOptions } from '../context/context.js'
 import { tidyInput } from '../options/tidy-input.js'
@@ -54,7 +53,7 @@ export const mappingRequestOf = (
   ...pinsOf(choices),
 })
 
-/** The columns that were named: those of a map that was kept fill no other fields, and `--map` comes first. */
+/** The columns that were named: those of a map that was kept onlyMissing no other fields, and `--map` comes first. */
 export function pinsOf({
   map,
   saved,
@@ -68,9 +67,11 @@ export function pinsOf({
 }
 
 /** The column that rows may have filled already; nothing where all are looked up. */
-export function missingOf(job: Job, header: readonly string[]): Fill | undefined {
+export function missingOf(job: Job, header: readonly string[]): OnlyMissing | undefined {
   const { explode = false, onlyMissing } = job.choices
-  return onlyMissing === undefined ? undefined : fillOf(onlyMissing, rowColumnsOf(job, explode).all, header)
+  return onlyMissing === undefined
+    ? undefined
+    : findOnlyMissing(onlyMissing, rowColumnsOf(job, explode).all, header)
 }
 
 /** What a row asks for. */
@@ -85,12 +86,12 @@ export interface Lookup {
 /** What the rows of a mapped file ask for. */
 export function lookupOf(job: Job, mapping: Mapping, header: readonly string[]): Lookup {
   const { operation, shape, constants } = job
-  const fill = missingOf(job, header)
+  const onlyMissing = missingOf(job, header)
   const read = rowInput(mapping, constants, valueReader(shape.input))
   const tidy = tidyInput(operation)
   return {
     input: (cells) => tidy(read(cells)),
     identity: identityOf(operation),
-    ...(fill ? { skip: isFilled(fill, header) } : {}),
+    ...(onlyMissing ? { skip: hasResult(onlyMissing, header) } : {}),
   }
 }

@@ -1,5 +1,12 @@
-import { type Counting, countRows } from '../../batch/plan/count.js'
-import { type Counted, fundsOf, type Means, type Quote, quoteOf } from '../../batch/plan/quote.js'
+import {
+  type Counted,
+  type Counting,
+  countRows,
+  fundsOf,
+  type Means,
+  type Quote,
+  quoteOf,
+} from '../../batch/plan/quote.js'
 import type { Refused } from '../commands/limits/remote.js'
 import { startProgress } from '../output/progress.js'
 import { grouped } from '../output/terminal.js'

@@ -1,8 +1,16 @@
 import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import { columnsOf, nodeOf, type ResultColumn, resultColumns } from '../../batch/output/columns.js'
-import { joinedColumns, listColumns, type Many, spreadColumns } from '../../batch/output/explode.js'
+import {
+  columnsOf,
+  explodedColumns,
+  joinedColumns,
+  listColumns,
+  type Many,
+  nodeOf,
+  type ResultColumn,
+  resultColumns,
+} from '../../batch/output/columns.js'
 import { unknownField } from '../options/known-fields.js'
 
 /** What the columns of a batch depend on. */
@@ -30,7 +38,7 @@ export function rowColumnsOf(asked: Asked, explode: boolean): RowColumns {
   const { operation, shape } = asked
   const many = manyOf(operation, shape)
   if (many && explode) {
-    const columns = spreadColumns(shape.output, many)
+    const columns = explodedColumns(shape.output, many)
     return { usual: columns, all: columns }
   }
   const usual = usualColumns(asked, many)

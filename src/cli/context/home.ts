@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { systemCode, systemReason } from '../../batch/input/errors.js'
+import { systemCode, systemReason } from '../../csv/errors.js'
 import { isPostgres } from '../../storage/database/location.js'
 import type { Home, Streams } from './context.js'
 import { exits, Stop } from './errors.js'

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Input } from '../../api/calls/caller.js'
 import { parseExact } from '../../api/values/json.js'
-import { systemReason } from '../../batch/input/errors.js'
+import { systemReason } from '../../csv/errors.js'
 import type { Streams } from './context.js'
 import { PipeClosed, UsageError } from './errors.js'
 

@@ -1,6 +1,6 @@
 import type { Shape } from '../../api/areas/shapes.js'
-import { nearest } from '../../batch/input/nearest.js'
 import { type Node, nodeOf } from '../../batch/output/columns.js'
+import { nearest } from '../../csv/names.js'
 import { UsageError } from '../context/errors.js'
 
 /** Refuses names in `--fields` that no result of this kind has, before anything is paid for. */

@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { z } from 'zod'
 import type { Input } from '../../api/calls/caller.js'
 import { coerceInput, type Kind, kindOf } from '../../api/validation/coerce.js'
-import { nearest } from '../../batch/input/nearest.js'
+import { nearest } from '../../csv/names.js'
 import { UsageError } from '../context/errors.js'
 import { groups, repeated } from './flags.js'
 

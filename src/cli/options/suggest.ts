@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { areaOf, operations } from '../../api/operations/table.js'
-import { nearest } from '../../batch/input/nearest.js'
+import { nearest } from '../../csv/names.js'
 import { UsageError } from '../context/errors.js'
 
 /** Refuses a word that is no command of its parent, with the one that was probably meant. */

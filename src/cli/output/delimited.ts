@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
-import { cellOf } from '../../batch/output/cells.js'
+import { toCell } from '../../batch/output/format.js'
 import { defuse } from '../../csv/formulas.js'
 import { flattened, namesOf, type Row, valueAt } from './records.js'
 
@@ -14,7 +14,7 @@ export function delimited(
   const names = fields ?? namesOf(rows)
   const lines = rows.map((row) => {
     const flat = flattened(row)
-    return names.map((name) => defuse(cellOf(flat[name] ?? valueAt(row, name))))
+    return names.map((name) => defuse(toCell(flat[name] ?? valueAt(row, name))))
   })
   return names.length === 0 ? '' : stringify([names.map(defuse), ...lines], { delimiter: delimiters[format] })
 }

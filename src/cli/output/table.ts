@@ -1,5 +1,5 @@
 import Table from 'cli-table3'
-import { cellOf } from '../../batch/output/cells.js'
+import { toCell } from '../../batch/output/format.js'
 import { flattened, type Listing, namesOf, type Row, valueAt } from './records.js'
 import { grouped, type Look, oneLine, widthOf } from './terminal.js'
 
@@ -22,7 +22,7 @@ export function table(body: unknown, listing: Listing, shown: Shown, look: Look)
 /** Lines of name and value; empty values are left out, long ones wrapped under themselves. */
 export function record(flat: Readonly<Record<string, unknown>>, look: Look): string {
   const entries = Object.entries(flat)
-    .map(([name, value]) => [oneLine(name), cellOf(value).trim()] as const)
+    .map(([name, value]) => [oneLine(name), toCell(value).trim()] as const)
     .filter(([, text]) => text !== '')
   const nameWidth = Math.max(0, ...entries.map(([name]) => widthOf(name)))
   const room = Math.max(20, Math.min(look.width, 110) - nameWidth - 2)
@@ -80,7 +80,7 @@ const bare = Object.fromEntries(
 const named = (row: Row, columns: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(columns.map((column) => [column, valueAt(row, column)]))
 
-const cell = (value: unknown): string => oneLine(typeof value === 'number' ? grouped(value) : cellOf(value))
+const cell = (value: unknown): string => oneLine(typeof value === 'number' ? grouped(value) : toCell(value))
 
 const isNumeric = (rows: readonly Row[], name: string): boolean =>
   rows.every(

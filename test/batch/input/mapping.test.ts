@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { MappingError } from '../../../src/batch/input/errors.js'
 import {
   describeMapping,
+  MappingError,
   type MappingRequest,
   mapColumns,
   parsePins,

@@ -1,10 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { cellOf } from '../../../src/batch/output/cells.js'
 import { resultColumns } from '../../../src/batch/output/columns.js'
-import { csvFormat, excel, jsonFormat, ndjsonFormat } from '../../../src/batch/output/format.js'
-import { createLayout, type OutputRow } from '../../../src/batch/output/layout.js'
+import {
+  createLayout,
+  csvFormat,
+  excel,
+  jsonFormat,
+  ndjsonFormat,
+  type OutputRow,
+  toCell,
+} from '../../../src/batch/output/format.js'
 import { undefuse } from '../../../src/csv/formulas.js'
 import { parseRows } from '../../../src/csv/parse.js'
 import { hostile } from '../../csv/hostile.js'
@@ -67,7 +73,7 @@ describe('safe cells', () => {
     [[{ a: 1 }], '[{"a":1}]'],
     [{ a: [1] }, '{"a":[1]}'],
   ])('%j is written as %j', (value, cell) => {
-    expect(cellOf(value)).toBe(cell)
+    expect(toCell(value)).toBe(cell)
   })
 })
 

@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { joinedColumns, listColumns, spreadColumns, spreading } from '../../../src/batch/output/explode.js'
-import { csvFormat, ndjsonFormat } from '../../../src/batch/output/format.js'
-import { createLayout, type OutputRow } from '../../../src/batch/output/layout.js'
+import { explodedColumns, joinedColumns, listColumns } from '../../../src/batch/output/columns.js'
+import {
+  createLayout,
+  csvFormat,
+  explode,
+  ndjsonFormat,
+  type OutputRow,
+} from '../../../src/batch/output/format.js'
 
 const output = z.object({
   total: z.number(),
@@ -34,7 +39,7 @@ describe('several results of a row', () => {
       [departments, {}],
       [jobs, { total: 0, tags: [], jobs: [] }],
     ] as const) {
-      const format = spreading(ndjsonFormat(createLayout(['in'], [])), many)
+      const format = explode(ndjsonFormat(createLayout(['in'], [])), many)
       expect(
         format
           .rows([row(body)])
@@ -64,7 +69,7 @@ describe('several results of a row', () => {
   })
 
   test('in a row each: the input and what they share again, what was paid once', () => {
-    const format = spreading(csvFormat(createLayout(['in'], spreadColumns(output, jobs))), jobs)
+    const format = explode(csvFormat(createLayout(['in'], explodedColumns(output, jobs))), jobs)
     const none = row({ total: 0, tags: [], jobs: [] }, { credits: 0 })
     const lost = row(undefined, { status: 'not_found', credits: 0 })
     expect(format.head + format.rows([two, none, lost])).toBe(
@@ -80,8 +85,8 @@ describe('several results of a row', () => {
   })
 
   test('of a reply that is keyed by them: the key is a column', () => {
-    const columns = spreadColumns(byDepartment, departments)
-    const format = spreading(ndjsonFormat(createLayout([], columns)), departments)
+    const columns = explodedColumns(byDepartment, departments)
+    const format = explode(ndjsonFormat(createLayout([], columns)), departments)
     const lines = format
       .rows([row({ All: { now: 7 }, Sales: { now: 2 } })])
       .trim()

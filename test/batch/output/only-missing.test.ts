@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MappingError } from '../../../src/batch/input/errors.js'
-import { createLayout, type OutputRow } from '../../../src/batch/output/layout.js'
-import { fillOf, isFilled } from '../../../src/batch/output/only-missing.js'
+import { MappingError } from '../../../src/batch/input/mapping.js'
+import { createLayout, findOnlyMissing, hasResult, type OutputRow } from '../../../src/batch/output/format.js'
 
 const columns = ['phone', 'at.year'].map((name) => ({ name, path: name.split('.') }))
 const row = (cells: readonly string[], body?: unknown): OutputRow => ({
@@ -16,7 +15,7 @@ describe('a result that the input may have', () => {
     ['phone = a=b', ['x', 'a=b'], 1],
     ['at.year', ['At Year'], 0],
   ])('%j is the column in %j', (text, header, at) => {
-    expect(fillOf(text, columns, header).at).toBe(at)
+    expect(findOnlyMissing(text, columns, header).at).toBe(at)
   })
 
   test.each([
@@ -25,13 +24,13 @@ describe('a result that the input may have', () => {
     ['phone', ['phones', 'b'], /no column "phone"\. Did you mean "phones"\?.*--only-missing phone="phones"/],
     ['phone=Handy', ['a', 'b'], /no column "Handy"\. It has: "a", "b"\./],
   ])('%j is refused for %j', (text, header, message) => {
-    expect(() => fillOf(text, columns, header)).toThrow(MappingError)
-    expect(() => fillOf(text, columns, header)).toThrow(message)
+    expect(() => findOnlyMissing(text, columns, header)).toThrow(MappingError)
+    expect(() => findOnlyMissing(text, columns, header)).toThrow(message)
   })
 
   test('is filled where the cell says something, and never in a ragged row', () => {
     const header = ['a', 'phone']
-    const skip = isFilled(fillOf('phone', columns, header), header)
+    const skip = hasResult(findOnlyMissing('phone', columns, header), header)
     expect([['a', '1'], ['a', ' '], ['a', ''], ['a'], ['a', '1', '2']].map(skip)).toEqual([
       ...[true, false, false, false, false],
     ])
@@ -39,7 +38,7 @@ describe('a result that the input may have', () => {
 
   test('stays where it is, and is completed in its own column', () => {
     const header = ['a', 'Phone']
-    const layout = createLayout(header, columns, fillOf('phone', columns, header))
+    const layout = createLayout(header, columns, findOnlyMissing('phone', columns, header))
     const body = { phone: '+1555', at: { year: 1 } }
     expect(layout.header.slice(0, 3)).toEqual(['a', 'Phone', 'at.year'])
     expect(layout.cells(row(['x', 'old'], body)).slice(0, 3)).toEqual(['x', 'old', '1'])

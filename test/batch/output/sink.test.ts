@@ -1,17 +1,16 @@
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { OutputError } from '../../../src/batch/input/errors.js'
-import { csvFormat } from '../../../src/batch/output/format.js'
-import { createLayout } from '../../../src/batch/output/layout.js'
+import { createLayout, csvFormat } from '../../../src/batch/output/format.js'
 import {
+  createWriter,
   type Files,
   fileSink,
   nodeFiles,
+  OutputError,
   type OutputFile,
   streamSink,
 } from '../../../src/batch/output/sink.js'
-import { createWriter } from '../../../src/batch/output/write.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { Recalled } from '../../../src/batch/journal/journal.js'
-import { type Counting, countRows } from '../../../src/batch/plan/count.js'
+import { type Counting, countRows } from '../../../src/batch/plan/quote.js'
 import { openFirstSeen } from '../../../src/storage/state/runs/seen-on-disk.js'
 
 const answer = (status: Recalled['answer']['status']): Recalled => ({

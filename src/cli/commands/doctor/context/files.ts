@@ -1,6 +1,6 @@
 import { accessSync, constants, lstatSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { systemCode } from '../../../../batch/input/errors.js'
+import { systemCode } from '../../../../csv/errors.js'
 
 /** What is known of an entry of a folder: of itself, not of what a link leads to. */
 export interface Entry {

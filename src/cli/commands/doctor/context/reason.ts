@@ -1,5 +1,5 @@
 import { ApiError } from '../../../../api/calls/errors.js'
-import { systemReason } from '../../../../batch/input/errors.js'
+import { systemReason } from '../../../../csv/errors.js'
 
 /** Why something failed, in words that end a sentence: one line, without its last full stop. */
 export function reasonOf(error: unknown): string {

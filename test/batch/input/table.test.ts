@@ -1,9 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { checkTable } from '../../../src/batch/input/check.js'
-import { openTable, type ReadOptions, spool } from '../../../src/batch/input/read.js'
-import { CsvError } from '../../../src/csv/csv-error.js'
+import { checkTable, openTable, type ReadOptions, spool } from '../../../src/batch/input/table.js'
+import { CsvError } from '../../../src/csv/errors.js'
 import type { Row } from '../../../src/csv/parse.js'
 import { testFolder } from '../folder.js'
 

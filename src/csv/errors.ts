@@ -1,27 +1,16 @@
-/** Columns that cannot be matched to the fields of an operation. */
-export class MappingError extends Error {
+/** A file that cannot be read as a table; `line` counts from 1 as an editor does. */
+export class CsvError extends Error {
   /** Exit code of a command that ends with it. */
   readonly exit = 2
-  /** Fields of which one is needed and has no column; none where something else is wrong. */
-  readonly needed: readonly string[]
+  /** What is wrong, without the line. */
+  readonly sentence: string
+  readonly line: number | undefined
 
-  constructor(sentence: string, needed: readonly string[] = []) {
-    super(sentence)
-    this.name = 'MappingError'
-    this.needed = needed
-  }
-}
-
-/** An output that could not be written; `code` is the system's, such as `ENOSPC`. */
-export class OutputError extends Error {
-  /** Exit code of a command that ends with it. */
-  readonly exit = 10
-  readonly code: string | undefined
-
-  constructor(sentence: string, code?: string) {
-    super(sentence)
-    this.name = 'OutputError'
-    this.code = code
+  constructor(sentence: string, line?: number) {
+    super(line === undefined ? sentence : `Line ${line}: ${sentence}`)
+    this.name = 'CsvError'
+    this.sentence = sentence
+    this.line = line
   }
 }
 

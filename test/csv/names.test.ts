@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { normaliseName } from '../../src/csv/column-name.js'
+import { normaliseName } from '../../src/csv/names.js'
 
 test.each(['Company Name', 'company_name', 'companyName', ' COMPANY-NAME ', 'Còmpany.Náme'])(
   '%j is company name',

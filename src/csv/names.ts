@@ -1,3 +1,22 @@
+/** A column name without case, accents, spaces and punctuation: `Company Name`, `company_name` and `companyName` are one. */
+export function normaliseName(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/ß/g, 'ss')
+    .replace(/œ/g, 'oe')
+    .replace(/æ/g, 'ae')
+    .replace(/ø/g, 'o')
+    .replace(/[^\p{L}\p{N}]/gu, '')
+}
+
+/** Where a column is that somebody named, in whatever spelling; -1 where there is none. */
+export function columnNamed(header: readonly string[], name: string): number {
+  const exact = header.indexOf(name)
+  const plain = normaliseName(name)
+  return exact >= 0 || plain === '' ? exact : header.findIndex((column) => normaliseName(column) === plain)
+}
+
 /** The candidate that a mistyped word most likely means, or nothing when none is near. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const typed = word.toLowerCase()

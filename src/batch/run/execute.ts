@@ -1,27 +1,22 @@
 import type { Row } from '../../csv/parse.js'
 import type { Answer } from '../journal/answer.js'
-import { Safety } from '../journal/checkpoint.js'
-import { Keeper } from '../journal/writer.js'
-import type { OutputRow } from '../output/layout.js'
+import { DurabilityCheckpoint, JournalWriter } from '../journal/writer.js'
+import type { OutputRow } from '../output/format.js'
 import { type Report, Tally } from '../output/report.js'
 import type { Batch } from './batch.js'
-import { Calls } from './calls.js'
-import { Traffic } from './in-flight.js'
-import { Launcher } from './launcher.js'
-import { Queue } from './queue.js'
-import { Gate } from './rate-gate.js'
-import { Group, type Slot } from './row-batch.js'
-import { Ending } from './stop-reason.js'
+import { InFlightCounter, Queue, RateGate, StopReason } from './flow.js'
+import { Calls, Launcher } from './launcher.js'
+import { RowBatch, type RowState } from './row-batch.js'
 
 const defaultConcurrency = 256
-const largestGroup = 256
-/** How often progress is told while no group is complete. */
+const largestBatch = 256
+/** How often progress is told while no rowBatch is complete. */
 const tellEveryMs = 200
 /**
- * Requests for several rows that fit into a group. They never reach beyond it, so that all their rows are at hand when
- * the run goes on; for that, groups always begin at the same rows.
+ * Requests for several rows that fit into a rowBatch. They never reach beyond it, so that all their rows are at hand when
+ * the run goes on; for that, rowBatches always begin at the same rows.
  */
-const requestsPerGroup = 5
+const requestsPerBatch = 5
 
 /**
  * Turns rows into calls and answers into rows, in the order of the input and in constant memory. A refusal that every
@@ -33,14 +28,14 @@ export function run(batch: Batch): Promise<Report> {
 
 class Runner {
   readonly #batch: Batch
-  readonly #ending = new Ending()
+  readonly #stopReason = new StopReason()
   readonly #tally: Tally
-  readonly #keeper: Keeper
+  readonly #journalWriter: JournalWriter
   readonly #calls: Calls
   readonly #launcher: Launcher
-  readonly #safety: Safety
-  readonly #groups: Queue<Group>
-  readonly #groupSize: number
+  readonly #checkpoint: DurabilityCheckpoint
+  readonly #rowBatches: Queue<RowBatch>
+  readonly #batchSize: number
   #launched = 0
   /** Ordinal of the first row without an answer. */
   #cleared = 0
@@ -52,43 +47,43 @@ class Runner {
     const concurrency = batch.concurrency ?? defaultConcurrency
     this.#batch = batch
     this.#tally = new Tally(batch.total)
-    this.#keeper = new Keeper(batch.journal)
-    this.#safety = new Safety(batch.journal, batch.onSafe)
-    this.#groupSize = batch.together
-      ? requestsPerGroup * batch.together.most
-      : Math.min(largestGroup, Math.max(1, Math.floor(concurrency / 2)))
-    this.#groups = new Queue(Math.ceil((2 * concurrency) / this.#groupSize) + 2)
-    const ending = this.#ending
+    this.#journalWriter = new JournalWriter(batch.journal)
+    this.#checkpoint = new DurabilityCheckpoint(batch.journal, batch.onSafe)
+    this.#batchSize = batch.together
+      ? requestsPerBatch * batch.together.most
+      : Math.min(largestBatch, Math.max(1, Math.floor(concurrency / 2)))
+    this.#rowBatches = new Queue(Math.ceil((2 * concurrency) / this.#batchSize) + 2)
+    const stopReason = this.#stopReason
     const ports = {
       batch,
-      ending,
-      gate: new Gate(batch.time, ending.signal),
-      traffic: new Traffic(ending.signal),
-      answered: (slot: Slot, answer: Answer) => this.#answered(slot, answer),
+      stopReason,
+      rateGate: new RateGate(batch.time, stopReason.signal),
+      inFlight: new InFlightCounter(stopReason.signal),
+      answered: (state: RowState, answer: Answer) => this.#answered(state, answer),
     }
     this.#calls = new Calls(ports, concurrency)
-    this.#launcher = new Launcher(ports, this.#keeper, this.#calls)
+    this.#launcher = new Launcher(ports, this.#journalWriter, this.#calls)
   }
 
   async run(): Promise<Report> {
     const { signal, time } = this.#batch
     const begun = time.now()
     this.#toldAt = begun
-    const interrupted = () => signal && this.#ending.interrupt(signal)
+    const interrupted = () => signal && this.#stopReason.interrupt(signal)
     if (signal?.aborted) interrupted()
     signal?.addEventListener('abort', interrupted)
     await Promise.all([this.#send(), this.#write()])
-    await this.#safety.told().catch((error: unknown) => this.#ending.fail(error))
+    await this.#checkpoint.told().catch((error: unknown) => this.#stopReason.fail(error))
     signal?.removeEventListener('abort', interrupted)
     const complete = await this.#close()
     await this.#end(complete)
-    this.#ending.raise()
+    this.#stopReason.raise()
     return this.#report(complete, (time.now() - begun) / 1_000)
   }
 
-  #answered(slot: Slot, answer: Answer): void {
-    this.#keeper.add(slot, { answer, source: 'live' })
-    this.#tally.answered(slot, answer)
+  #answered(state: RowState, answer: Answer): void {
+    this.#journalWriter.add(state, { answer, source: 'live' })
+    this.#tally.answered(state, answer)
     if (this.#batch.time.now() - this.#toldAt >= tellEveryMs) this.#tell()
   }
 
@@ -100,28 +95,28 @@ class Runner {
 
   async #send(): Promise<void> {
     try {
-      for await (const rows of inPortions(this.#batch.table.rows(), this.#groupSize)) {
-        if (this.#ending.signal.aborted) return
-        const group = new Group(rows, this.#launched)
-        await this.#groups.put(group)
-        this.#launched += group.slots.length
-        await this.#launcher.launch(group)
+      for await (const rows of inPortions(this.#batch.table.rows(), this.#batchSize)) {
+        if (this.#stopReason.signal.aborted) return
+        const rowBatch = new RowBatch(rows, this.#launched)
+        await this.#rowBatches.put(rowBatch)
+        this.#launched += rowBatch.states.length
+        await this.#launcher.launch(rowBatch)
       }
       this.#allRead = true
     } catch (error) {
-      this.#ending.fail(error)
+      this.#stopReason.fail(error)
     } finally {
-      this.#groups.end()
+      this.#rowBatches.end()
     }
   }
 
   async #write(): Promise<void> {
     const { writer } = this.#batch
     let writable = true
-    for (let group = await this.#groups.first(); group; group = await this.#groups.first()) {
-      await group.settled
-      await this.#keeper.kept().catch((error: unknown) => this.#ending.fail(error))
-      const rows = group.slots.flatMap(outputRow)
+    for (let rowBatch = await this.#rowBatches.first(); rowBatch; rowBatch = await this.#rowBatches.first()) {
+      await rowBatch.settled
+      await this.#journalWriter.kept().catch((error: unknown) => this.#stopReason.fail(error))
+      const rows = rowBatch.states.flatMap(outputRow)
       try {
         if (writable && rows.length > 0) {
           await writer.write(rows)
@@ -129,29 +124,29 @@ class Runner {
         }
       } catch (error) {
         writable = false
-        this.#ending.fail(error)
+        this.#stopReason.fail(error)
       }
-      for (const slot of group.slots) {
-        this.#tally.passed(slot)
-        if (slot.outcome) this.#tally.spend(slot.outcome.credits, slot.outcome.kept === true)
+      for (const state of rowBatch.states) {
+        this.#tally.passed(state)
+        if (state.outcome) this.#tally.spend(state.outcome.credits, state.outcome.kept === true)
       }
-      this.#unwritten += writable ? group.slots.length - rows.length : group.slots.length
-      await this.#noteWritten(group).catch((error: unknown) => this.#ending.fail(error))
+      this.#unwritten += writable ? rowBatch.states.length - rows.length : rowBatch.states.length
+      await this.#noteWritten(rowBatch).catch((error: unknown) => this.#stopReason.fail(error))
       // Only now: until an answer is kept, equal rows find it here.
-      this.#launcher.retire(group)
-      this.#groups.drop()
+      this.#launcher.retire(rowBatch)
+      this.#rowBatches.drop()
       this.#tell()
     }
   }
 
   /** What is on record needs to be kept nowhere else; where the journal failed, other places may have what it lacks. */
-  async #noteWritten(group: Group): Promise<void> {
+  async #noteWritten(rowBatch: RowBatch): Promise<void> {
     const { journal } = this.#batch
-    if (this.#keeper.hasFailed || !this.#calls.isCertain) return
-    for (const { ordinal, outcome } of group.slots)
+    if (this.#journalWriter.hasFailed || !this.#calls.isCertain) return
+    for (const { ordinal, outcome } of rowBatch.states)
       if (outcome && ordinal === this.#cleared) this.#cleared = ordinal + 1
     await journal.written(this.#cleared, this.#tally.progress.rows)
-    await this.#safety.note(this.#cleared)
+    await this.#checkpoint.note(this.#cleared)
   }
 
   /** Completes the output when every row is in it, even if the end was asked for meanwhile. */
@@ -163,27 +158,27 @@ class Runner {
         return true
       }
     } catch (error) {
-      this.#ending.fail(error)
+      this.#stopReason.fail(error)
     }
     await writer.abandon()
     return false
   }
 
   async #end(complete: boolean): Promise<void> {
-    const certain = this.#calls.isCertain && !this.#keeper.hasFailed
+    const certain = this.#calls.isCertain && !this.#journalWriter.hasFailed
     try {
       await this.#batch.journal.end({ complete: complete && certain, certain, cleared: this.#cleared })
       await this.#batch.journal.flush()
     } catch (error) {
       // A run that cannot be put on record as ended counts as killed, which loses nothing.
-      if (!this.#ending.signal.aborted) this.#ending.fail(error)
+      if (!this.#stopReason.signal.aborted) this.#stopReason.fail(error)
     }
   }
 
   #report(complete: boolean, seconds: number): Report {
     const { writer, total } = this.#batch
     const { total: _, ...counts } = this.#tally.progress
-    const { cause } = this.#ending
+    const { cause } = this.#stopReason
     const files = {
       output: complete ? (writer.output ?? null) : null,
       partial: complete ? null : (writer.partial ?? null),
@@ -215,7 +210,7 @@ async function* inPortions(
   if (broken) throw broken.error
 }
 
-function outputRow({ row, outcome }: Slot): OutputRow[] {
+function outputRow({ row, outcome }: RowState): OutputRow[] {
   if (!outcome) return []
   const { answer, source, credits } = outcome
   return [

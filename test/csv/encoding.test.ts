@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { encoderFor } from '../../src/csv/encode.js'
-import { decode, detectEncoding } from '../../src/csv/encoding.js'
+import { decode, detectEncoding, encoderFor } from '../../src/csv/encoding.js'
 
 async function readBack(bytes: Buffer, asked: string): Promise<string> {
   const chunks = (async function* () {

@@ -1,0 +1,212 @@
+import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../../api/calls/errors.js'
+import { CsvError } from '../../csv/errors.js'
+import type { Shortage } from '../journal/journal.js'
+import { OutputError } from '../output/sink.js'
+
+interface Cause {
+  readonly reason: string
+  readonly hint: string
+  readonly exit_code: number
+  /** Number of the row, counted from 1. */
+  readonly at_row: number | null
+}
+
+/** Rows that were paid for without an answer on record are sent again under the keys that paid for them. */
+const notLost = 'Check free space and permissions; what was paid for is not lost.'
+
+/** Whether and why a run ends before its last row. The first cause counts. */
+export class StopReason {
+  readonly #controller = new AbortController()
+  #cause: Cause | undefined
+  #bug: { readonly error: unknown } | undefined
+
+  /** Given when the run is to end. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get cause(): Cause | undefined {
+    return this.#cause
+  }
+
+  /** Ends the run because a row was refused as all further ones would be. */
+  refuse({ text, hint, exit }: Failure, ordinal: number): void {
+    const row = ordinal + 1
+    if (this.#cause?.at_row && row < this.#cause.at_row) this.#cause = { ...this.#cause, at_row: row }
+    this.#end({ reason: text, hint, exit_code: exit, at_row: row })
+  }
+
+  /** Ends the run because results of rows that were accepted cannot be read. */
+  refuseAll({ text, hint, exit }: Failure): void {
+    const reason = `What became of accepted rows cannot be read: ${text}`
+    // Where nothing is wrong with the key, it is the server that does not know what it accepted.
+    this.#end({ reason, hint, exit_code: exit === 3 ? exit : 10, at_row: null })
+  }
+
+  /** Ends the run because a budget leaves too little for a row. */
+  exhaust({ reason, hint }: Shortage, ordinal: number): void {
+    this.#end({ reason, hint, exit_code: 12, at_row: ordinal + 1 })
+  }
+
+  /** Ends the run on the user's wish. */
+  interrupt(signal: AbortSignal): void {
+    const terminated = signal.reason === 'SIGTERM'
+    this.#end({
+      reason: terminated ? 'Terminated' : 'Interrupted',
+      hint: '',
+      exit_code: terminated ? 143 : 130,
+      at_row: null,
+    })
+  }
+
+  /** Ends the run because reading, writing or remembering failed; anything else is a bug. */
+  fail(error: unknown): void {
+    if (error instanceof CsvError || error instanceof OutputError)
+      this.#end({ reason: error.message, hint: '', exit_code: error.exit, at_row: null })
+    else if (error instanceof ApiError) {
+      const isDoubted = error instanceof RefusedInDoubt
+      const failure = isDoubted ? error.failure : failureOf(error.status, { error: error.message })
+      const hint = error.code === 'storage_failed' ? notLost : failure.hint
+      this.#end({ reason: failure.text, hint, exit_code: failure.exit, at_row: null })
+    } else {
+      this.#bug ??= { error }
+      this.#end({ reason: 'Internal error', hint: '', exit_code: 1, at_row: null })
+    }
+  }
+
+  /** Throws the bug that ended the run, if one did. */
+  raise(): void {
+    if (this.#bug) throw this.#bug.error
+  }
+
+  #end(cause: Cause): void {
+    this.#cause ??= cause
+    this.#controller.abort()
+  }
+}
+
+/** Real time, injected. */
+export interface Time {
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Resolves after so many milliseconds, or when the signal is given. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+}
+
+/** Lets calls pass, until one is told to wait: then all wait, on one timer. */
+export class RateGate {
+  readonly #time: Time
+  readonly #signal: AbortSignal
+  #opensAt = 0
+  #waiting: Promise<void> | undefined
+
+  constructor(time: Time, signal: AbortSignal) {
+    this.#time = time
+    this.#signal = signal
+  }
+
+  /** Holds every call back for so many milliseconds from now. */
+  close(ms: number): void {
+    this.#opensAt = Math.max(this.#opensAt, this.#time.now() + ms)
+    this.#waiting ??= this.#wait()
+  }
+
+  /** The moment calls may pass, or undefined when they may pass now. */
+  get opens(): Promise<void> | undefined {
+    return this.#waiting
+  }
+
+  async #wait(): Promise<void> {
+    for (let ms = this.#left(); ms > 0; ms = this.#left()) await this.#time.sleep(ms, this.#signal)
+    this.#waiting = undefined
+  }
+
+  #left(): number {
+    return this.#signal.aborted ? 0 : this.#opensAt - this.#time.now()
+  }
+}
+
+/** Counts the calls that are under way, and tells of their ends; one at a time waits for them. */
+export class InFlightCounter {
+  readonly #signal: AbortSignal
+  #underWay = 0
+  #wake: () => void = () => {}
+
+  /** Nobody waits any more once the signal is given. */
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    signal.addEventListener('abort', () => this.#wake(), { once: true })
+  }
+
+  get underWay(): number {
+    return this.#underWay
+  }
+
+  get isIdle(): boolean {
+    return this.#underWay === 0
+  }
+
+  begin(): void {
+    this.#underWay++
+  }
+
+  end(): void {
+    this.#underWay--
+    this.#wake()
+  }
+
+  /** Resolves when a call has ended, or none will be made any more. */
+  async progress(): Promise<void> {
+    if (this.#signal.aborted) return
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+  }
+}
+
+/** A line between one who puts in and one who takes out; a full one makes the first wait, an empty one the second. */
+export class Queue<T> {
+  readonly #limit: number
+  #items: T[] = []
+  #ended = false
+  #wake: () => void = () => {}
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Puts an item in when there is room. */
+  async put(item: T): Promise<void> {
+    while (this.#items.length >= this.#limit) await this.#change()
+    this.#items.push(item)
+    this.#changed()
+  }
+
+  /** Says that nothing more comes. */
+  end(): void {
+    this.#ended = true
+    this.#changed()
+  }
+
+  /** The first item, which stays and takes up room until `drop`; undefined when nothing more comes. */
+  async first(): Promise<T | undefined> {
+    while (this.#items.length === 0 && !this.#ended) await this.#change()
+    return this.#items[0]
+  }
+
+  drop(): void {
+    this.#items.shift()
+    this.#changed()
+  }
+
+  // The two sides never wait at once: one waits for room, the other for items.
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  #changed(): void {
+    this.#wake()
+  }
+}
