@@ -1,8 +1,7 @@
 import type { Location } from '../../engine/ports/ports.js'
 import { type Entry, gazetteer } from './gazetteer.js'
 import { narrowed, partsOf, placesCalled } from './parse-place.js'
-import { type Place, placeFrom } from './place.js'
-import { idOf } from './place-id.js'
+import { idOf, type Place, placeFrom } from './place.js'
 
 type Source = Parameters<typeof idOf>[1]
 

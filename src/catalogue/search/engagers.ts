@@ -4,8 +4,7 @@ import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, every, isOneOf } from '../full-text/sql-conditions.js'
 import { leadOf } from '../records/person-record.js'
 import { postIdentity } from '../records/posts.js'
-import { partOf, readPosition } from './cursor.js'
-import { requireIndexes, type Searcher } from './search-kind.js'
+import { partOf, readPosition, requireIndexes, type Searcher } from './search-kind.js'
 
 /**
  * The people who reacted to a post or commented on it, each once, by profile. Of one whom the catalogue does not know

@@ -4,10 +4,9 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, every } from '../full-text/sql-conditions.js'
 import { foldText } from '../normalize/name.js'
 import { accountOf } from '../records/company-row.js'
+import { countCompanies } from './companies.js'
 import { among, companyConditions } from './company-conditions.js'
-import { countCompanies } from './company-list.js'
-import { partOf, readPosition } from './cursor.js'
-import type { Searcher } from './search-kind.js'
+import { partOf, readPosition, type Searcher } from './search-kind.js'
 
 /**
  * Companies by the growth of their headcount over 12 months, in whole per cent as the headcount of a company tells it:

@@ -2,11 +2,10 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, every } from '../full-text/sql-conditions.js'
 import { jobOf } from '../lookup/jobs.js'
 import { accountOf } from '../records/company-row.js'
+import { countCompanies } from './companies.js'
 import { among } from './company-conditions.js'
-import { countCompanies } from './company-list.js'
-import { partOf, readPosition } from './cursor.js'
 import { companiesHiring, jobsSought } from './job-conditions.js'
-import { requireIndexes, type Searcher } from './search-kind.js'
+import { partOf, readPosition, requireIndexes, type Searcher } from './search-kind.js'
 
 /** Jobs of one company that a record carries at most. */
 const mostJobs = 100

@@ -4,14 +4,7 @@ import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, listed, not, some } from '../full-text/sql-conditions.js'
 import { allOf, anyOf, beginning, inverse, phrase, within } from '../full-text/text-query.js'
 import { postedSince } from '../lookup/jobs.js'
-import {
-  consultingIndustries,
-  consultingNames,
-  internshipStatuses,
-  internshipWords,
-  stageTitles,
-} from './classification-keywords.js'
-import { industryIs, sizeIs } from './company-filters.js'
+import { industryIs, sizeIs } from './company-conditions.js'
 import { locatedIn } from './place-condition.js'
 
 const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number>> = {
@@ -82,3 +75,132 @@ const isInternship = (connection: Connection): Condition =>
     ),
     ...internshipStatuses.map((status): Condition => ['instr(statuses, ?) > 0', `|${status}|`]),
   ])
+
+// Lists that tell kinds of companies and jobs, compared folded: without case, accents and punctuation.
+
+/** Industries of firms that hire for others or advise them. */
+export const consultingIndustries: readonly string[] = [
+  '11',
+  '104',
+  'Business Consulting and Services',
+  'Consulting',
+  'Executive Search Services',
+  'Human Resources Services',
+  'IT Services and IT Consulting',
+  'Management Consulting',
+  'Operations Consulting',
+  'Outsourcing and Offshoring Consulting',
+  'Outsourcing/Offshoring',
+  'Recruiting',
+  'Staffing and Recruiting',
+  'Strategic Management Services',
+  'Temporary Help Services',
+]
+
+/** Words of a company's name that tell the same. */
+export const consultingNames: readonly string[] = [
+  'conseil',
+  'conseils',
+  'consultancy',
+  'consultants',
+  'consulting',
+  'consultores',
+  'executive search',
+  'headhunter',
+  'headhunters',
+  'headhunting',
+  'interim',
+  'personalberatung',
+  'personaldienstleistungen',
+  'portage salarial',
+  'recruiters',
+  'recruiting',
+  'recruitment',
+  'recrutement',
+  'staffing',
+  'talent acquisition',
+  'travail temporaire',
+  'uitzendbureau',
+  'unternehmensberatung',
+  'zeitarbeit',
+]
+
+/** Kinds of employment that are internships or apprenticeships. */
+export const internshipStatuses: readonly string[] = [
+  'alternance',
+  'apprenticeship',
+  'apprentissage',
+  'ausbildung',
+  'intern',
+  'internship',
+  'praktikum',
+  'stage',
+  'werkstudent',
+  'working student',
+]
+
+/** Words of a job's title that make it one. */
+export const internshipWords: readonly string[] = [
+  'alternance',
+  'alternant',
+  'alternante',
+  'apprenti',
+  'apprentice',
+  'apprentices',
+  'apprenticeship',
+  'apprentie',
+  'apprentissage',
+  'ausbildung',
+  'auszubildende',
+  'auszubildender',
+  'azubi',
+  'becaria',
+  'becario',
+  'contrat pro',
+  'contrat de professionnalisation',
+  'de stage',
+  'en stage',
+  'estagiaria',
+  'estagiario',
+  'intern',
+  'interns',
+  'internship',
+  'internships',
+  'pfe',
+  'praktika',
+  'praktikant',
+  'praktikantin',
+  'praktikum',
+  'praktikumsplatz',
+  'practicas',
+  'pflichtpraktikum',
+  'stage de',
+  'stage en',
+  'stage pfe',
+  'stage pre embauche',
+  'stagiair',
+  'stagiaire',
+  'stagiaires',
+  'stagista',
+  'tirocinante',
+  'tirocinio',
+  'werkstudent',
+  'werkstudentin',
+  'working student',
+]
+
+/** What a title begins with that is an internship in French, Italian and Dutch, and what is none in English. */
+export const stageTitles = {
+  begin: 'stage',
+  not: [
+    'stage builder',
+    'stage carpenter',
+    'stage crew',
+    'stage designer',
+    'stage director',
+    'stage engineer',
+    'stage hand',
+    'stage manager',
+    'stage technician',
+  ],
+} as const

@@ -6,8 +6,7 @@ import { every } from '../full-text/sql-conditions.js'
 import { accountOf } from '../records/company-row.js'
 import { matchCompany } from '../records/match-company.js'
 import { companyConditions } from './company-conditions.js'
-import { partOf, readPosition } from './cursor.js'
-import { requireIndexes, type Searcher } from './search-kind.js'
+import { partOf, readPosition, requireIndexes, type Searcher } from './search-kind.js'
 
 /**
  * Companies that resemble one of those given, the most alike first; which are not among them. 404 where the catalogue

@@ -1,10 +1,11 @@
+import type { ProfileFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialect.js'
-import { type Condition, every } from '../full-text/sql-conditions.js'
+import { type Condition, estimateSelectivity, every } from '../full-text/sql-conditions.js'
+import type { Candidate } from '../records/match-company.js'
 import { leadOf, type PersonAtCompany } from '../records/person-record.js'
-import { partOf, readPosition } from './cursor.js'
 import { type PeopleQuery, peopleQuery } from './people-query.js'
-import type { Searcher } from './search-kind.js'
+import { partOf, readPosition, type Searcher } from './search-kind.js'
 
 /** Up to this number counts are exact, as is every smaller one. */
 const exactUpTo = 10_000
@@ -73,3 +74,23 @@ function keysOf(
   const sql = `SELECT ${key} AS key${counted} FROM ${from} WHERE ${where} ORDER BY ${key}`
   return limit === undefined ? [sql, ...values] : [`${sql} LIMIT ?`, ...values, limit]
 }
+
+/** How many people of a company match, exactly; titles and locations mean what they mean in a search of people. */
+export async function countProfiles(
+  connection: Connection,
+  { key }: Candidate,
+  { title_to_include, title_to_exclude, included_locations, excluded_locations }: ProfileFilters,
+): Promise<number> {
+  const filters = {
+    job_titles: title_to_include,
+    excluded_job_titles: title_to_exclude,
+    included_locations,
+    excluded_locations,
+  }
+  const query = await peopleQuery(connection, filters, noTime)
+  const staff = await estimateSelectivity(connection, 'people', ['company = ?', key])
+  return await countPeople(connection, { ...query, staff })
+}
+
+/** None of these filters counts days. */
+const noTime = 0

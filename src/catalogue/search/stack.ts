@@ -3,8 +3,8 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, isOneOf, listed, not } from '../full-text/sql-conditions.js'
 import { accountOf } from '../records/company-row.js'
 import { slugOf } from '../records/technologies.js'
-import { industryIs, sizeIs } from './company-filters.js'
-import { countCompanies, walkCompanies } from './company-list.js'
+import { countCompanies, walkCompanies } from './companies.js'
+import { industryIs, sizeIs } from './company-conditions.js'
 import { requireIndexes, type Searcher } from './search-kind.js'
 
 /**

@@ -17,7 +17,7 @@ export async function localData(scene: Scene): Promise<readonly Verdict[]> {
   if (is === 'missing') return [ok('There is no local data yet: local lookups find nothing.', filling)]
   const driver = await scene.databases.current('catalogue')
   if (!driver) return []
-  const { conditionOf } = await import('../../../../catalogue/lookup/condition.js')
+  const { conditionOf } = await import('../../../../catalogue/lookup/stats.js')
   const { isEmpty, isUnbuilt } = await driver.read(conditionOf)
   const unbuilt = warning(
     'The first import of a kind is under way, or was killed: searches wait for its indexes.',
@@ -41,7 +41,7 @@ async function sharedData(scene: Scene): Promise<readonly Verdict[]> {
 }
 
 async function judged(connection: Connection, scene: Scene): Promise<Verdict> {
-  const { conditionOf } = await import('../../../../catalogue/lookup/condition.js')
+  const { conditionOf } = await import('../../../../catalogue/lookup/stats.js')
   const { catalogueSchema } = await import('../../../../catalogue/schema/sqlite.js')
   const schema = toSchemaState(await readStoredNumber(connection, 'postgres'), catalogueSchema)
   const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
@@ -54,7 +54,7 @@ async function judged(connection: Connection, scene: Scene): Promise<Verdict> {
 async function nothingShared({ databases, home }: Scene): Promise<Verdict> {
   const here = await databases.find('catalogue')
   const driver = await databases.current('catalogue')
-  const { conditionOf } = await import('../../../../catalogue/lookup/condition.js')
+  const { conditionOf } = await import('../../../../catalogue/lookup/stats.js')
   const holds = driver ? !(await driver.read(conditionOf)).isEmpty : 'look' in here
   const text = `${about} is empty: lookups find nothing.`
   return holds
