@@ -39,11 +39,17 @@ async function start(argv) {
   if (process.env[parentPipe]) endWithParent()
   try {
     const { main } = require('./load.js').load(join(root, 'dist'))
-    const { stdin, stdout, stderr, env } = process
-    process.exitCode = await main(argv, { stdin, stdout, stderr, env, cwd: process.cwd(), signals: process })
+    process.exitCode = await main(argv, outsideWorld())
   } catch (error) {
     giveUp(error)
   }
+}
+
+/** What the program sees of its surroundings. Few commands read stdin, and its stream takes a while to make. */
+function outsideWorld() {
+  const { stdout, stderr, env } = process
+  const stdin = { get: () => process.stdin, enumerable: true }
+  return Object.defineProperty({ stdout, stderr, env, cwd: process.cwd(), signals: process }, 'stdin', stdin)
 }
 
 /** Reports what the program itself could not catch: one sentence, never a stack trace. */

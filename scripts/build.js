@@ -1,7 +1,7 @@
 /** `npm run build`: writes `dist/`. As npm's `prepare` on a Node that is too old, it leaves that for later. */
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bundledSqlite, commandsOnly } from './esbuild-plugins.js'
+import { bundledSqlite, commandsOnly, deferredBuiltins } from './esbuild-plugins.js'
 import { external, vendored } from './packages.js'
 import { root, run } from './run.js'
 import { continueOnSupportedNode, isSupportedNode, nodeOf } from './runtime.js'
@@ -69,7 +69,7 @@ async function buildProgram() {
     entryPoints: ['src/cli/program/main.ts'],
     format: 'cjs',
     external: [...external.filter((name) => name !== 'better-sqlite3'), ...Object.keys(vendored)],
-    plugins: [bundledSqlite, commandsOnly],
+    plugins: [bundledSqlite, deferredBuiltins, commandsOnly],
     define: { 'import.meta.url': '__url' },
     logOverride: { 'require-resolve-not-external': 'silent' },
     write: false,

@@ -9,8 +9,43 @@ export const bundledSqlite = {
   setup(build) {
     build.onLoad({ filter: /better-sqlite3[\\/]lib[\\/]binding\.js$/ }, async ({ path }) => {
       const source = await readFile(path, 'utf8')
-      const folder = 'require("node:path").dirname(require.resolve("better-sqlite3"))'
-      return { contents: source.replaceAll('__dirname', folder) }
+      return { contents: `${source.replaceAll('__dirname', 'libraryFolder()')}\n${libraryFolder}` }
+    })
+  },
+}
+
+/** Looks into each `node_modules`: resolving the package takes a millisecond, and is for installations without them. */
+function libraryFolder() {
+  const fs = require('node:fs')
+  const path = require('node:path')
+  const folders = require.resolve
+    .paths('better-sqlite3')
+    .map((folder) => path.join(folder, 'better-sqlite3', 'lib'))
+  return folders.find((folder) => fs.existsSync(folder)) ?? path.dirname(require.resolve('better-sqlite3'))
+}
+
+/** Modules of Node that take long to load and of which we use functions alone. */
+const slowBuiltins = ['crypto', 'dns/promises', 'fs/promises', 'stream/promises', 'timers/promises']
+
+/** Loads these modules with the first call of one of their functions, so that a command pays for those it uses. */
+export const deferredBuiltins = {
+  name: 'deferred-builtins',
+  setup(build) {
+    build.onResolve({ filter: new RegExp(`^node:(?:${slowBuiltins.join('|')})$`) }, ({ path, importer }) =>
+      /[\\/]node_modules[\\/]/.test(importer) || importer === path
+        ? undefined
+        : { path, namespace: 'deferred' },
+    )
+    build.onLoad({ filter: /./, namespace: 'deferred' }, async ({ path }) => {
+      const functions = Object.entries(await import(path)).filter(
+        ([name, value]) => name !== 'default' && typeof value === 'function',
+      )
+      const exported = functions.map(
+        ([name]) => `export const ${name} = (...given) => builtin().${name}(...given)`,
+      )
+      return {
+        contents: `let loaded\nconst builtin = () => loaded ??= require('${path}')\n${exported.join('\n')}`,
+      }
     })
   },
 }

@@ -2,8 +2,9 @@ import type { Context, GlobalOptions, StreamsContext } from '../context/context.
 
 /** Whether a person is there to answer: a terminal on both sides, no `--no-input`, no CI. */
 export function canAsk({ streams }: Pick<Context, 'streams'>, options: GlobalOptions): boolean {
-  const { stdin, stderr, env } = streams
-  return stdin.isTTY === true && stderr.isTTY === true && !env.CI && options.input !== false
+  if (streams.env.CI || options.input === false) return false
+  // stdin last: its stream is made when first asked for.
+  return streams.stderr.isTTY === true && streams.stdin.isTTY === true
 }
 
 /** Asks yes or no on stderr; without a person to ask, and with `--yes`, the answer is yes. */

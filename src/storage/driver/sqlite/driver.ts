@@ -81,12 +81,13 @@ function connect(path: string, options: SqliteOptions): Database.Database {
     const database = new Database(path, { timeout: 10_000 })
     checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
     if (options.pageBytes !== undefined) database.pragma(`page_size = ${options.pageBytes}`)
-    database.pragma('journal_mode = WAL')
-    database.pragma(`synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'}`)
-    database.pragma('foreign_keys = ON')
     // A checkpoint waits for the disk twice; every 16 MiB of log is often enough.
-    database.pragma('wal_autocheckpoint = 4000')
-    database.pragma(`cache_size = -${options.cacheKb ?? 8_192}`)
+    database.exec(`
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'};
+      PRAGMA foreign_keys = ON;
+      PRAGMA wal_autocheckpoint = 4000;
+      PRAGMA cache_size = -${options.cacheKb ?? 8_192};`)
     return database
   } catch (error) {
     throw understood(error)
