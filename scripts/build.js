@@ -70,7 +70,8 @@ async function buildProgram() {
     format: 'cjs',
     external: [...external.filter((name) => name !== 'better-sqlite3'), ...Object.keys(vendored)],
     plugins: [bundledSqlite, deferredBuiltins, commandsOnly],
-    define: { 'import.meta.url': '__url' },
+    // zod asks whether `navigator` is Cloudflare's, and Node would load a module to answer.
+    define: { 'import.meta.url': '__url', navigator: 'undefined' },
     logOverride: { 'require-resolve-not-external': 'silent' },
     write: false,
   })

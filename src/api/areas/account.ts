@@ -4,7 +4,7 @@ import { maybe, string, uuid, yesNo } from '../schemas/output-fields.js'
 
 /** Schemas of the area `account`. */
 export const account = {
-  'account.show': {
+  'account.show': () => ({
     input: z.object({}),
     output: z.object({
       account: described(
@@ -30,5 +30,5 @@ export const account = {
         'The stored sessions',
       ),
     }),
-  },
+  }),
 } as const

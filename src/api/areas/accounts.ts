@@ -55,7 +55,7 @@ const evolution = (months: number) =>
 
 /** Schemas of the area `accounts`. */
 export const accounts = {
-  'accounts.extract': {
+  'accounts.extract': () => ({
     input: z.object({
       search_url: field.searchUrl('companies', 'Company-search URL of the premium search tool', {
         premium: true,
@@ -79,8 +79,8 @@ export const accounts = {
         'The import',
       ),
     }),
-  },
-  'accounts.search': {
+  }),
+  'accounts.search': () => ({
     input: z
       .object({
         webhook_url: field.webhookUrl(),
@@ -98,8 +98,8 @@ export const accounts = {
       total: value.count('Companies that match'),
       preview: field.described(z.array(record.accountPreview()), 'The first of them'),
     }),
-  },
-  'accounts.search_preview': {
+  }),
+  'accounts.search_preview': () => ({
     input: z
       .object({ ...filters(), live: field.live() })
       .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
@@ -107,8 +107,8 @@ export const accounts = {
       total_count: value.count('Companies that match'),
       preview: field.described(z.array(record.accountPreview()), 'The first 25 of them'),
     }),
-  },
-  'accounts.enrich': {
+  }),
+  'accounts.enrich': () => ({
     input: z
       .object({
         company_network_url: field.profileUrl('Profile of the company on the network').optional(),
@@ -119,8 +119,8 @@ export const accounts = {
       })
       .check(atLeastOne('company_network_url', 'name', 'domain')),
     output: record.accountRecord(),
-  },
-  'accounts.count_profiles': {
+  }),
+  'accounts.count_profiles': () => ({
     input: z
       .object({
         company_network_id: field.id('Identifier of the company on the network').optional(),
@@ -138,8 +138,8 @@ export const accounts = {
       included_locations: value.strings('As given'),
       excluded_locations: value.strings('As given'),
     }),
-  },
-  'accounts.headcount': {
+  }),
+  'accounts.headcount': () => ({
     input: z
       .object({
         company_network_id: field.id('Identifier of the company on the network').optional(),
@@ -161,8 +161,8 @@ export const accounts = {
       ),
       'By function, and All',
     ),
-  },
-  'accounts.hiring': {
+  }),
+  'accounts.hiring': () => ({
     input: z
       .object({
         ...company(),
@@ -182,8 +182,8 @@ export const accounts = {
       truncated: value.yesNo('Whether credits or the weekly limit kept jobs back'),
       jobs: field.described(z.array(record.jobRecord()), 'The jobs, newest first'),
     }),
-  },
-  'accounts.stack': {
+  }),
+  'accounts.stack': () => ({
     input: z.object(company()).check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
     output: z.object({
       technologies: value.strings('Names'),
@@ -198,8 +198,8 @@ export const accounts = {
         'Names with slugs and confidence',
       ),
     }),
-  },
-  'accounts.technologies': {
+  }),
+  'accounts.technologies': () => ({
     input: z.object({
       query: field.text('Part of a name or slug; all when omitted').optional(),
       limit: field.whole('Most technologies to answer', 1, 100).default(20),
@@ -216,5 +216,5 @@ export const accounts = {
         'Technologies, best match first',
       ),
     }),
-  },
+  }),
 } as const

@@ -63,7 +63,7 @@ const result = () =>
 
 /** Schemas of the area `contacts`. */
 export const contacts = {
-  'contacts.enrich': {
+  'contacts.enrich': () => ({
     input: z.object({ ...request(), ...contact() }).check(identifiable()),
     output: z.object({
       enrichment_id: value.uuid('Identifier of the enrichment'),
@@ -72,12 +72,12 @@ export const contacts = {
       status: field.described(z.literal('pending'), 'Always pending'),
       custom: value.echo(),
     }),
-  },
-  'contacts.enrich_sync': {
+  }),
+  'contacts.enrich_sync': () => ({
     input: z.object({ ...request(), ...contact() }).check(identifiable()),
     output: record.contactResult(),
-  },
-  'contacts.bulk_enrich': {
+  }),
+  'contacts.bulk_enrich': () => ({
     input: z
       .object({
         contacts: field.described(
@@ -101,17 +101,17 @@ export const contacts = {
         'One enrichment for each contact, in the order given',
       ),
     }),
-  },
-  'contacts.get': {
+  }),
+  'contacts.get': () => ({
     input: z.object({ id: field.pathId('Identifier of the enrichment') }),
     output: result(),
-  },
-  'contacts.get_enrichment': {
+  }),
+  'contacts.get_enrichment': () => ({
     input: z.object({ id: field.pathId('Identifier of the enrichment') }),
     output: result(),
-  },
-  'contacts.reverse_lookup': {
+  }),
+  'contacts.reverse_lookup': () => ({
     input: z.object({ email: field.email('Professional or personal e-mail address') }),
     output: record.personRecord(),
-  },
+  }),
 } as const

@@ -11,7 +11,7 @@ const quotas = (of: string) => ({
 
 /** Schemas of the area `credits`. */
 export const credits = {
-  'credits.show': {
+  'credits.show': () => ({
     input: z.object({}),
     output: z.object({
       credits: field.described(
@@ -20,8 +20,8 @@ export const credits = {
       ),
       limits: field.described(z.object(quotas('Quota')), 'The quotas'),
     }),
-  },
-  'credits.consumption': {
+  }),
+  'credits.consumption': () => ({
     input: z
       .object({
         start_date: field.date('First day (UTC), YYYY-MM-DD'),
@@ -34,5 +34,5 @@ export const credits = {
       end_date: value.string('Last day', { format: 'date' }),
       credits_consumed: value.count('Credits consumed on these days'),
     }),
-  },
+  }),
 } as const

@@ -81,7 +81,7 @@ const blurred = () =>
 
 /** Schemas of the area `intents`. */
 export const intents = {
-  'intents.hiring': {
+  'intents.hiring': () => ({
     input: z.object({
       webhook_url: field.webhookUrl(),
       selected_keywords: list.texts('Words in the description').optional(),
@@ -115,8 +115,8 @@ export const intents = {
       preview_count: value.count('Companies that match'),
       message: value.string('What happens now'),
     }),
-  },
-  'intents.stack': {
+  }),
+  'intents.stack': () => ({
     input: z
       .object({ webhook_url: field.webhookUrl(), ...stackFilters(), ...imports('companies') })
       .check(someStackFilter()),
@@ -125,15 +125,15 @@ export const intents = {
       total_count: value.count('Companies that match'),
       message: value.string('What happens now'),
     }),
-  },
-  'intents.stack_preview': {
+  }),
+  'intents.stack_preview': () => ({
     input: z.object(stackFilters()).check(someStackFilter()),
     output: z.object({
       total_count: value.count('Companies that match, exactly'),
       preview: field.described(z.array(blurred()), 'At most 25 of them, blurred'),
     }),
-  },
-  'intents.growth': {
+  }),
+  'intents.growth': () => ({
     input: z
       .object({
         webhook_url: field.webhookUrl(),
@@ -158,8 +158,8 @@ export const intents = {
         inOrder('min_department_headcount_growth_percentage', 'max_department_headcount_growth_percentage'),
       ),
     output: started(record.accountPreview()),
-  },
-  'intents.lookalikes': {
+  }),
+  'intents.lookalikes': () => ({
     input: z
       .object({
         webhook_url: field.webhookUrl(),
@@ -172,8 +172,8 @@ export const intents = {
       })
       .check(exactlyOne('company_network_url', 'company_network_urls')),
     output: started(record.accountPreview()),
-  },
-  'intents.post_engagers': {
+  }),
+  'intents.post_engagers': () => ({
     input: z.object({
       post_url: field.uri('The post'),
       webhook_url: field.webhookUrl(),
@@ -183,5 +183,5 @@ export const intents = {
       ...imports('people'),
     }),
     output: started(record.leadPreview()),
-  },
+  }),
 } as const

@@ -93,7 +93,7 @@ const identifiable = () =>
 
 /** Schemas of the area `leads`. */
 export const leads = {
-  'leads.extract': {
+  'leads.extract': () => ({
     input: z.object({
       search_url: field.searchUrl('people', 'Search URL of the network'),
       name: field.text('Name of the search').optional(),
@@ -104,8 +104,8 @@ export const leads = {
       id: value.uuid('Identifier of the search'),
       status: field.described(z.literal('processing'), 'Always processing'),
     }),
-  },
-  'leads.advanced_search': {
+  }),
+  'leads.advanced_search': () => ({
     input: z
       .object({
         webhook_url: field.webhookUrl(),
@@ -128,15 +128,15 @@ export const leads = {
         'The search',
       ),
     }),
-  },
-  'leads.advanced_search_preview': {
+  }),
+  'leads.advanced_search_preview': () => ({
     input: z.object({ ...filters(), live: field.live() }).check(someFilter(), liveFiltersOnlyLive()),
     output: z.object({
       total_count: value.count('People that match, estimated'),
       preview: field.described(z.array(record.leadPreview()), 'The first 25 of them'),
     }),
-  },
-  'leads.search': {
+  }),
+  'leads.search': () => ({
     input: z
       .object({
         company_network_id: field.id('Identifier of the company on the network').optional(),
@@ -166,8 +166,8 @@ export const leads = {
       created_at: value.moment('When it was created'),
       custom: value.echo(),
     }),
-  },
-  'leads.enrich': {
+  }),
+  'leads.enrich': () => ({
     input: z
       .object({
         network_url: field.profileUrl('Profile of the person on the network').optional(),
@@ -179,5 +179,5 @@ export const leads = {
       })
       .check(identifiable()),
     output: record.personRecord(),
-  },
+  }),
 } as const

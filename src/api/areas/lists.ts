@@ -17,7 +17,7 @@ const company = () =>
 
 /** Schemas of the area `lists`. */
 export const lists = {
-  'lists.create': {
+  'lists.create': () => ({
     input: z.object({
       name: field.text('Name of the list'),
       companies: list.some(company(), 'Companies by name, domain or profile', 100_000),
@@ -28,16 +28,16 @@ export const lists = {
       id: value.uuid('Identifier'),
       network_list_id: value.count('Identifier of the list on the network'),
     }),
-  },
-  'lists.list': {
+  }),
+  'lists.list': () => ({
     input: z.object(field.pages()).check(cursorOrPage()),
     output: z.object({
       lists: field.described(z.array(record.listRecord()), 'Lists, newest first'),
       pagination: record.pagination(),
     }),
-  },
-  'lists.get': {
+  }),
+  'lists.get': () => ({
     input: z.object({ id: field.pathId('Identifier of the list') }),
     output: record.listRecord(),
-  },
+  }),
 } as const

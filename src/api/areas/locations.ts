@@ -4,7 +4,7 @@ import * as value from '../schemas/output-fields.js'
 
 /** Schemas of the area `locations`. */
 export const locations = {
-  'locations.find': {
+  'locations.find': () => ({
     input: z.object({
       name: field.text('Name of a place'),
       source: field
@@ -27,5 +27,5 @@ export const locations = {
       ),
       'Places, best match first, 20 at most',
     ),
-  },
+  }),
 } as const

@@ -6,7 +6,7 @@ import { exactlyOne } from '../schemas/rules.js'
 
 /** Schemas of the area `messenger`. */
 export const messenger = {
-  'messenger.validate': {
+  'messenger.validate': () => ({
     input: z
       .object({
         phone_numbers: list
@@ -27,5 +27,5 @@ export const messenger = {
         'One result for each number, in the order given',
       ),
     }),
-  },
+  }),
 } as const

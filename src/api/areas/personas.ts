@@ -19,18 +19,18 @@ const persona = () =>
 
 /** Schemas of the area `personas`. */
 export const personas = {
-  'personas.list': {
+  'personas.list': () => ({
     input: z.object(field.pages()).check(cursorOrPage()),
     output: z.object({
       personas: field.described(z.array(persona()), 'Personas, newest first'),
       pagination: record.pagination(),
     }),
-  },
-  'personas.get': {
+  }),
+  'personas.get': () => ({
     input: z.object({ uuid: field.pathId('Identifier of the persona') }),
     output: persona(),
-  },
-  'personas.create': {
+  }),
+  'personas.create': () => ({
     input: z.object({
       name: field.text('Name'),
       job_titles: list.texts('Job titles').optional(),
@@ -39,9 +39,9 @@ export const personas = {
       seniority_levels: list.seniorities().optional(),
     }),
     output: persona(),
-  },
-  'personas.delete': {
+  }),
+  'personas.delete': () => ({
     input: z.object({ uuid: field.pathId('Identifier of the persona') }),
     output: z.object({ message: value.string('Persona deleted') }),
-  },
+  }),
 } as const

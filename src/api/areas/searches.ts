@@ -16,7 +16,7 @@ const states = [
 
 /** Schemas of the area `searches`. */
 export const searches = {
-  'searches.list': {
+  'searches.list': () => ({
     input: z
       .object({
         enriched: field
@@ -39,8 +39,8 @@ export const searches = {
       ),
       pagination: record.pagination(),
     }),
-  },
-  'searches.get': {
+  }),
+  'searches.get': () => ({
     input: z
       .object({
         id: field.pathId('Identifier of the search'),
@@ -63,5 +63,5 @@ export const searches = {
       leads: field.described(z.array(record.leadAndCompany()), 'Its leads, in the order found'),
       pagination: record.pagination(),
     }),
-  },
+  }),
 } as const

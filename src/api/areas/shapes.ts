@@ -19,8 +19,8 @@ export interface Shape {
   readonly output: z.ZodType
 }
 
-/** The schemas of every operation by its id. */
-export type Shapes = typeof account &
+/** What builds the schemas of each operation. An area has many, and a command needs those of one operation. */
+type Builders = typeof account &
   typeof accounts &
   typeof contacts &
   typeof credits &
@@ -33,12 +33,15 @@ export type Shapes = typeof account &
   typeof searches &
   typeof titles
 
+/** The schemas of every operation by its id. */
+export type Shapes = { readonly [Id in OperationId]: ReturnType<Builders[Id]> }
+
 /** The validated input of an operation. */
 export type InputOf<Id extends OperationId> = z.output<Shapes[Id]['input']>
 /** The body of an operation's success. */
 export type OutputOf<Id extends OperationId> = z.output<Shapes[Id]['output']>
 
-const areas: Readonly<Record<string, () => Promise<Partial<Record<OperationId, Shape>>>>> = {
+const areas: Readonly<Record<string, () => Promise<Partial<Record<OperationId, () => Shape>>>>> = {
   account: async () => (await import('./account.js')).account,
   accounts: async () => (await import('./accounts.js')).accounts,
   contacts: async () => (await import('./contacts.js')).contacts,
@@ -53,9 +56,14 @@ const areas: Readonly<Record<string, () => Promise<Partial<Record<OperationId, S
   titles: async () => (await import('./titles.js')).titles,
 }
 
-/** The schemas of an operation, loaded with the rest of its area when first asked for. */
+const built = new Map<OperationId, Shape>()
+
+/** The schemas of an operation, built when first asked for. */
 export async function shapeOf(id: OperationId): Promise<Shape> {
-  const shape = (await areas[id.slice(0, id.indexOf('.'))]?.())?.[id]
+  const area = await areas[id.slice(0, id.indexOf('.'))]?.()
+  // Looked up after the area is loaded: two calls at once get the same schemas.
+  const shape = built.get(id) ?? area?.[id]?.()
   if (!shape) throw new Error(`no schemas for ${id}`)
+  built.set(id, shape)
   return shape
 }

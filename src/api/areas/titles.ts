@@ -5,7 +5,7 @@ import * as value from '../schemas/output-fields.js'
 
 /** Schemas of the area `titles`. */
 export const titles = {
-  'titles.suggest': {
+  'titles.suggest': () => ({
     input: z.object({ job_titles: list.some(field.text('Job title'), 'Job titles to vary', 100) }),
     output: z.object({
       suggestions: field.described(
@@ -18,5 +18,5 @@ export const titles = {
         'Suggestions; empty when there are none',
       ),
     }),
-  },
+  }),
 } as const

@@ -52,12 +52,12 @@ function toPlainLetters(text: string): string {
   return bare.replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] ?? letter).normalize('NFC')
 }
 
-const initials = /(?<![\p{L}\p{N}])\p{L}(?: \p{L})+(?![\p{L}\p{N}])/gu
-
 function joinInitials(folded: string): string {
-  return / \p{L}(?: |$)|^\p{L} /u.test(folded)
-    ? folded.replace(initials, (run) => run.replaceAll(' ', ''))
-    : folded
+  if (!/ \p{L}(?: |$)|^\p{L} /u.test(folded)) return folded
+  // Stands here because reading this expression takes half a millisecond, and few names need it.
+  return folded.replace(/(?<![\p{L}\p{N}])\p{L}(?: \p{L})+(?![\p{L}\p{N}])/gu, (run) =>
+    run.replaceAll(' ', ''),
+  )
 }
 
 function removeForms(folded: string): string {
