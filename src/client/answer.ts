@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici'
 import { retryAfterMs } from '../api/calls/caller.js'
-import type { Attempted } from '../engine/ports/ports.js'
+import type { AttemptResult } from '../engine/ports/ports.js'
 
 /** What came of an attempt, but for the time it took. */
-export type Outcome = Omit<Attempted, 'ms'>
+export type Outcome = Omit<AttemptResult, 'ms'>
 
 type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 

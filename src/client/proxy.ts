@@ -1,4 +1,4 @@
-import { isOwnMachine, parsedUrl } from '../api/values/url.js'
+import { isOwnMachine, parseUrl } from '../api/values/url.js'
 import { hostOf } from './ssrf-guard.js'
 
 /** Variables of the environment, by name. */
@@ -19,7 +19,7 @@ export function proxyOf(url: URL, env: Environment): URL | undefined {
 
 /** An address as variables of the environment have it, which may lack its scheme; nothing where it is none. */
 export const addressOf = (text: string): URL | undefined =>
-  parsedUrl(text.includes('://') ? text : `http://${text}`)
+  parseUrl(text.includes('://') ? text : `http://${text}`)
 
 /** A variable that names no proxy; its value may hold a password and is not repeated. */
 export class ProxyError extends Error {

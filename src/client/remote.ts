@@ -17,7 +17,7 @@ import { type Environment, proxyOf } from './proxy.js'
 import { Lost, type WireAnswer } from './reading.js'
 import { replyOf } from './reply.js'
 import { wireRequest } from './request.js'
-import { type Attempted, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
+import { type AttemptResult, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
 
 /** A server, and what its caller works with; whatever has a usual value may be left out. */
 export interface RemoteOptions {
@@ -49,7 +49,7 @@ export interface RemoteOptions {
 }
 
 /** A caller over HTTP, with its one pool of connections. */
-export type Remote = Caller & Required<Pick<Caller, 'honoursKeys'>>
+export type Remote = Caller & Required<Pick<Caller, 'supportsIdempotency'>>
 
 /** Makes the caller of a server. Nothing is sent, and undici not loaded, before the first call. */
 export function createRemote(options: RemoteOptions): Remote {
@@ -77,7 +77,7 @@ export function createRemote(options: RemoteOptions): Remote {
         return { status: error.status, body: errorBody(error, row), headers: error.headers, credits: 0 }
       }
     },
-    honoursKeys: () => honours(server),
+    supportsIdempotency: () => honours(server),
     close: () => connection.close(),
   }
 }
@@ -171,7 +171,7 @@ async function attempt(
   request: Parameters<Connection['exchange']>[0],
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal | undefined,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   try {
     const answer = withoutKey(await connection.exchange(request, headers, signal), headers['x-api-key'])
     const reply = await replyOf(row, answer, options.names)
@@ -203,7 +203,7 @@ function withoutKey(answer: WireAnswer, key: string | undefined): WireAnswer {
 }
 
 /** How a call ends: with its reply, or as lost; either may leave open whether the work was done. */
-function ending(attempted: Attempted, unknown: boolean): Reply {
+function ending(attempted: AttemptResult, unknown: boolean): Reply {
   if (!('status' in attempted)) throw new ConnectionLost(attempted.message, unknown)
   return unknown ? { ...attempted, unknown } : attempted
 }

@@ -10,7 +10,7 @@ const longestPauseMs = 30_000
 const firstPauseMs = 300
 
 /** What an attempt came to. */
-export type Attempted = Reply | Lost
+export type AttemptResult = Reply | Lost
 
 /**
  * Whether a call may be sent twice without harm: it only asks. What takes an idempotency key does something; a deletion
@@ -20,14 +20,14 @@ export const isRead = ({ idempotent, method }: Pick<Operation, 'idempotent' | 'm
   !idempotent && method !== 'DELETE'
 
 /** Whether an attempt left it open if the work was done. A 501 says that it was not. */
-export const leavesOpen = (attempted: Attempted): boolean =>
+export const leavesOpen = (attempted: AttemptResult): boolean =>
   'status' in attempted ? attempted.status >= 500 && attempted.status !== 501 : attempted.sent
 
 /**
  * Whether an attempt tells what became of those before it, which went out under the same key: a refusal that comes before
  * the server looks at the key tells nothing.
  */
-export const settles = (attempted: Attempted): boolean =>
+export const settles = (attempted: AttemptResult): boolean =>
   'status' in attempted &&
   attempted.status < 500 &&
   !(undecided.includes(attempted.status) || isInProgress(attempted))
@@ -35,7 +35,7 @@ export const settles = (attempted: Attempted): boolean =>
 const undecided: readonly number[] = [401, 403, 408, 413, 429]
 
 /** Whether the same request may fare better in a moment. */
-function isPassing(attempted: Attempted): boolean {
+function isPassing(attempted: AttemptResult): boolean {
   if (!('status' in attempted))
     return attempted.sent ? attempted.code !== 'aborted' : unreached.includes(attempted.code)
   return leavesOpen(attempted) || isInProgress(attempted)
@@ -68,7 +68,7 @@ export interface Circumstances {
  * waited for by whoever knows how long there is time, and 402, 403 and the plan limit do not pass by themselves.
  */
 export function pauseAfter(
-  attempted: Attempted,
+  attempted: AttemptResult,
   { attempts, repeatable, random, now }: Circumstances,
 ): number | undefined {
   if (attempts >= mostAttempts || !isPassing(attempted)) return undefined
@@ -89,7 +89,7 @@ const mostInARow = 10
 export class Outage {
   #failures = 0
 
-  note(attempted: Attempted): void {
+  note(attempted: AttemptResult): void {
     this.#failures = isPassing(attempted) ? this.#failures + 1 : 0
   }
 

@@ -1,4 +1,4 @@
-import { parsedUrl } from '../api/values/url.js'
+import { parseUrl } from '../api/values/url.js'
 import type { Targets } from '../engine/ports/ports.js'
 import { type Address, addressOf, covers, embeddedIn, isLinkLocal, isLoopback, kindOf } from './networks.js'
 
@@ -25,7 +25,7 @@ export async function destinationOf(
   targets: Targets,
   resolve: Resolve,
 ): Promise<Destination | Refused> {
-  const url = parsedUrl(text)
+  const url = parseUrl(text)
   if (!url) return { refused: 'The url is not valid' }
   const unfit = whyUnfit(url, text)
   if (unfit) return { refused: unfit }

@@ -106,7 +106,7 @@ function queryFields(query: string): Record<string, unknown> {
 function ownRoutes({ caller, version, behind, ready, document, report }: HandlerOptions): Route[] {
   // Keys that another server does not honour are not honoured here either.
   const health = async () => {
-    const honours = (await caller.honoursKeys?.()) ?? true
+    const honours = (await caller.supportsIdempotency?.()) ?? true
     return { status: 'ok', version, ...(honours ? { idempotency: 'Idempotency-Key' } : {}), ...behind }
   }
   let loaded: Promise<object> | undefined

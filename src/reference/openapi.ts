@@ -94,13 +94,13 @@ const bodyName = ({ id }: Operation, kind: 'Request' | 'Reply'): string =>
 function paths(rows: readonly Row[], known: Schemas): Schema {
   const byPath: Record<string, Record<string, Schema>> = {}
   for (const [operation, shape] of rows) {
-    const described = describe(operation, shape, known)
+    const described = describeOperation(operation, shape, known)
     byPath[operation.path] = { ...byPath[operation.path], [operation.method.toLowerCase()]: described }
   }
   return byPath
 }
 
-function describe(operation: Operation, shape: Shape, known: Schemas): Schema {
+function describeOperation(operation: Operation, shape: Shape, known: Schemas): Schema {
   const input = jsonSchema(shape.input)
   const fields = Object.keys(input.properties as Schema)
   const parameters = parametersOf(operation, input)

@@ -121,11 +121,11 @@ function nullable(schema: Schema): Schema {
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf) || anyOf.length !== 2 || (anyOf[1] as Schema).type !== 'null') return schema
   const { description, ...inner } = anyOf[0] as Schema
-  const described = { ...(description === undefined ? {} : { description }), ...rest }
+  const describe = { ...(description === undefined ? {} : { description }), ...rest }
   if (typeof inner.type !== 'string' || inner.type === 'object')
-    return { ...described, anyOf: [inner, anyOf[1]] }
+    return { ...describe, anyOf: [inner, anyOf[1]] }
   const words = Array.isArray(inner.enum) ? { enum: [...inner.enum, null] } : {}
-  return { ...inner, ...words, type: [inner.type, 'null'], ...described }
+  return { ...inner, ...words, type: [inner.type, 'null'], ...describe }
 }
 
 /** Changes the schemas directly below a schema. */

@@ -29,7 +29,7 @@ export interface BulkTarget {
 
 /** How a target differs from the usual one. */
 export interface Habits {
-  readonly honoursKeys?: boolean
+  readonly supportsIdempotency?: boolean
   /** Questions after which accepted work is done. */
   readonly patience?: number
   /** What is answered in place of a bulk request, where that is another reply. */
@@ -57,7 +57,13 @@ const isFound = ({ domain }: Input): boolean => !String(domain).startsWith('no')
 export function bulkTarget(credits: number, habits: Habits = {}): BulkTarget {
   const works = new Map<string, Work>()
   const replies = new Map<string, { readonly input: string; readonly reply: Reply }>()
-  const { honoursKeys = true, patience = 0, bulk, told = (contacts) => contacts, tellsWhole = true } = habits
+  const {
+    supportsIdempotency = true,
+    patience = 0,
+    bulk,
+    told = (contacts) => contacts,
+    tellsWhole = true,
+  } = habits
   const { fails = Number.POSITIVE_INFINITY } = habits
   let requests = 0
   const target: BulkTarget = {
@@ -76,7 +82,7 @@ export function bulkTarget(credits: number, habits: Habits = {}): BulkTarget {
         }
         return other ?? once(input, options, () => accept(contacts))
       },
-      honoursKeys: async () => honoursKeys,
+      supportsIdempotency: async () => supportsIdempotency,
       close: async () => {},
     },
     sizes: [],
@@ -88,7 +94,7 @@ export function bulkTarget(credits: number, habits: Habits = {}): BulkTarget {
     spent: () => [...target.paid.values()].reduce((sum, times) => sum + times * price, 0),
   }
   function once(input: Input, { idempotencyKey = '' }: CallOptions, act: () => Reply): Reply {
-    const before = honoursKeys ? replies.get(idempotencyKey) : undefined
+    const before = supportsIdempotency ? replies.get(idempotencyKey) : undefined
     if (before && before.input !== JSON.stringify(input))
       return reply(409, { error: 'reused', code: 'idempotency_key_reused' })
     if (before) return { ...before.reply, credits: 0, replayed: before.reply.credits }

@@ -18,7 +18,7 @@ function losing() {
   const asked: unknown[] = []
   const target = { loses: true }
   const caller: Caller = {
-    honoursKeys: async () => false,
+    supportsIdempotency: async () => false,
     call: async (_, input) => {
       const { domain } = input as Input
       asked.push(domain)

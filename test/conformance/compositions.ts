@@ -2,7 +2,7 @@ import type { Caller } from '../../src/api/calls/caller.js'
 import { governed } from '../../src/client/governed.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import type { Clock } from '../../src/engine/ports/ports.js'
-import { guarded } from '../../src/engine/request/proxy-guard.js'
+import { guardCaller } from '../../src/engine/request/proxy-guard.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { openStore } from '../../src/storage/engine/store.js'
@@ -43,7 +43,7 @@ async function governedProxy() {
   const store = await openStore(':memory:')
   const { key = '' } = await createAdmin({ store, clock, ids: randomIds }).init()
   const sleep = async () => {}
-  const proxy = await behindSocket(guarded(remote.caller, { store, clock, sleep, apiKey: bench.key }))
+  const proxy = await behindSocket(guardCaller(remote.caller, { store, clock, sleep, apiKey: bench.key }))
   return { bench, key, proxy, close: closing(close, () => store.close(), remote.close, proxy.close) }
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Shape, shapeOf } from '../../src/api/areas/shapes.js'
 import { type Operation, operations } from '../../src/api/operations/table.js'
-import { parsedUrl } from '../../src/api/values/url.js'
+import { parseUrl } from '../../src/api/values/url.js'
 import { accept } from '../../src/engine/credits/accept.js'
 import type { Provider } from '../../src/engine/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
@@ -114,7 +114,7 @@ const fieldChecks: Readonly<Record<string, Readonly<Record<string, (value: unkno
   InsufficientCredits: {
     error: isText,
     code: isText,
-    top_up_url: (url) => parsedUrl(String(url)) !== undefined,
+    top_up_url: (url) => parseUrl(String(url)) !== undefined,
   },
 }
 

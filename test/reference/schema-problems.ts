@@ -1,4 +1,4 @@
-import { parsedUrl } from '../../src/api/values/url.js'
+import { parseUrl } from '../../src/api/values/url.js'
 
 /** A JSON Schema of the document. */
 export type Schema = Readonly<Record<string, unknown>>
@@ -18,7 +18,7 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
   uuid: (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text),
   date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text),
   'date-time': (text) => /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/.test(text),
-  uri: (text) => parsedUrl(text) !== undefined,
+  uri: (text) => parseUrl(text) !== undefined,
   email: (text) => /^\S+@\S+$/.test(text),
 }
 

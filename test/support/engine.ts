@@ -8,7 +8,7 @@ import type {
   CompanyQuery,
   Found,
   Ids,
-  Job,
+  JobPosting,
   Lead,
   Person,
   PersonQuery,
@@ -128,7 +128,7 @@ export const personOf = (local: string, domain: string): Person => ({
 })
 
 /** A complete job of a number, with a description of 299 letters and as many more. */
-export const jobOf = (number: number, letter = 'd'): Job => ({
+export const jobOf = (number: number, letter = 'd'): JobPosting => ({
   job_title: `Job ${number}`,
   job_url: `https://jobs.known.example/${number}`,
   job_location: null,

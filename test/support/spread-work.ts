@@ -1,6 +1,6 @@
 import type { Reply } from '../../src/api/calls/caller.js'
 import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
-import { type SpreadPorts, spread } from '../../src/engine/distributed/caller.js'
+import { createDistributedCaller, type DistributedCallerPorts } from '../../src/engine/distributed/caller.js'
 import type { Store } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
 import { createWorker, type Worker } from '../../src/engine/worker/worker.js'
@@ -26,7 +26,7 @@ export interface SpreadWork {
     readonly atOnce?: number
   }): Worker
   /** A command that spreads a run. */
-  command(run: string, options?: Partial<SpreadPorts>): Command
+  command(run: string, options?: Partial<DistributedCallerPorts>): Command
   spent(): Promise<number>
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export interface Command {
   call(ordinal: number, domain: string, again?: boolean): Promise<Reply>
   /** Calls one row after the other, all at once. */
   all(domains: readonly string[], from?: number): Promise<Reply[]>
-  settled(before: number): Promise<void>
+  discardReplies(before: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -50,19 +50,19 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
   const workOn: SpreadWork['work'] = (options = {}) => {
     const { leaseMs, source = new TestSource(), mayRepeat = async () => true, atOnce = 100 } = options
     const engine = createEngine({ ...ports, source })
-    const answering = {
-      ...{ source: '', places: 2, atOnce, mayRepeat },
+    const rowCaller = {
+      ...{ source: '', chunksAtOnce: 2, atOnce, mayRepeat },
       actingFor: engine.actingFor,
     }
     const targets = () => ({ allow: [], loopback: true })
     const lease = leaseMs === undefined ? {} : { leaseMs }
-    const worker = createWorker({ ...ports, source, targets, answering, ...lease })
+    const worker = createWorker({ ...ports, source, targets, rowCaller, ...lease })
     worker.start()
     ends.push(() => worker.stop(0))
     return worker
   }
   const commandOf: SpreadWork['command'] = (run, options = {}) => {
-    const caller = spread({
+    const caller = createDistributedCaller({
       ...{ ...ports, sleep, run, apiKey: key, source: '', rows: 1_000, atOnce: 1_000 },
       ...{ operation: 'accounts.enrich', caller: createEngine({ ...ports, source: new TestSource() }) },
       ...options,
@@ -79,7 +79,7 @@ export async function openSpreadWork(location: string): Promise<SpreadWork> {
     return {
       call,
       all: (domains, from = 0) => Promise.all(domains.map((domain, at) => call(from + at, domain))),
-      settled: async (before) => caller.settled?.(run, before, { apiKey: key }),
+      discardReplies: async (before) => caller.discardReplies?.(run, before, { apiKey: key }),
       close: () => caller.close(),
     }
   }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { described } from '../schemas/fields.js'
+import { describe } from '../schemas/fields.js'
 import { maybe, string, uuid, yesNo } from '../schemas/output-fields.js'
 
 /** Schemas of the area `account`. */
@@ -7,14 +7,14 @@ export const account = {
   'account.show': () => ({
     input: z.object({}),
     output: z.object({
-      account: described(
+      account: describe(
         z.object({
           email: string('E-mail of the user who owns the key'),
           name: maybe('Name of that user'),
         }),
         'The user',
       ),
-      workspace: described(
+      workspace: describe(
         z.object({
           id: uuid('Identifier'),
           name: string('Name'),
@@ -22,7 +22,7 @@ export const account = {
         }),
         'The workspace, which owns credits and quotas',
       ),
-      integrations: described(
+      integrations: describe(
         z.object({
           network_session_valid: yesNo('Whether calls that act on the network can'),
           premium_session_valid: yesNo('Whether calls that need the premium search tool can'),

@@ -43,7 +43,7 @@ const someFilter = () =>
   )
 
 const evolution = (months: number) =>
-  field.described(
+  field.describe(
     z.object({
       base_headcount: value.maybeCount('Headcount then; null when not known'),
       current_headcount: value.count('Headcount now'),
@@ -67,7 +67,7 @@ export const accounts = {
       limit: field.limit('companies').optional(),
     }),
     output: z.object({
-      message: field.described(
+      message: field.describe(
         z.object({
           id: value.uuid('Identifier of the import'),
           import_name: value.string('Name of the import'),
@@ -96,7 +96,7 @@ export const accounts = {
       message: value.string('What happens now'),
       id: value.uuid('Identifier of the import'),
       total: value.count('Companies that match'),
-      preview: field.described(z.array(record.accountPreview()), 'The first of them'),
+      preview: field.describe(z.array(record.accountPreview()), 'The first of them'),
     }),
   }),
   'accounts.search_preview': () => ({
@@ -105,7 +105,7 @@ export const accounts = {
       .check(someFilter(), inOrder('min_revenue', 'max_revenue')),
     output: z.object({
       total_count: value.count('Companies that match'),
-      preview: field.described(z.array(record.accountPreview()), 'The first 25 of them'),
+      preview: field.describe(z.array(record.accountPreview()), 'The first 25 of them'),
     }),
   }),
   'accounts.enrich': () => ({
@@ -149,7 +149,7 @@ export const accounts = {
         live: field.live(),
       })
       .check(atLeastOne('company_network_id', 'company_network_url', 'company_domain')),
-    output: field.described(
+    output: field.describe(
       z.record(
         z.string(),
         z.object({
@@ -180,19 +180,19 @@ export const accounts = {
     output: z.object({
       total_jobs: value.count('Jobs that match'),
       truncated: value.yesNo('Whether credits or the weekly limit kept jobs back'),
-      jobs: field.described(z.array(record.jobRecord()), 'The jobs, newest first'),
+      jobs: field.describe(z.array(record.jobRecord()), 'The jobs, newest first'),
     }),
   }),
   'accounts.stack': () => ({
     input: z.object(company()).check(atLeastOne('company_domain', 'company_name', 'company_network_url')),
     output: z.object({
       technologies: value.strings('Names'),
-      technologies_with_confidence: field.described(
+      technologies_with_confidence: field.describe(
         z.array(
           z.object({
             name: value.string('Name'),
             slug: value.string('Slug'),
-            confidence: field.described(z.number(), 'From 0 to 1'),
+            confidence: field.describe(z.number(), 'From 0 to 1'),
           }),
         ),
         'Names with slugs and confidence',
@@ -205,7 +205,7 @@ export const accounts = {
       limit: field.whole('Most technologies to answer', 1, 100).default(20),
     }),
     output: z.object({
-      technologies: field.described(
+      technologies: field.describe(
         z.array(
           z.object({
             slug: value.string('Slug, as filters take it'),

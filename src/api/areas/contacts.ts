@@ -54,10 +54,10 @@ const result = () =>
     record.contactResult(),
     z.object({
       enrichment_id: value.uuid('Identifier of the bulk enrichment'),
-      status: field.described(z.enum(['pending', 'finished']), 'Whether all the work is done'),
+      status: field.describe(z.enum(['pending', 'finished']), 'Whether all the work is done'),
       total: value.count('Contacts in all'),
       finished: value.count('Contacts that are done'),
-      contacts: field.described(z.array(record.contactResult()), 'The contacts, in the order given'),
+      contacts: field.describe(z.array(record.contactResult()), 'The contacts, in the order given'),
     }),
   ])
 
@@ -69,7 +69,7 @@ export const contacts = {
       enrichment_id: value.uuid('Identifier of the enrichment'),
       first_name: value.maybe('First name'),
       last_name: value.maybe('Last name'),
-      status: field.described(z.literal('pending'), 'Always pending'),
+      status: field.describe(z.literal('pending'), 'Always pending'),
       custom: value.echo(),
     }),
   }),
@@ -80,7 +80,7 @@ export const contacts = {
   'contacts.bulk_enrich': () => ({
     input: z
       .object({
-        contacts: field.described(
+        contacts: field.describe(
           z
             .array(z.object(contact()))
             .check(
@@ -94,7 +94,7 @@ export const contacts = {
       .check(allIdentifiable()),
     output: z.object({
       enrichment_id: value.uuid('Identifier of the bulk enrichment'),
-      contacts: field.described(
+      contacts: field.describe(
         z.array(
           z.object({ enrichment_id: value.uuid('Identifier of the enrichment'), custom: value.echo() }),
         ),

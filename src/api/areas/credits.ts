@@ -14,11 +14,11 @@ export const credits = {
   'credits.show': () => ({
     input: z.object({}),
     output: z.object({
-      credits: field.described(
+      credits: field.describe(
         z.object({ enrichment: value.count('Credits that can be spent'), ...quotas('Remaining quota') }),
         'The balance, and what remains of the quotas',
       ),
-      limits: field.described(z.object(quotas('Quota')), 'The quotas'),
+      limits: field.describe(z.object(quotas('Quota')), 'The quotas'),
     }),
   }),
   'credits.consumption': () => ({

@@ -63,10 +63,10 @@ const started = <S extends z.ZodType>(preview: S) =>
     message: value.string('What happens now'),
     id: value.uuid('Identifier of the import'),
     total: value.count('Records that match'),
-    preview: field.described(z.array(preview), 'The first of them'),
+    preview: field.describe(z.array(preview), 'The first of them'),
   })
 
-const blurred = () =>
+const blurCompany = () =>
   z.object({
     name: value.maybe('Name, blurred'),
     domain: value.maybe('Website domain, blurred'),
@@ -130,7 +130,7 @@ export const intents = {
     input: z.object(stackFilters()).check(someStackFilter()),
     output: z.object({
       total_count: value.count('Companies that match, exactly'),
-      preview: field.described(z.array(blurred()), 'At most 25 of them, blurred'),
+      preview: field.describe(z.array(blurCompany()), 'At most 25 of them, blurred'),
     }),
   }),
   'intents.growth': () => ({

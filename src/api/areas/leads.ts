@@ -13,11 +13,11 @@ const yearIds = (of: string) =>
 const liveFilters = () => ({
   connections_of_profile: field.text('Connections of this profile').optional(),
   relationship: list.texts('Degrees of connection').optional(),
-  follows_your_company: field.described(z.boolean(), 'Follows your company').optional(),
-  viewed_your_profile: field.described(z.boolean(), 'Has viewed your profile').optional(),
-  with_shared_experiences: field.described(z.boolean(), 'Shares experiences with you').optional(),
-  posted_on_linkedin: field.described(z.boolean(), 'Has posted recently').optional(),
-  past_colleague: field.described(z.boolean(), 'Has been a colleague of yours').optional(),
+  follows_your_company: field.describe(z.boolean(), 'Follows your company').optional(),
+  viewed_your_profile: field.describe(z.boolean(), 'Has viewed your profile').optional(),
+  with_shared_experiences: field.describe(z.boolean(), 'Shares experiences with you').optional(),
+  posted_on_linkedin: field.describe(z.boolean(), 'Has posted recently').optional(),
+  past_colleague: field.describe(z.boolean(), 'Has been a colleague of yours').optional(),
 })
 
 const filters = () => ({
@@ -102,7 +102,7 @@ export const leads = {
     }),
     output: z.object({
       id: value.uuid('Identifier of the search'),
-      status: field.described(z.literal('processing'), 'Always processing'),
+      status: field.describe(z.literal('processing'), 'Always processing'),
     }),
   }),
   'leads.advanced_search': () => ({
@@ -116,7 +116,7 @@ export const leads = {
       })
       .check(someFilter(), liveFiltersOnlyLive()),
     output: z.object({
-      message: field.described(
+      message: field.describe(
         z.object({
           id: value.uuid('Identifier of the search'),
           search_name: value.string('Name of the search'),
@@ -133,7 +133,7 @@ export const leads = {
     input: z.object({ ...filters(), live: field.live() }).check(someFilter(), liveFiltersOnlyLive()),
     output: z.object({
       total_count: value.count('People that match, estimated'),
-      preview: field.described(z.array(record.leadPreview()), 'The first 25 of them'),
+      preview: field.describe(z.array(record.leadPreview()), 'The first 25 of them'),
     }),
   }),
   'leads.search': () => ({

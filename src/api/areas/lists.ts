@@ -32,7 +32,7 @@ export const lists = {
   'lists.list': () => ({
     input: z.object(field.pages()).check(cursorOrPage()),
     output: z.object({
-      lists: field.described(z.array(record.listRecord()), 'Lists, newest first'),
+      lists: field.describe(z.array(record.listRecord()), 'Lists, newest first'),
       pagination: record.pagination(),
     }),
   }),

@@ -14,12 +14,12 @@ export const locations = {
         )
         .default('live'),
     }),
-    output: field.described(
+    output: field.describe(
       z.array(
         z.object({
           id: value.string('Id, as filters take it'),
           name: value.string('Name'),
-          kind: field.described(z.enum(['country', 'region', 'city']), 'Kind of place (database)').optional(),
+          kind: field.describe(z.enum(['country', 'region', 'city']), 'Kind of place (database)').optional(),
           context: value.string('The place in words (database)').optional(),
           display_name: value.string('Full name (hiring)').optional(),
           country_code: value.string('ISO 3166-1 alpha-2 code of the country (hiring)').optional(),

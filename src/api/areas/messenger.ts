@@ -16,7 +16,7 @@ export const messenger = {
       })
       .check(exactlyOne('phone_numbers', 'phone_number')),
     output: z.object({
-      results: field.described(
+      results: field.describe(
         z.array(
           z.object({
             phone_number: value.string('Phone number in E.164'),

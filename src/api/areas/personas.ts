@@ -22,7 +22,7 @@ export const personas = {
   'personas.list': () => ({
     input: z.object(field.pages()).check(cursorOrPage()),
     output: z.object({
-      personas: field.described(z.array(persona()), 'Personas, newest first'),
+      personas: field.describe(z.array(persona()), 'Personas, newest first'),
       pagination: record.pagination(),
     }),
   }),

@@ -20,13 +20,13 @@ export const searches = {
     input: z
       .object({
         enriched: field
-          .described(z.boolean(), 'Only searches whose leads carry an e-mail address or phone; false for all')
+          .describe(z.boolean(), 'Only searches whose leads carry an e-mail address or phone; false for all')
           .default(true),
         ...field.pages(),
       })
       .check(cursorOrPage()),
     output: z.object({
-      searches: field.described(
+      searches: field.describe(
         z.array(
           z.object({
             id: value.uuid('Identifier'),
@@ -49,18 +49,18 @@ export const searches = {
       })
       .check(cursorOrPage()),
     output: z.object({
-      search: field.described(
+      search: field.describe(
         z.object({
           id: value.uuid('Identifier'),
           name: value.string('Name'),
           created_at: value.moment('When it was created'),
-          status: field.described(z.enum(states), 'How far it is'),
+          status: field.describe(z.enum(states), 'How far it is'),
           leads_count: value.count('Number of leads'),
           truncated: value.yesNo('Whether a quota or the credits ended it'),
         }),
         'The search',
       ),
-      leads: field.described(z.array(record.leadAndCompany()), 'Its leads, in the order found'),
+      leads: field.describe(z.array(record.leadAndCompany()), 'Its leads, in the order found'),
       pagination: record.pagination(),
     }),
   }),

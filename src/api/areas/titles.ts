@@ -8,11 +8,11 @@ export const titles = {
   'titles.suggest': () => ({
     input: z.object({ job_titles: list.some(field.text('Job title'), 'Job titles to vary', 100) }),
     output: z.object({
-      suggestions: field.described(
+      suggestions: field.describe(
         z.array(
           z.object({
             jobTitle: value.string('A title to include, or a keyword to exclude'),
-            selectionType: field.described(z.enum(['INCLUDED', 'EXCLUDED']), 'Which of the two'),
+            selectionType: field.describe(z.enum(['INCLUDED', 'EXCLUDED']), 'Which of the two'),
           }),
         ),
         'Suggestions; empty when there are none',

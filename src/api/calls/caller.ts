@@ -62,9 +62,9 @@ export interface Reply {
 export interface Caller {
   call(id: OperationId, input: Input | (() => Promise<Input>), options?: CallOptions): Promise<Reply>
   /** Whether the same call under the same idempotency key is known to have one effect; it is where this is absent. */
-  honoursKeys?(): Promise<boolean>
+  supportsIdempotency?(): Promise<boolean>
   /** Told of a run whose rows below an ordinal are safe: their replies need not be kept. Of no use to servers. */
-  settled?(run: string, before: number, options?: CallOptions): Promise<void>
+  discardReplies?(run: string, before: number, options?: CallOptions): Promise<void>
   close(): Promise<void>
 }
 

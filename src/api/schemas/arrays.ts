@@ -4,7 +4,7 @@ import {
   seniorities as seniorityLabels,
   companySizes as sizes,
 } from './enumerations.js'
-import { bounds, country, described, id, industry, type Refusal, text } from './fields.js'
+import { bounds, country, describe, id, industry, type Refusal, text } from './fields.js'
 
 /** Several items, in the order given. */
 export const of = <S extends z.ZodType>(
@@ -12,7 +12,7 @@ export const of = <S extends z.ZodType>(
   description: string,
   max: number = bounds.items,
 ): z.ZodArray<S> =>
-  described(z.array(item).check(z.maxLength(max, `must have at most ${max} items`)), description)
+  describe(z.array(item).check(z.maxLength(max, `must have at most ${max} items`)), description)
 
 /** At least one item. */
 export const some = <S extends z.ZodType>(
@@ -20,7 +20,7 @@ export const some = <S extends z.ZodType>(
   description: string,
   max: number = bounds.items,
 ): z.ZodArray<S> =>
-  described(
+  describe(
     z
       .array(item)
       .check(

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { isCountry } from '../values/countries.js'
 import { type SearchPage, searchPageOf } from '../values/network-url.js'
-import { parsedUrl } from '../values/url.js'
+import { parseUrl } from '../values/url.js'
 
 /** Bounds of what a request may hold; a body as a whole is bounded by its size. */
 export const bounds = {
@@ -14,7 +14,7 @@ export const bounds = {
 } as const
 
 /** Describes a schema in place, and returns it: `.describe()` would build every schema twice. */
-export function described<S extends z.ZodType>(schema: S, description: string, more: z.GlobalMeta = {}): S {
+export function describe<S extends z.ZodType>(schema: S, description: string, more: z.GlobalMeta = {}): S {
   z.globalRegistry.add(schema, { description, ...more })
   return schema
 }
@@ -37,7 +37,7 @@ const string = (...checks: z.core.$ZodCheck<string>[]) => new z.ZodString({ type
 
 /** Words in any language, without the space around them. */
 export const text = (description: string, max: number = bounds.text): z.ZodString =>
-  described(string(trimmed, filled, atMost(max), clean), description)
+  describe(string(trimmed, filled, atMost(max), clean), description)
 
 /** Words, "phrases", AND, OR, NOT and parentheses. */
 export const keyword = (): z.ZodString =>
@@ -48,11 +48,11 @@ const notFound = { error: 'Not found', params: { error: 'not_found' } satisfies 
 
 /** The id of a resource in a path; text that can be no id is simply not found, as is one of nothing. */
 export const pathId = (description: string): z.ZodString =>
-  described(string(z.refine<string>(isIdLike, notFound)), description)
+  describe(string(z.refine<string>(isIdLike, notFound)), description)
 
 /** An id or a slug: no white space and no comma. */
 export const id = (description: string): z.ZodString =>
-  described(
+  describe(
     string(trimmed, filled, z.maxLength(200, 'must be at most 200 characters'), clean, idPattern),
     description,
   )
@@ -60,19 +60,19 @@ const idPattern = z.regex(/^[^\s,]+$/, 'must be an id, without spaces or commas'
 
 /** An industry: its id, or its name. */
 export const industry = (description: string): z.ZodString =>
-  described(string(trimmed, filled, atMost(bounds.text), clean, idOrName), description)
+  describe(string(trimmed, filled, atMost(bounds.text), clean, idOrName), description)
 const idOrName = z.regex(/^\d+$|\p{L}/u, 'must be the id or the name of an industry')
 
 const webAddress = (url: string): URL | undefined =>
-  /^https?:\/\/[^\s/?#]/i.test(url) ? parsedUrl(url) : undefined
+  /^https?:\/\/[^\s/?#]/i.test(url) ? parseUrl(url) : undefined
 const isWebAddress = (url: string): boolean => webAddress(url) !== undefined
 const isProfileUrl = (url: string): boolean =>
   /^(https?:\/\/)?[^\s/?#@:]+\.[^\s/?#@:]+(:\d+)?\/\S/i.test(url) &&
-  parsedUrl(/^https?:/i.test(url) ? url : `https://${url}`) !== undefined
+  parseUrl(/^https?:/i.test(url) ? url : `https://${url}`) !== undefined
 
 /** An absolute http or https address. */
 export const uri = (description: string): z.ZodString =>
-  described(
+  describe(
     string(
       trimmed,
       filled,
@@ -86,7 +86,7 @@ export const uri = (description: string): z.ZodString =>
 
 /** The address of a company's or a person's profile, as people paste it: the scheme may be missing. */
 export const profileUrl = (description: string): z.ZodString =>
-  described(
+  describe(
     string(
       trimmed,
       filled,
@@ -112,7 +112,7 @@ export const searchUrl = (
     const page = isWebAddress(url) ? searchPageOf(url) : undefined
     return page?.of === of && (page.premium || !premium)
   }
-  return described(
+  return describe(
     string(trimmed, atMost(bounds.searchUrl), z.refine<string>(isPage, wrongKind(wrongSearchUrl(of)))),
     description,
     { format: 'uri' },
@@ -126,7 +126,7 @@ function isWebhookTarget(url: string): boolean {
 
 /** Where results are delivered to. */
 export const webhookUrl = (description = 'Address that receives the results'): z.ZodString =>
-  described(
+  describe(
     string(
       trimmed,
       atMost(bounds.url),
@@ -148,44 +148,44 @@ const knownCode = z.refine<string>(isCountry, 'must be an ISO 3166-1 alpha-2 cod
 
 /** A country as two letters, in capitals once read. */
 export const country = (description = 'ISO 3166-1 alpha-2 code of the country'): z.ZodString =>
-  described(string(trimmed, z.toUpperCase(), codePattern, knownCode), description)
+  describe(string(trimmed, z.toUpperCase(), codePattern, knownCode), description)
 
 /** A currency as three letters, in capitals once read. */
 export const currency = (description: string): z.ZodString =>
-  described(
+  describe(
     string(trimmed, z.toUpperCase(), z.regex(/^[A-Za-z]{3}$/, 'must be an ISO 4217 code, such as EUR')),
     description,
   )
 
 /** A phone number in E.164. */
 export const phone = (description: string): z.ZodString =>
-  described(
+  describe(
     string(trimmed, z.regex(/^\+[1-9]\d{6,14}$/, 'must be a phone number in E.164, such as +33612345678')),
     description,
   )
 
 /** An e-mail address. */
 export const email = (description: string): z.ZodEmail =>
-  described(
+  describe(
     z.email('must be an e-mail address').check(z.maxLength(320, 'must be at most 320 characters')),
     description,
   )
 
 /** A day, `YYYY-MM-DD`. */
 export const date = (description: string): z.ZodISODate =>
-  described(z.iso.date('must be a date written YYYY-MM-DD'), description)
+  describe(z.iso.date('must be a date written YYYY-MM-DD'), description)
 
 /** A whole number between two bounds. */
 export function whole(description: string, min = 0, max?: number): z.ZodInt {
   const error = `must be a whole number ${max === undefined ? `of ${min} or more` : `from ${min} to ${max}`}`
   const checks = [z.gte(min, error), ...(max === undefined ? [] : [z.lte(max, error)])]
-  return described(z.int(error).check(...checks), description)
+  return describe(z.int(error).check(...checks), description)
 }
 
 /** A number between two bounds. */
 export function number(description: string, min?: number): z.ZodNumber {
   const schema = z.number('must be a number')
-  return described(
+  return describe(
     min === undefined ? schema : schema.check(z.gte(min, `must be a number of ${min} or more`)),
     description,
   )
@@ -195,18 +195,18 @@ export function number(description: string, min?: number): z.ZodNumber {
 export const limit = (of: string): z.ZodInt => whole(`Most ${of} to deliver; all when omitted`, 1)
 
 /** A switch that is off unless given. */
-export const flag = (description: string) => described(z.boolean(), description).default(false)
+export const flag = (description: string) => describe(z.boolean(), description).default(false)
 
 /** Whether results come from the network in real time or from the service's own database. */
 export const live = () =>
-  described(
+  describe(
     z.boolean(),
     'true: from the network in real time; false: from the database of the service',
   ).default(true)
 
 /** One of some words. */
 export const oneOf = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
-  described(z.enum(values), description)
+  describe(z.enum(values), description)
 
 /** Whether a JSON value nests no deeper than so many levels; it stops looking at the first that does. */
 export function isShallow(value: unknown, levels: number): boolean {
@@ -221,13 +221,13 @@ const shallow = z.refine<Record<string, unknown>>(
 
 /** The caller's own values, given back with the results. */
 export const custom = (description = 'Your own values, given back with the results') =>
-  described(z.record(z.string(), z.unknown()).check(shallow), description)
+  describe(z.record(z.string(), z.unknown()).check(shallow), description)
 
 const rowsPerPage = 500
 
 /** The query of a paginated operation. */
 export const pages = () => ({
-  cursor: described(
+  cursor: describe(
     string(
       z.refine<string>(
         (cursor) => cursor.length <= bounds.url,
@@ -236,11 +236,11 @@ export const pages = () => ({
     ),
     'next_cursor of the previous page, unchanged; omitted for the first page',
   ).optional(),
-  per_page: described(
+  per_page: describe(
     whole('Rows per page', 1).check(z.overwrite((rows) => Math.min(rows, rowsPerPage))),
     `Rows per page, ${rowsPerPage} at most`,
   ).default(100),
-  page: described(
+  page: describe(
     whole('Page', 1),
     'Number of the page; a cursor is better, since pages shift when rows are added',
     {

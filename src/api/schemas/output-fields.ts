@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { described } from './fields.js'
+import { describe } from './fields.js'
 
 /** A text that is always there. */
-export const string = (description: string, more?: z.GlobalMeta) => described(z.string(), description, more)
+export const string = (description: string, more?: z.GlobalMeta) => describe(z.string(), description, more)
 /** A text that may be unknown. */
 export const maybe = (description: string, more?: z.GlobalMeta) => string(description, more).nullable()
 /** An identifier the service made. */
@@ -12,15 +12,15 @@ export const moment = (description: string) => string(description, { format: 'da
 /** An address that may be unknown. */
 export const address = (description: string) => maybe(description, { format: 'uri' })
 /** A count. */
-export const count = (description: string) => described(z.int(), description)
+export const count = (description: string) => describe(z.int(), description)
 /** A whole number that may be unknown. */
 export const maybeCount = (description: string) => count(description).nullable()
 /** Yes or no. */
-export const yesNo = (description: string) => described(z.boolean(), description)
+export const yesNo = (description: string) => describe(z.boolean(), description)
 /** Yes, no or unknown. */
 export const maybeYesNo = (description: string) => yesNo(description).nullable()
 /** Several texts. */
-export const strings = (description: string) => described(z.array(z.string()), description)
+export const strings = (description: string) => describe(z.array(z.string()), description)
 /** The caller's own values. */
 export const echo = () =>
-  described(z.record(z.string(), z.unknown()), 'Your own values, as given with the request').optional()
+  describe(z.record(z.string(), z.unknown()), 'Your own values, as given with the request').optional()

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { companySizes } from './enumerations.js'
-import { described } from './fields.js'
+import { describe } from './fields.js'
 import * as value from './output-fields.js'
 
 // Records are functions, so that an area pays at its start for those alone that it answers with.
@@ -17,14 +17,14 @@ export const accountRecord = () =>
     industry: value.maybe('Industry'),
     industry_id: value.maybe('Id of the industry'),
     company_type: value.maybe('Kind of company, such as Public'),
-    employee_range: described(z.enum(companySizes), 'Company size').nullable(),
+    employee_range: describe(z.enum(companySizes), 'Company size').nullable(),
     headcount: value.maybeCount('Number of employees'),
     headquarters: value.maybe('Headquarters in words'),
     location: value.maybe('Location in words'),
     city: value.maybe('City'),
     country: value.maybe('ISO 3166-1 alpha-2 code of the country'),
     founded_year: value.maybeCount('Year of foundation'),
-    revenue: described(z.number(), 'Yearly revenue').nullable(),
+    revenue: describe(z.number(), 'Yearly revenue').nullable(),
     revenue_currency: value.maybe('Currency of the revenue'),
     phone: value.maybe('Phone number; omitted with live: false').optional(),
     network_id: value.maybe('Identifier on the network'),
@@ -57,13 +57,13 @@ const profileUrls = () => ({
 
 /** How sure an e-mail address is. */
 export const emailStatus = (of: string) =>
-  described(z.enum(['valid', 'risky', 'invalid']), `How sure ${of} is`)
+  describe(z.enum(['valid', 'risky', 'invalid']), `How sure ${of} is`)
 
 /** A person, as enrichment and reverse lookup answer. */
 export const personRecord = () =>
   z.object({
     id: value.string('Identifier of the person in the service'),
-    status: described(z.literal('QUALIFIED'), 'Always QUALIFIED'),
+    status: describe(z.literal('QUALIFIED'), 'Always QUALIFIED'),
     first_name: value.maybe('First name'),
     last_name: value.maybe('Last name'),
     full_name: value.maybe('Full name'),
@@ -78,7 +78,7 @@ export const personRecord = () =>
     connections_count: value.maybeCount('Number of connections'),
     company_name: value.maybe('Name of the company'),
     company_domain: value.maybe('Website domain of the company'),
-    current_position: described(position(), 'The post the person holds').nullable(),
+    current_position: describe(position(), 'The post the person holds').nullable(),
     ...terms(),
     network_id: value.maybe('Identifier on the network'),
     ...profileUrls(),
@@ -108,7 +108,7 @@ export const leadRecord = () =>
     connections_count: value.maybeCount('Number of connections; omitted with scale: true').optional(),
     current_positions_count: value.maybeCount('Number of posts held'),
     ...terms(),
-    status: described(z.enum(['QUALIFIED', 'DISQUALIFIED']), 'Whether the person matches the search'),
+    status: describe(z.enum(['QUALIFIED', 'DISQUALIFIED']), 'Whether the person matches the search'),
     rejection_reason: value.strings('Why the person does not match'),
     headline: value.maybe('Headline of the profile; omitted with scale: true').optional(),
   })
@@ -116,8 +116,8 @@ export const leadRecord = () =>
 /** A lead with the company it works for. */
 export const leadAndCompany = () =>
   z.object({
-    lead: described(leadRecord(), 'The person'),
-    company: described(accountRecord(), 'The company').nullable(),
+    lead: describe(leadRecord(), 'The person'),
+    company: describe(accountRecord(), 'The company').nullable(),
   })
 
 /** A company in the preview of an import. */
@@ -150,7 +150,7 @@ export const jobRecord = () =>
     employment_statuses: value.strings('Kinds of employment, such as Full-time'),
     date_posted: value.maybe('Day of the posting'),
     description: value.maybe('The description, or its first 300 characters'),
-    hiring_team: described(
+    hiring_team: describe(
       z.array(
         z.object({
           name: value.maybe('Name'),
@@ -160,7 +160,7 @@ export const jobRecord = () =>
       ),
       'Who hires',
     ),
-    company: described(
+    company: describe(
       z.object({
         name: value.maybe('Name'),
         domain: value.maybe('Website domain'),
@@ -193,17 +193,17 @@ export const contactResult = () =>
     first_name: value.maybe('First name'),
     last_name: value.maybe('Last name'),
     network_profile_url: value.address('Profile on the network'),
-    status: described(z.enum(['pending', 'finished']), 'Whether the work is done'),
+    status: describe(z.enum(['pending', 'finished']), 'Whether the work is done'),
     email: value.maybe('Professional e-mail address').optional(),
     email_status: emailStatus('the e-mail address').nullable().optional(),
     personal_email: value.maybe('Personal e-mail address').optional(),
     personal_email_status: emailStatus('the personal e-mail address').nullable().optional(),
     phone: value.strings('Phone numbers in E.164').optional(),
-    phone_details: described(
+    phone_details: describe(
       z.array(
         z.object({
           number: value.string('Phone number in E.164'),
-          type: described(z.enum(phoneTypes), 'Kind of number'),
+          type: describe(z.enum(phoneTypes), 'Kind of number'),
           country_code: value.maybe('ISO 3166-1 alpha-2 code of the country'),
         }),
       ),
@@ -222,12 +222,12 @@ export const listRecord = () =>
     network_list_id: value.count('Identifier of the list on the network'),
     created_at: value.moment('When it was created'),
     updated_at: value.moment('When it was last changed'),
-    status: described(z.enum(['pending', 'completed', 'failed']), 'Status of the import'),
+    status: describe(z.enum(['pending', 'completed', 'failed']), 'Status of the import'),
   })
 
 /** Where a page stands among all rows. */
 export const pagination = () =>
-  described(
+  describe(
     z.object({
       page: value.count('Number of the page; absent with a cursor').optional(),
       per_page: value.count('Rows per page'),
@@ -242,22 +242,22 @@ export const pagination = () =>
 
 /** The technologies of a company that a search asked for. */
 export const technologiesFound = () =>
-  described(
+  describe(
     z.array(
       z.object({
         technology_name: value.string('Name'),
-        confidence: described(z.enum(['low', 'medium', 'high']), 'How sure it is'),
+        confidence: describe(z.enum(['low', 'medium', 'high']), 'How sure it is'),
         job_mentions: value.count('Job postings that mention it'),
       }),
     ),
     'Technologies that match',
   )
 
-const share = (of: string) => described(z.number(), `How alike they are in ${of}, from 0 to 1`)
+const share = (of: string) => describe(z.number(), `How alike they are in ${of}, from 0 to 1`)
 
 /** Why a company resembles the ones that were given. */
 export const similarity = () =>
-  described(
+  describe(
     z.object({
       score: share('all'),
       industry: share('industry'),

@@ -11,7 +11,10 @@ export interface NetworkUrl {
 }
 
 /** Takes a url on the network apart, with or without its scheme; undefined for any other text. */
-export function networkUrl(url: string, hosts: readonly string[] = networkHosts): NetworkUrl | undefined {
+export function parseNetworkUrl(
+  url: string,
+  hosts: readonly string[] = networkHosts,
+): NetworkUrl | undefined {
   const [, host = '', path = '', search = '', fragment = ''] = parts.exec(url) ?? []
   const bare = host
     .toLowerCase()
@@ -41,7 +44,7 @@ const pages: Readonly<Record<string, Omit<SearchPage, 'query'>>> = {
 
 /** The page of search results that a url opens; undefined for any other text. */
 export function searchPageOf(url: string, hosts: readonly string[] = networkHosts): SearchPage | undefined {
-  const { path = '', query = '' } = networkUrl(url, hosts) ?? {}
+  const { path = '', query = '' } = parseNetworkUrl(url, hosts) ?? {}
   const page = path.toLowerCase().replace(/\/$/, '')
   const known = Object.hasOwn(pages, page) ? pages[page] : undefined
   return known && { ...known, query }

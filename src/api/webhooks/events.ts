@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { OperationId } from '../operations/table.js'
-import { described } from '../schemas/fields.js'
+import { describe } from '../schemas/fields.js'
 import { count, echo, moment, string, uuid, yesNo } from '../schemas/output-fields.js'
 import {
   accountRecord,
@@ -58,7 +58,7 @@ export const eventOf = (id: OperationId): EventKind | undefined =>
 export function eventBody(name: EventName): z.ZodObject {
   const [kind, phase] = name.split('.') as [EventKind, EventRow['phases'][number]]
   return z.object({
-    event: described(z.literal(name), 'Name of the event'),
+    event: describe(z.literal(name), 'Name of the event'),
     id: uuid('Identifier of the search, import, list or enrichment'),
     created_at: moment('When it happened'),
     custom: echo(),
@@ -67,7 +67,7 @@ export function eventBody(name: EventName): z.ZodObject {
 }
 
 function carried(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRawShape {
-  if (kind === 'list_import') return { list: described(listRecord(), 'The list'), ...failure(phase) }
+  if (kind === 'list_import') return { list: describe(listRecord(), 'The list'), ...failure(phase) }
   if (phase === 'failed') return failure(phase)
   if (kind === 'contact_enrichment') return contactResult().shape
   return phase === 'record' ? one(kind) : { ...all(kind), ...ending() }
@@ -78,7 +78,7 @@ const failure = (phase: EventRow['phases'][number]): z.ZodRawShape =>
 
 /** What was found with a company, by the kind of event. */
 const found: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
-  hiring_import: () => ({ jobs: described(z.array(jobRecord()), 'Its job postings that match') }),
+  hiring_import: () => ({ jobs: describe(z.array(jobRecord()), 'Its job postings that match') }),
   stack_import: () => ({ technologies_found: technologiesFound() }),
   lookalike_import: () => ({ similarity: similarity() }),
 }
@@ -91,20 +91,20 @@ function one(kind: EventKind): z.ZodRawShape {
   if (kind === 'lead_search')
     return {
       ordinal: ordinal(),
-      lead: described(leadRecord(), 'The person'),
-      company: described(accountRecord(), 'The company').nullable(),
+      lead: describe(leadRecord(), 'The person'),
+      company: describe(accountRecord(), 'The company').nullable(),
     }
-  return { ordinal: ordinal(), account: described(accountRecord(), 'The company'), ...foundWith(kind) }
+  return { ordinal: ordinal(), account: describe(accountRecord(), 'The company'), ...foundWith(kind) }
 }
 
 /** All records, each with its ordinal; what was found with a company stands among the fields of the company. */
 function all(kind: EventKind): z.ZodRawShape {
   if (kind === 'lead_search') {
     const lead = leadAndCompany().extend({ ordinal: ordinal() })
-    return { leads: described(z.array(lead), 'The leads; empty after streaming') }
+    return { leads: describe(z.array(lead), 'The leads; empty after streaming') }
   }
   const account = accountRecord().extend({ ordinal: ordinal(), ...foundWith(kind) })
-  return { accounts: described(z.array(account), 'The companies; empty after streaming') }
+  return { accounts: describe(z.array(account), 'The companies; empty after streaming') }
 }
 
 const ending = (): z.ZodRawShape => ({

@@ -1,4 +1,4 @@
-import type { Job, JobFilters } from '../../engine/ports/ports.js'
+import type { JobFilters, JobPosting } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialect.js'
 import {
@@ -25,7 +25,7 @@ export async function jobsOf(
   filters: JobFilters,
   limit: number,
   now: number,
-): Promise<{ total: number; jobs: Job[] }> {
+): Promise<{ total: number; jobs: JobPosting[] }> {
   const own: Condition = ['company = ?', key]
   const { selectivity } = await estimateSelectivity(connection, 'jobs', own)
   const [where, ...values] = every([own, ...conditions(connection, filters, selectivity, now)])
@@ -69,7 +69,7 @@ export const postedSince = (now: number, days: number): Condition => [
 const inCountries = (codes: readonly string[]): Condition => isOneOf('country', codes)
 
 /** The job that a stored record stands for, with every key. */
-export function jobOf(record: string, company: Job['company']): Job {
+export function jobOf(record: string, company: JobPosting['company']): JobPosting {
   const known = JSON.parse(record) as StoredJob
   return {
     job_title: known.job_title ?? null,

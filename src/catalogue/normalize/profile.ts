@@ -1,4 +1,4 @@
-import { networkHosts, networkUrl } from '../../api/values/network-url.js'
+import { networkHosts, parseNetworkUrl } from '../../api/values/network-url.js'
 
 /** What a profile url refers to: a slug (lower case), or an id of the network. */
 export interface Profile {
@@ -12,7 +12,7 @@ export interface Profile {
  * query and trailing slash. `undefined` for other text.
  */
 export function parseProfile(url: string, hosts: readonly string[] = networkHosts): Profile | undefined {
-  const [section, name, third] = networkUrl(url, hosts)?.path.split('/', 3) ?? []
+  const [section, name, third] = parseNetworkUrl(url, hosts)?.path.split('/', 3) ?? []
   switch (section?.toLowerCase()) {
     case 'company':
       return parseCompanyName(name)

@@ -118,8 +118,10 @@ async function begin(
 }
 
 /** Whether rows may be sent again under their keys. */
-export const isRepeatable = async ({ operation }: Job, { honoursKeys }: Batch['caller']): Promise<boolean> =>
-  !isPriced(operation) || !honoursKeys || honoursKeys()
+export const isRepeatable = async (
+  { operation }: Job,
+  { supportsIdempotency }: Batch['caller'],
+): Promise<boolean> => !isPriced(operation) || !supportsIdempotency || supportsIdempotency()
 
 async function targetOf(
   { shell, operation, globals }: Job,
@@ -129,15 +131,15 @@ async function targetOf(
   const { context } = shell
   const caller = await context.caller(globals)
   const callOptions = { apiKey: await context.apiKey(globals) }
-  const { settled } = caller
-  if (!settled || !isPriced(operation)) return { caller, callOptions }
-  const drop = (id: string) => settled(id, Number.MAX_SAFE_INTEGER, callOptions)
+  const { discardReplies } = caller
+  if (!discardReplies || !isPriced(operation)) return { caller, callOptions }
+  const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
   if (records.address !== undefined) await settleOthers(records, run, drop)
   const { mayStillSend } = await import('../../storage/state/runs/lost-runs.js')
   if (mayStillSend(run, records.now())) return { caller, callOptions }
   // At the end that includes what is kept for several rows together.
   const upTo = (before: number) => (before < run.total ? before : Number.MAX_SAFE_INTEGER)
-  return { caller, callOptions, onSafe: (before) => settled(run.id, upTo(before), callOptions) }
+  return { caller, callOptions, onSafe: (before) => discardReplies(run.id, upTo(before), callOptions) }
 }
 
 /** Has the replies to runs dropped that were taken over long ago, and are over. */

@@ -3,7 +3,7 @@ import type { WireNames } from '../../api/calls/wire-names.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Remote } from '../../client/remote.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import type { SpreadPorts } from '../../engine/distributed/caller.js'
+import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
 
@@ -87,7 +87,7 @@ export interface Settings {
 
 /** A run whose rows the workers of a shared database answer. */
 export type DistributedRun = Pick<
-  SpreadPorts,
+  DistributedCallerPorts,
   'run' | 'operation' | 'rows' | 'atOnce' | 'apiKey' | 'signal' | 'watches' | 'onWorkers'
 >
 

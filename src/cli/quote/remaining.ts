@@ -27,14 +27,18 @@ export async function leftOf(
   const found = await limitsOf(context, globals)
   const isKnown = !isRefused(found)
   if (!isKnown && found.reply.status === 401) return found
-  const means = isKnown ? meansOf(operation, found, context.isLocal(globals)) : nothingKnown
+  const means = isKnown ? readSpendableCredits(operation, found, context.isLocal(globals)) : nothingKnown
   const target = targetOf(globals, context.streams.env, context.settings())
   const plan = (isKnown ? found.plan : null) ?? (target.kind === 'remote' ? target.plan : undefined)
   const known = isKnown ? found.windows : []
   return { means, windows: openWindows(operation, plan, live, known, context.clock.now()) }
 }
 
-function meansOf({ quota }: Operation, { credits, weekly, quotas }: Limits, isLocal: boolean): Left['means'] {
+function readSpendableCredits(
+  { quota }: Operation,
+  { credits, weekly, quotas }: Limits,
+  isLocal: boolean,
+): Left['means'] {
   const ofQuota = {
     profiles: [quotas.daily_profile_scraping],
     companies: [quotas.daily_company_import, quotas.monthly_company_import],

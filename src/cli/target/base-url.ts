@@ -1,4 +1,4 @@
-import { isOwnMachine, parsedUrl } from '../../api/values/url.js'
+import { isOwnMachine, parseUrl } from '../../api/values/url.js'
 import { UsageError } from '../context/errors.js'
 
 /** What every base address ends in: the version of the API. */
@@ -9,7 +9,7 @@ const ending = '/api/v2'
  * the corrected address; `source` names where it was given.
  */
 export function baseUrlOf(text: string, source: string, insecure = false): URL {
-  const url = parsedUrl(text)
+  const url = parseUrl(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '')
     throw new UsageError(`${source} takes an https address.`, 'Such as https://api.example.com/api/v2')
   if (url.username !== '' || url.password !== '')

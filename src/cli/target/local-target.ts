@@ -4,7 +4,7 @@ import { parseExact, toJson } from '../../api/values/json.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { sharedClock } from '../../engine/clock.js'
-import type { SpreadPorts } from '../../engine/distributed/caller.js'
+import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { isPostgres } from '../../storage/database/location.js'
@@ -30,7 +30,7 @@ export interface LocalPorts {
 }
 
 /** The server that answers the rows of a run, and the key of the shared database they are distributed with. */
-type RowServer = Pick<SpreadPorts, 'caller' | 'source' | 'apiKey'>
+type RowServer = Pick<DistributedCallerPorts, 'caller' | 'source' | 'apiKey'>
 
 /** The local target: the engine over this machine's store and catalogue, each opened when first needed. */
 export interface Local {
@@ -65,7 +65,7 @@ export function createLocal(ports: LocalPorts): Local {
     const source = lazySource(catalogue)
     const onTrouble = tellTrouble(ports)
     // Who has a file of its own shares it with nobody who could take part.
-    const taking = isPostgres(ports.home().engine) ? { answering: engineAnswering(await engine()) } : {}
+    const taking = isPostgres(ports.home().engine) ? { rowCaller: engineAnswering(await engine()) } : {}
     const made = createWorker({
       ...{ store: await store(), source, clock: await shared(), ids, sender, targets, onTrouble },
       ...taking,
@@ -89,10 +89,10 @@ export function createLocal(ports: LocalPorts): Local {
     worker,
     caller: engine,
     distributedCaller: async (run, server) => {
-      const { spread } = await import('../../engine/distributed/caller.js')
+      const { createDistributedCaller } = await import('../../engine/distributed/caller.js')
       const asked = server ?? { caller: await engine(), source: '', apiKey: run.apiKey }
       const place = { store: await store(), clock: await shared(), ids, sleep: ports.sleep }
-      const caller = spread({ ...place, ...run, ...asked })
+      const caller = createDistributedCaller({ ...place, ...run, ...asked })
       ports.onClose(() => caller.close())
       return caller
     },

@@ -1,5 +1,5 @@
 import type { WireNames } from '../../api/calls/wire-names.js'
-import { parsedUrl } from '../../api/values/url.js'
+import { parseUrl } from '../../api/values/url.js'
 import type { GlobalOptions, Profile, Settings, Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/settings.js'
@@ -97,6 +97,6 @@ export function namesOf(
  * then is.
  */
 export function isKeyFor(origin: string, env: Streams['env']): boolean {
-  const named = parsedUrl(env.PROSPECT_BASE_URL ?? '')
+  const named = parseUrl(env.PROSPECT_BASE_URL ?? '')
   return !named || named.origin === origin
 }

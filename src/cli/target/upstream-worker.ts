@@ -1,5 +1,5 @@
-import { guardedFor } from '../../engine/request/proxy-guard.js'
-import type { Answering } from '../../engine/settlement/row-caller.js'
+import { guardCallerFor } from '../../engine/request/proxy-guard.js'
+import type { RowCaller } from '../../engine/settlement/row-caller.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { tellTrouble } from './local-target.js'
 import { type RemoteTarget, targetOf } from './resolve-target.js'
@@ -19,16 +19,16 @@ export async function partFor(
   const remote = await context.caller(options)
   const { openStore } = await import('../../storage/engine/store.js')
   const { sharedClock } = await import('../../engine/clock.js')
-  const { takePart } = await import('../../engine/distributed/worker.js')
+  const { runChunkWorker } = await import('../../engine/distributed/worker.js')
   const store = await openStore(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())
   const clock = sharedClock(store, context.clock)
-  const answering: Answering = {
-    ...{ source: target.baseUrl, places: 2, atOnce },
-    mayRepeat: async () => remote.honoursKeys?.() ?? true,
+  const rowCaller: RowCaller = {
+    ...{ source: target.baseUrl, chunksAtOnce: 2, atOnce },
+    mayRepeat: async () => remote.supportsIdempotency?.() ?? true,
     // What a server does cannot be undone: there the keys of rows see to it that nothing is paid twice.
-    actingFor: (keyId) => guardedFor(keyId, remote, { store, clock, apiKey }),
+    actingFor: (keyId) => guardCallerFor(keyId, remote, { store, clock, apiKey }),
   }
-  const ports = { store, clock, ids: context.ids, answering, onTrouble: tellTrouble(context) }
-  return (stopping) => takePart(ports, stopping)
+  const ports = { store, clock, ids: context.ids, rowCaller, onTrouble: tellTrouble(context) }
+  return (stopping) => runChunkWorker(ports, stopping)
 }

@@ -184,7 +184,7 @@ function targetNames(context: StreamsContext & HomeContext, globals: Invocation[
 
 async function honours(context: TargetContext, { invocation }: Work): Promise<boolean> {
   const caller = await context.caller(invocation.globals)
-  return (await caller.honoursKeys?.()) ?? true
+  return (await caller.supportsIdempotency?.()) ?? true
 }
 
 async function end(

@@ -14,7 +14,7 @@ import type {
 } from '../ports/ports.js'
 
 /** What told of somebody and is gone: records, contacts of waterfalls, texts of jobs, stored replies. */
-export interface ForgottenWork {
+export interface ErasedWork {
   readonly records: number
   readonly contacts: number
   readonly jobs: number
@@ -28,7 +28,7 @@ const forgottenReply = { status: 404, body: JSON.stringify({ error: 'forgotten' 
  * Takes somebody out of all accepted work and all stored replies; with `dryRun` it only counts. Done again it does the
  * rest of one that was cut short. The numbers of records, and what work cost, stay as they were.
  */
-export async function forgetInWork(store: Store, who: Forgotten, dryRun: boolean): Promise<ForgottenWork> {
+export async function eraseFromWork(store: Store, who: Forgotten, dryRun: boolean): Promise<ErasedWork> {
   const step: Step = dryRun
     ? (work) => store.read((reads) => work(reads))
     : (work) => store.transaction((tx) => work(tx, tx))

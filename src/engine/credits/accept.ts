@@ -35,7 +35,7 @@ export async function accept(tx: Transaction, bill: Bill, work: NewJob, now: num
 }
 
 /** A waterfall that was done while its request waited, as it is kept beside those that were queued. */
-export const finishedJob = (who: Who, operation: OperationId, work: NewJob, now: number): AsyncJob => ({
+export const createFinishedJob = (who: Who, operation: OperationId, work: NewJob, now: number): AsyncJob => ({
   ...jobOf(who, operation, 'contact_enrichment', work, now),
   ...{ state: 'finished', finishedAt: now, done: work.expected, webhookUrl: null },
 })

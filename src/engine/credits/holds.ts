@@ -1,6 +1,6 @@
 import type { AsyncJob, Transaction } from '../ports/ports.js'
 import { allowanceLeft, countSpending } from './allowance.js'
-import { type Bill, checkMeans, move } from './ledger.js'
+import { type Bill, checkSpendable, move } from './ledger.js'
 
 /** Sets the most that accepted work can cost aside, or refuses it: balance and allowance never go below zero. */
 export async function hold(tx: Transaction, bill: Bill, jobId: string, now: number): Promise<void> {
@@ -9,7 +9,7 @@ export async function hold(tx: Transaction, bill: Bill, jobId: string, now: numb
   const balance = await tx.lockPosition(workspace.id)
   const limit = await tx.weeklyLimit(member.id)
   const allowance = limit === null ? Number.POSITIVE_INFINITY : await allowanceLeft(tx, member, limit, now)
-  checkMeans(bill, { credits: balance.credits, allowance })
+  checkSpendable(bill, { credits: balance.credits, allowance })
   const who = { workspaceId: workspace.id, memberId: member.id, operation, reference: jobId }
   await move(tx, { ...who, kind: 'hold', debit: 'credits', credit: 'held', amount, at: now }, balance)
 }

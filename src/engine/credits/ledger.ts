@@ -79,7 +79,7 @@ export interface Bill {
 }
 
 /** What a member can pay with: the balance of the workspace, and what is left of the member's week. */
-export interface Means {
+export interface SpendableCredits {
   readonly credits: number
   readonly allowance: number
 }
@@ -87,19 +87,19 @@ export interface Means {
 const unlimited = Number.POSITIVE_INFINITY
 
 /** The means of a member at a moment. */
-export async function meansOf(
+export async function readSpendableCredits(
   reads: Reads,
   workspace: Workspace,
   member: Member,
   now: number,
-): Promise<Means> {
+): Promise<SpendableCredits> {
   const { credits } = await reads.position(workspace.id)
   const limit = member.weeklyLimit
   return { credits, allowance: limit === null ? unlimited : await allowanceLeft(reads, member, limit, now) }
 }
 
 /** Refuses a bill with 402 when the balance is too low, else with 403 when the weekly allowance is. */
-export function checkMeans(bill: Bill, { credits, allowance }: Means): void {
+export function checkSpendable(bill: Bill, { credits, allowance }: SpendableCredits): void {
   if (credits < bill.credits)
     throw new ApiError('insufficient_credits', {
       need: bill.credits,
@@ -114,7 +114,7 @@ export async function charge(tx: Transaction, bill: Bill, now: number): Promise<
   const { workspace, member, operation, credits: amount } = bill
   const [balance, limit] = await Promise.all([tx.lockPosition(workspace.id), tx.weeklyLimit(member.id)])
   const allowance = limit === null ? unlimited : await allowanceLeft(tx, member, limit, now)
-  checkMeans(bill, { credits: balance.credits, allowance })
+  checkSpendable(bill, { credits: balance.credits, allowance })
   if (limit !== null) await countSpending(tx, member, amount, now)
   // One literal: with a spread in it, making this object takes longer than all else here.
   const step: Move = {

@@ -13,14 +13,14 @@ interface Slice {
 }
 
 /** One delivery for each record of a job that streams. */
-export const streamed = (
+export const createRecordDeliveries = (
   ids: Ids,
   reads: Reads,
   job: AsyncJob,
   records: readonly JobRecord[],
   now: number,
 ): Promise<Delivery[]> =>
-  made(
+  createDeliveries(
     ids,
     reads,
     job,
@@ -29,17 +29,34 @@ export const streamed = (
   )
 
 /** What tells of a finished job: of waterfalls one delivery for each contact, else all records in as few as hold them. */
-export function completed(ids: Ids, reads: Reads, job: AsyncJob, now: number): Promise<Delivery[]> {
-  if (job.kind === 'contact_enrichment') return made(ids, reads, job, each('completed', 1, job.done), now)
+export function createCompletedDeliveries(
+  ids: Ids,
+  reads: Reads,
+  job: AsyncJob,
+  now: number,
+): Promise<Delivery[]> {
+  if (job.kind === 'contact_enrichment')
+    return createDeliveries(ids, reads, job, each('completed', 1, job.done), now)
   const isEmpty = job.streaming || job.kind === 'list_import' || job.done === 0
-  return made(ids, reads, job, isEmpty ? [none('completed')] : partsOf(job), now)
+  return createDeliveries(ids, reads, job, isEmpty ? [none('completed')] : partsOf(job), now)
 }
 
 /** What tells of a job that could not be done; of a waterfall, what it had found by then is told all the same. */
-export function failed(ids: Ids, reads: Reads, job: AsyncJob, now: number): Promise<Delivery[]> {
-  if (job.kind !== 'contact_enrichment') return made(ids, reads, job, [none('failed')], now)
+export function createFailedDeliveries(
+  ids: Ids,
+  reads: Reads,
+  job: AsyncJob,
+  now: number,
+): Promise<Delivery[]> {
+  if (job.kind !== 'contact_enrichment') return createDeliveries(ids, reads, job, [none('failed')], now)
   const { done, expected } = job
-  return made(ids, reads, job, [...each('completed', 1, done), ...each('failed', done + 1, expected)], now)
+  return createDeliveries(
+    ids,
+    reads,
+    job,
+    [...each('completed', 1, done), ...each('failed', done + 1, expected)],
+    now,
+  )
 }
 
 const one = (phase: Slice['phase'], ordinal: number): Slice => ({ phase, first: ordinal, last: ordinal })
@@ -56,7 +73,7 @@ function partsOf({ parts, done }: AsyncJob): Slice[] {
   }))
 }
 
-async function made(
+async function createDeliveries(
   ids: Ids,
   reads: Reads,
   job: AsyncJob,
@@ -122,7 +139,7 @@ async function jobOf(reads: Reads, { workspaceId, jobId }: Delivery): Promise<As
 async function bodyIn(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string> {
   const contact = job.kind === 'contact_enrichment' && (await enrichmentOf(reads, job, delivery.first))
   const { id, custom } = contact || job
-  const parts = await carried(reads, job, delivery)
+  const parts = await readBodyParts(reads, job, delivery)
   const head = {
     event: delivery.event,
     id,
@@ -130,7 +147,7 @@ async function bodyIn(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<
     // The result of a contact has its own.
     ...(custom && !(contact && delivery.event.endsWith('.completed')) ? { custom } : {}),
   }
-  return joined([json(head), ...parts])
+  return joinObjects([json(head), ...parts])
 }
 
 async function enrichmentOf(reads: Reads, job: AsyncJob, ordinal: number): Promise<Enrichment | undefined> {
@@ -147,11 +164,11 @@ async function recordsOf(reads: Reads, { jobId, first, last }: Delivery): Promis
 }
 
 /** What a body holds behind its head, as the texts of JSON objects. */
-async function carried(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string[]> {
+async function readBodyParts(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string[]> {
   const { event, part, parts } = delivery
   const phase = event.split('.')[1]
   const error = phase === 'failed' ? [json({ error: job.error ?? 'Internal error' })] : []
-  if (job.kind === 'list_import') return [json({ list: await listed(reads, job) }), ...error]
+  if (job.kind === 'list_import') return [json({ list: await readList(reads, job) }), ...error]
   if (phase === 'failed') return error
   const records = await recordsOf(reads, delivery)
   if (job.kind === 'contact_enrichment') return records.map(({ record }) => record)
@@ -163,7 +180,7 @@ async function carried(reads: Reads, job: AsyncJob, delivery: Delivery): Promise
 /** Completed records under their name, each with its ordinal. */
 function all({ kind }: AsyncJob, records: readonly JobRecord[]): string {
   if (kind === 'lead_search')
-    return `"leads":[${records.map(({ ordinal, record }) => joined([json({ ordinal }), record])).join(',')}]`
+    return `"leads":[${records.map(({ ordinal, record }) => joinObjects([json({ ordinal }), record])).join(',')}]`
   return `"accounts":[${records.map(({ ordinal, record }) => withOrdinal(ordinal, record)).join(',')}]`
 }
 
@@ -173,14 +190,14 @@ function withOrdinal(ordinal: number, record: string): string {
   return JSON.stringify({ ordinal, ...account, ...found })
 }
 
-async function listed(reads: Reads, job: AsyncJob): Promise<unknown> {
+async function readList(reads: Reads, job: AsyncJob): Promise<unknown> {
   const list = await reads.list(job.workspaceId, job.id)
   if (!list) throw new RecordsGone('The list it tells of was deleted')
-  return shownList(list)
+  return toListOutput(list)
 }
 
 /** A list as the API shows it. */
-export const shownList = (list: CompanyList) => ({
+export const toListOutput = (list: CompanyList) => ({
   id: list.id,
   name: list.name,
   network_list_id: list.networkListId,
@@ -192,7 +209,7 @@ export const shownList = (list: CompanyList) => ({
 const json = (value: object): string => toJson(value)
 
 /** The members of several JSON objects in one. */
-const joined = (objects: readonly string[]): string =>
+const joinObjects = (objects: readonly string[]): string =>
   `{${objects
     .map((text) => text.slice(1, -1))
     .filter((members) => members !== '')

@@ -1,97 +1,102 @@
 import { type Reply, retryAfterMs } from '../../api/calls/caller.js'
 import { ApiError, failureOf, RefusedInDoubt } from '../../api/calls/errors.js'
-import { type Came, type ChunkCall, isAnswer, isHeldBack, replyOf, stops } from './chunk.js'
+import { type CallResult, type ChunkCall, isAnswer, isHeldBack, stops, toReply } from './chunk.js'
 
-/** A row on its way, and who waits for what comes of it. */
-export interface Sent {
+/** A row that waits for its result. */
+export interface PendingRow {
   readonly call: ChunkCall
   readonly resolve: (reply: Reply) => void
   readonly reject: (error: unknown) => void
-  /** It is not sent before this moment, by a clock that is never set. */
+  /** Monotonic time in milliseconds; the row is not sent before it. */
   readonly notBefore?: number
 }
 
-/** What is known of a chunk besides what came of its calls. */
-export interface Answered {
-  /** How often it was taken. */
+/** Facts about a chunk besides the results of its calls. */
+export interface ChunkFacts {
+  /** How many times a worker took it. */
   readonly taken: number
   readonly isPriced: boolean
   /** Real time, for a `Retry-After` that is a date. */
   readonly now: number
 }
 
-/** What becomes of a row: it is told something, goes out again, or nobody can say what became of it. */
-export type Outcome =
-  | { readonly kind: 'told'; readonly came: Exclude<Came, null> }
-  | { readonly kind: 'again'; readonly sent: Sent }
-  | { readonly kind: 'open'; readonly error: RefusedInDoubt }
+/** What to do with a row: give it its result, send it again, or report that its outcome is unknown. */
+export type RowDecision =
+  | { readonly kind: 'reply'; readonly result: Exclude<CallResult, null> }
+  | { readonly kind: 'resend'; readonly row: PendingRow }
+  | { readonly kind: 'unknown'; readonly error: RefusedInDoubt }
 
 /**
- * Decides what becomes of the rows of a chunk. Where somebody had it before, any of its calls may have been made and paid
- * for, so that a refusal says nothing of what it cost: such a row goes out until there is an answer to it, or stays open.
+ * Decides what to do with the rows of an answered chunk. When an earlier worker had the chunk, it may have made and paid
+ * for any of its calls. A refusal then says nothing about the cost, so the row is sent until it has an answer.
  */
-export function outcomesOf(
-  rows: readonly Sent[],
-  came: readonly Came[],
-  chunk: Answered,
-): readonly Outcome[] {
-  const refusal = came.find((one) => isAnswer(one) && one.status === 429)
-  return rows.map((sent, at) => outcomeOf(sent, came[at] ?? null, refusal ?? null, chunk))
+export function decideRows(
+  rows: readonly PendingRow[],
+  results: readonly CallResult[],
+  chunk: ChunkFacts,
+): readonly RowDecision[] {
+  const refusal = results.find((one) => isAnswer(one) && one.status === 429)
+  return rows.map((row, at) => decideRow(row, results[at] ?? null, refusal ?? null, chunk))
 }
 
-function outcomeOf(sent: Sent, came: Came, refusal: Came, { taken, isPriced, now }: Answered): Outcome {
-  const mayBeMade = taken > 1 || isInDoubt(came)
-  const isDoubted = sent.call.doubted === true || (mayBeMade && isPriced)
-  const again = (after: Came): Outcome => ({
-    kind: 'again',
-    sent: later(mayBeMade ? maybeMade(sent, isPriced) : sent, isDoubted ? waitOf(after, now) : 0),
+function decideRow(
+  row: PendingRow,
+  result: CallResult,
+  refusal: CallResult,
+  { taken, isPriced, now }: ChunkFacts,
+): RowDecision {
+  const mayBeMade = taken > 1 || isInDoubt(result)
+  const isDoubted = row.call.doubted === true || (mayBeMade && isPriced)
+  const resend = (after: CallResult): RowDecision => ({
+    kind: 'resend',
+    row: delay(mayBeMade ? toMaybeSent(row, isPriced) : row, isDoubted ? waitMsOf(after, now) : 0),
   })
-  // What was not sent because of a refusal would meet it too, for now.
-  if (came === null && refusal && !isDoubted) return { kind: 'told', came: refusal }
-  if (came === null || isInDoubt(came)) return again(refusal)
-  if (!isDoubted) return { kind: 'told', came }
-  if (!isAnswer(came)) return { kind: 'told', came: { ...came, unknown: true } }
-  if (came.status >= 500) return { kind: 'told', came: { ...came, unknown: true } }
-  if (!isHeldBack(came)) return { kind: 'told', came }
-  return stops(came)
-    ? { kind: 'open', error: new RefusedInDoubt(failureOf(came.status, came.body)) }
-    : again(came)
+  // A row that was held back by a refusal would be refused too, for now.
+  if (result === null && refusal && !isDoubted) return { kind: 'reply', result: refusal }
+  if (result === null || isInDoubt(result)) return resend(refusal)
+  if (!isDoubted) return { kind: 'reply', result }
+  if (!isAnswer(result) || result.status >= 500)
+    return { kind: 'reply', result: { ...result, unknown: true } }
+  if (!isHeldBack(result)) return { kind: 'reply', result }
+  return stops(result)
+    ? { kind: 'unknown', error: new RefusedInDoubt(failureOf(result.status, result.body)) }
+    : resend(result)
 }
 
-const isInDoubt = (came: Came): boolean => came !== null && 'doubted' in came
+const isInDoubt = (result: CallResult): boolean => result !== null && 'doubted' in result
 
-/** A row that somebody may have sent: it is not fresh any more, and where it may have cost something that is in doubt. */
-export const maybeMade = (sent: Sent, isPriced: boolean): Sent => ({
-  ...sent,
-  call: { ...sent.call, fresh: false, ...(isPriced ? { doubted: true } : {}) },
+/** Returns a row that may have been sent: it is no longer fresh, and a priced one is in doubt. */
+export const toMaybeSent = (row: PendingRow, isPriced: boolean): PendingRow => ({
+  ...row,
+  call: { ...row.call, fresh: false, ...(isPriced ? { doubted: true } : {}) },
 })
 
-const later = (sent: Sent, ms: number): Sent =>
-  ms > 0 ? { ...sent, notBefore: performance.now() + ms } : sent
+const delay = (row: PendingRow, ms: number): PendingRow =>
+  ms > 0 ? { ...row, notBefore: performance.now() + ms } : row
 
-/** How long a refusal asks to wait, in milliseconds. */
-function waitOf(came: Came, now: number): number {
-  if (!isAnswer(came)) return 0
-  return came.waitMs ?? retryAfterMs(came.headers['retry-after'], now) ?? 1_000
+/** Returns how long a refusal asks to wait, in milliseconds. */
+function waitMsOf(result: CallResult, now: number): number {
+  if (!isAnswer(result)) return 0
+  return result.waitMs ?? retryAfterMs(result.headers['retry-after'], now) ?? 1_000
 }
 
-/** Tells a row what came of its call. */
-export function tell({ resolve, reject }: Sent, came: Exclude<Came, null>): void {
+/** Gives a row the result of its call. */
+export function settleRow({ resolve, reject }: PendingRow, result: Exclude<CallResult, null>): void {
   try {
-    resolve(replyOf(came))
+    resolve(toReply(result))
   } catch (error) {
     reject(error)
   }
 }
 
-/** Tells a row that it goes out no more. Where somebody may have sent it before, what became of it is not known. */
-export function tellUnsent(sent: Sent, reply: Reply = notSent): void {
-  if (sent.call.doubted) tellOpen(sent)
-  else sent.resolve(reply)
+/** Ends a row that is not sent any more. Its outcome is unknown when it may have been sent before. */
+export function settleUnsent(row: PendingRow, reply: Reply = notSent): void {
+  if (row.call.doubted) settleUnknown(row)
+  else row.resolve(reply)
 }
 
-/** Tells a row that nobody can say what became of it. */
-export const tellOpen = ({ reject }: Sent): void => reject(new ApiError('outcome_unknown'))
+/** Ends a row whose outcome is unknown. */
+export const settleUnknown = ({ reject }: PendingRow): void => reject(new ApiError('outcome_unknown'))
 
-/** Of a row that nobody has sent, and that need not be: it may be, at any time. */
+/** Reply to a row that was never sent and may be sent at any time. */
 const notSent: Reply = { status: 429, body: { error: 'Not sent' }, headers: {}, credits: 0, waitMs: 0 }

@@ -2,72 +2,79 @@ import type { Caller, CallOptions, Input, Reply } from '../../api/calls/caller.j
 import { ApiError, errorBody } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
-import { Alarm } from '../jobs/pool.js'
-import { maybeMade, outcomesOf, type Sent, tell, tellOpen, tellUnsent } from './batching.js'
-import { type Came, isAnswer, readCame, stops } from './chunk.js'
-import { type Bundle, RunTaken, SpreadRun, type SpreadRunPorts } from './lease.js'
+import { AutoResetEvent } from '../jobs/pool.js'
+import {
+  decideRows,
+  type PendingRow,
+  settleRow,
+  settleUnknown,
+  settleUnsent,
+  toMaybeSent,
+} from './batching.js'
+import { type CallResult, isAnswer, readResults, stops } from './chunk.js'
+import { type Bundle, RunLease, type RunLeasePorts, RunTaken } from './lease.js'
 
-/** How the rows of a run are spread over machines. */
-export interface SpreadPorts extends SpreadRunPorts {
-  /** Answers whatever is no row of the run. */
+/** What a distributed caller needs. */
+export interface DistributedCallerPorts extends RunLeasePorts {
+  /** Makes the calls that are not rows of the run. */
   readonly caller: Caller
   readonly operation: OperationId
-  /** Rows of the run, and how many of them are under way at once. */
+  /** Rows of the run, and how many of them are in flight at once. */
   readonly rows: number
   readonly atOnce: number
-  /** The run is to end early: what nobody has begun is taken back, the rest is awaited for a while. */
+  /** Ends the run early: rows that no worker took are withdrawn, the others are awaited for a while. */
   readonly signal?: AbortSignal
-  /** What it asks for is done by workers even where no row is sent to them: they are counted all the same. */
+  /** Counts workers even while no row is sent to them, because they also do the work that the calls start. */
   readonly watches?: boolean
-  /** Told how many workers take part, now and then. */
+  /** Receives the number of workers from time to time. */
   readonly onWorkers?: (workers: number) => void
 }
 
-/** Rows of one chunk at most; fewer where a run is small, so that several workers get some. */
+/** Most rows of a chunk; fewer when a run is small, so that several workers get some. */
 const mostRows = 100
 const chunksPerWorker = 4
 const leastWorkers = 4
-/** What is sent within so many milliseconds goes out together, and answers are looked for so often. */
+/** Rows of the same few milliseconds share chunks; answers are polled at the longer interval. */
 const gatherMs = 5
 const lookMs = 1_000
-/** How long rows that somebody has begun are awaited when a run ends early. */
+/** How long rows that a worker has taken are awaited when a run ends early. */
 const patienceMs = 10_000
 
-/** A caller whose rows are called by the workers of a shared database, and by nobody twice. */
-export function spread(ports: SpreadPorts): Caller {
-  const spreading = new Spreading(ports)
+/** Returns a caller whose rows are called by the workers of a shared database, each row once. */
+export function createDistributedCaller(ports: DistributedCallerPorts): Caller {
+  const distributed = new DistributedCaller(ports)
   const { caller } = ports
   return {
     ...caller,
     call: async (id, input, options = {}) => {
       if (id !== ports.operation || !options.row) return caller.call(id, input, options)
-      return spreading.send(typeof input === 'function' ? await input() : input, options)
+      return distributed.send(typeof input === 'function' ? await input() : input, options)
     },
-    close: () => spreading.close(),
+    close: () => distributed.close(),
   }
 }
 
-class Spreading {
-  readonly #ports: SpreadPorts
-  readonly #run: SpreadRun
-  readonly #alarm = new Alarm()
-  #waiting: Sent[] = []
-  readonly #open = new Map<string, readonly Sent[]>()
-  /** Chunks whose answers were taken over. */
+class DistributedCaller {
+  readonly #ports: DistributedCallerPorts
+  readonly #run: RunLease
+  readonly #event = new AutoResetEvent()
+  #waiting: PendingRow[] = []
+  readonly #open = new Map<string, readonly PendingRow[]>()
+  /** Chunks whose results were read, to be deleted. */
   #done: string[] = []
   #workers = 0
   #beatAt = Number.NEGATIVE_INFINITY
-  /** A refusal that ends the run has come: what comes back from now on goes out no more. */
+  /** Whether a refusal ended the run: rows that come back are not sent again. */
   #isRefused = false
   #endsAt: number | undefined
   #working: Promise<void> | undefined
   #isClosed = false
-  /** Another command has the run: nothing is sent any more. */
+  /** Set when another command took the run: nothing is sent any more. */
   #taken: RunTaken | undefined
 
-  constructor(ports: SpreadPorts) {
+  constructor(ports: DistributedCallerPorts) {
     this.#ports = ports
-    this.#run = new SpreadRun(ports)
+    this.#run = new RunLease(ports)
     if (ports.watches) this.#working = this.#work()
   }
 
@@ -77,29 +84,29 @@ class Spreading {
     this.#working ??= this.#work()
     return new Promise((resolve, reject) => {
       this.#waiting.push({ call: { ordinal, fresh, key: idempotencyKey, input }, resolve, reject })
-      this.#alarm.ring()
+      this.#event.set()
     })
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#alarm.ring()
+    this.#event.set()
     await this.#working
-    // What is left there is cleared away by others.
+    // Workers delete what is left in the database.
     await this.#run.end().catch(() => {})
   }
 
   async #work(): Promise<void> {
     const { store, signal, sleep } = this.#ports
-    const ring = () => this.#alarm.ring()
-    const stopListening = store.onWork(ring, 'answers')
-    signal?.addEventListener('abort', ring)
+    const wake = () => this.#event.set()
+    const stopListening = store.onWork(wake, 'answers')
+    signal?.addEventListener('abort', wake)
     while (!this.#isClosed && !this.#taken) {
       await sleep(gatherMs)
       await this.#turn().catch((error: unknown) => this.#fail(error))
-      await this.#alarm.rung(lookMs)
+      await this.#event.wait(lookMs)
     }
-    signal?.removeEventListener('abort', ring)
+    signal?.removeEventListener('abort', wake)
     stopListening()
   }
 
@@ -107,14 +114,14 @@ class Spreading {
     const isIdle = this.#waiting.length === 0 && this.#open.size === 0
     if (isIdle && !this.#run.hasBegun && !this.#ports.watches) return
     if (!this.#run.hasBegun) await this.#run.begin()
-    // While nothing is under way too: a run that pauses for an hour is none that has ended.
+    // Also while nothing is in flight: a run that pauses for an hour has not ended.
     await this.#beat()
     if (!isIdle && (this.#ports.signal?.aborted || this.#isRefused)) await this.#withdraw()
     await this.#put()
     await this.#look()
   }
 
-  /** A sign of life; more often while nobody takes part, whom somebody waits for. */
+  /** Renews the lease; more often while there is no worker, since somebody waits for the first one. */
   async #beat(): Promise<void> {
     const now = performance.now()
     if (now - this.#beatAt < (this.#workers === 0 ? lookMs : this.#run.beatMs)) return
@@ -125,10 +132,10 @@ class Spreading {
     this.#ports.onWorkers?.(workers)
   }
 
-  /** The chunks are gone, and with them what came of their rows. */
+  /** Sends all rows in flight again: their chunks were deleted, and their results with them. */
   #sendAgain(): void {
     for (const sent of this.#open.values())
-      this.#waiting.push(...sent.map((one) => maybeMade(one, this.#isPriced)))
+      this.#waiting.push(...sent.map((one) => toMaybeSent(one, this.#isPriced)))
     this.#open.clear()
     this.#done = []
   }
@@ -141,7 +148,7 @@ class Spreading {
     const done = this.#done
     const waiting = this.#takeDue()
     if (waiting.length === 0 && done.length === 0) return
-    const bundles: (Bundle & { readonly sent: readonly Sent[] })[] = []
+    const bundles: (Bundle & { readonly sent: readonly PendingRow[] })[] = []
     for (const size = this.#size(); bundles.length * size < waiting.length; ) {
       const sent = waiting.slice(bundles.length * size, (bundles.length + 1) * size)
       const calls = sent.map(({ call }) => call)
@@ -153,17 +160,17 @@ class Spreading {
       this.#done = []
       open()
     } catch (error) {
-      // They went out, or surely did not.
+      // They were either sent, or certainly not.
       if (isCertain(error)) this.#waiting.unshift(...waiting)
       else open()
       throw error
     }
   }
 
-  /** Rows that may be sent now. */
-  #takeDue(): readonly Sent[] {
+  /** Removes and returns the rows that may be sent now. */
+  #takeDue(): readonly PendingRow[] {
     const now = performance.now()
-    const isDue = ({ notBefore = now }: Sent) => notBefore <= now
+    const isDue = ({ notBefore = now }: PendingRow) => notBefore <= now
     const due = this.#waiting.filter(isDue)
     this.#waiting = this.#waiting.filter((one) => !isDue(one))
     return due
@@ -180,50 +187,51 @@ class Spreading {
     for (const { id, taken, replies } of await this.#run.answered()) {
       const sent = this.#open.get(id)
       if (!sent) continue
-      const came = readCame(replies)
+      const results = readResults(replies)
       this.#open.delete(id)
       this.#done.push(id)
-      this.#settle(sent, came, taken)
+      this.#settle(sent, results, taken)
     }
-    // What is done with, or comes back, need not wait for the next answer.
-    if (this.#done.length > 0 || this.#waiting.some((one) => !one.notBefore)) this.#alarm.ring()
+    // Deleting chunks and sending rows again need not wait for the next answer.
+    if (this.#done.length > 0 || this.#waiting.some((one) => !one.notBefore)) this.#event.set()
   }
 
-  #settle(sent: readonly Sent[], came: readonly Came[], taken: number): void {
-    if (came.some((one) => isAnswer(one) && stops(one))) this.#isRefused = true
+  #settle(sent: readonly PendingRow[], results: readonly CallResult[], taken: number): void {
+    if (results.some((one) => isAnswer(one) && stops(one))) this.#isRefused = true
     const now = this.#ports.clock.now()
-    for (const [at, outcome] of outcomesOf(sent, came, { taken, isPriced: this.#isPriced, now }).entries()) {
-      const one = sent[at] as Sent
-      if (outcome.kind === 'again') this.#waiting.push(outcome.sent)
-      else if (outcome.kind === 'told') tell(one, outcome.came)
-      else one.reject(outcome.error)
+    const decisions = decideRows(sent, results, { taken, isPriced: this.#isPriced, now })
+    for (const [at, decision] of decisions.entries()) {
+      const row = sent[at] as PendingRow
+      if (decision.kind === 'resend') this.#waiting.push(decision.row)
+      else if (decision.kind === 'reply') settleRow(row, decision.result)
+      else row.reject(decision.error)
     }
   }
 
-  /** The run ends: what nobody has begun is not sent. What somebody has is awaited, unless the user wants to go. */
+  /** Withdraws the rows that no worker took. Those that one took are awaited, until the user's patience is over. */
   async #withdraw(): Promise<void> {
-    await this.#takeBack(false, (sent) => tellUnsent(sent))
-    for (const sent of this.#waiting.splice(0)) tellUnsent(sent)
+    await this.#takeBack(false, (sent) => settleUnsent(sent))
+    for (const sent of this.#waiting.splice(0)) settleUnsent(sent)
     if (!this.#ports.signal?.aborted) return
     this.#endsAt ??= performance.now() + patienceMs
     if (performance.now() < this.#endsAt) return
-    // From now on nothing is written of them; what was, is found when the run goes on.
+    // Workers write nothing for them from now on; what they wrote is found when the run is resumed.
     await this.#look()
-    await this.#takeBack(true, tellOpen)
+    await this.#takeBack(true, settleUnknown)
   }
 
-  async #takeBack(all: boolean, settle: (sent: Sent) => void): Promise<void> {
+  async #takeBack(all: boolean, settle: (sent: PendingRow) => void): Promise<void> {
     for (const id of await this.#run.withdraw(all)) {
       for (const one of this.#open.get(id) ?? []) settle(one)
       this.#open.delete(id)
     }
   }
 
-  /** What waits is refused like anything the database cannot take; what became of the rest is not known. */
+  /** Refuses the rows that wait with the error of the database. The outcome of the others is unknown. */
   #fail(error: unknown): void {
     if (error instanceof RunTaken) this.#taken = error
     for (const sent of this.#waiting.splice(0))
-      if (isCertain(error)) tellUnsent(sent, this.#refusal(error))
+      if (isCertain(error)) settleUnsent(sent, this.#refusal(error))
       else sent.reject(error)
     for (const sent of this.#open.values()) for (const { reject } of sent) reject(error)
     this.#open.clear()
@@ -235,6 +243,6 @@ class Spreading {
   }
 }
 
-/** Whether an error says that nothing was done. */
+/** Returns whether an error guarantees that nothing was done. */
 const isCertain = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code !== 'outcome_unknown'

@@ -26,14 +26,14 @@ interface Doubted {
 }
 
 /** What came of a call: a reply, none, nothing that anybody knows, or null where it was not made. */
-export type Came = Omit<Reply, 'text'> | Lost | Doubted | null
+export type CallResult = Omit<Reply, 'text'> | Lost | Doubted | null
 
 /** Of a call that was begun and came to no end that is known; it may be made again where it has one effect. */
-export const inDoubt: Came = { doubted: true }
+export const inDoubt: CallResult = { doubted: true }
 
 /** Whether a call was answered. */
-export const isAnswer = (came: Came | undefined): came is Omit<Reply, 'text'> =>
-  came !== null && came !== undefined && 'status' in came
+export const isAnswer = (results: CallResult | undefined): results is Omit<Reply, 'text'> =>
+  results !== null && results !== undefined && 'status' in results
 
 /** Calls as JSON. */
 export const writeCalls = (calls: readonly ChunkCall[]): string => toJson(calls)
@@ -42,25 +42,25 @@ export const writeCalls = (calls: readonly ChunkCall[]): string => toJson(calls)
 export const readCalls = (text: string): readonly ChunkCall[] => parseExact(text) as ChunkCall[]
 
 /** What came of the calls of a chunk as JSON, each at the place of its call. */
-export const writeCame = (came: readonly Came[]): string => toJson(came)
+export const writeResults = (results: readonly CallResult[]): string => toJson(results)
 
 /** What came of the calls of a chunk. */
-export const readCame = (text: string): readonly Came[] => parseExact(text) as Came[]
+export const readResults = (text: string): readonly CallResult[] => parseExact(text) as CallResult[]
 
 /** What is told of a call that brought no reply. */
-export const lostOf = ({ message, unknown }: ConnectionLost): Lost => ({ lost: message, unknown })
+export const toLostCall = ({ message, unknown }: ConnectionLost): Lost => ({ lost: message, unknown })
 
 /** The reply in what came of a call; throws where there was none. */
-export function replyOf(came: Exclude<Came, null>): Reply {
-  if ('lost' in came) throw new ConnectionLost(came.lost, came.unknown)
-  if (!isAnswer(came)) throw new ApiError('outcome_unknown')
-  return came
+export function toReply(results: Exclude<CallResult, null>): Reply {
+  if ('lost' in results) throw new ConnectionLost(results.lost, results.unknown)
+  if (!isAnswer(results)) throw new ApiError('outcome_unknown')
+  return results
 }
 
 /** Whether calls behind this one would be refused like it, now or for good. */
-export function isHeldBack(came: Came): boolean {
-  if (!isAnswer(came) || isOk(came) || came.unknown) return false
-  return came.status === 429 || stops(came)
+export function isHeldBack(results: CallResult): boolean {
+  if (!isAnswer(results) || isOk(results) || results.unknown) return false
+  return results.status === 429 || stops(results)
 }
 
 /** Whether a reply ends a run. */

@@ -1,7 +1,7 @@
-import { type Clock, dueWork, type Ids, type LeftBefore, type Store } from '../ports/ports.js'
+import { type Clock, dueWork, type Ids, type StaleBefore, type Store } from '../ports/ports.js'
 
 /** Tells those who wait for rows that somebody takes part. */
-export interface Presence {
+export interface WorkerHeartbeat {
   /** Is seen for a while. */
   show(): Promise<void>
   /** Clears away what commands and workers left behind that are gone, now and then. */
@@ -19,10 +19,10 @@ const knownMs = 30 * 86_400_000
 const tidyEveryMs = 60_000
 
 /** Makes the presence of one worker, which is told only while there is somebody to tell. */
-export function presenceOf(
+export function createWorkerHeartbeat(
   { store, clock, ids }: { readonly store: Store; readonly clock: Clock; readonly ids: Ids },
   source: string,
-): Presence {
+): WorkerHeartbeat {
   const id = ids.uuid()
   const isDue = every()
   const isTidyDue = every()
@@ -37,7 +37,7 @@ export function presenceOf(
     },
     tidy: async () => {
       // With the store to itself: it takes the chunks of many, in an order that nobody else keeps to.
-      if (isTidyDue(tidyEveryMs)) await store.transaction((tx) => tx.dropDeadChunks(leftBefore(clock.now())))
+      if (isTidyDue(tidyEveryMs)) await store.transaction((tx) => tx.dropDeadChunks(staleBefore(clock.now())))
     },
     end: async () => {
       if (shown) await keep(null)
@@ -46,7 +46,7 @@ export function presenceOf(
 }
 
 /** What is cleared away at a moment of real time. */
-export const leftBefore = (now: number): LeftBefore => ({
+export const staleBefore = (now: number): StaleBefore => ({
   chunks: now - deadMs,
   runs: now - knownMs,
   workers: now,

@@ -5,7 +5,7 @@ import { createAccess } from '../request/access.js'
 import { type ChunkCall, writeCalls } from './chunk.js'
 
 /** What a run is spread with. */
-export interface SpreadRunPorts {
+export interface RunLeasePorts {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
@@ -51,14 +51,14 @@ export class RunTaken extends Error {
 const answeredAtOnce = 20
 
 /** A run as the shared database has it, in the hands of this process. */
-export class SpreadRun {
-  readonly #ports: SpreadRunPorts
+export class RunLease {
+  readonly #ports: RunLeasePorts
   readonly #token: string
   #workspaceId = ''
   #lastAt = 0
   #hasBegun = false
 
-  constructor(ports: SpreadRunPorts) {
+  constructor(ports: RunLeasePorts) {
     this.#ports = ports
     this.#token = ports.ids.uuid()
   }
@@ -132,7 +132,7 @@ export class SpreadRun {
   }
 
   readonly #write = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
-    this.#ports.store.transaction(work, `spread ${this.#ports.run}`)
+    this.#ports.store.transaction(work, `createDistributedCaller ${this.#ports.run}`)
 
   /** What takes chunks that somebody may be charging for, several at once: no charge of the workspace waits meanwhile. */
   readonly #writeAll = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>

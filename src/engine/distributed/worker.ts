@@ -4,12 +4,20 @@ import { ApiError, errorBody, failureOf } from '../../api/calls/errors.js'
 import { isLimited, isPriced } from '../../api/operations/facts.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { leaseFrom, leaseMsOf } from '../jobs/lease.js'
-import { Crew, type Trade } from '../jobs/pool.js'
+import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
 import { dueWork, type TakenChunk } from '../ports/ports.js'
-import { type Answering, NotAsked } from '../settlement/row-caller.js'
-import { type Came, type ChunkCall, inDoubt, isHeldBack, lostOf, readCalls, writeCame } from './chunk.js'
-import { leftBefore, type Presence, presenceOf } from './heartbeat.js'
+import { NotSent, type RowCaller } from '../settlement/row-caller.js'
+import {
+  type CallResult,
+  type ChunkCall,
+  inDoubt,
+  isHeldBack,
+  readCalls,
+  toLostCall,
+  writeResults,
+} from './chunk.js'
+import { createWorkerHeartbeat, staleBefore, type WorkerHeartbeat } from './heartbeat.js'
 
 /** A chunk that so many processes ended with is not worked at again; it may not have been its fault. */
 const mostTaken = 10
@@ -21,42 +29,42 @@ const restMs = 1_000
 
 /** What it takes to take part in runs that are spread over machines. */
 export interface ChunkPorts extends Pick<WorkerPorts, 'store' | 'clock' | 'ids' | 'leaseMs'> {
-  readonly answering: Answering
+  readonly rowCaller: RowCaller
   /** Told of what failed: it will be tried again, here or elsewhere. */
   readonly onTrouble: (error: unknown) => void
 }
 
 /** Takes up chunks, makes their calls, and writes down what came of them, until it is stopped. */
-export async function takePart(ports: ChunkPorts, stopping: AbortSignal): Promise<void> {
-  const { store, answering } = ports
-  const presence = presenceOf(ports, answering.source)
-  const limit = pLimit(answering.atOnce)
+export async function runChunkWorker(ports: ChunkPorts, stopping: AbortSignal): Promise<void> {
+  const { store, rowCaller } = ports
+  const presence = createWorkerHeartbeat(ports, rowCaller.source)
+  const limit = pLimit(rowCaller.atOnce)
   let restsUntil = 0
   const onTrouble = (error: unknown) => {
     restsUntil = performance.now() + restMs
     ports.onTrouble(error)
   }
-  const bench = { ports: { ...ports, onTrouble }, presence, limit, stopping }
-  const trade: Trade<TakenChunk> = {
+  const context = { ports: { ...ports, onTrouble }, presence, limit, stopping }
+  const kind: WorkKind<TakenChunk> = {
     take: async () => (performance.now() < restsUntil ? undefined : await take(ports, presence)),
-    work: (chunk) => workAt(bench, chunk),
-    places: answering.places,
+    work: (chunk) => workAt(context, chunk),
+    atOnce: rowCaller.chunksAtOnce,
     onTrouble,
   }
-  const crew = new Crew(trade, stopping)
-  const wake = () => crew.wake()
+  const pool = new WorkerPool(kind, stopping)
+  const wake = () => pool.wake()
   const stopListening = store.onWork(wake, 'chunks')
   stopping.addEventListener('abort', wake)
-  await crew.run(() => false)
+  await pool.run(() => false)
   stopping.removeEventListener('abort', wake)
   stopListening()
   await presence.end().catch(onTrouble)
 }
 
-async function take(ports: ChunkPorts, presence: Presence): Promise<TakenChunk | undefined> {
-  const { store, clock, ids, answering } = ports
-  const { source } = answering
-  const before = leftBefore(clock.now())
+async function take(ports: ChunkPorts, presence: WorkerHeartbeat): Promise<TakenChunk | undefined> {
+  const { store, clock, ids, rowCaller } = ports
+  const { source } = rowCaller
+  const before = staleBefore(clock.now())
   const { runs, left, isDue } = await store.read((reads) => reads.chunkWork(source, leaseFrom(ports), before))
   if (runs > 0) await presence.show()
   if (left > 0) await presence.tidy()
@@ -66,20 +74,20 @@ async function take(ports: ChunkPorts, presence: Presence): Promise<TakenChunk |
 }
 
 /** What a chunk is worked at with. */
-interface Bench {
+interface ChunkContext {
   readonly ports: ChunkPorts
-  readonly presence: Presence
+  readonly presence: WorkerHeartbeat
   /** Limits the calls of this process, over all of its chunks. */
   readonly limit: LimitFunction
   readonly stopping: AbortSignal
 }
 
-async function workAt(bench: Bench, chunk: TakenChunk): Promise<void> {
-  const { store } = bench.ports
+async function workAt(context: ChunkContext, chunk: TakenChunk): Promise<void> {
+  const { store } = context.ports
   const lost = new AbortController()
-  const heartbeat = startHeartbeat(bench, chunk, () => lost.abort())
+  const heartbeat = startHeartbeat(context, chunk, () => lost.abort())
   try {
-    const replies = writeCame(await callAll(bench, chunk, lost.signal))
+    const replies = writeResults(await callAll(context, chunk, lost.signal))
     // Where somebody else has it now, what is written here is refused, and what came of it is found there.
     await store.transaction((tx) => tx.answerChunk(chunk.id, chunk.token, replies), scopeOf(chunk))
   } catch (error) {
@@ -92,7 +100,11 @@ async function workAt(bench: Bench, chunk: TakenChunk): Promise<void> {
 /** What is written of a chunk is written of it alone: with several, a charge could wait for one and hold another. */
 const scopeOf = ({ id }: TakenChunk): string => `chunk ${id}`
 
-function startHeartbeat({ ports, presence }: Bench, chunk: TakenChunk, onLost: () => void): NodeJS.Timeout {
+function startHeartbeat(
+  { ports, presence }: ChunkContext,
+  chunk: TakenChunk,
+  onLost: () => void,
+): NodeJS.Timeout {
   const { store } = ports
   const { id, token } = chunk
   const beat = async () => {
@@ -105,45 +117,49 @@ function startHeartbeat({ ports, presence }: Bench, chunk: TakenChunk, onLost: (
 }
 
 /** Makes calls until all are made, others would be refused, the time is up, or this process is to end. */
-async function callAll(bench: Bench, chunk: TakenChunk, lost: AbortSignal): Promise<readonly Came[]> {
-  const { stopping, ports, limit } = bench
-  const { answering } = ports
+async function callAll(
+  context: ChunkContext,
+  chunk: TakenChunk,
+  lost: AbortSignal,
+): Promise<readonly CallResult[]> {
+  const { stopping, ports, limit } = context
+  const { rowCaller } = ports
   const calls = readCalls(chunk.calls)
-  const came = await cameOf(bench, chunk, calls)
-  if (!came) return calls.map(() => null)
-  const open = [...came.keys()].filter((at) => came[at] === null)
+  const results = await knownResults(context, chunk, calls)
+  if (!results) return calls.map(() => null)
+  const open = [...results.keys()].filter((at) => results[at] === null)
   const until = performance.now() + sliceMs
-  const call = callOf(bench, chunk)
+  const call = callOf(context, chunk)
   let isOver = false
   const line = async () => {
     while (!isOver && open.length > 0 && !stopping.aborted && !lost.aborted) {
       const at = open.shift() as number
       const one = await limit(() => call(calls[at] as ChunkCall))
-      came[at] = one
-      isOver ||= isTrouble(one) || isHeldBack(one) || performance.now() > until
+      results[at] = one
+      isOver ||= isOwnTrouble(one) || isHeldBack(one) || performance.now() > until
     }
   }
   // Where only few are let through at a time, most of many would only be refused.
-  const atOnce = isLimited(operation(chunk.operation as OperationId)) ? fewAtOnce : answering.atOnce
-  await Promise.all(Array.from({ length: Math.min(atOnce, answering.atOnce, calls.length) }, line))
-  return came
+  const atOnce = isLimited(operation(chunk.operation as OperationId)) ? fewAtOnce : rowCaller.atOnce
+  await Promise.all(Array.from({ length: Math.min(atOnce, rowCaller.atOnce, calls.length) }, line))
+  return results
 }
 
 /**
  * What came of calls before any is made here: of those that may have been made already and must not be made again, nobody
  * knows. Nothing where it cannot be found out whether they may.
  */
-async function cameOf(
-  { ports: { answering, onTrouble } }: Bench,
+async function knownResults(
+  { ports: { rowCaller, onTrouble } }: ChunkContext,
   { operation: name, taken }: TakenChunk,
   calls: readonly ChunkCall[],
-): Promise<Came[] | undefined> {
+): Promise<CallResult[] | undefined> {
   const isDoubted = ({ doubted }: ChunkCall) => taken > 1 || doubted === true
-  if (taken > mostTaken) return calls.map(() => notKnown)
+  if (taken > mostTaken) return calls.map(() => unknownOutcome)
   if (!isPriced(operation(name as OperationId)) || !calls.some(isDoubted)) return calls.map(() => null)
   try {
-    const mayRepeat = await answering.mayRepeat()
-    return calls.map((call) => (mayRepeat || !isDoubted(call) ? null : notKnown))
+    const mayRepeat = await rowCaller.mayRepeat()
+    return calls.map((call) => (mayRepeat || !isDoubted(call) ? null : unknownOutcome))
   } catch (error) {
     onTrouble(error)
     return undefined
@@ -152,11 +168,11 @@ async function cameOf(
 
 /** How the calls of a chunk are made: as whoever asked for its run, and only while the chunk is ours. */
 function callOf(
-  { ports: { answering, onTrouble } }: Bench,
+  { ports: { rowCaller, onTrouble } }: ChunkContext,
   { id, token, keyId, run, operation: name, taken }: TakenChunk,
-): (call: ChunkCall) => Promise<Came> {
+): (call: ChunkCall) => Promise<CallResult> {
   const row = operation(name as OperationId)
-  const caller = answering.actingFor(keyId, async (tx) => {
+  const caller = rowCaller.actingFor(keyId, async (tx) => {
     if (!(await tx.holdsChunk(id, token))) throw new LeaseLost()
   })
   return async ({ ordinal, fresh, key, input }) => {
@@ -164,23 +180,23 @@ function callOf(
     const options = { idempotencyKey: key, row: { run, ordinal, fresh: fresh && taken === 1 } }
     try {
       const { text: _, ...reply } = await caller.call(row.id, input, options)
-      if (answering.source !== '' || reply.status !== 503) return reply
+      if (rowCaller.source !== '' || reply.status !== 503) return reply
       // The engine's own trouble with the database, which is ours; that of a server is its answer.
       onTrouble(new Error(failureOf(reply.status, reply.body).text))
       return inDoubt
     } catch (error) {
       if (error instanceof LeaseLost) throw error
-      if (error instanceof ConnectionLost) return lostOf(error)
+      if (error instanceof ConnectionLost) return toLostCall(error)
       onTrouble(error)
-      if (error instanceof NotAsked) return null
+      if (error instanceof NotSent) return null
       if (error instanceof ApiError) return inDoubt
-      return answering.source === '' ? failed : { ...failed, unknown: true }
+      return rowCaller.source === '' ? failed : { ...failed, unknown: true }
     }
   }
 }
 
 /** Whether the trouble is ours: the rest is left to others. */
-const isTrouble = (came: Came): boolean => came === null || 'doubted' in came
+const isOwnTrouble = (results: CallResult): boolean => results === null || 'doubted' in results
 
 /** Of a call that failed for a reason only we can understand. */
 const failed: Omit<Reply, 'text'> = {
@@ -191,7 +207,7 @@ const failed: Omit<Reply, 'text'> = {
 }
 
 /** Of a call that may have been made by somebody who has not said what came of it. */
-const notKnown: Came = {
+const unknownOutcome: CallResult = {
   status: 503,
   body: { error: 'The outcome is not known' },
   headers: {},

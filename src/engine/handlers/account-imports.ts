@@ -9,7 +9,7 @@ import {
   previewSize,
   searchFor,
   searchOf,
-  started,
+  startedMessage,
 } from './imports.js'
 
 /** `POST /accounts/`: the companies of a search url. */
@@ -34,22 +34,26 @@ export const extract: Handler<'accounts.extract'> = async ({ input, principal, n
 
 /** `POST /accounts/search`: the companies that match filters. */
 export const search: Handler<'accounts.search'> = async ({ input, now, source, ids }) => {
-  const { total, preview, search } = await seen(source, searchFor('companies', filtersOf(input)), now)
+  const { total, preview, search } = await previewCompanies(
+    source,
+    searchFor('companies', filtersOf(input)),
+    now,
+  )
   const id = ids.uuid()
   return {
-    output: { message: started, id, total, preview },
+    output: { message: startedMessage, id, total, preview },
     job: importOf(id, nameOf(input, 'Company search', now), search, input, total),
   }
 }
 
 /** `POST /accounts/search/preview`: how many match, and the first of them. */
 export const searchPreview: Handler<'accounts.search_preview'> = async ({ input, now, source }) => {
-  const { total, preview } = await seen(source, searchFor('companies', filtersOf(input)), now)
+  const { total, preview } = await previewCompanies(source, searchFor('companies', filtersOf(input)), now)
   return { output: { total_count: total, preview } }
 }
 
 /** How many companies a search finds, and the first of them. */
-export async function seen(
+export async function previewCompanies(
   source: Source,
   search: Search<'companies' | 'growth' | 'lookalikes'>,
   now: number,

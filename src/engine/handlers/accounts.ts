@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { CompanyQuery, Headcount, Job } from '../ports/ports.js'
+import type { CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
 import type { Handler } from './handler.js'
 
 /** One company; free when none is found. `live: false` omits the phone. */
@@ -69,7 +69,7 @@ export const hiring: Handler<'accounts.hiring'> = async ({ input, source, afford
 const snippetLength = 300
 
 /** Cut between characters, not within one that takes two places. */
-function withSnippet(job: Job): Job {
+function withSnippet(job: JobPosting): JobPosting {
   const { description } = job
   if (description === null || description.length <= snippetLength) return job
   const characters = [...description]

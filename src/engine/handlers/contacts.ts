@@ -2,9 +2,9 @@ import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import { parseExact, toJson } from '../../api/values/json.js'
-import { finishedJob, type NewJob } from '../credits/accept.js'
+import { createFinishedJob, type NewJob } from '../credits/accept.js'
 import type { AsyncJob, Contact, Enrichment, Reads, WaterfallAsk } from '../ports/ports.js'
-import { type ContactResult, contactRecord, pendingRecord } from '../records/contact-record.js'
+import { type ContactResult, contactRecord, createPendingRecord } from '../records/contact-record.js'
 import { waterfall } from '../records/waterfall.js'
 import type { Handler, Work } from './handler.js'
 import { withTenure } from './leads.js'
@@ -48,7 +48,7 @@ export const enrichSync: Handler<'contacts.enrich_sync'> = async (work) => {
   const row = operation('contacts.enrich_sync')
   const result = await waterfall(await source.providers(), contactOf(input), askOf(input))
   const output = contactRecord(row, result, enrichment)
-  const job = finishedJob(principal, row.id, jobOf(id, input, [input], [enrichment]), now)
+  const job = createFinishedJob(principal, row.id, jobOf(id, input, [input], [enrichment]), now)
   return {
     output,
     used: result.used,
@@ -86,11 +86,11 @@ async function bulkResult(reads: Reads, job: AsyncJob) {
 
 async function resultOf(reads: Reads, job: AsyncJob, enrichment: Enrichment): Promise<ContactResult> {
   const { ordinal } = enrichment
-  const [kept] = await reads.records(job.id, { after: ordinal - 1, last: ordinal }, 1)
-  if (kept) return parseExact(kept.record) as ContactResult
+  const [stored] = await reads.records(job.id, { after: ordinal - 1, last: ordinal }, 1)
+  if (stored) return parseExact(stored.record) as ContactResult
   const { plan } = job
   if (plan.does !== 'waterfall') throw new ApiError('not_found')
-  const pending = pendingRecord(enrichment, plan.contacts[ordinal - 1], plan.ask)
+  const pending = createPendingRecord(enrichment, plan.contacts[ordinal - 1], plan.ask)
   // A contact that was done and has no result was forgotten.
   const isOver = job.state === 'failed' || ordinal <= job.done
   return isOver ? { ...pending, status: 'finished', message: 'No data found' } : pending

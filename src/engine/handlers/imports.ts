@@ -25,7 +25,7 @@ export interface Asked {
 export const previewSize = 25
 
 /** What happens to an import that was accepted. */
-export const started = 'Import started'
+export const startedMessage = 'Import started'
 /** What is said where nothing matches. */
 export const nothingFound = 'No results found'
 

@@ -1,6 +1,6 @@
 import type { Search } from '../ports/ports.js'
-import { blurred } from '../records/blur.js'
-import { seen as seenCompanies } from './account-imports.js'
+import { blurCompany } from '../records/blur.js'
+import { previewCompanies as seenCompanies } from './account-imports.js'
 import type { Handler, Work } from './handler.js'
 import {
   type Asked,
@@ -10,9 +10,9 @@ import {
   nothingFound,
   previewSize,
   searchFor,
-  started,
+  startedMessage,
 } from './imports.js'
-import { seen as seenPeople } from './lead-imports.js'
+import { previewCompanies as seenPeople } from './lead-imports.js'
 
 /** `POST /intents/accounts/stack/preview`: an exact count, and companies that nobody could recognise. */
 export const stackPreview: Handler<'intents.stack_preview'> = async ({ input, now, source }) => {
@@ -20,7 +20,7 @@ export const stackPreview: Handler<'intents.stack_preview'> = async ({ input, no
   const total_count = await source.count(search, now)
   const { records } =
     total_count === 0 ? { records: [] } : await source.find(search, { limit: previewSize, now })
-  const preview = records.map(({ account, technologies_found }) => blurred(account, technologies_found))
+  const preview = records.map(({ account, technologies_found }) => blurCompany(account, technologies_found))
   return { output: { total_count, preview } }
 }
 
@@ -31,7 +31,7 @@ export const stack: Handler<'intents.stack'> = async ({ input, now, source, ids 
   if (total === 0) return { output: { total_count: 0, message: nothingFound } }
   const job = importOf(ids.uuid(), nameOf(input, 'Tech stack', now), search, input, total)
   return {
-    output: { id: job.id, total_count: total, message: started },
+    output: { id: job.id, total_count: total, message: startedMessage },
     job: { ...job, reserve: { company: job.expected } },
   }
 }
@@ -43,7 +43,7 @@ export const hiring: Handler<'intents.hiring'> = async ({ input, now, source, id
   if (total === 0) return { output: { preview_count: 0, message: nothingFound } }
   const job = importOf(ids.uuid(), nameOf(input, 'Hiring', now), search, input, total)
   return {
-    output: { id: job.id, preview_count: total, message: started },
+    output: { id: job.id, preview_count: total, message: startedMessage },
     job: { ...job, reserve: { company: job.expected } },
   }
 }
@@ -65,7 +65,7 @@ async function companies(
   const { total, preview } = await seenCompanies(source, search, now)
   const id = ids.uuid()
   return {
-    output: { message: started, id, total, preview },
+    output: { message: startedMessage, id, total, preview },
     job: importOf(id, nameOf(input, what, now), search, input, total),
   }
 }
@@ -75,7 +75,7 @@ export const postEngagers: Handler<'intents.post_engagers'> = async ({ input, no
   const { total, preview, search } = await seenPeople(source, searchFor('engagers', filtersOf(input)), now)
   const id = ids.uuid()
   return {
-    output: { message: started, id, total, preview },
+    output: { message: startedMessage, id, total, preview },
     job: importOf(id, nameOf(input, 'Post engagers', now), search, input, total),
   }
 }

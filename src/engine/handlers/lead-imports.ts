@@ -43,7 +43,7 @@ export const advancedSearch: Handler<'leads.advanced_search'> = async (work) => 
 
 /** `POST /leads/advanced_search/preview`: about how many match, and the first of them. */
 export const advancedPreview: Handler<'leads.advanced_search_preview'> = async (work) => {
-  const { total, preview } = await seen(work.source, await advanced(work), work.now)
+  const { total, preview } = await previewCompanies(work.source, await advanced(work), work.now)
   return { output: { total_count: total, preview } }
 }
 
@@ -95,7 +95,7 @@ async function personaOf({ input, principal, store }: Work<'leads.search'>): Pro
 }
 
 /** How many people a search finds, and the first of them. */
-export async function seen(source: Source, search: Search<'people' | 'engagers'>, now: number) {
+export async function previewCompanies(source: Source, search: Search<'people' | 'engagers'>, now: number) {
   const { records, next, total } = await source.find(search, { limit: previewSize, now })
   // To find out that these are all takes as long as to count them.
   const count = next === undefined ? records.length : (total ?? (await source.count(search, now)))

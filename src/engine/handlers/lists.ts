@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/calls/errors.js'
-import { shownList } from '../deliveries/payloads.js'
+import { toListOutput } from '../deliveries/payloads.js'
 import type { Handler } from './handler.js'
 import { pageOf } from './pagination.js'
 
@@ -37,12 +37,12 @@ export const list: Handler<'lists.list'> = async ({ input, principal, store, ids
     count: (reads) => reads.countLists(workspaceId),
     rows: (reads, slice) => reads.lists(workspaceId, slice),
   })
-  return { output: { lists: rows.map(shownList), pagination } }
+  return { output: { lists: rows.map(toListOutput), pagination } }
 }
 
 /** `GET /lists/{id}`: unknown and foreign ones are not found alike. */
 export const get: Handler<'lists.get'> = async ({ input, principal, store }) => {
   const found = await store.read((reads) => reads.list(principal.workspace.id, input.id))
   if (!found) throw new ApiError('not_found')
-  return { output: shownList(found) }
+  return { output: toListOutput(found) }
 }

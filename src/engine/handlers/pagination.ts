@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Awaitable, Ids, Place, Reads, Slice, Store } from '../ports/ports.js'
+import type { Awaitable, Ids, ListPosition, Reads, Slice, Store } from '../ports/ports.js'
 
 /** The query of a paginated operation, once its fields are checked: `per_page` is 500 at most. */
 export interface PageQuery {
@@ -16,7 +16,7 @@ export interface PagePorts {
 }
 
 /** Rows that are listed newest first, and how to read them. */
-export interface Listing<T extends Place> {
+export interface Listing<T extends ListPosition> {
   /** Rows in all. */
   readonly count: (reads: Reads) => Awaitable<number>
   /** A run of rows, newest first by `createdAt`, then by id. */
@@ -44,7 +44,7 @@ const secretBytes = 32
  * One page of a listing, all of one moment: after the cursor when there is one, else by number. Refuses a cursor
  * that was not made for this scope (`invalid_cursor`).
  */
-export async function pageOf<T extends Place>(
+export async function pageOf<T extends ListPosition>(
   { store, ids }: PagePorts,
   scope: CursorScope,
   query: PageQuery,

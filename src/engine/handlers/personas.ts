@@ -17,7 +17,7 @@ export const create: Handler<'personas.create'> = ({ input, principal, now, ids 
     createdAt: now,
     updatedAt: now,
   }
-  return { output: shown(persona), keep: (tx) => tx.addPersona(persona) }
+  return { output: toOutput(persona), keep: (tx) => tx.addPersona(persona) }
 }
 
 /** `GET /personas`: newest first. */
@@ -28,14 +28,14 @@ export const list: Handler<'personas.list'> = async ({ input, principal, store, 
     count: (reads) => reads.countPersonas(workspaceId),
     rows: (reads, slice) => reads.personas(workspaceId, slice),
   })
-  return { output: { personas: rows.map(shown), pagination } }
+  return { output: { personas: rows.map(toOutput), pagination } }
 }
 
 /** `GET /personas/{uuid}`: unknown and foreign ones are not found alike. */
 export const get: Handler<'personas.get'> = async ({ input, principal, store }) => {
   const persona = await store.read((reads) => reads.persona(principal.workspace.id, input.uuid))
   if (!persona) throw new ApiError('not_found')
-  return { output: shown(persona) }
+  return { output: toOutput(persona) }
 }
 
 /** `DELETE /personas/{uuid}`: for good; a second time it is not found. */
@@ -48,7 +48,7 @@ export const remove: Handler<'personas.delete'> = async ({ input, principal, sto
   return { output: { message: 'Persona deleted' } }
 }
 
-const shown = (persona: Persona): OutputOf<'personas.get'> => ({
+const toOutput = (persona: Persona): OutputOf<'personas.get'> => ({
   id: persona.id,
   name: persona.name,
   job_titles: [...persona.jobTitles],

@@ -41,7 +41,7 @@ export const get: Handler<'searches.get'> = async ({ input, principal, store, id
     count: (reads) => reads.countRecords(search.id, status),
     rows: async (reads, { after, skip, limit }) => {
       const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
-      return (await reads.records(search.id, range, limit)).map(placed)
+      return (await reads.records(search.id, range, limit)).map(toListed)
     },
   })
   const { truncated } = search
@@ -57,4 +57,4 @@ export const get: Handler<'searches.get'> = async ({ input, principal, store, id
 const statuses = { qualified: 'QUALIFIED', disqualified: 'DISQUALIFIED' } as const
 
 /** Records stand in the order found, so that the ordinal is their place. */
-const placed = (record: JobRecord) => ({ ...record, createdAt: record.ordinal, id: '' })
+const toListed = (record: JobRecord) => ({ ...record, createdAt: record.ordinal, id: '' })

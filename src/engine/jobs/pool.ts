@@ -1,10 +1,10 @@
 /** A kind of work: how it is taken up, and how it is done. */
-export interface Trade<T> {
+export interface WorkKind<T> {
   /** Takes up a piece of work; nothing when there is none now. */
   take(): Promise<T | undefined>
   work(taken: T): Promise<void>
   /** How many pieces are under way side by side. */
-  readonly places: number
+  readonly atOnce: number
   /** What takes longer gives up its place, so that what is quick need not wait for it; in milliseconds. */
   readonly slowMs?: number
   /** How many are under way even so. */
@@ -17,22 +17,22 @@ export interface Trade<T> {
 const usualPauseMs = 1_000
 
 /** Does work of one kind: takes it up piece by piece and does it side by side. */
-export class Crew<T> {
-  readonly #trade: Trade<T>
+export class WorkerPool<T> {
+  readonly #kind: WorkKind<T>
   readonly #stopping: AbortSignal
-  readonly #alarm = new Alarm()
+  readonly #event = new AutoResetEvent()
   readonly #under = new Set<Promise<void>>()
   #quick = 0
   #ended = 0
 
-  constructor(trade: Trade<T>, stopping: AbortSignal) {
-    this.#trade = trade
+  constructor(kind: WorkKind<T>, stopping: AbortSignal) {
+    this.#kind = kind
     this.#stopping = stopping
   }
 
   /** There may be work now. */
   wake(): void {
-    this.#alarm.ring()
+    this.#event.set()
   }
 
   /**
@@ -43,31 +43,31 @@ export class Crew<T> {
     while (!this.#stopping.aborted) {
       // What comes or ends while it looks is looked at again.
       const [over, ended] = [isOver(), this.#ended]
-      const taken = this.#hasPlace() ? await this.#take() : undefined
+      const taken = this.#hasSlot() ? await this.#take() : undefined
       if (taken !== undefined) this.#begin(taken)
       else if (over && this.#under.size === 0 && this.#ended === ended) break
-      else await this.#alarm.rung(usualPauseMs)
+      else await this.#event.wait(usualPauseMs)
     }
     await Promise.all(this.#under)
     return this.#ended
   }
 
-  #hasPlace(): boolean {
-    const { places, most = places } = this.#trade
-    return this.#quick < places && this.#under.size < most
+  #hasSlot(): boolean {
+    const { atOnce, most = atOnce } = this.#kind
+    return this.#quick < atOnce && this.#under.size < most
   }
 
   async #take(): Promise<T | undefined> {
     try {
-      return await this.#trade.take()
+      return await this.#kind.take()
     } catch (error) {
-      this.#trade.onTrouble(error)
+      this.#kind.onTrouble(error)
       return undefined
     }
   }
 
   #begin(taken: T): void {
-    const leave = this.#place()
+    const leave = this.#takeSlot()
     const under = this.#do(taken).finally(() => {
       leave()
       this.#under.delete(under)
@@ -79,15 +79,15 @@ export class Crew<T> {
 
   async #do(taken: T): Promise<void> {
     try {
-      await this.#trade.work(taken)
+      await this.#kind.work(taken)
     } catch (error) {
-      this.#trade.onTrouble(error)
+      this.#kind.onTrouble(error)
     }
   }
 
   /** Takes a place; it is given up when it is left, or when the work turns out to be slow. */
-  #place(): () => void {
-    const { slowMs } = this.#trade
+  #takeSlot(): () => void {
+    const { slowMs } = this.#kind
     this.#quick++
     let has = true
     const leave = () => {
@@ -105,18 +105,18 @@ export class Crew<T> {
 }
 
 /** Wakes whoever sleeps; one that rings while nobody does is heard by whoever lies down next. */
-export class Alarm {
-  #isRinging = false
+export class AutoResetEvent {
+  #isSet = false
   #wake: () => void = () => {}
 
-  ring(): void {
-    this.#isRinging = true
+  set(): void {
+    this.#isSet = true
     this.#wake()
   }
 
   /** Resolves when it rings, or after the time in milliseconds. */
-  async rung(ms: number): Promise<void> {
-    if (!this.#isRinging)
+  async wait(ms: number): Promise<void> {
+    if (!this.#isSet)
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, ms)
         this.#wake = () => {
@@ -124,6 +124,6 @@ export class Alarm {
           resolve()
         }
       })
-    this.#isRinging = false
+    this.#isSet = false
   }
 }

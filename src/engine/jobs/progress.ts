@@ -4,7 +4,11 @@ import { engineTime } from '../clock.js'
 import { release, settle } from '../credits/holds.js'
 import { costOf, type Used } from '../credits/price.js'
 import { takeQuota } from '../credits/quotas.js'
-import { completed, failed, streamed } from '../deliveries/payloads.js'
+import {
+  createCompletedDeliveries,
+  createFailedDeliveries,
+  createRecordDeliveries,
+} from '../deliveries/payloads.js'
 import type {
   AsyncJob,
   Clock,
@@ -17,7 +21,7 @@ import type {
   Transaction,
   Workspace,
 } from '../ports/ports.js'
-import type { Answering } from '../settlement/row-caller.js'
+import type { RowCaller } from '../settlement/row-caller.js'
 
 /** What accepted work is done with. */
 export interface WorkerPorts {
@@ -34,7 +38,7 @@ export interface WorkerPorts {
   /** How long work belongs to whoever took it up without a sign of life, in real time: 30 s unless said. */
   readonly leaseMs?: number
   /** Who answers rows that are spread over machines; without one they are left to others. */
-  readonly answering?: Answering
+  readonly rowCaller?: RowCaller
 }
 
 /** Records that a step of a job found, and where the next one begins. */
@@ -60,7 +64,7 @@ export class LeaseLost extends Error {}
  */
 export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: Step): Promise<AsyncJob> {
   return await ports.store.transaction(async (tx) => {
-    const { current, workspace, now } = await locked(ports, tx, job)
+    const { current, workspace, now } = await lockJobState(ports, tx, job)
     const row = operation(current.operation)
     const wanted = step.records.length
     // What takes from a quota is free, so that nothing is taken that the hold cannot pay for.
@@ -72,12 +76,13 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: Step): P
     await step.also?.(tx, now)
     const next: AsyncJob = {
       ...current,
-      ...partsWith(current, records),
+      ...countParts(current, records),
       ...{ done: step.done ?? current.done + kept, place: step.place, held, spent: current.spent + credits },
       truncated: kept < wanted,
       enriched: current.enriched || step.records.slice(0, kept).some(isReachable),
     }
-    if (current.streaming) await tx.addDeliveries(await streamed(ports.ids, tx, next, records, now))
+    if (current.streaming)
+      await tx.addDeliveries(await createRecordDeliveries(ports.ids, tx, next, records, now))
     return step.ended || next.truncated ? await finish(ports, tx, next, now) : await save(tx, next)
   }, job.workspaceId)
 }
@@ -85,11 +90,11 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: Step): P
 /** Ends a job that cannot be done: what it kept stays, what it still holds is given back. */
 export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Promise<AsyncJob> {
   return await ports.store.transaction(async (tx) => {
-    const { current, now } = await locked(ports, tx, job)
+    const { current, now } = await lockJobState(ports, tx, job)
     await release(tx, current, current.held, now)
     if (current.plan.does === 'list') await tx.changeList(current.id, { status: 'failed', updatedAt: now })
     const next = await save(tx, { ...current, state: 'failed', held: 0, error, finishedAt: now })
-    await tx.addDeliveries(await failed(ports.ids, tx, next, now))
+    await tx.addDeliveries(await createFailedDeliveries(ports.ids, tx, next, now))
     return next
   }, job.workspaceId)
 }
@@ -97,7 +102,7 @@ export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Pr
 async function finish(ports: WorkerPorts, tx: Transaction, job: AsyncJob, now: number): Promise<AsyncJob> {
   await release(tx, job, job.held, now)
   const next = await save(tx, { ...job, state: 'finished', held: 0, finishedAt: now })
-  await tx.addDeliveries(await completed(ports.ids, tx, next, now))
+  await tx.addDeliveries(await createCompletedDeliveries(ports.ids, tx, next, now))
   return next
 }
 
@@ -111,7 +116,7 @@ async function save(tx: Transaction, job: AsyncJob): Promise<AsyncJob> {
 }
 
 /** The job as it is now, its workspace and the engine's time; refuses when another process took the job over. */
-async function locked(
+async function lockJobState(
   { clock }: WorkerPorts,
   tx: Transaction,
   { id, token, workspaceId }: AsyncJob,
@@ -159,7 +164,7 @@ const frameBytes = 500
 const aroundBytes = 16
 
 /** Counts records into the parts of the completed body. */
-export function partsWith(
+export function countParts(
   { parts: before, partBytes: bytes, custom }: AsyncJob,
   records: readonly JobRecord[],
 ): Pick<AsyncJob, 'parts' | 'partBytes'> {

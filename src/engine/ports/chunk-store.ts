@@ -52,7 +52,7 @@ export interface ChunkWork {
 }
 
 /** Moments of real time before which what was last heard of is cleared away. */
-export interface LeftBefore {
+export interface StaleBefore {
   /** The chunks of a run, whose command may yet come back. */
   readonly chunks: number
   /** That there was the run. */
@@ -63,7 +63,7 @@ export interface LeftBefore {
 /** Questions about rows that are spread over machines. */
 export interface ChunkReads {
   /** What there is for those who ask a source. */
-  chunkWork(source: string, lease: Lease, before: LeftBefore): Awaitable<ChunkWork>
+  chunkWork(source: string, lease: Lease, before: StaleBefore): Awaitable<ChunkWork>
   /** Workers that take part for a source at a moment of real time. */
   chunkWorkers(source: string, now: number): Awaitable<number>
   /** Answered chunks of a run, at most `limit`. */
@@ -78,7 +78,7 @@ export interface ChunkWrites {
   renewChunkRun(run: string, token: string, leaseUntil: number): Awaitable<'kept' | 'anew' | 'lost'>
   dropChunkRun(run: string, token: string): Awaitable<void>
   /** Clears away what commands and workers left behind that are gone; a run remains in nobody's hands for a while. */
-  dropDeadChunks(before: LeftBefore): Awaitable<void>
+  dropDeadChunks(before: StaleBefore): Awaitable<void>
   /** Whether the run is in the hands of this token, which stays so until the transaction ends. */
   holdsChunkRun(run: string, token: string): Awaitable<boolean>
   addChunks(chunks: readonly NewChunk[]): Awaitable<void>

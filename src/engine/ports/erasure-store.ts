@@ -24,7 +24,7 @@ export interface Dropped {
 }
 
 /** Questions about all that is on record, of every workspace, in portions. */
-export interface ForgetReads {
+export interface ErasureReads {
   /** Jobs with an id behind this one, in the order of their ids, at most `limit`. */
   jobsBehind(id: string, limit: number): Awaitable<readonly AsyncJob[]>
   /** Replies that were kept under keys behind this one, at most `limit`. */
@@ -37,7 +37,7 @@ export interface ForgetReads {
 }
 
 /** Changes to what is on record, for whoever must not be on it any more. */
-export interface ForgetWrites {
+export interface ErasureWrites {
   /** Changes what a job says; whoever runs it loses it, and it goes on from where it stands. */
   rewriteJob(id: string, texts: Partial<JobTexts>): Awaitable<void>
   /**

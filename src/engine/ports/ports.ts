@@ -1,7 +1,7 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import type { Awaitable } from './awaitable.js'
 import type { ChunkReads, ChunkWrites } from './chunk-store.js'
-import type { ForgetReads, ForgetWrites } from './erasure-store.js'
+import type { ErasureReads, ErasureWrites } from './erasure-store.js'
 import type { JobReads, JobWrites } from './job-store.js'
 import type {
   Consumption,
@@ -43,7 +43,7 @@ export interface Ids {
 }
 
 /** Questions to the store, answered from one consistent snapshot. */
-export interface Reads extends JobReads, ForgetReads, ChunkReads {
+export interface Reads extends JobReads, ErasureReads, ChunkReads {
   principal(keyHash: string): Awaitable<Principal | undefined>
   /** By the id of a key, which is no secret. */
   principalOfKey(id: string): Awaitable<Principal | undefined>
@@ -77,7 +77,7 @@ export interface Reads extends JobReads, ForgetReads, ChunkReads {
 }
 
 /** Changes to the store, all or none of them kept. */
-export interface Transaction extends Reads, JobWrites, ForgetWrites, ChunkWrites {
+export interface Transaction extends Reads, JobWrites, ErasureWrites, ChunkWrites {
   setClock(clock: StoredClock): Awaitable<void>
   addWorkspace(workspace: Workspace, used: boolean): Awaitable<void>
   useWorkspace(id: string): Awaitable<void>

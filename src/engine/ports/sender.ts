@@ -19,7 +19,7 @@ export interface Attempt extends Targets {
 }
 
 /** What came of an attempt. */
-export interface Attempted {
+export interface AttemptResult {
   /** Status of the answer; null where none came. */
   readonly status: number | null
   /** One sentence; null where the status is 2xx, which alone is a success. */
@@ -35,7 +35,7 @@ export interface Attempted {
 /** Posts events to webhooks. */
 export interface Sender {
   /** One signed POST of at most 15 s. It never rejects: what goes wrong is part of the answer. */
-  send(attempt: Attempt): Promise<Attempted>
+  send(attempt: Attempt): Promise<AttemptResult>
   /** Why nothing may be sent to a url, as a sentence; nothing where it is permitted, or its name has no address yet. */
   check(url: string, targets: Targets): Promise<string | undefined>
   /** Ends what is under way, and every connection. */

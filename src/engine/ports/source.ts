@@ -25,7 +25,7 @@ export type Person = OutputOf<'leads.enrich'>
 export type Technology = OutputOf<'accounts.technologies'>['technologies'][number]
 export type TechnologyUse = OutputOf<'accounts.stack'>['technologies_with_confidence'][number]
 export type Headcount = OutputOf<'accounts.headcount'>
-export type Job = OutputOf<'accounts.hiring'>['jobs'][number]
+export type JobPosting = OutputOf<'accounts.hiring'>['jobs'][number]
 export type JobFilters = Omit<InputOf<'accounts.hiring'>, 'limit' | 'full_description'>
 export type ProfileFilters = Omit<InputOf<'accounts.count_profiles'>, `company_${string}`>
 
@@ -74,7 +74,7 @@ export interface Searches {
   }
   readonly hiring: {
     readonly filters: HiringFilters
-    readonly record: { readonly account: Account; readonly jobs: readonly Job[] }
+    readonly record: { readonly account: Account; readonly jobs: readonly JobPosting[] }
   }
   readonly growth: { readonly filters: GrowthFilters; readonly record: { readonly account: Account } }
   readonly lookalikes: {
@@ -161,7 +161,7 @@ export interface Source {
     filters: JobFilters,
     limit: number,
     now: number,
-  ): Awaitable<{ readonly total: number; readonly jobs: readonly Job[] } | undefined>
+  ): Awaitable<{ readonly total: number; readonly jobs: readonly JobPosting[] } | undefined>
   /** How many records a search finds; of people about so many above 10,000, exactly below. Days count up to `now`. */
   count(search: Search, now: number): Awaitable<number>
   /** What a search finds, always in the same order. Refuses filters that cannot be honoured (422 that names them). */

@@ -138,7 +138,7 @@ export interface Persona {
 }
 
 /** Where a row stands among rows listed newest first. */
-export interface Place {
+export interface ListPosition {
   /** Engine time. */
   readonly createdAt: number
   readonly id: string
@@ -146,7 +146,7 @@ export interface Place {
 
 /** A run of rows, newest first: behind a place when one is given, without the first `skip`, at most `limit`. */
 export interface Slice {
-  readonly after?: Place
+  readonly after?: ListPosition
   readonly skip: number
   readonly limit: number
 }

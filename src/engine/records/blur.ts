@@ -8,7 +8,7 @@ export type BlurredCompany = OutputOf<'intents.stack_preview'>['preview'][number
  * Blurs who a company is: of name, domain and addresses only the first character is left (`A•••`). The location is
  * city and country, since the words kept for it may hold a street and number.
  */
-export function blurred(account: Account, technologiesFound: TechnologiesFound): BlurredCompany {
+export function blurCompany(account: Account, technologiesFound: TechnologiesFound): BlurredCompany {
   const { city, country } = account
   return {
     name: initialOf(account.name),

@@ -25,7 +25,7 @@ export function contactRecord(
 }
 
 /** The same before anything is known. */
-export function pendingRecord(
+export function createPendingRecord(
   enrichment: Enrichment,
   contact: Contact | undefined,
   { types }: WaterfallAsk,

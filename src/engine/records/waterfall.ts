@@ -33,7 +33,7 @@ export async function waterfall(
   { types, ...only }: WaterfallAsk,
   signal?: AbortSignal,
 ): Promise<{ readonly found: Reached; readonly used: Used }> {
-  const who = await identified({ providers, contact, signal })
+  const who = await identifyContact({ providers, contact, signal })
   const tour: Tour = { providers, contact: who, signal }
   const asked = (type: ContactType) => types.includes(type)
   const email = asked('email') ? await firstEmail(tour, ({ email }) => email) : undefined
@@ -126,12 +126,12 @@ const isWanted = (
   (phoneCountryCodes.length === 0 || (country_code !== null && phoneCountryCodes.includes(country_code)))
 
 /** The contact with what the first provider that knows who is meant adds to it. */
-async function identified(tour: Tour): Promise<Contact> {
+async function identifyContact(tour: Tour): Promise<Contact> {
   const { contact, signal } = tour
   if (contact.url && contact.firstName && contact.lastName && isEmployed(contact)) return contact
   try {
     for await (const known of answers(tour, ({ person }) => person))
-      if (known) return completed(contact, known)
+      if (known) return mergeContact(contact, known)
   } catch {
     // It is not what was asked for: who cannot tell may still be passed over.
     signal?.throwIfAborted()
@@ -142,7 +142,7 @@ async function identified(tour: Tour): Promise<Contact> {
 const isEmployed = ({ domain, companyName }: Contact): boolean => Boolean(domain || companyName)
 
 /** What was given stands; a company is taken as a whole, or a new name would meet the domain of an old employer. */
-function completed(contact: Contact, known: Contact): Contact {
+function mergeContact(contact: Contact, known: Contact): Contact {
   const { domain, companyName } = isEmployed(contact) ? contact : known
   return {
     url: contact.url || known.url,

@@ -4,7 +4,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { Awaitable, Clock, Ids, Sender, Source, Store, Targets, Workspace } from '../ports/ports.js'
-import type { Fence } from '../settlement/settlement.js'
+import type { FencingCheck } from '../settlement/settlement.js'
 import { accessOf, createAccess } from './access.js'
 import { answer } from './pipeline.js'
 
@@ -31,7 +31,7 @@ const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 /** An engine, which can also be asked by the key's id, for somebody whose key was checked before. */
 export interface Engine extends Caller {
   /** Calls as the member of a key, unless it is not valid any more; nothing is done that the fence refuses. */
-  actingFor(keyId: string, fence: Fence): Pick<Caller, 'call'>
+  actingFor(keyId: string, checkFencing: FencingCheck): Pick<Caller, 'call'>
 }
 
 /** The API's rules over a store and a source: every request is checked, answered and charged here. */
@@ -49,11 +49,11 @@ export function createEngine(engine: EnginePorts): Engine {
   }
   return {
     call: (id, input, options = {}) => answer(ports, operation(id), input, options),
-    actingFor: (keyId, fence) => {
-      const acting = { ...ports, fence, access: () => accessOf(store, clock, keyId) }
+    actingFor: (keyId, checkFencing) => {
+      const acting = { ...ports, checkFencing, access: () => accessOf(store, clock, keyId) }
       return { call: (id, input, options = {}) => answer(acting, operation(id), input, options) }
     },
-    settled: async (run, before, options = {}) => {
+    discardReplies: async (run, before, options = {}) => {
       const { workspace } = await ports.access(options.apiKey)
       await store.transaction((tx) => tx.dropRunReplies(workspace.id, run, before), workspace.id)
     },

@@ -7,7 +7,7 @@ import { coerceInput } from '../../api/validation/coerce.js'
 import { validate } from '../../api/validation/validate.js'
 import { parseExact } from '../../api/values/json.js'
 import { engineTime, periodStart } from '../clock.js'
-import { checkMeans, grantDue, meansOf } from '../credits/ledger.js'
+import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
 import { costOf, creditsNeeded, unitsFor } from '../credits/price.js'
 import { checkQuota } from '../credits/quotas.js'
 import { handlerOf } from '../handlers/registry.js'
@@ -17,11 +17,11 @@ import {
   type Claim,
   type ClaimPorts,
   claimKey,
+  createRowClaim,
   fingerprintOf,
   idempotencyKey,
-  rowClaim,
 } from '../settlement/idempotency.js'
-import { billOf, type Fence, type Request, settle } from '../settlement/settlement.js'
+import { billOf, type FencingCheck, type Request, settle } from '../settlement/settlement.js'
 import { checkScope, checkSession } from './access.js'
 import { countRequest, rateHeaders } from './rates.js'
 
@@ -37,13 +37,13 @@ export interface PipelinePorts extends ClaimPorts {
   /** Told of work that was accepted, once that is durable. */
   readonly accepted: (jobId: string) => void
   /** Refuses what whoever asks may not do any more, in the transaction that would do it. */
-  readonly fence?: Fence
+  readonly checkFencing?: FencingCheck
 }
 
 type Fields = Input | (() => Promise<Input>)
 
 /** What is said of the windows that a request was counted in, or refused by. */
-type Told = () => Reply['headers']
+type RateHeaders = () => Reply['headers']
 
 /**
  * Takes one request through the checks in the order of `docs/rules.md`: key, body, rates, fields, scope,
@@ -55,7 +55,7 @@ export async function answer(
   fields: Fields,
   options: CallOptions,
 ): Promise<Reply> {
-  let told: Told | undefined
+  let readRateHeaders: RateHeaders | undefined
   try {
     const principal = await ports.access(options.apiKey)
     const engineNow = () => engineTime(principal.clock, ports.realNow())
@@ -64,20 +64,20 @@ export async function answer(
     const given = typeof fields === 'function' ? await fields() : fields
     if (isLimited(operation)) {
       const admission = await countRequest(ports.store, operation, principal, given.live, now)
-      told = () => rateHeaders(admission, engineNow())
+      readRateHeaders = () => rateHeaders(admission, engineNow())
       if (admission.refused) throw new ApiError('rate_limited')
     }
     const input = await check(ports, operation, given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
-    return withHeaders(await replyTo(ports, request, given, options), told)
+    return withHeaders(await replyTo(ports, request, given, options), readRateHeaders)
   } catch (error) {
-    return withHeaders(refusal(error, operation), told)
+    return withHeaders(refusal(error, operation), readRateHeaders)
   }
 }
 
 /** A reply with what is true of the windows when it is given: work takes its time. */
-const withHeaders = (reply: Reply, told: Told | undefined): Reply =>
-  told ? { ...reply, headers: { ...told(), ...reply.headers } } : reply
+const withHeaders = (reply: Reply, readRateHeaders: RateHeaders | undefined): Reply =>
+  readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply
 
 /** The reply to what may be done: one that there is already, or that of the work. */
 async function replyTo(
@@ -89,7 +89,7 @@ async function replyTo(
   const { idempotent } = request.operation
   if (idempotent && row) return await answerRow(ports, request, row)
   const key = idempotent ? idempotencyKey(header) : undefined
-  return key === undefined ? await work(ports, request) : await once(ports, request, given, key)
+  return key === undefined ? await doWork(ports, request) : await answerOnce(ports, request, given, key)
 }
 
 function refusal(error: unknown, operation: Operation): Reply {
@@ -117,12 +117,12 @@ async function check(
 }
 
 /** With an idempotency key: the reply it has, or the work under a claim. */
-async function once(ports: PipelinePorts, request: Request, given: Input, key: string): Promise<Reply> {
+async function answerOnce(ports: PipelinePorts, request: Request, given: Input, key: string): Promise<Reply> {
   const { operation, principal, now } = request
   const fingerprint = fingerprintOf(operation, given)
   const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
   if ('claim' in claimed) return await underClaim(ports, request, claimed.claim)
-  return replayed(claimed.replay, operation)
+  return toReplayedReply(claimed.replay, operation)
 }
 
 /** A row of a run on this machine: the reply it has, or the work under its claim. */
@@ -131,11 +131,14 @@ async function answerRow(ports: PipelinePorts, request: Request, row: RunRow): P
   const found = row.fresh
     ? undefined
     : await ports.store.read((reads) => reads.runReply(id, row.run, row.ordinal))
-  if (!found) return await work(ports, request, rowClaim(id, row))
-  return { ...replayed(found, request.operation), replayed: found.credits }
+  if (!found) return await doWork(ports, request, createRowClaim(id, row))
+  return { ...toReplayedReply(found, request.operation), replayed: found.credits }
 }
 
-const replayed = ({ status, body }: Pick<StoredReply, 'status' | 'body'>, operation: Operation): Reply => ({
+const toReplayedReply = (
+  { status, body }: Pick<StoredReply, 'status' | 'body'>,
+  operation: Operation,
+): Reply => ({
   status: status ?? operation.ok,
   body: parseExact(body ?? 'null'),
   headers: { 'idempotent-replayed': 'true' },
@@ -144,7 +147,7 @@ const replayed = ({ status, body }: Pick<StoredReply, 'status' | 'body'>, operat
 
 async function underClaim(ports: PipelinePorts, request: Request, claim: Claim): Promise<Reply> {
   try {
-    return await work(ports, request, claim)
+    return await doWork(ports, request, claim)
   } catch (error) {
     await claim.drop()
     throw error
@@ -152,7 +155,7 @@ async function underClaim(ports: PipelinePorts, request: Request, claim: Claim):
 }
 
 /** What can be paid is checked, the work done, and what it found charged, in this order. */
-async function work(ports: PipelinePorts, request: Request, claim?: Claim): Promise<Reply> {
+async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Promise<Reply> {
   const { operation, principal, now } = request
   const { ids, source, store } = ports
   const affordable = await checkLimits(store, request)
@@ -193,8 +196,10 @@ async function checkLimits(store: Store, request: Request): Promise<number> {
   if (quota) await store.read((reads) => checkQuota(reads, workspace, quota, now))
   const credits = creditsNeeded(operation, input)
   if (credits === 0) return 0
-  const name = `means ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
-  const means = await store.readShared(name, (reads) => meansOf(reads, workspace, member, now))
-  checkMeans(billOf(request, credits), means)
-  return unitsFor(operation, Math.min(means.credits, means.allowance))
+  const name = `spendable ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
+  const spendable = await store.readShared(name, (reads) =>
+    readSpendableCredits(reads, workspace, member, now),
+  )
+  checkSpendable(billOf(request, credits), spendable)
+  return unitsFor(operation, Math.min(spendable.credits, spendable.allowance))
 }

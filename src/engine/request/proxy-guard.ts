@@ -2,7 +2,7 @@ import type { Caller, Reply } from '../../api/calls/caller.js'
 import { ApiError, errorBody } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import type { Clock, Principal, Store } from '../ports/ports.js'
-import { NotAsked } from '../settlement/row-caller.js'
+import { NotSent } from '../settlement/row-caller.js'
 import { accessOf, checkScope, createAccess } from './access.js'
 
 /** What stands between people with keys of ours and a server that knows one key. */
@@ -20,7 +20,7 @@ export interface GuardPorts {
  * The same server for somebody whose key was checked before, known by its id: it is looked up again once. Where that
  * cannot be done here and now, whoever calls is told that nothing was asked.
  */
-export function guardedFor(
+export function guardCallerFor(
   keyId: string,
   upstream: Pick<Caller, 'call'>,
   { store, clock, apiKey }: Omit<GuardPorts, 'sleep'>,
@@ -32,25 +32,25 @@ export function guardedFor(
       return await principal
     } catch (error) {
       principal = undefined
-      throw error instanceof ApiError && !isFault(error) ? error : new NotAsked(error)
+      throw error instanceof ApiError && !isFault(error) ? error : new NotSent(error)
     }
   }
-  return { call: guardedBy(access, upstream, apiKey) }
+  return { call: createGuardedCall(access, upstream, apiKey) }
 }
 
 /**
  * A server behind keys of ours: without a valid one nothing is sent (401), nor outside of the scopes of the key (403).
  * What is sent carries the server's key in place of it.
  */
-export function guarded(upstream: Caller, { store, clock, apiKey, sleep }: GuardPorts): Caller {
+export function guardCaller(upstream: Caller, { store, clock, apiKey, sleep }: GuardPorts): Caller {
   const access = createAccess(store, { clock, sleep })
-  return { ...upstream, call: guardedBy(access, upstream, apiKey) }
+  return { ...upstream, call: createGuardedCall(access, upstream, apiKey) }
 }
 
 /** Whether something is wrong here, and not with what is asked. */
 const isFault = ({ status }: ApiError): boolean => status >= 500
 
-const guardedBy =
+const createGuardedCall =
   (
     access: (apiKey: string | undefined) => Promise<Principal>,
     upstream: Pick<Caller, 'call'>,

@@ -74,23 +74,23 @@ export async function claimKey(
     const found = await tx.reply(workspaceId, key)
     const claim = { ...mine, leaseUntil: realNow() + leaseMs }
     if (!found && (await tx.claim(workspaceId, key, claim))) return undefined
-    if (!found) throw inProgress()
+    if (!found) throw inProgressError()
     if (!isFree(found, realNow(), now)) return checkReplay(found, fingerprint)
-    if (!(await tx.reclaim(workspaceId, key, found.token, claim))) throw inProgress()
+    if (!(await tx.reclaim(workspaceId, key, found.token, claim))) throw inProgressError()
     return undefined
   }, workspaceId)
   return replay ? { replay } : { claim: heldClaim(store, workspaceId, key, token, realNow) }
 }
 
 /** What a second request under a key is told while the first is running. */
-export const inProgress = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
+export const inProgressError = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
 
 const isFree = (found: StoredReply, realNow: number, now: number): boolean =>
   found.status === null ? found.leaseUntil <= realNow : now - found.createdAt >= keptMs
 
 function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
   if (found.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused')
-  if (found.status === null) throw inProgress()
+  if (found.status === null) throw inProgressError()
   return found
 }
 
@@ -112,7 +112,7 @@ function heldClaim(
     effectsOnly: false,
     keep: async (tx, status, body) => {
       clearInterval(heartbeat)
-      if (!(await tx.keepReply(workspaceId, key, token, status, toJson(body)))) throw inProgress()
+      if (!(await tx.keepReply(workspaceId, key, token, status, toJson(body)))) throw inProgressError()
     },
     drop: async () => {
       clearInterval(heartbeat)
@@ -127,7 +127,7 @@ function heldClaim(
  * there already, charge and reply are undone together. Only what cost or left something is kept; the rest may be asked
  * again.
  */
-export function rowClaim(workspaceId: string, row: RunRow): Claim {
+export function createRowClaim(workspaceId: string, row: RunRow): Claim {
   let text: string | undefined
   return {
     effectsOnly: true,
@@ -136,7 +136,7 @@ export function rowClaim(workspaceId: string, row: RunRow): Claim {
     },
     keep: async (tx, status, body, credits) => {
       text ??= toJson(body)
-      if (!(await tx.keepRunReply(workspaceId, row, { status, credits, body: text }))) throw inProgress()
+      if (!(await tx.keepRunReply(workspaceId, row, { status, credits, body: text }))) throw inProgressError()
     },
     drop: async () => {},
   }

@@ -2,7 +2,7 @@ import type { Operation } from '../../api/operations/table.js'
 import { accept, type NewJob } from '../credits/accept.js'
 import { type Bill, charge } from '../credits/ledger.js'
 import { AlreadyThere, type Awaitable, type Principal, type Store, type Transaction } from '../ports/ports.js'
-import { type Claim, inProgress } from './idempotency.js'
+import { type Claim, inProgressError } from './idempotency.js'
 
 /** A request on its way through the checks. */
 export interface Request {
@@ -24,10 +24,10 @@ export const billOf = (request: Request, credits: number): Bill => ({
 })
 
 /** Rejects where somebody else has what this process is at. */
-export type Fence = (tx: Transaction) => Awaitable<void>
+export type FencingCheck = (tx: Transaction) => Awaitable<void>
 
 /** How the work of a request ended. */
-export interface Ended {
+export interface WorkResult {
   readonly credits: number
   readonly status: number
   readonly body: unknown
@@ -37,20 +37,20 @@ export interface Ended {
 
 /** What is left behind, charge and stored reply in one transaction. */
 export function settle(
-  { store, fence }: { readonly store: Store; readonly fence?: Fence },
+  { store, checkFencing }: { readonly store: Store; readonly checkFencing?: FencingCheck },
   request: Request,
-  { credits, status, body, keep, job }: Ended,
+  { credits, status, body, keep, job }: WorkResult,
   claim: Claim | undefined,
 ): Promise<void> {
   return store
     .transaction(async (tx) => {
-      if (fence) await fence(tx)
+      if (checkFencing) await checkFencing(tx)
       await keep?.(tx)
       if (job) await accept(tx, billOf(request, 0), job, request.now)
       if (credits > 0) await charge(tx, billOf(request, credits), request.now)
       await claim?.keep(tx, status, body, credits)
     }, request.principal.workspace.id)
     .catch((error: unknown) => {
-      throw error instanceof AlreadyThere ? inProgress() : error
+      throw error instanceof AlreadyThere ? inProgressError() : error
     })
 }

@@ -2,7 +2,7 @@ import { engineTime } from '../clock.js'
 import { bodiesOf, RecordsGone } from '../deliveries/payloads.js'
 import { secretsOf, validSecrets } from '../deliveries/secrets.js'
 import type { WorkerPorts } from '../jobs/progress.js'
-import type { Attempted, Delivery, DeliveryChange, Transaction } from '../ports/ports.js'
+import type { AttemptResult, Delivery, DeliveryChange, Transaction } from '../ports/ports.js'
 
 const second = 1_000
 const minute = 60 * second
@@ -19,7 +19,7 @@ export const mostInARow = 100
 const rowMs = 500
 
 /** What came of an attempt, but for the time it took. */
-type Outcome = Omit<Attempted, 'ms'>
+type Result = Omit<AttemptResult, 'ms'>
 
 /**
  * Makes one attempt at each of some claimed deliveries of a job, in their order, and writes down what came of them in
@@ -32,29 +32,29 @@ export async function attemptDeliveries(
   signal: AbortSignal,
 ): Promise<void> {
   const began = performance.now()
-  const outcomes: Outcome[] = []
-  const post = await poster(ports, claimed[0].workspaceId)
-  const bodies = bodiesAhead(ports, claimed)
+  const results: Result[] = []
+  const post = await createPoster(ports, claimed[0].workspaceId)
+  const bodies = readBodies(ports, claimed)
   for (const delivery of claimed) {
-    const outcome = signal.aborted ? undefined : await post(delivery, bodies)
+    const result = signal.aborted ? undefined : await post(delivery, bodies)
     // What our own end has cut off says nothing about the receiver.
-    if (!outcome || (signal.aborted && outcome.status === null)) break
-    outcomes.push(outcome)
-    if (outcome.error !== null || performance.now() - began > rowMs) break
+    if (!result || (signal.aborted && result.status === null)) break
+    results.push(result)
+    if (result.error !== null || performance.now() - began > rowMs) break
   }
-  const chances = outcomes.map(() => chance(ports.ids.bytes(4)))
+  const chances = results.map(() => chance(ports.ids.bytes(4)))
   await ports.store.transaction(async (tx) => {
     const now = engineTime(await tx.clock(), ports.clock.now())
-    const changes = outcomes.map((outcome, at): DeliveryChange => {
+    const changes = results.map((result, at): DeliveryChange => {
       const attempts = claimed[at]?.attempts ?? 0
-      return outcomeOf({ attempts }, outcome, now, chances[at] ?? 0)
+      return toDeliveryChange({ attempts }, result, now, chances[at] ?? 0)
     })
-    await writeDown(tx, claimed, changes, now)
+    await writeChanges(tx, claimed, changes, now)
   }, claimed[0].workspaceId)
 }
 
 /** Only while the first one is still ours: its holder alone attempts those behind it. Then the next one may leave. */
-async function writeDown(
+async function writeChanges(
   tx: Transaction,
   claimed: readonly [Delivery, ...Delivery[]],
   changes: readonly DeliveryChange[],
@@ -70,7 +70,7 @@ async function writeDown(
 }
 
 /** The bodies of some deliveries in their order, several read at once. */
-async function* bodiesAhead(
+async function* readBodies(
   { store }: WorkerPorts,
   claimed: readonly [Delivery, ...Delivery[]],
 ): AsyncGenerator<string, undefined> {
@@ -85,10 +85,10 @@ async function* bodiesAhead(
 }
 
 /** Posts deliveries of a workspace. */
-async function poster(
+async function createPoster(
   { store, sender, clock, ids, targets }: WorkerPorts,
   workspaceId: string,
-): Promise<(delivery: Delivery, bodies: AsyncGenerator<string>) => Promise<Outcome | undefined>> {
+): Promise<(delivery: Delivery, bodies: AsyncGenerator<string>) => Promise<Result | undefined>> {
   const [members, known] = await store.read(async (reads) => [
     await reads.members(workspaceId),
     await validSecrets(reads, workspaceId, engineTime(await reads.clock(), clock.now())),
@@ -116,9 +116,9 @@ async function poster(
 const chance = (bytes: Uint8Array): number => Buffer.from(bytes).readUInt32BE() / 0xffff_ffff
 
 /** What an attempt makes of its delivery: delivered, given up, or due again. */
-export function outcomeOf(
+export function toDeliveryChange(
   delivery: Pick<Delivery, 'attempts'>,
-  { status, error, retryAfterMs = 0, refused }: Outcome,
+  { status, error, retryAfterMs = 0, refused }: Result,
   now: number,
   chance: number,
 ): DeliveryChange {

@@ -24,13 +24,13 @@ export async function runJob(
 ): Promise<AsyncJob | undefined> {
   const heartbeat = startHeartbeat(ports, claimed)
   try {
-    const job = await toItsEnd(ports, claimed, signal, quietly(ports, onStep))
-    if (job.state === 'running') await giveBack(ports, job, () => 0)
+    const job = await toItsEnd(ports, claimed, signal, ignoreErrors(ports, onStep))
+    if (job.state === 'running') await returnJob(ports, job, () => 0)
     return job
   } catch (error) {
     if (error instanceof LeaseLost) return undefined
     // It is not the job that is at fault.
-    await giveBack(ports, claimed, (now) => now + leaseMsOf(ports)).catch(() => undefined)
+    await returnJob(ports, claimed, (now) => now + leaseMsOf(ports)).catch(() => undefined)
     throw error
   } finally {
     clearInterval(heartbeat)
@@ -38,7 +38,7 @@ export async function runJob(
 }
 
 /** Whoever watches a job cannot make it fail. */
-const quietly =
+const ignoreErrors =
   ({ onTrouble }: WorkerPorts, onStep: (job: AsyncJob) => void) =>
   (job: AsyncJob): void => {
     try {
@@ -65,7 +65,7 @@ async function toItsEnd(
   onStep: (job: AsyncJob) => void,
 ): Promise<AsyncJob> {
   if (claimed.attempts > mostAttempts)
-    return await failing(ports, claimed, 'It ended its process again and again', onStep)
+    return await failJob(ports, claimed, 'It ended its process again and again', onStep)
   let job = claimed
   try {
     while (job.state === 'running' && !signal?.aborted) {
@@ -77,11 +77,11 @@ async function toItsEnd(
     if (error instanceof LeaseLost || isPassing(error)) throw error
     if (!(error instanceof ApiError)) ports.onTrouble?.(error)
     const told = error instanceof ApiError ? error.message : 'Internal error'
-    return await failing(ports, claimed, told, onStep)
+    return await failJob(ports, claimed, told, onStep)
   }
 }
 
-async function failing(
+async function failJob(
   ports: WorkerPorts,
   claimed: AsyncJob,
   error: string,
@@ -93,7 +93,7 @@ async function failing(
 }
 
 /** Nobody has the job from a moment of real time on, and the attempt does not count. */
-const giveBack = (
+const returnJob = (
   { store, clock }: WorkerPorts,
   { id, token, workspaceId }: AsyncJob,
   until: (now: number) => number,
@@ -124,7 +124,7 @@ async function searchStep(
   const { records, next } = await source.find(search, span)
   const isPriced = Object.keys(operation(job.operation).price).length > 0
   return {
-    records: records.map((record) => ('lead' in record ? kept(record, scale) : record)),
+    records: records.map((record) => ('lead' in record ? toLead(record, scale) : record)),
     ...(isPriced ? { used: records.map((): Used => ({ company: 1 })) } : {}),
     place: next ?? null,
     ended: next === undefined || records.length >= left,
@@ -132,7 +132,7 @@ async function searchStep(
 }
 
 /** A lead as it is answered; with `scale` without what that leaves out, and with the user id in its profile url. */
-function kept({ lead, company, network_id }: FoundLead, scale: boolean): Lead {
+function toLead({ lead, company, network_id }: FoundLead, scale: boolean): Lead {
   if (!scale) return { lead, company }
   const { connections_count: _, headline: __, ...rest } = lead
   const url = network_id === null ? rest.network_profile_url : `${networkOrigin}/in/${network_id}`

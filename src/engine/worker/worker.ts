@@ -1,7 +1,7 @@
 import { engineTime } from '../clock.js'
-import { takePart } from '../distributed/worker.js'
+import { runChunkWorker } from '../distributed/worker.js'
 import { leaseFrom } from '../jobs/lease.js'
-import { Crew, type Trade } from '../jobs/pool.js'
+import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import type { WorkerPorts } from '../jobs/progress.js'
 import { type AsyncJob, type Delivery, type DueDeliveries, dueWork } from '../ports/ports.js'
 import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-delivery.js'
@@ -46,7 +46,7 @@ class Working implements Worker {
   readonly #ports: WorkerPorts
   readonly #stopping = new AbortController()
   readonly #urls = new Urls(slowUrlMs)
-  readonly #crews = new Set<{ wake(): void }>()
+  readonly #pools = new Set<{ wake(): void }>()
   readonly #under = new Set<Promise<unknown>>()
   #started = false
   #stopped: Promise<void> | undefined
@@ -78,13 +78,13 @@ class Working implements Worker {
 
   /** Takes part in runs that are spread over machines. */
   async #answer(): Promise<void> {
-    const { answering } = this.#ports
+    const { rowCaller } = this.#ports
     const onTrouble = (error: unknown) => this.#trouble(error, undefined)
-    if (answering) await takePart({ ...this.#ports, answering, onTrouble }, this.#stopping.signal)
+    if (rowCaller) await runChunkWorker({ ...this.#ports, rowCaller, onTrouble }, this.#stopping.signal)
   }
 
   wake(): void {
-    for (const crew of this.#crews) crew.wake()
+    for (const pool of this.#pools) pool.wake()
   }
 
   stop(patienceMs = stopMs): Promise<void> {
@@ -113,36 +113,36 @@ class Working implements Worker {
     const job = await this.#takeJob(jobId, owner)
     if (!job) return undefined
     let isOver = false
-    const crew = this.#deliveries(jobId)
-    const deliver = () => this.#run(crew, () => isOver)
+    const pool = this.#deliveries(jobId)
+    const deliver = () => this.#run(pool, () => isOver)
     const delivering = job.streaming ? deliver() : undefined
     try {
       return await runJob(this.#ports, job, this.#stopping.signal, (step) => {
         onStep?.(step)
-        crew.wake()
+        pool.wake()
       })
     } finally {
       isOver = true
-      crew.wake()
+      pool.wake()
       await (delivering ?? deliver())
     }
   }
 
   async #drain(): Promise<{ jobs: number; deliveries: number }> {
     const troubles: unknown[] = []
-    const crews = [this.#jobs(troubles), this.#deliveries(undefined, troubles)] as const
-    const jobs = await this.#run(crews[0], () => true)
-    const deliveries = await this.#run(crews[1], () => true)
+    const pools = [this.#jobs(troubles), this.#deliveries(undefined, troubles)] as const
+    const jobs = await this.#run(pools[0], () => true)
+    const deliveries = await this.#run(pools[1], () => true)
     if (troubles.length > 0) throw troubles[0]
     return { jobs, deliveries }
   }
 
-  async #run<T>(crew: Crew<T>, isOver: () => boolean): Promise<number> {
-    this.#crews.add(crew)
+  async #run<T>(pool: WorkerPool<T>, isOver: () => boolean): Promise<number> {
+    this.#pools.add(pool)
     try {
-      return await crew.run(isOver)
+      return await pool.run(isOver)
     } finally {
-      this.#crews.delete(crew)
+      this.#pools.delete(pool)
     }
   }
 
@@ -154,29 +154,29 @@ class Working implements Worker {
     return work
   }
 
-  #jobs(troubles?: unknown[]): Crew<AsyncJob> {
-    const trade: Trade<AsyncJob> = {
+  #jobs(troubles?: unknown[]): WorkerPool<AsyncJob> {
+    const kind: WorkKind<AsyncJob> = {
       take: () => this.#takeJob(),
       work: async (job) => {
         await runJob(this.#ports, job, this.#stopping.signal, ({ streaming, state }) => {
           if (streaming || state !== 'running') this.wake()
         })
       },
-      places: jobsAtOnce,
+      atOnce: jobsAtOnce,
       onTrouble: (error) => this.#trouble(error, troubles),
     }
-    return new Crew(trade, this.#stopping.signal)
+    return new WorkerPool(kind, this.#stopping.signal)
   }
 
-  #deliveries(jobId?: string, troubles?: unknown[]): Crew<Deliveries> {
-    const trade: Trade<Deliveries> = {
+  #deliveries(jobId?: string, troubles?: unknown[]): WorkerPool<Deliveries> {
+    const kind: WorkKind<Deliveries> = {
       take: () => this.#takeDeliveries(jobId),
       work: (row) =>
         this.#urls.during(row[0].url, () => attemptDeliveries(this.#ports, row, this.#stopping.signal)),
-      ...{ places: deliveriesAtOnce, most: mostDeliveries, slowMs },
+      ...{ atOnce: deliveriesAtOnce, most: mostDeliveries, slowMs },
       onTrouble: (error) => this.#trouble(error, troubles),
     }
-    return new Crew(trade, this.#stopping.signal)
+    return new WorkerPool(kind, this.#stopping.signal)
   }
 
   #trouble(error: unknown, troubles: unknown[] | undefined): void {

@@ -1,4 +1,10 @@
-import type { AsyncJob, Enrichment, ForgetReads, ForgetWrites, KeptReply } from '../../engine/ports/ports.js'
+import type {
+  AsyncJob,
+  Enrichment,
+  ErasureReads,
+  ErasureWrites,
+  KeptReply,
+} from '../../engine/ports/ports.js'
 import type { Connection } from '../driver/connection.js'
 import { changeOf, enrichmentColumns, fromRow, jobColumns, type Row, selectList } from './row-mapping.js'
 import { placeOf } from './row-place.js'
@@ -11,7 +17,7 @@ const runRepliesSql = 'SELECT place AS id, body FROM run_replies WHERE place > ?
 const fencedSql = `token = NULL, lease_until = 0`
 
 /** Questions about all that is on record. */
-export function forgetReads(connection: Connection): ForgetReads {
+export function forgetReads(connection: Connection): ErasureReads {
   return {
     jobsBehind: async (id, limit) =>
       (await connection.all<Row>(jobsSql, id, limit)).map((row) => fromRow<AsyncJob>(jobColumns, row)),
@@ -22,7 +28,7 @@ export function forgetReads(connection: Connection): ForgetReads {
 }
 
 /** Changes for whoever must not be on record any more. */
-export function forgetWrites(connection: Connection): ForgetWrites {
+export function forgetWrites(connection: Connection): ErasureWrites {
   const run = async (sql: string, ...values: (string | number)[]) => {
     await connection.run(sql, ...values)
   }

@@ -5,10 +5,10 @@ import type {
   Delivery,
   Enrichment,
   Key,
+  ListPosition,
   Member,
   Movement,
   Persona,
-  Place,
   Slice,
   Workspace,
 } from '../../engine/ports/ports.js'
@@ -213,7 +213,7 @@ export function changeOf<T>(columns: readonly Column<T>[], change: Partial<T>) {
 /** A select's rows, newest first, from a place on; equal moments are told apart by id. */
 export function newestFirst(select: string, { after, skip, limit }: Slice): { sql: string; values: Value[] } {
   const where = after ? ' AND (created_at, id) < (?, ?)' : ''
-  const from = (place: Place): Value[] => [place.createdAt, place.id]
+  const from = (place: ListPosition): Value[] => [place.createdAt, place.id]
   return {
     sql: `${select}${where} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`,
     values: [...(after ? from(after) : []), limit, skip],

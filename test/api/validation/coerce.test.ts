@@ -35,7 +35,7 @@ describe('kindOf', () => {
     ['custom', field.custom('Yours').optional(), { type: 'object', required: false, description: 'Yours' }],
     [
       'object',
-      field.described(z.object({}), 'Thing'),
+      field.describe(z.object({}), 'Thing'),
       { type: 'object', required: true, description: 'Thing' },
     ],
     [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { networkUrl, searchPageOf } from '../../../src/api/values/network-url.js'
+import { parseNetworkUrl, searchPageOf } from '../../../src/api/values/network-url.js'
 
 describe('urls on the network', () => {
   it.each([
@@ -11,7 +11,7 @@ describe('urls on the network', () => {
       { path: 'sales/search/people', query: 'query=(a:1)' },
     ],
   ])('%s', (url, parts) => {
-    expect(networkUrl(url)).toEqual(parts)
+    expect(parseNetworkUrl(url)).toEqual(parts)
   })
 
   it.each([
@@ -21,11 +21,11 @@ describe('urls on the network', () => {
     'https://linkedin.com.evil.example/x',
     'https://a@linkedin.com/x',
   ])('%j is none', (url) => {
-    expect(networkUrl(url)).toBeUndefined()
+    expect(parseNetworkUrl(url)).toBeUndefined()
   })
 
   it('takes its hosts as a setting', () => {
-    expect(networkUrl('https://www.net.test/x', ['net.test'])).toEqual({ path: 'x', query: '' })
+    expect(parseNetworkUrl('https://www.net.test/x', ['net.test'])).toEqual({ path: 'x', query: '' })
   })
 })
 

@@ -51,7 +51,7 @@ describe.each(states())('%s', (name, open) => {
         const { begin } = runsOver(driver)
         await begin(await record(driver), { file: path, output: null, request: '{}' }, 1_000_000)
         const journal = await journalFor(driver, await record(driver), {
-          mayRepeat: (await target.caller.honoursKeys?.()) ?? true,
+          mayRepeat: (await target.caller.supportsIdempotency?.()) ?? true,
           ...options,
         })
         const sink = memorySink()
@@ -231,7 +231,7 @@ describe.each(states())('%s', (name, open) => {
   describe('a request without an answer', () => {
     test('is told apart from one that was refused, and goes out again only on demand', async () => {
       const target = bulkTarget(1_000, {
-        honoursKeys: false,
+        supportsIdempotency: false,
         bulk: (_, nth) => (nth === 1 ? 'lost' : undefined),
       })
       const { part, run: now } = await machine(names(25))
@@ -340,8 +340,8 @@ describe.each(states())('%s', (name, open) => {
 
     test.each([true, false])(
       'leaves its rows unknown, and the run goes on (keys honoured: %s)',
-      async (honoursKeys) => {
-        const target = bulkTarget(1_000, { honoursKeys })
+      async (supportsIdempotency) => {
+        const target = bulkTarget(1_000, { supportsIdempotency })
         const { part, run: now } = await machine(names(14))
         const first = await part(target, {}, forgets(/^work-0/))
         expect(await first.ended).toMatchObject({ found: 4, failed: 10, credits: 12 })
@@ -404,7 +404,7 @@ describe.each(states())('%s', (name, open) => {
 
   test('rows of a file that are equal to one that nobody knows of wait for it', async () => {
     const target = bulkTarget(1_000, {
-      honoursKeys: false,
+      supportsIdempotency: false,
       bulk: (_, nth) => (nth === 1 ? 'lost' : undefined),
     })
     const rows = [...names(60), ...names(10)]

@@ -98,7 +98,7 @@ describe('a worker that loses a chunk', () => {
     await schema.sql("UPDATE chunks SET token = 'frozen', lease_until = 0")
     work.work()
     expect((await reply).credits).toBe(1)
-    await command.settled(Number.MAX_SAFE_INTEGER)
+    await command.discardReplies(Number.MAX_SAFE_INTEGER)
     await command.close()
     release()
     await stale.stop()

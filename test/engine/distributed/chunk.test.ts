@@ -3,12 +3,12 @@ import { ConnectionLost } from '../../../src/api/calls/caller.js'
 import {
   inDoubt,
   isHeldBack,
-  lostOf,
   readCalls,
-  readCame,
-  replyOf,
+  readResults,
+  toLostCall,
+  toReply,
   writeCalls,
-  writeCame,
+  writeResults,
 } from '../../../src/engine/distributed/chunk.js'
 
 const reply = { status: 200, body: {}, headers: {}, credits: 1 }
@@ -23,14 +23,14 @@ describe('what a chunk holds', () => {
       { status: 503, body: {}, headers: {}, credits: 0, unknown: true as const },
       inDoubt,
     ]
-    expect(readCame(writeCame(came))).toEqual(came)
+    expect(readResults(writeResults(came))).toEqual(came)
     const calls = [{ ordinal: 2 ** 31, fresh: true, key: 'run-1', input: { limit: 5, ids: [1n << 60n] } }]
     expect(readCalls(writeCalls(calls))).toEqual(calls)
   })
 
   it('is thrown again where a call brought no reply', () => {
-    const [came] = readCame(writeCame([lostOf(new ConnectionLost('cut', false))]))
-    expect(() => came && replyOf(came)).toThrow(expect.objectContaining({ message: 'cut', unknown: false }))
+    const [came] = readResults(writeResults([toLostCall(new ConnectionLost('cut', false))]))
+    expect(() => came && toReply(came)).toThrow(expect.objectContaining({ message: 'cut', unknown: false }))
   })
 
   it.each([

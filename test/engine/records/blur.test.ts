@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Account } from '../../../src/engine/ports/ports.js'
-import { blurred } from '../../../src/engine/records/blur.js'
+import { blurCompany } from '../../../src/engine/records/blur.js'
 
 const nothing: Account = {
   id: '1',
@@ -49,7 +49,7 @@ describe('a blurred company', () => {
       city: 'Lyon',
       country: 'FR',
     }
-    expect(blurred(account, [use])).toEqual({
+    expect(blurCompany(account, [use])).toEqual({
       name: 'É•••',
       domain: 'e•••',
       website: 'e•••',
@@ -63,7 +63,7 @@ describe('a blurred company', () => {
   })
 
   it('has nothing where nothing is known', () => {
-    const { technologies_found, ...rest } = blurred(nothing, [])
+    const { technologies_found, ...rest } = blurCompany(nothing, [])
     expect(Object.values(rest)).toEqual(Array(8).fill(null))
     expect(technologies_found).toEqual([])
   })
@@ -74,7 +74,7 @@ describe('a blurred company', () => {
     const identity = fc.record({ name: text, domain: text, website: url, network_url: url })
     fc.assert(
       fc.property(identity, text, (identity, location) => {
-        const blur = blurred({ ...nothing, ...identity, location }, [])
+        const blur = blurCompany({ ...nothing, ...identity, location }, [])
         const shown = Object.values(blur).filter((value) => typeof value === 'string')
         const told = Object.values({ ...identity, location })
           .flatMap(pieces)

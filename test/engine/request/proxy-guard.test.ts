@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../../../src/api/calls/caller.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
-import { guarded, guardedFor } from '../../../src/engine/request/proxy-guard.js'
-import { NotAsked } from '../../../src/engine/settlement/row-caller.js'
+import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
+import { NotSent } from '../../../src/engine/settlement/row-caller.js'
 import { describeCaller } from '../../conformance/caller.js'
 import { type Bench, openBench } from '../../support/engine.js'
 
@@ -11,7 +11,10 @@ const clock = { now: () => Date.now() }
 /** A guard with a workspace of its own in front of a caller. */
 async function guard(upstream: Caller, apiKey: string): Promise<{ caller: Caller; front: Bench }> {
   const front = await openBench()
-  return { caller: guarded(upstream, { store: front.store, clock, apiKey, sleep: async () => {} }), front }
+  return {
+    caller: guardCaller(upstream, { store: front.store, clock, apiKey, sleep: async () => {} }),
+    front,
+  }
 }
 
 const open: Bench[] = []
@@ -64,8 +67,8 @@ describe('a server that is asked for somebody whose key was checked before', () 
         isAway ? Promise.reject(new ApiError('database_unreachable')) : front.store.readShared(name, work),
     }
     const upstream = { call: async () => ({ status: 200, body: {}, headers: {}, credits: 1 }) }
-    const caller = guardedFor(key?.id ?? '', upstream, { store, clock, apiKey: 'of-the-server' })
-    await expect(caller.call('accounts.enrich', {})).rejects.toThrow(NotAsked)
+    const caller = guardCallerFor(key?.id ?? '', upstream, { store, clock, apiKey: 'of-the-server' })
+    await expect(caller.call('accounts.enrich', {})).rejects.toThrow(NotSent)
     isAway = false
     expect((await caller.call('accounts.enrich', {})).status).toBe(200)
   })

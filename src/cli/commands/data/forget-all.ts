@@ -1,6 +1,6 @@
 import type { ForgottenRecords } from '../../../catalogue/erasure/erase.js'
 import type { Traces } from '../../../catalogue/erasure/identifiers.js'
-import type { ForgottenWork } from '../../../engine/admin/forget.js'
+import type { ErasedWork } from '../../../engine/admin/forget.js'
 import type { Clock, Forgotten } from '../../../engine/ports/ports.js'
 import type { ForgottenState } from '../../../storage/state/erase.js'
 import type { RecordsOnDisk } from './records-on-disk.js'
@@ -8,7 +8,7 @@ import type { RecordsOnDisk } from './records-on-disk.js'
 /** What told of somebody, by where it was. */
 export interface Told {
   readonly catalogue: ForgottenRecords
-  readonly engine: ForgottenWork
+  readonly engine: ErasedWork
   readonly state: ForgottenState
 }
 
@@ -45,14 +45,16 @@ async function forgetKept(
   clock: Clock,
   dryRun: boolean,
 ): Promise<Omit<Told, 'catalogue'>> {
-  const { forgetInWork } = await import('../../../engine/admin/forget.js')
+  const { eraseFromWork } = await import('../../../engine/admin/forget.js')
   const { forgetInState } = await import('../../../storage/state/erase.js')
   let state: ForgottenState = { events: 0, answers: 0, runs: [] }
   for (const { database } of runs)
     state = together(state, await forgetInState(database, who, clock.now(), dryRun))
   return {
     state,
-    engine: store ? await forgetInWork(store, who, dryRun) : { records: 0, contacts: 0, jobs: 0, replies: 0 },
+    engine: store
+      ? await eraseFromWork(store, who, dryRun)
+      : { records: 0, contacts: 0, jobs: 0, replies: 0 },
   }
 }
 
@@ -62,7 +64,7 @@ const together = (one: ForgottenState, other: ForgottenState): ForgottenState =>
   runs: [...one.runs, ...other.runs],
 })
 
-const sum = (one: ForgottenWork, other: ForgottenWork): ForgottenWork => ({
+const sum = (one: ErasedWork, other: ErasedWork): ErasedWork => ({
   records: one.records + other.records,
   contacts: one.contacts + other.contacts,
   jobs: one.jobs + other.jobs,

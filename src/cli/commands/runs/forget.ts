@@ -44,7 +44,7 @@ async function forgetReplies(context: Context, target: string, run: string): Pro
   const options = { local: true }
   const caller = await context.caller(options)
   try {
-    await caller.settled?.(run, Number.MAX_SAFE_INTEGER, { apiKey: await context.apiKey(options) })
+    await caller.discardReplies?.(run, Number.MAX_SAFE_INTEGER, { apiKey: await context.apiKey(options) })
   } catch (error) {
     // Without a key for that workspace a few replies stay there, which nobody asks for again.
     if (!(error instanceof ApiError)) throw error

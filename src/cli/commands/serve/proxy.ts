@@ -1,7 +1,7 @@
 import type { Caller } from '../../../api/calls/caller.js'
 import { rehomed } from '../../../client/retargeted-webhooks.js'
 import { sharedClock } from '../../../engine/clock.js'
-import { guarded } from '../../../engine/request/proxy-guard.js'
+import { guardCaller } from '../../../engine/request/proxy-guard.js'
 import { isLoopback } from '../../../http/hosts.js'
 import { isPostgres } from '../../../storage/database/location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
@@ -53,7 +53,7 @@ export async function proxyBehind(
   const serve = await served(context, caller, globals, { baseUrl, names: target.names, behind })
   const over = new AbortController()
   const isShared = isPostgres(context.home.engine)
-  const takePart =
+  const runChunkWorker =
     worker && apiKey !== undefined && isShared ? await partFor(context, options) : async () => {}
   let passing: Promise<unknown> | undefined
   return {
@@ -61,7 +61,7 @@ export async function proxyBehind(
     hosts: known ? [known.host] : [],
     text: textOf(kind, target.origin, known !== undefined),
     start: () => {
-      passing = Promise.all([home?.passingOn.run(over.signal), takePart(over.signal)])
+      passing = Promise.all([home?.passingOn.run(over.signal), runChunkWorker(over.signal)])
     },
     stop: async () => {
       over.abort()
@@ -82,7 +82,7 @@ async function governedCaller(
   const store = await openStore(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())
   const clock = sharedClock(store, context.clock)
-  return guarded(recorded(context, remote, options), { store, clock, apiKey, sleep })
+  return guardCaller(recorded(context, remote, options), { store, clock, apiKey, sleep })
 }
 
 function textOf(kind: 'direct' | 'governed', origin: string, isHome: boolean): string {

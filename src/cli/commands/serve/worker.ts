@@ -89,10 +89,10 @@ async function workFor(
     )
   const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
   const { partFor } = await import('../../target/upstream-worker.js')
-  const takePart = await partFor(context, { ...globals, baseUrl }, calls)
+  const runChunkWorker = await partFor(context, { ...globals, baseUrl }, calls)
   await interruptible(context.streams, async (signal) => {
     context.notify('Working. Ctrl-C ends it.', globals)
-    await takePart(signal)
+    await runChunkWorker(signal)
   })
   return 0
 }

@@ -1,4 +1,4 @@
-import { parsedUrl } from '../../../../api/values/url.js'
+import { parseUrl } from '../../../../api/values/url.js'
 import type { AsyncJob, Delivery, Reads } from '../../../../engine/ports/ports.js'
 import { isoTime } from '../../../options/time-values.js'
 import { counted } from '../context/counted.js'
@@ -61,7 +61,7 @@ export const deliveries = (scene: Scene): Promise<readonly Verdict[]> =>
 function failedDelivery({ url, error, status }: Delivery, count: number): Verdict {
   const reason = error ?? (status === null ? 'no answer' : `answer ${status}`)
   // The rest of an address may be a secret of whoever receives there.
-  const host = parsedUrl(url)?.host ?? 'its receiver'
+  const host = parseUrl(url)?.host ?? 'its receiver'
   return warning(
     `${counted(count, 'delivery', 'deliveries')} failed for good; the newest, to ${host}: ${reason.replace(/\.$/, '')}.`,
     'prospect engine deliveries list --state failed, then prospect engine deliveries retry ID',

@@ -1,8 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { ApiError, type ErrorCode, errorBody } from '../../src/api/calls/errors.js'
-import { type Came, type ChunkCall, readCalls, writeCame } from '../../src/engine/distributed/chunk.js'
-import { SpreadRun } from '../../src/engine/distributed/lease.js'
+import {
+  type CallResult,
+  type ChunkCall,
+  readCalls,
+  writeResults,
+} from '../../src/engine/distributed/chunk.js'
+import { RunLease } from '../../src/engine/distributed/lease.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 import { openSpreadWork, type SpreadWork } from '../support/spread-work.js'
@@ -44,9 +49,9 @@ async function taken(token: string, ms = 60_000): Promise<string> {
   return chunk?.id ?? ''
 }
 
-async function answered(token: string, came: readonly Came[]): Promise<void> {
+async function answered(token: string, came: readonly CallResult[]): Promise<void> {
   const id = await taken(token)
-  await work.store.transaction((tx) => tx.answerChunk(id, token, writeCame(came)), 'test')
+  await work.store.transaction((tx) => tx.answerChunk(id, token, writeResults(came)), 'test')
 }
 
 async function killed(): Promise<void> {
@@ -100,7 +105,7 @@ describe('rows of a chunk that somebody else had', () => {
     ['come back', [null, null]],
     ['wait behind a refusal', [busy, null]],
     ['are refused for good', [{ ...busy, status: 401 }, null]],
-  ] satisfies [string, Came[]][])('are open when the run ends, where they %s', async (_, came) => {
+  ] satisfies [string, CallResult[]][])('are open when the run ends, where they %s', async (_, came) => {
     const ending = new AbortController()
     const command = work.command('run', { signal: ending.signal })
     const replies = told(domains(2).map((domain, at) => command.call(at, domain)))
@@ -128,8 +133,8 @@ describe('rows of a chunk that somebody else had', () => {
     const command = work.command('run', { rows: 2, atOnce: 2 })
     const replies = command.all(domains(2))
     const [first, second] = [await taken('first'), await taken('second')]
-    const answer = (id: string, token: string, came: Came) =>
-      work.store.transaction((tx) => tx.answerChunk(id, token, writeCame([came])), 'test')
+    const answer = (id: string, token: string, came: CallResult) =>
+      work.store.transaction((tx) => tx.answerChunk(id, token, writeResults([came])), 'test')
     await answer(first, 'first', { ...busy, status: 402 })
     await until(async () => (await chunks('answered')).length === 0)
     await answer(second, 'second', null)
@@ -218,7 +223,7 @@ describe('a command that pauses', () => {
       apiKey: work.key,
       source: '',
     }
-    const [first, second] = [new SpreadRun(ports), new SpreadRun(ports)]
+    const [first, second] = [new RunLease(ports), new RunLease(ports)]
     await first.begin()
     await second.begin()
     const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
@@ -266,7 +271,7 @@ describe('charges of several chunks', () => {
       apiKey: work.key,
       source: '',
     }
-    const first = new SpreadRun(ports)
+    const first = new RunLease(ports)
     await first.begin()
     const call = { ordinal: 0, fresh: true, key: 'run-0', input: { domain: 'known.example' } }
     const bundle = (id: string) => ({ id, operation: 'accounts.enrich' as const, calls: [call] })
@@ -285,7 +290,7 @@ describe('charges of several chunks', () => {
       await tx.setCounter('test', 'charged', { startedAt: 0, count: 1 } as never)
     }, work.workspaceId)
     await until(() => isHeld)
-    await new SpreadRun(ports).begin()
+    await new RunLease(ports).begin()
     await charging
     expect([tries, await schema.sql('SELECT id FROM chunks')]).toEqual([1, []])
   })

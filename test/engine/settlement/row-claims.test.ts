@@ -9,7 +9,8 @@ const send = (bench: Bench, row: Partial<RunRow> = {}, input: Input = known) =>
 
 const repeat = (bench: Bench, row: Partial<RunRow> = {}) => send(bench, { fresh: false, ...row })
 
-const settled = (bench: Bench, before: number) => bench.caller.settled?.('run', before, { apiKey: bench.key })
+const discardReplies = (bench: Bench, before: number) =>
+  bench.caller.discardReplies?.('run', before, { apiKey: bench.key })
 
 describe('a row of a run', () => {
   it('that comes again has the same answer, is not charged, and says what it cost', async () => {
@@ -58,7 +59,7 @@ describe('a row of a run', () => {
   it('is kept until its run says that it is safe', async () => {
     const bench = await openBench()
     for (const ordinal of [1, 2, 3]) await send(bench, { ordinal })
-    await settled(bench, 3)
+    await discardReplies(bench, 3)
     expect((await repeat(bench, { ordinal: 2 })).replayed).toBeUndefined()
     expect((await repeat(bench, { ordinal: 3 })).replayed).toBe(1)
   })
@@ -67,7 +68,7 @@ describe('a row of a run', () => {
     const bench = await openBench()
     await send(bench)
     await send(bench, { run: 'other' })
-    await settled(bench, Number.MAX_SAFE_INTEGER)
+    await discardReplies(bench, Number.MAX_SAFE_INTEGER)
     expect((await repeat(bench, { run: 'other' })).replayed).toBe(1)
   })
 })
