@@ -56,9 +56,13 @@ const statement =
 
 /** Every import of a module, with paths of ours as they are named here. */
 function importsOf([from, text]: [string, string]): Import[] {
-  return [...text.matchAll(statement)]
-    .map((match) => match[1] ?? match[2] ?? match[3] ?? '')
-    .map((path) => ({ from, to: path.startsWith('.') ? moduleAt(from, path) : path }))
+  return (
+    [...text.matchAll(statement)]
+      .map((match) => match[1] ?? match[2] ?? match[3] ?? '')
+      .map((path) => ({ from, to: path.startsWith('.') ? moduleAt(from, path) : path }))
+      // Data of a folder: it imports nothing.
+      .filter(({ to }) => to.startsWith('..') || !to.endsWith('.json'))
+  )
 }
 
 /** The name of a module of ours, as another one imports it. */

@@ -9,34 +9,17 @@ beforeAll(async () => {
   run = await sampleRun()
 })
 
-const json = (value: unknown): string => JSON.stringify(value, null, 2)
-
-/** The module of the examples as it should be. */
-function moduleText({ exchanges, events }: SampleRun): string {
-  const recorded = Object.fromEntries(
+/** The text of the recorded examples as it should be. */
+function recordedText({ exchanges, events }: SampleRun): string {
+  const operations = Object.fromEntries(
     exchanges.map(({ id, input, body }) => [id, { request: input, reply: body }]),
   )
-  return `// biome-ignore-all format: recorded by test/reference/examples.test.ts, which vitest -u writes anew
-import type { OperationId } from '../api/operations/table.js'
-import type { EventName } from '../api/webhooks/events.js'
-
-/** A request, its path parameters and query among the fields, and what the engine answered. */
-export interface Example {
-  readonly request: Readonly<Record<string, unknown>>
-  readonly reply: unknown
-}
-
-/** A success of every operation, recorded from the engine over the sample data. */
-export const examples: Readonly<Record<OperationId, Example>> = ${json(recorded)}
-
-/** A body of every event, recorded likewise. */
-export const eventExamples: Readonly<Record<EventName, unknown>> = ${json(Object.fromEntries(events))}
-`
+  return `${JSON.stringify({ operations, events: Object.fromEntries(events) }, null, 2)}\n`
 }
 
 describe('examples', () => {
   it('are what the engine answers; npx vitest run test/reference -u records them anew', async () => {
-    await expect(moduleText(run)).toMatchFileSnapshot('../../src/reference/examples.ts')
+    await expect(recordedText(run)).toMatchFileSnapshot('../../src/reference/examples.json')
   })
 
   it('show a success of every operation', () => {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Running, start } from './processes.js'
 
 /** Processes of a program, each replaced by a new one when it ends. */
-export interface Crew {
+export interface Workers {
   /** Kills the next one in turn. */
   kill(): Promise<void>
   /** Asks all of them to end once they work, and waits until they have; answers their exit codes. */
@@ -10,7 +10,7 @@ export interface Crew {
 }
 
 /** Starts so many processes of a bundled program. */
-export function startCrew(size: number, program: string, ...args: string[]): Crew {
+export function startCrew(size: number, program: string, ...args: string[]): Workers {
   const crew: Running[] = Array.from({ length: size }, () => start(program, ...args))
   let turn = 0
   return {
@@ -35,7 +35,7 @@ export function startCrew(size: number, program: string, ...args: string[]): Cre
 
 /** Kills processes of a crew so many times, evenly over the progress of their work (0 to 1), until all is done. */
 export async function killOverProgress(
-  crew: Crew,
+  crew: Workers,
   kills: number,
   progress: () => Promise<number>,
 ): Promise<number> {

@@ -1,7 +1,19 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
-import { type TitleFamily, titleFamilies, usualExclusions } from './families.data.js'
+import vocabulary from './families.json' with { type: 'json' }
 
 type Suggestion = OutputOf<'titles.suggest'>['suggestions'][number]
+
+/** Titles of one role in English and French, most common first, and keywords of titles that sound alike but differ. */
+interface TitleFamily {
+  readonly titles: readonly string[]
+  readonly excluded: readonly string[]
+}
+
+/** The curated vocabulary of roles. */
+export const titleFamilies: readonly TitleFamily[] = vocabulary.families
+
+/** Keywords to exclude for any role: assistants, trainees and people who have left. */
+const usualExclusions: readonly string[] = vocabulary.usualExclusions
 
 /**
  * Titles to include and keywords to exclude for some titles: English and French ones of the roles that they name, and

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { titleFamilies } from '../../../src/engine/titles/families.data.js'
-import { hasWords, suggestTitles } from '../../../src/engine/titles/suggest.js'
+import { hasWords, suggestTitles, titleFamilies } from '../../../src/engine/titles/suggest.js'
 import { openBench, type TestSource } from '../../support/engine.js'
 
 const of = (selectionType: string, asked: readonly string[]) =>
