@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { storedNumber } from '../../src/storage/database/migrate.js'
+import { type Machine, machine } from '../support/command.js'
+import { acceptedThen, databases, readFixture, storedIn, unpackHome } from '../support/home-0.1.js'
+
+let here: Machine
+beforeEach(() => {
+  here = machine()
+  unpackHome(here.home)
+})
+afterEach(() => here.remove())
+
+const stored = () => databases.map((name) => storedIn(here.home, name))
+
+/** The databases of the home by what is in their files. */
+const contents = () =>
+  readdirSync(here.home)
+    .filter((name) => name.includes('.db'))
+    .map((name) => [
+      name,
+      createHash('sha256')
+        .update(readFileSync(join(here.home, name)))
+        .digest('hex'),
+    ])
+
+describe('a home from before the first release', () => {
+  it('keeps its ledger, movement by movement', async () => {
+    expect(await here.json('engine', 'ledger', 'verify')).toEqual({ ok: true, movements: 23, problems: [] })
+    expect(await here.json('engine', 'ledger')).toEqual(JSON.parse(readFixture('ledger.json')))
+    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 900 } })
+    expect(await here.json('ledger', 'check')).toMatchObject({ ledger: 21, target_says: 21, ok: true })
+  })
+
+  it('keeps its jobs, lists and personas', async () => {
+    expect(await here.json('engine', 'jobs', 'list')).toMatchObject([
+      { operation: 'contacts.enrich', state: 'finished', credits: 3 },
+      { operation: 'lists.create', state: 'finished', done: 13 },
+    ])
+    expect(JSON.stringify(await here.json('lists', 'list'))).toContain('Targets')
+    expect(JSON.stringify(await here.json('personas', 'list'))).toContain('Heads of sales')
+  })
+
+  it('lists its runs, and resumes the stopped one without paying twice', async () => {
+    const before = [
+      { status: 'stopped', rows: 20, done: 5, credits: 5 },
+      { status: 'finished', rows: 13, done: 13, credits: 12 },
+    ]
+    const [run] = await here.json<{ id: string }[]>('runs', 'list')
+    expect(await here.json('runs', 'list')).toMatchObject(before)
+    const resumed = await here.run(['runs', 'resume', run?.id ?? '', '--max-credits', '100'])
+    expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringContaining('5 of 20 rows')])
+    expect(await here.json('runs', 'list')).toMatchObject([
+      { status: 'finished', rows: 20, done: 20, credits: 20 },
+      before[1],
+    ])
+    expect(readFileSync(join(here.home, 'more-enriched.csv'), 'utf8').trimEnd().split('\n')).toHaveLength(21)
+    expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 885 } })
+    expect(await here.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true, movements: 38 })
+  })
+
+  it('finds its companies and people', async () => {
+    expect(await here.json('data', 'stats')).toMatchObject({ companies: 30, people: 60, jobs: 42, posts: 40 })
+    expect(await here.json('accounts', 'enrich', '--domain', 'birchwood.example')).toMatchObject({
+      name: 'Birchwood & Sons Ltd',
+    })
+    expect(await here.json('accounts', 'search', '--preview', '--keyword', 'robot')).toMatchObject({
+      total_count: 1,
+      preview: [{ company_name: 'Acme Robotics GmbH' }],
+    })
+  })
+
+  it('has version 1, which the build that made it refuses', async () => {
+    expect(stored()).toEqual(databases.map((name) => acceptedThen[name]))
+    expect(await here.json('engine', 'status')).toMatchObject({ schema_version: 1 })
+    await here.json('runs', 'list')
+    expect(stored()).toEqual(databases.map(() => storedNumber(1)))
+    for (const name of databases) expect(storedIn(here.home, name)).toBeGreaterThan(acceptedThen[name])
+  })
+
+  it('is told of by doctor, which leaves it as it is', async () => {
+    const before = contents()
+    const { checks } = await here.json<{ checks: { name: string; status: string; text: string }[] }>('doctor')
+    for (const name of databases)
+      expect(checks).toContainEqual(
+        expect.objectContaining({
+          name: `${name} database`,
+          status: 'warning',
+          text: expect.stringContaining('has schema version 1; its next use marks it with that'),
+        }),
+      )
+    expect(checks).toContainEqual(expect.objectContaining({ name: 'ledger', status: 'ok' }))
+    expect(contents()).toEqual(before)
+  })
+
+  it('gives a backup that the build which made it still reads, until its first use', async () => {
+    await here.json('engine', 'backup', join(here.home, 'before.db'))
+    expect(stored()).toEqual(databases.map((name) => acceptedThen[name]))
+    await here.json('credits')
+    expect((await here.run(['engine', 'restore', join(here.home, 'before.db'), '--yes'])).code).toBe(0)
+    expect(await here.json('engine', 'ledger', 'verify')).toEqual({ ok: true, movements: 23, problems: [] })
+  })
+})
+
+describe('a home of a newer program', () => {
+  it('is refused, byte for byte as it was', async () => {
+    await here.json('engine', 'status')
+    await here.json('runs', 'list')
+    for (const name of databases) {
+      const database = new Database(join(here.home, `${name}.db`))
+      database.pragma(`user_version = ${storedNumber(2)}`)
+      database.close()
+    }
+    const before = contents()
+    for (const argv of [
+      ['credits'],
+      ['engine', 'credits', 'add', '5'],
+      ['accounts', 'enrich', '--domain', 'acme-robotics.example'],
+      ['data', 'sample'],
+      ['runs', 'list'],
+    ]) {
+      const { code, stderr } = await here.run(argv)
+      expect([argv, code, stderr]).toEqual([
+        argv,
+        10,
+        expect.stringContaining("it has schema version 2, newer than this program's 1; upgrade prospect"),
+      ])
+      expect(contents()).toEqual(before)
+    }
+  })
+})

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openCatalogue } from '../../../src/catalogue/catalogue.js'
+import { catalogueSchema } from '../../../src/catalogue/schema/sqlite.js'
+import { openShared } from '../../../src/storage/database/catalogue-location.js'
+import { migrate, storedNumber } from '../../../src/storage/database/migrate.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { engineSchema } from '../../../src/storage/engine/migrations.js'
+import { openEngineDatabase } from '../../../src/storage/engine/store.js'
+import { openState, stateSchema } from '../../../src/storage/state/open.js'
+import { countedIds, stillClock } from '../../catalogue/open.js'
+import { acceptedThen, databases, readFixture, unpackDatabase } from '../../support/home-0.1.js'
+import { freshSchema, type TestDatabase } from '../../support/postgres.js'
+import { postgresShape } from '../../support/postgres-shape.js'
+
+const schemas = { engine: engineSchema, state: stateSchema, catalogue: catalogueSchema }
+
+/**
+ * What a SQLite database is made of. Blanks do not count: a column that was added to a table stands in its text as it was
+ * added. Nor do statistics, which ANALYZE makes.
+ */
+function sqliteShape(path: string): string[] {
+  const database = new Database(path, { readonly: true })
+  const texts = database
+    .prepare<[], string>("SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema")
+    .pluck()
+    .all()
+  database.close()
+  return texts
+    .filter((text) => !text.startsWith('table sqlite_stat'))
+    .map((text) => text.replace(/\s+/g, ' ').replace(/ ?([(),]) ?/g, '$1'))
+    .sort()
+}
+
+describe('version 1 in SQLite', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'prospect-version-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  it.each(databases)('has the tables, indexes and triggers that %s had before the release', async (name) => {
+    const [then, now] = [join(folder, `${name}-then.db`), join(folder, `${name}-now.db`)]
+    unpackDatabase(name, then)
+    const driver = openSqlite(now)
+    await migrate(driver, schemas[name])
+    await driver.close()
+    expect(sqliteShape(now)).toEqual(sqliteShape(then))
+  })
+})
+
+describe('version 1 in PostgreSQL', () => {
+  let schema: TestDatabase
+  beforeAll(async () => {
+    schema = await freshSchema()
+  })
+  afterAll(() => schema.drop())
+
+  const places = () => ({
+    engine: schema.name,
+    state: `${schema.name}_state`,
+    catalogue: `${schema.name}_catalogue`,
+  })
+  const openAll = async () => {
+    for (const open of [
+      () => openEngineDatabase(schema.url),
+      () => openState(schema.url),
+      async () => await openCatalogue(await openShared(schema.url), { clock: stillClock, ids: countedIds() }),
+    ])
+      await (await open()).close()
+  }
+  const numbers = () =>
+    Promise.all(
+      databases.map(
+        async (name) => (await schema.sql(`SELECT version FROM ${places()[name]}.schema_version`))[0],
+      ),
+    )
+
+  it('has all that the databases had before the release', async () => {
+    await openAll()
+    const then = JSON.parse(readFixture('postgres.json')) as Record<string, string[]>
+    for (const name of databases)
+      expect([name, await postgresShape(schema.sql, places()[name])]).toEqual([name, then[name]])
+  })
+
+  it('is what a database from before the release becomes, with nothing else changed', async () => {
+    await openAll()
+    const shapes = () => Promise.all(databases.map((name) => postgresShape(schema.sql, places()[name])))
+    const before = await shapes()
+    for (const name of databases)
+      await schema.sql(`UPDATE ${places()[name]}.schema_version SET version = ${acceptedThen[name]}`)
+    await openAll()
+    expect(await numbers()).toEqual(databases.map(() => ({ version: String(storedNumber(1)) })))
+    expect(await shapes()).toEqual(before)
+  })
+})
