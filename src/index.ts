@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import manifest from '../package.json' with { type: 'json' }
 import type { Caller } from './api/calls/caller.js'
+import { compose } from './api/calls/compose.js'
 import { type TypedCaller, typed } from './api/calls/typed.js'
 import type { WireNames } from './api/calls/wire-names.js'
 import { type ReceivedHeaders, type Verification, verify as verifyAt } from './api/webhooks/signature.js'
@@ -15,6 +16,7 @@ import type { Clock, Ids, Targets } from './engine/ports/ports.js'
 import { createEngine } from './engine/request/engine.js'
 import { createWorker, type Worker } from './engine/worker/worker.js'
 import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
+import { named } from './http/wire-names.js'
 import { openShared } from './storage/database/catalogue-location.js'
 import { isPostgres } from './storage/database/location.js'
 import { openSqlite } from './storage/driver/sqlite/driver.js'
@@ -116,7 +118,7 @@ export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
   const database = await openState(state)
   const memory = serverMemory(database, origin)
   const server = createRemote({ ...shared, remembered: memory })
-  const caller = governed(server, { memory, origin, plan, ...ports })
+  const caller = compose(governed({ memory, origin, plan, ...ports }), server)
   const close = async () => {
     await caller.close()
     await database.close()
@@ -135,7 +137,13 @@ export interface ServeOptions extends Partial<Pick<HandlerOptions, 'report'>> {
 /** Serves the whole API over a caller, under `/api/v2`, with `/health` and `/openapi.json`: a fetch-shaped function. */
 export function handler(options: ServeOptions): (request: Request) => Promise<Response> {
   const document = async () => (await import('./reference/openapi.js')).openapi({ version })
-  return handlerOf({ ...options, caller: options.caller as Caller, version, document })
+  const { names, caller, ...rest } = options
+  return handlerOf({
+    ...rest,
+    caller: compose([names && named(names)], caller as Caller),
+    version,
+    document,
+  })
 }
 
 /**

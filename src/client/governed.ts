@@ -1,8 +1,8 @@
+import type { Layer } from '../api/calls/compose.js'
 import type { OperationId } from '../api/operations/table.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
-import { type KeptKeys, withKeptKeys } from './kept-keys.js'
+import { idempotent, type KeptKeys } from './kept-keys.js'
 import { paced, type Windows } from './paced.js'
-import type { Remote } from './remote.js'
 
 /** What a governed server is made of. */
 export interface GovernedOptions {
@@ -18,14 +18,17 @@ export interface GovernedOptions {
 }
 
 /**
- * A server with what this machine adds: it keeps to the server's windows, and gives every call that does something a key
- * which outlives this process. What the server decides passes through unchanged.
+ * The layers this machine puts around a server: they keep to its rate windows, and give every call that changes something
+ * an idempotency key that outlives this process. The server's decisions pass unchanged.
  */
-export function governed(
-  remote: Remote,
-  { memory, origin, plan, ids, clock, onAgain }: GovernedOptions,
-): Remote {
-  const slow = paced(remote, { windows: memory, origin, clock, plan })
-  const kept = withKeptKeys(slow, { keys: memory, origin, ids, clock, ...(onAgain ? { onAgain } : {}) })
-  return { ...remote, call: kept.call }
-}
+export const governed = ({
+  memory,
+  origin,
+  plan,
+  ids,
+  clock,
+  onAgain,
+}: GovernedOptions): readonly Layer[] => [
+  idempotent({ keys: memory, origin, ids, clock, ...(onAgain ? { onAgain } : {}) }),
+  paced({ windows: memory, origin, clock, plan }),
+]

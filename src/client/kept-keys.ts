@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Caller, ConnectionLost, type Reply } from '../api/calls/caller.js'
+import { ConnectionLost, type Reply } from '../api/calls/caller.js'
+import type { Layer } from '../api/calls/compose.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import { settles } from './retry.js'
@@ -37,17 +38,16 @@ export interface KeptKeysOptions {
  * Gives every call that does something a key, kept before it is sent. Where its outcome stays open, the same call sends
  * the same key again, so that a server that honours keys charges once. Who brings a key keeps it by themselves.
  */
-export function withKeptKeys(caller: Caller, options: KeptKeysOptions): Caller {
+export function idempotent(options: KeptKeysOptions): Layer {
   const { keys, ids, clock, onAgain = () => {} } = options
   const underWay = new Set<string>()
-  return {
+  return (caller) => ({
     ...caller,
     call: async (id, input, call = {}) => {
       if (!operation(id).idempotent || call.idempotencyKey !== undefined) return caller.call(id, input, call)
-      const fields = typeof input === 'function' ? await input() : input
-      const fingerprint = digest([options.origin, call.apiKey ?? null, id, fields])
+      const fingerprint = digest([options.origin, call.apiKey ?? null, id, input])
       // Two equal calls at the same time are meant to be two.
-      if (underWay.has(fingerprint)) return caller.call(id, fields, call)
+      if (underWay.has(fingerprint)) return caller.call(id, input, call)
       underWay.add(fingerprint)
       try {
         const { key, again } = await keys.take({
@@ -57,7 +57,7 @@ export function withKeptKeys(caller: Caller, options: KeptKeysOptions): Caller {
           now: clock.now(),
         })
         if (again) onAgain(id)
-        const ended = await caller.call(id, fields, { ...call, idempotencyKey: key }).catch(lost)
+        const ended = await caller.call(id, input, { ...call, idempotencyKey: key }).catch(lost)
         if (isKnown(ended, again)) await keys.drop(fingerprint)
         if (ended instanceof ConnectionLost) throw ended
         return ended
@@ -65,7 +65,7 @@ export function withKeptKeys(caller: Caller, options: KeptKeysOptions): Caller {
         underWay.delete(fingerprint)
       }
     },
-  }
+  })
 }
 
 function lost(error: unknown): ConnectionLost {

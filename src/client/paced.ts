@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Caller, type Input, type Reply, retryAfterMs } from '../api/calls/caller.js'
+import { type Input, type Reply, retryAfterMs } from '../api/calls/caller.js'
+import type { Layer } from '../api/calls/compose.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { windowsOf } from '../api/operations/windows.js'
@@ -34,26 +35,25 @@ export interface PacedOptions {
  * Keeps to the windows of a server before it has to refuse: a request that does not fit is answered 429 here, as the
  * server would, and is not sent.
  */
-export function paced(caller: Caller, options: PacedOptions): Caller {
-  return {
+export const paced =
+  (options: PacedOptions): Layer =>
+  (caller) => ({
     ...caller,
     call: async (id, input, call) => {
       const row = operation(id)
-      const fields = typeof input === 'function' ? await input() : input
-      const windows = keptTo(row, fields, options.plan)
-      if (windows.length === 0) return caller.call(id, fields, call)
+      const windows = keptTo(row, input, options.plan)
+      if (windows.length === 0) return caller.call(id, input, call)
       const owner = ownerOf(options.origin, call?.apiKey)
       const refused = await refusal(row, owner, windows, options)
       if (refused) return refused
-      const reply = await caller.call(id, fields, call).catch(async (error: unknown) => {
+      const reply = await caller.call(id, input, call).catch(async (error: unknown) => {
         await learn(owner, windows, undefined, options)
         throw error
       })
       await learn(owner, windows, reply, options)
       return reply
     },
-  }
-}
+  })
 
 /** Whose windows they are: those of a key, as a digest of it. */
 export const ownerOf = (origin: string, apiKey = ''): string =>

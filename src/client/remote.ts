@@ -71,7 +71,7 @@ export function createRemote(options: RemoteOptions): Remote {
     call: async (id, input, call = {}) => {
       const row = operation(id)
       try {
-        return await answered(server, row, typeof input === 'function' ? await input() : input, call)
+        return await answered(server, row, input, call)
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
         return { status: error.status, body: errorBody(error, row), headers: error.headers, credits: 0 }

@@ -1,6 +1,6 @@
+import type { Layer } from '../api/calls/compose.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
-import type { Remote } from './remote.js'
 
 /** What takes the results of work for those who asked for it. */
 export interface Home {
@@ -11,21 +11,20 @@ export interface Home {
 }
 
 /** A server whose deliveries come to us first: it gets an address of ours for each one that it is given. */
-export function rehomed(remote: Remote, home: Home): Remote {
-  return {
+export const retargeted =
+  (home: Home): Layer =>
+  (remote) => ({
     ...remote,
     call: async (id, input, options = {}) => {
       const row = operation(id)
-      const fields = typeof input === 'function' ? await input() : input
-      const { webhook_url: url } = fields
-      if (row.starts === undefined || typeof url !== 'string') return remote.call(id, fields, options)
+      const { webhook_url: url } = input
+      if (row.starts === undefined || typeof url !== 'string') return remote.call(id, input, options)
       const reason = await home.check(url)
       if (reason !== undefined) {
         const error = new ApiError('bad_request', { reason: `webhook_url: ${reason}` })
         return { status: error.status, body: errorBody(error, row), headers: {}, credits: 0 }
       }
       const webhook_url = home.addressFor(url, id, options.idempotencyKey)
-      return remote.call(id, { ...fields, webhook_url }, options)
+      return remote.call(id, { ...input, webhook_url }, options)
     },
-  }
-}
+  })

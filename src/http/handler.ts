@@ -1,12 +1,10 @@
 import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
-import type { WireNames } from '../api/calls/wire-names.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, readObject } from './body.js'
 import { checked } from './json.js'
 import { type Params, type Route, router } from './routes.js'
-import { withWireNames } from './wire-names.js'
 
 /** Where the operations are, beneath the server's origin. */
 export const basePath = '/api/v2'
@@ -19,8 +17,6 @@ export interface HandlerOptions {
   readonly caller: Caller
   /** Version of the program, for `/health`. */
   readonly version: string
-  /** The words for `network` and `premium` in the names of fields, where they are others. */
-  readonly names?: WireNames | undefined
   /** What stands behind it, for `/health`, where that is another server. */
   readonly behind?: object | undefined
   /** Rejects while requests could not be answered, for `/ready`; always ready without one. */
@@ -32,9 +28,7 @@ export interface HandlerOptions {
 }
 
 /** Serves every operation of the table over any caller: a fetch-shaped function without state of its own. */
-export function handler(given: HandlerOptions): (request: Request) => Promise<Response> {
-  const { names } = given
-  const options = names ? { ...given, caller: withWireNames(given.caller, names) } : given
+export function handler(options: HandlerOptions): (request: Request) => Promise<Response> {
   const find = router([...operations().flatMap((row) => routesOf(row, options)), ...ownRoutes(options)])
   return async (request) => {
     const place = find(pathOf(request.url))
@@ -58,7 +52,14 @@ function operationAnswer(operation: Operation, { caller, report }: HandlerOption
   return async (request, params) => {
     if (declaresMore(request.headers, limit)) return refuse(new ApiError('body_too_large', { limit }))
     try {
-      return answerOf(await caller.call(operation.id, inputOf(request, params), callOptions(request)))
+      const { id } = operation
+      const read = inputOf(request, params)
+      const options = callOptions(request)
+      return answerOf(
+        caller.answerRequest
+          ? await caller.answerRequest(id, read, options)
+          : await caller.call(id, await read(), options),
+      )
     } catch (thrown) {
       if (!isTold(thrown)) report?.(thrown)
       return refuse(asApiError(thrown), operation)

@@ -1,15 +1,25 @@
-import type { Caller } from '../api/calls/caller.js'
+import type { Reply } from '../api/calls/caller.js'
+import type { Layer } from '../api/calls/compose.js'
 import { renameIn, renameOut, type WireNames } from '../api/calls/wire-names.js'
 
-/** A caller whose fields have other words on the wire, in requests and in replies. */
-export const withWireNames = (caller: Caller, names: WireNames): Caller => ({
-  ...caller,
-  call: async (id, input, options) => {
-    const fields = async () => {
-      const given = typeof input === 'function' ? await input() : input
-      return renameIn(given, names) as typeof given
+/** Serves a caller with other words in the names of fields, in requests and in replies. */
+export const named =
+  (names: WireNames): Layer =>
+  (caller) => {
+    const rename = ({ text: _, ...reply }: Reply): Reply => ({ ...reply, body: renameOut(reply.body, names) })
+    const { answerRequest } = caller
+    return {
+      ...caller,
+      call: async (id, input, options) =>
+        rename(await caller.call(id, renameIn(input, names) as typeof input, options)),
+      ...(answerRequest && {
+        answerRequest: async (id, readInput, options) => {
+          const renamed = async () => {
+            const input = await readInput()
+            return renameIn(input, names) as typeof input
+          }
+          return rename(await answerRequest.call(caller, id, renamed, options))
+        },
+      }),
     }
-    const { text: _, ...reply } = await caller.call(id, fields, options)
-    return { ...reply, body: renameOut(reply.body, names) }
-  },
-})
+  }

@@ -102,7 +102,7 @@ it.each<[string, OperationId, number, number, number, number, number]>([
     const began = time.now()
     const one = async () => {
       const options = { windows, origin: 'https://api.example', clock: time, plan: 'growth' }
-      const caller = paced(server.caller, options)
+      const caller = paced(options)(server.caller)
       const batch = await companyBatch(file, caller, memorySink(), {
         operation,
         time,

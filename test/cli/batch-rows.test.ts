@@ -27,8 +27,7 @@ function target(answer: Answer): Caller & { readonly asked: Input[] } {
   const asked: Input[] = []
   return {
     asked,
-    call: async (id, given) => {
-      const input = typeof given === 'function' ? await given() : given
+    call: async (id, input) => {
       asked.push(input)
       return { headers: {}, credits: 0, ...answer(id, input) }
     },

@@ -28,8 +28,7 @@ function companies(credits = Number.POSITIVE_INFINITY): Caller & { readonly aske
   let left = credits
   return {
     asked,
-    call: async (_, given) => {
-      const input = typeof given === 'function' ? await given() : given
+    call: async (_, input) => {
       asked.push(input)
       if (left === 0) return refusal(402, { error: 'Insufficient credits', code: 'insufficient_credits' })
       if (input.domain === 'nobody.example') return refusal(404, { error: 'No company found' })

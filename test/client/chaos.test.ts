@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
+import { compose } from '../../src/api/calls/compose.js'
 import { governed } from '../../src/client/governed.js'
 import type { Remote } from '../../src/client/remote.js'
 import { openState } from '../../src/storage/state/open.js'
@@ -143,12 +144,15 @@ describe('a thousand calls', () => {
         await through(next, async (server, chaos) => {
           const origin = `http://127.0.0.1:${chaos.port}`
           const memory = serverMemory(state, origin)
-          const remote = governed(server, {
-            memory,
-            origin,
-            ids: randomIds,
-            clock: { now: () => Date.now() },
-          })
+          const remote = compose(
+            governed({
+              memory,
+              origin,
+              ids: randomIds,
+              clock: { now: () => Date.now() },
+            }),
+            server,
+          )
           const left = Array.from({ length: callsInAll }, (_, at) => at)
           const runs: number[] = []
           const work = async () => {

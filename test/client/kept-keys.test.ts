@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Caller, type CallOptions, ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
-import { withKeptKeys } from '../../src/client/kept-keys.js'
+import { idempotent } from '../../src/client/kept-keys.js'
 import { openState } from '../../src/storage/state/open.js'
 import { serverMemory } from '../../src/storage/state/remote-servers.js'
 import { seededIds, TestClock } from '../support/engine.js'
@@ -27,11 +27,11 @@ async function ending(...ends: readonly (Reply | ConnectionLost)[]) {
   const state = await openState(':memory:')
   /** The same machine with another process. */
   const process = (seed: string) =>
-    withKeptKeys(server, {
+    idempotent({
       keys: serverMemory(state, 'https://a.example'),
       ...{ origin: 'https://a.example', ids: seededIds(seed), clock },
       onAgain: (id) => void told.push(id),
-    })
+    })(server)
   const ask = async (
     caller: Caller,
     fields: object = { domain: 'x' },

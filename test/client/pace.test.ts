@@ -33,8 +33,7 @@ function server(
   const caller: Caller = {
     call: async (id, input) => {
       const now = clock.now() + skewMs
-      const fields = typeof input === 'function' ? await input() : input
-      const found = windowsOf(operation(id), plan, fields.live).map((window) => {
+      const found = windowsOf(operation(id), plan, input.live).map((window) => {
         const kept = windows.get(window.name)
         const lasts = kept && now < kept.startedAt + window.windowMs
         return { ...window, startedAt: lasts ? kept.startedAt : now, count: lasts ? kept.count : 0 }
@@ -83,7 +82,7 @@ describe('a paced caller', () => {
   it('answers as the server would, and asks it nothing, when a window is full', async () => {
     const clock = hand()
     const { caller, seen } = server(clock, 'basic')
-    const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan: 'basic' })
+    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'basic' })(caller)
     const statuses = []
     for (let count = 0; count < 4; count++)
       statuses.push(await slow.call('personas.list', {}, { apiKey: 'k' }))
@@ -103,10 +102,10 @@ describe('a paced caller', () => {
   it('keeps the windows of keys and of groups apart', async () => {
     const clock = hand()
     const { caller } = server(clock, 'free')
-    const slow = paced(
-      { ...caller, call: async () => ({ status: 200, body: {}, headers: {}, credits: 0 }) },
-      { windows: memory(), origin: 'o', clock, plan: 'free' },
-    )
+    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'free' })({
+      ...caller,
+      call: async () => ({ status: 200, body: {}, headers: {}, credits: 0 }),
+    })
     const status = async (
       id: 'personas.list' | 'accounts.search' | 'accounts.search_preview',
       apiKey: string,
@@ -121,7 +120,7 @@ describe('a paced caller', () => {
     for (const plan of [undefined, 'scale']) {
       const clock = hand()
       const { caller, seen } = server(clock, 'basic')
-      const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan })
+      const slow = paced({ windows: memory(), origin: 'o', clock, plan })(caller)
       for (let count = 0; count < 5; count++) await slow.call('personas.list', {})
       expect(seen).toEqual({ refused: 0, admitted: 2 })
     }
@@ -135,7 +134,7 @@ describe('a paced caller', () => {
       ...caller,
       call: (...asked) => new Promise((resolve) => replies.push(() => resolve(caller.call(...asked)))),
     }
-    const slow = paced(late, { windows: memory(), origin: 'o', clock })
+    const slow = paced({ windows: memory(), origin: 'o', clock })(late)
     const first = slow.call('personas.list', {})
     await new Promise(setImmediate)
     const second = await slow.call('personas.list', {})
@@ -159,7 +158,7 @@ describe('a paced caller', () => {
       call: () => (isLost ? Promise.reject(new Error('lost')) : silent()),
       close: async () => {},
     }
-    const slow = paced(caller, { windows, origin: 'o', clock: hand() })
+    const slow = paced({ windows, origin: 'o', clock: hand() })(caller)
     await expect(slow.call('personas.list', {})).rejects.toThrow('lost')
     isLost = false
     const statuses = []
@@ -175,7 +174,7 @@ describe('a paced caller', () => {
       ...caller,
       call: (...asked) => new Promise((resolve) => replies.push(() => resolve(caller.call(...asked)))),
     }
-    const slow = paced(late, { windows: memory(), origin: 'o', clock, plan: 'growth' })
+    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'growth' })(late)
     const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
     const first = Array.from({ length: 5 }, ask)
     await new Promise(setImmediate)
@@ -197,14 +196,14 @@ describe('a paced caller', () => {
     const clock = hand()
     const silent = async (): Promise<Reply> => ({ status: 200, body: {}, headers: {}, credits: 0 })
     const windows = memory()
-    const slow = paced(
-      { call: silent, close: async () => {} },
-      { windows, origin: 'o', clock, plan: 'growth' },
-    )
-    const killed = paced(
-      { call: () => new Promise(() => {}), close: async () => {} },
-      { windows, origin: 'o', clock, plan: 'growth' },
-    )
+    const slow = paced({ windows, origin: 'o', clock, plan: 'growth' })({
+      call: silent,
+      close: async () => {},
+    })
+    const killed = paced({ windows, origin: 'o', clock, plan: 'growth' })({
+      call: () => new Promise(() => {}),
+      close: async () => {},
+    })
     const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
     for (let window = 0; window < 3; window++) {
       for (let count = 0; count < 5; count++) expect((await ask()).status).toBe(200)
@@ -222,7 +221,7 @@ describe('a paced caller', () => {
   it('never paces what has no limit', async () => {
     const untouched: Windows = { change: () => Promise.reject(new Error('asked')) }
     const { caller } = server(hand(), 'free')
-    const slow = paced(caller, { windows: untouched, origin: 'o', clock: hand(), plan: 'free' })
+    const slow = paced({ windows: untouched, origin: 'o', clock: hand(), plan: 'free' })(caller)
     expect((await slow.call('credits.show', {})).status).toBe(200)
   })
 
@@ -241,7 +240,7 @@ describe('a paced caller', () => {
             changes++ === 0 ? windows.change(...asked) : Promise.reject(new ApiError('busy')),
         }
         const caller: Caller = { call: () => reply, close: async () => {} }
-        const slow = paced(caller, { windows: full, origin: 'o', clock: hand(), plan: 'basic' })
+        const slow = paced({ windows: full, origin: 'o', clock: hand(), plan: 'basic' })(caller)
         return slow.call('accounts.hiring', { domain: 'known.example' })
       }),
     )
@@ -252,7 +251,7 @@ describe('a paced caller', () => {
     const clock = hand()
     const { caller, seen } = server(clock, 'build')
     for (let count = 0; count < 8; count++) await caller.call('personas.list', {})
-    const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan: 'build' })
+    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'build' })(caller)
     for (let count = 0; count < 5; count++) await slow.call('personas.list', {})
     expect(seen).toEqual({ refused: 0, admitted: 10 })
   })
@@ -275,7 +274,7 @@ describe('a paced caller', () => {
           const clock = hand()
           const { caller, seen } = server(clock, plan, { ...kind, work: () => clock.wait(workMs) })
           const windows = memory()
-          const processes = [0, 1].map(() => paced(caller, { windows, origin: 'o', clock, plan }))
+          const processes = [0, 1].map(() => paced({ windows, origin: 'o', clock, plan })(caller))
           for (const [at, gap] of gaps.entries()) {
             clock.wait(gap)
             for (;;) {
@@ -299,7 +298,7 @@ describe('a paced caller', () => {
     const clock = hand()
     const { caller, seen } = server(clock, 'growth', { skewMs: 400 })
     const windows = memory()
-    const processes = [0, 1].map(() => paced(caller, { windows, origin: 'o', clock, plan: 'growth' }))
+    const processes = [0, 1].map(() => paced({ windows, origin: 'o', clock, plan: 'growth' })(caller))
     for (let done = 0; done < 250; ) {
       const reply = await (processes[done % 2] as Caller).call('personas.list', {}, { apiKey: 'k' })
       clock.wait(reply.status === 200 ? 7 : waitOf(reply))
@@ -314,7 +313,7 @@ describe('a paced caller', () => {
     async (isExact) => {
       const clock = hand()
       const { caller, seen } = server(clock, 'growth', { isExact, work: () => clock.wait(50) })
-      const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan: 'growth' })
+      const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'growth' })(caller)
       for (let done = 0; done < 60; ) {
         const { status, waitMs } = await slow.call('accounts.hiring', { domain: 'a.example' })
         if (status === 200) done++
@@ -344,7 +343,7 @@ describe('a paced caller', () => {
           return reply
         },
       }
-      const slow = paced(far, { windows: memory(), origin: 'o', clock, plan: 'growth' })
+      const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'growth' })(far)
       const ask = () => slow.call('accounts.hiring', { domain: 'a.example' })
       await ask()
       // It ended at 1,000, and as this machine knows not before 1,300: this request opens the next one.
@@ -367,7 +366,7 @@ describe('a paced caller', () => {
         headers: { ...headers, 'x-ratelimit-reset-after': more },
         credits: 0,
       })
-      const slow = paced({ call, close: async () => {} }, { windows: memory(), origin: 'o', clock })
+      const slow = paced({ windows: memory(), origin: 'o', clock })({ call, close: async () => {} })
       await slow.call('personas.list', {})
       expect(await slow.call('personas.list', {})).toMatchObject({ status: 429, waitMs: 1_000 })
     },
@@ -376,7 +375,7 @@ describe('a paced caller', () => {
   it('is not held up by a clock that goes back', async () => {
     const [clock, real] = [hand(), hand()]
     const { caller } = server(real, 'free')
-    const slow = paced(caller, { windows: memory(), origin: 'o', clock, plan: 'free' })
+    const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'free' })(caller)
     await slow.call('personas.list', {})
     clock.wait(-3_600_000)
     real.wait(60_000)

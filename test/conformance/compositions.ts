@@ -1,4 +1,5 @@
 import type { Caller } from '../../src/api/calls/caller.js'
+import { compose } from '../../src/api/calls/compose.js'
 import { governed } from '../../src/client/governed.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import type { Clock } from '../../src/engine/ports/ports.js'
@@ -31,7 +32,10 @@ const behindSocket = (caller: Caller): Promise<Listening> =>
 async function governedRemote(server: Pick<Listening, 'baseUrl' | 'origin'>, clock: Clock) {
   const state = await openState(':memory:')
   const memory = serverMemory(state, server.origin)
-  const caller = governed(remoteTo(server.baseUrl), { memory, origin: server.origin, ids: randomIds, clock })
+  const caller = compose(
+    governed({ memory, origin: server.origin, ids: randomIds, clock }),
+    remoteTo(server.baseUrl),
+  )
   return { caller, close: closing(() => state.close(), caller.close) }
 }
 
@@ -43,7 +47,9 @@ async function governedProxy() {
   const store = await openStore(':memory:')
   const { key = '' } = await createAdmin({ store, clock, ids: randomIds }).init()
   const sleep = async () => {}
-  const proxy = await behindSocket(guardCaller(remote.caller, { store, clock, sleep, apiKey: bench.key }))
+  const proxy = await behindSocket(
+    compose([guardCaller({ store, clock, sleep, apiKey: bench.key })], remote.caller),
+  )
   return { bench, key, proxy, close: closing(close, () => store.close(), remote.close, proxy.close) }
 }
 

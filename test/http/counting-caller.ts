@@ -18,15 +18,19 @@ export class CountingCaller implements Caller {
   /** Runs before the reply, such as waiting. */
   work: (options: CallOptions) => Promise<void> = async () => {}
 
-  async call(
+  call(id: OperationId, input: Input, options: CallOptions = {}): Promise<Reply> {
+    return this.answerRequest(id, async () => input, options)
+  }
+
+  async answerRequest(
     id: OperationId,
-    input: Input | (() => Promise<Input>),
+    readInput: () => Promise<Input>,
     options: CallOptions = {},
   ): Promise<Reply> {
     this.calls++
     try {
       if (options.apiKey !== 'right') throw new ApiError('invalid_api_key')
-      this.seen.push({ id, input: typeof input === 'function' ? await input() : input, options })
+      this.seen.push({ id, input: await readInput(), options })
       await this.work(options)
       return { status: 200, body: { id }, headers: {}, credits: 0, ...this.reply }
     } catch (error) {

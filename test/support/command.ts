@@ -152,7 +152,7 @@ export function answering(...replies: readonly Partial<Reply>[]): Caller & { rea
   return {
     asked,
     call: async (id, input, options = {}) => {
-      asked.push({ id, input: typeof input === 'function' ? await input() : input, options })
+      asked.push({ id, input, options })
       const reply = replies[Math.min(asked.length, replies.length) - 1]
       return { status: 200, body: {}, headers: {}, credits: 0, ...reply }
     },

@@ -7,8 +7,7 @@ type Fetch = (request: Request) => Promise<Response>
 export function fetchCaller(fetch: Fetch, baseUrl: string): Caller {
   return {
     call: async (id, input, options = {}) => {
-      const fields = typeof input === 'function' ? await input() : input
-      const response = await fetch(requestOf(id, fields, options, baseUrl))
+      const response = await fetch(requestOf(id, input, options, baseUrl))
       return {
         status: response.status,
         body: await response.json(),

@@ -54,13 +54,14 @@ export interface Reply {
   readonly text?: string
 }
 
-/**
- * The one way anything is asked of the API: the engine, a remote server, a proxy and an in-process server all
- * are callers. `input` may be a function: it is read only once the key has been accepted, so that a server
- * never parses the body of a stranger.
- */
+/** The one way to call the API: the engine, a remote server, a proxy and an in-process server are all callers. */
 export interface Caller {
-  call(id: OperationId, input: Input | (() => Promise<Input>), options?: CallOptions): Promise<Reply>
+  call(id: OperationId, input: Input, options?: CallOptions): Promise<Reply>
+  /**
+   * Answers a request of a server, and reads its input only after the key was accepted: the body of a stranger is never
+   * parsed. Absent where keys are not checked.
+   */
+  answerRequest?(id: OperationId, readInput: () => Promise<Input>, options?: CallOptions): Promise<Reply>
   /** Whether the same call under the same idempotency key is known to have one effect; it is where this is absent. */
   supportsIdempotency?(): Promise<boolean>
   /** Told of a run whose rows below an ordinal are safe: their replies need not be kept. Of no use to servers. */

@@ -22,16 +22,12 @@ export type ReplyTo<Id extends OperationId> =
 
 /** A caller whose requests and replies have the types of their operation. It is a `Caller` like any other. */
 export interface TypedCaller extends Omit<Caller, 'call'> {
-  call<Id extends OperationId>(
-    id: Id,
-    input: InputTo<Id> | (() => Promise<Input>),
-    options?: CallOptions,
-  ): Promise<ReplyTo<Id>>
+  call<Id extends OperationId>(id: Id, input: InputTo<Id>, options?: CallOptions): Promise<ReplyTo<Id>>
 }
 
 /** Gives a caller its types, and a key for the calls that bring no options about one. */
 export function typed(caller: Caller, apiKey?: string): TypedCaller {
-  const call = async (id: OperationId, input: Input | (() => Promise<Input>), options: CallOptions = {}) => {
+  const call = async (id: OperationId, input: Input, options: CallOptions = {}) => {
     const isKeyless = apiKey !== undefined && !('apiKey' in options)
     const reply = await caller.call(id, input, isKeyless ? { ...options, apiKey } : options)
     return { ...reply, ok: isOk(reply) }

@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/calls/caller.js'
+import type { Layer } from '../../api/calls/compose.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
-import type { Remote } from '../../client/remote.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
@@ -121,6 +121,8 @@ export interface HomeContext {
 export interface TargetContext {
   /** Opens the chosen target. The first local use creates a workspace, a member and a key, and reports it. */
   caller(options: GlobalOptions): Promise<Caller>
+  /** Opens the chosen server, without the layers of this machine. */
+  server(options: GlobalOptions): Promise<OpenedServer>
   /** Returns the key for the chosen target. */
   apiKey(options: GlobalOptions): Promise<string | undefined>
   /** Whether this process can do the work that the target accepts, because the target is this machine's engine. */
@@ -136,12 +138,16 @@ export interface TargetContext {
   worker(): Promise<Worker>
 }
 
+/** A server, and the layers that pace it and keep its idempotency keys. There are none with `--direct`. */
+export interface OpenedServer {
+  readonly remote: Caller
+  readonly governed: readonly Layer[]
+}
+
 /** How the engine of a database serves and delivers, where that differs from the usual. */
 export interface TargetOptions {
   /** Returns the addresses a workspace of that many members may deliver to, besides public ones. */
   readonly targets?: ((members: number) => Targets) | undefined
-  /** Wraps a server, beneath the caller that paces it and keeps its idempotency keys. */
-  readonly around?: ((remote: Remote) => Remote) | undefined
   /** Other words for `network` and `premium` in what the engine delivers. */
   readonly names?: WireNames | undefined
 }

@@ -1,4 +1,5 @@
-import type { Caller, Reply } from '../../api/calls/caller.js'
+import type { Reply } from '../../api/calls/caller.js'
+import type { Layer } from '../../api/calls/compose.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import type { Spending } from '../../storage/state/runs/spending.js'
@@ -45,8 +46,8 @@ export async function recordSpent(
   }
 }
 
-/** A caller whose calls are put on record one by one. */
-export function recorded(context: Context, caller: Caller, options: GlobalOptions): Caller {
+/** Records the cost of each call in the ledger of this machine. */
+export function accounted(context: Context, options: GlobalOptions): Layer {
   let opened: Promise<Spending> | undefined
   // What could not be opened for one call may be for the next.
   const open = () => {
@@ -56,7 +57,7 @@ export function recorded(context: Context, caller: Caller, options: GlobalOption
     })
     return opened
   }
-  return {
+  return (caller) => ({
     ...caller,
     call: async (id, input, call) => {
       const reply = await caller.call(id, input, call)
@@ -64,7 +65,7 @@ export function recorded(context: Context, caller: Caller, options: GlobalOption
       await recordSpent(context, operation(id), cost, options, open)
       return reply
     },
-  }
+  })
 }
 
 /** What a single call cost. A reply that comes again was counted before, unless we sent its key by ourselves. */

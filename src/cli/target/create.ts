@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Caller } from '../../api/calls/caller.js'
+import { compose } from '../../api/calls/compose.js'
 import type { Clock, Ids, Targets } from '../../engine/ports/ports.js'
 import type {
   ClockContext,
@@ -18,7 +19,7 @@ import { readSettings } from '../context/settings.js'
 import { oneLine } from '../output/terminal.js'
 import { createLocal } from './local-target.js'
 import { createRemoteServer } from './remote-target.js'
-import { targetOf } from './resolve-target.js'
+import { type RemoteTarget, targetOf } from './resolve-target.js'
 
 /** What a test may replace. */
 export interface Overrides extends TargetOptions {
@@ -63,14 +64,18 @@ export function createContext(streams: Streams, overrides: Overrides = {}): Cont
 function contextOf(
   shared: Shared,
   home: () => Home,
-  { targets = usualTargets, names, around, caller }: Overrides,
+  { targets = usualTargets, names, caller }: Overrides,
 ): Context {
   const { streams, settings, notify, givenKey, conceal } = shared
   const local = createLocal({ ...shared, home, targets, names })
   const remote = createRemoteServer({
-    ...{ ...shared, home, around },
+    ...{ ...shared, home },
     onAgain: () => notify(sentAgain, {}),
   })
+  const callServer = async (target: RemoteTarget) => {
+    const { remote: server, governed } = await remote.open(target)
+    return compose(governed, server)
+  }
   const chosen = (options: GlobalOptions) => targetOf(options, streams.env, settings())
   return {
     ...shared,
@@ -82,14 +87,15 @@ function contextOf(
     distributedCaller: async (run, options) => {
       const target = chosen(options)
       if (target.kind === 'local') return local.distributedCaller(run)
-      const [called, apiKey] = [await remote.caller(target), await local.key(options)]
+      const [called, apiKey] = [await callServer(target), await local.key(options)]
       return local.distributedCaller(run, { caller: called, source: target.baseUrl, apiKey })
     },
     isLocal: (options) => chosen(options).kind === 'local' && caller === undefined,
     caller: async (options) => {
       const target = chosen(options)
-      return caller ?? (target.kind === 'local' ? local.caller() : remote.caller(target))
+      return caller ?? (target.kind === 'local' ? local.caller() : callServer(target))
     },
+    server: async (options) => remote.open(chosen(options) as RemoteTarget),
     apiKey: async (options) => {
       const target = chosen(options)
       const key =

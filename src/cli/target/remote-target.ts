@@ -1,8 +1,6 @@
-import type { Caller } from '../../api/calls/caller.js'
-import type { Remote } from '../../client/remote.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
-import type { Context, GlobalOptions, Home, Streams } from '../context/context.js'
+import type { Context, GlobalOptions, Home, OpenedServer, Streams } from '../context/context.js'
 import { storedKey } from '../context/credentials.js'
 import { exits, Stop, UsageError } from '../context/errors.js'
 import { prepareHome } from '../context/home.js'
@@ -20,15 +18,13 @@ export interface RemotePorts {
   readonly onClose: Context['onClose']
   /** Told that a call goes out again under the key of one whose outcome is not known. */
   readonly onAgain: () => void
-  /** What is put around the server itself, beneath what this machine remembers of it. */
-  readonly around?: ((remote: Remote) => Remote) | undefined
   /** The key given with the command: a file, stdin or the environment. */
   readonly givenKey: (options: GlobalOptions) => Promise<string | undefined>
 }
 
-/** The remote target of this invocation. */
+/** The remote target of this command. */
 export interface RemoteServer {
-  caller(target: RemoteTarget): Promise<Caller>
+  open(target: RemoteTarget): Promise<OpenedServer>
   /** The key that may go to the target; ends the command with exit 3 where there is none. */
   key(target: RemoteTarget, options: GlobalOptions): Promise<string>
 }
@@ -36,19 +32,18 @@ export interface RemoteServer {
 /** Makes the remote target; nothing is opened yet. */
 export function createRemoteServer(ports: RemotePorts): RemoteServer {
   return {
-    caller: once((target: RemoteTarget) => open(ports, target)),
+    open: once((target: RemoteTarget) => open(ports, target)),
     key: (target, options) => keyFor(ports, target, options),
   }
 }
 
-async function open(ports: RemotePorts, target: RemoteTarget): Promise<Caller> {
+async function open(ports: RemotePorts, target: RemoteTarget): Promise<OpenedServer> {
   const { streams, clock, ids, sleep, onClose } = ports
   const { createRemote } = await import('../../client/remote.js')
   const { ProxyError } = await import('../../client/proxy.js')
   try {
     const memory = target.direct ? undefined : lazyMemory(ports, target)
-    const { around = (one) => one } = ports
-    const made = createRemote({
+    const remote = createRemote({
       ...{ clock, ids, sleep, env: streams.env, random: Math.random },
       baseUrl: target.baseUrl,
       names: target.names,
@@ -56,12 +51,12 @@ async function open(ports: RemotePorts, target: RemoteTarget): Promise<Caller> {
       remembered: memory,
       version: await version(),
     })
-    onClose(() => made.close())
-    const remote = around(made)
-    if (!memory) return remote
+    onClose(() => remote.close())
+    if (!memory) return { remote, governed: [] }
     const { governed } = await import('../../client/governed.js')
     const { origin, plan } = target
-    return governed(remote, { ...{ memory, origin, plan, ids, clock }, onAgain: () => ports.onAgain() })
+    const onAgain = () => ports.onAgain()
+    return { remote, governed: governed({ ...{ memory, origin, plan, ids, clock }, onAgain }) }
   } catch (error) {
     if (error instanceof ProxyError) throw new UsageError(`${error.message}.`)
     throw error

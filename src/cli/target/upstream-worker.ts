@@ -1,3 +1,4 @@
+import type { Caller } from '../../api/calls/caller.js'
 import { guardCallerFor } from '../../engine/request/proxy-guard.js'
 import type { RowCaller } from '../../engine/settlement/row-caller.js'
 import type { Context, GlobalOptions } from '../context/context.js'
@@ -11,12 +12,12 @@ const usualAtOnce = 8
 export async function partFor(
   context: Context,
   options: GlobalOptions,
+  remote: Caller,
   atOnce = usualAtOnce,
 ): Promise<(stopping: AbortSignal) => Promise<void>> {
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
   // Without the server's key nothing could be called: known before anything is taken up.
   const apiKey = (await context.apiKey(options)) ?? ''
-  const remote = await context.caller(options)
   const { openStore } = await import('../../storage/engine/store.js')
   const { sharedClock } = await import('../../engine/clock.js')
   const { runChunkWorker } = await import('../../engine/distributed/worker.js')

@@ -48,7 +48,7 @@ export function createDistributedCaller(ports: DistributedCallerPorts): Caller {
     ...caller,
     call: async (id, input, options = {}) => {
       if (id !== ports.operation || !options.row) return caller.call(id, input, options)
-      return distributed.send(typeof input === 'function' ? await input() : input, options)
+      return distributed.send(input, options)
     },
     close: () => distributed.close(),
   }

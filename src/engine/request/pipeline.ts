@@ -40,8 +40,6 @@ export interface PipelinePorts extends ClaimPorts {
   readonly checkFencing?: FencingCheck
 }
 
-type Fields = Input | (() => Promise<Input>)
-
 /** What is said of the windows that a request was counted in, or refused by. */
 type RateHeaders = () => Reply['headers']
 
@@ -52,7 +50,7 @@ type RateHeaders = () => Reply['headers']
 export async function answer(
   ports: PipelinePorts,
   operation: Operation,
-  fields: Fields,
+  readInput: () => Awaitable<Input>,
   options: CallOptions,
 ): Promise<Reply> {
   let readRateHeaders: RateHeaders | undefined
@@ -61,7 +59,7 @@ export async function answer(
     const engineNow = () => engineTime(principal.clock, ports.realNow())
     const now = engineNow()
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
-    const given = typeof fields === 'function' ? await fields() : fields
+    const given = await readInput()
     if (isLimited(operation)) {
       const admission = await countRequest(ports.store, operation, principal, given.live, now)
       readRateHeaders = () => rateHeaders(admission, engineNow())

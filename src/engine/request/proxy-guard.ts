@@ -1,4 +1,5 @@
 import type { Caller, Reply } from '../../api/calls/caller.js'
+import type { Layer } from '../../api/calls/compose.js'
 import { ApiError, errorBody } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import type { Clock, Principal, Store } from '../ports/ports.js'
@@ -35,16 +36,24 @@ export function guardCallerFor(
       throw error instanceof ApiError && !isFault(error) ? error : new NotSent(error)
     }
   }
-  return { call: createGuardedCall(access, upstream, apiKey) }
+  const answerRequest = createGuardedCall(access, upstream, apiKey)
+  return { call: (id, input, options) => answerRequest(id, async () => input, options) }
 }
 
 /**
  * A server behind keys of ours: without a valid one nothing is sent (401), nor outside of the scopes of the key (403).
  * What is sent carries the server's key in place of it.
  */
-export function guardCaller(upstream: Caller, { store, clock, apiKey, sleep }: GuardPorts): Caller {
+export function guardCaller({ store, clock, apiKey, sleep }: GuardPorts): Layer {
   const access = createAccess(store, { clock, sleep })
-  return { ...upstream, call: createGuardedCall(access, upstream, apiKey) }
+  return (upstream) => {
+    const answerRequest = createGuardedCall(access, upstream, apiKey)
+    return {
+      ...upstream,
+      answerRequest,
+      call: (id, input, options) => answerRequest(id, async () => input, options),
+    }
+  }
 }
 
 /** Whether something is wrong here, and not with what is asked. */
@@ -55,16 +64,16 @@ const createGuardedCall =
     access: (apiKey: string | undefined) => Promise<Principal>,
     upstream: Pick<Caller, 'call'>,
     apiKey: string,
-  ): Caller['call'] =>
-  async (id, input, options = {}) => {
+  ): NonNullable<Caller['answerRequest']> =>
+  async (id, readInput, options = {}) => {
     const row = operation(id)
     let isAsked = false
     try {
       const principal = await access(options.apiKey)
-      const fields = typeof input === 'function' ? await input() : input
+      const input = await readInput()
       checkScope(row, principal)
       isAsked = true
-      return await upstream.call(id, fields, { ...options, apiKey })
+      return await upstream.call(id, input, { ...options, apiKey })
     } catch (error) {
       // Of a fault behind this point nobody knows whether the server has done the work.
       if (!(error instanceof ApiError) || (isAsked && isFault(error))) throw error

@@ -61,7 +61,7 @@ describe('P29: uniform refusal, fast revocation', () => {
       read = true
       return {}
     }
-    await bench.caller.call('accounts.enrich', input, { apiKey: 'nonsense' })
+    await bench.caller.answerRequest?.('accounts.enrich', input, { apiKey: 'nonsense' })
     expect(read).toBe(false)
   })
 

@@ -11,10 +11,7 @@ const clock = { now: () => Date.now() }
 /** A guard with a workspace of its own in front of a caller. */
 async function guard(upstream: Caller, apiKey: string): Promise<{ caller: Caller; front: Bench }> {
   const front = await openBench()
-  return {
-    caller: guardCaller(upstream, { store: front.store, clock, apiKey, sleep: async () => {} }),
-    front,
-  }
+  return { caller: guardCaller({ store: front.store, clock, apiKey, sleep: async () => {} })(upstream), front }
 }
 
 const open: Bench[] = []
@@ -36,10 +33,10 @@ describe('a guard', () => {
     open.push(front)
     const read = () => Promise.reject(new Error('the body of a stranger is not read'))
     const statuses = [
-      await caller.call('accounts.enrich', read),
-      await caller.call('accounts.enrich', read, { apiKey: 'of-the-server' }),
+      await caller.answerRequest?.('accounts.enrich', read),
+      await caller.answerRequest?.('accounts.enrich', read, { apiKey: 'of-the-server' }),
       await caller.call('accounts.enrich', {}, { apiKey: front.key }),
-    ].map(({ status }) => status)
+    ].map((reply) => reply?.status)
     expect([statuses, seen]).toEqual([[401, 401, 200], ['of-the-server']])
   })
 })

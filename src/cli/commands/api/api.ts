@@ -7,7 +7,7 @@ import { exits, reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
 import { secondsToWait } from '../../operation/call.js'
 import { everyPage } from '../../operation/pagination.js'
-import { recorded } from '../../operation/record-spending.js'
+import { accounted } from '../../operation/record-spending.js'
 import { printRefusal } from '../../operation/refusal.js'
 import { repeated } from '../../options/flags.js'
 import { complain, isJson } from '../../output/report-error.js'
@@ -51,7 +51,7 @@ async function callRaw(shell: Shell, invocation: Invocation): Promise<number> {
   const { context } = shell
   const { globals, options } = invocation
   const { fields, make } = await requestOf(context, invocation)
-  const caller = recorded(context, await context.caller(globals), globals)
+  const caller = accounted(context, globals)(await context.caller(globals))
   const serve = await served(context, caller, globals)
   const ask = (query: Fields) => answered(context, serve, () => make(query), globals)
   const reply = options.paginate === true ? await everyPage(ask, fields, '--paginate') : await ask(fields)

@@ -6,7 +6,9 @@ import { version } from '../../context/version.js'
 import { document } from '../openapi/document.js'
 
 /** How a target is served. */
-export interface Serving extends Pick<HandlerOptions, 'names' | 'behind' | 'ready'> {
+export interface Serving extends Pick<HandlerOptions, 'behind' | 'ready'> {
+  /** Words for `network` and `premium` in the document, where they are others. */
+  readonly words?: WireNames | undefined
   /** Where it is served, once that is known. */
   readonly baseUrl?: () => string
 }
@@ -16,13 +18,13 @@ export async function served(
   context: StreamsContext,
   caller: Caller,
   globals: GlobalOptions,
-  { baseUrl, names, behind, ready }: Serving = {},
+  { baseUrl, words, behind, ready }: Serving = {},
 ): Promise<(request: Request) => Promise<Response>> {
   const { handler } = await import('../../../http/handler.js')
   return handler({
-    ...{ caller, names, behind, ready },
+    ...{ caller, behind, ready },
     version: await version(),
-    document: () => describedIn(names, baseUrl?.()),
+    document: () => describedIn(words, baseUrl?.()),
     report: (error) => {
       const text = error instanceof Error ? error.message : String(error)
       context.notify(`This is a bug in prospect: ${text}`, globals)

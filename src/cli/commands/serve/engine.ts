@@ -1,4 +1,6 @@
+import { compose } from '../../../api/calls/compose.js'
 import { isLoopback } from '../../../http/hosts.js'
+import { named } from '../../../http/wire-names.js'
 import { isShared } from '../../../storage/database/catalogue-location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { targetsOf } from '../../options/delivery-targets.js'
@@ -22,12 +24,13 @@ export async function engineBehind(
   })
   const admin = await context.admin(globals)
   // A server that the profile names is not what is served.
-  const caller = await context.caller({ ...globals, local: true })
+  const engine = await context.caller({ ...globals, local: true })
+  const caller = compose([names && named(names)], engine)
   const worker = works ? await context.worker() : undefined
   // On a server it may be out of reach, or not ours: better told now than at each lookup.
   if (isShared(context.home)) await context.catalogue()
   return {
-    handler: await served(context, caller, globals, { baseUrl, names, ready: () => admin.clock() }),
+    handler: await served(context, caller, globals, { baseUrl, words: names, ready: () => admin.clock() }),
     hosts: [],
     text: 'Serving the local engine. Ctrl-C ends it.',
     start: () => worker?.start(),

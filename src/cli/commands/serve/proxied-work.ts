@@ -1,4 +1,5 @@
-import { type Caller, isOk, type Reply } from '../../../api/calls/caller.js'
+import { isOk, type Reply } from '../../../api/calls/caller.js'
+import type { Layer } from '../../../api/calls/compose.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import { isPriced } from '../../../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../../../api/operations/table.js'
@@ -17,8 +18,8 @@ import { creditsOf } from '../../wait/progress.js'
 
 /** Puts on record what work behind a proxy costs, as its results pass: by webhook, or where they are asked for. */
 export interface PassedSpending {
-  /** Notes the work that a server accepts, and counts what it answers of that. */
-  around(caller: Caller): Caller
+  /** Notes the work that a server accepts, and records the cost of the results in its replies. */
+  readonly accounted: Layer
   /** Counts what a delivery carries of the work that an operation started. */
   delivered(started: string | undefined, delivery: Delivery): Promise<void>
 }
@@ -63,12 +64,11 @@ export function passedSpending(
     }
   }
   return {
-    around: (caller) => ({
+    accounted: (caller) => ({
       ...caller,
       call: async (id, input, call) => {
-        const fields = typeof input === 'function' ? await input() : input
-        const reply = await caller.call(id, fields, call)
-        if (isOk(reply)) await told(() => note(operation(id), reply, fields.id))
+        const reply = await caller.call(id, input, call)
+        if (isOk(reply)) await told(() => note(operation(id), reply, input.id))
         return reply
       },
     }),

@@ -1,11 +1,12 @@
-import type { Caller } from '../../../api/calls/caller.js'
-import { rehomed } from '../../../client/retargeted-webhooks.js'
+import { compose } from '../../../api/calls/compose.js'
+import { retargeted } from '../../../client/retargeted-webhooks.js'
 import { sharedClock } from '../../../engine/clock.js'
-import { guardCaller } from '../../../engine/request/proxy-guard.js'
+import { type GuardPorts, guardCaller } from '../../../engine/request/proxy-guard.js'
 import { isLoopback } from '../../../http/hosts.js'
+import { named } from '../../../http/wire-names.js'
 import { isPostgres } from '../../../storage/database/location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
-import { recorded } from '../../operation/record-spending.js'
+import { accounted } from '../../operation/record-spending.js'
 import { targetsOf } from '../../options/delivery-targets.js'
 import { publicAddress } from '../../options/public-address.js'
 import { baseUrlOf } from '../../target/base-url.js'
@@ -14,11 +15,11 @@ import { partFor } from '../../target/upstream-worker.js'
 import { served } from './app.js'
 import type { Behind, ServeChoices } from './behind.js'
 import { passedSpending } from './proxied-work.js'
-import { openRehoming, type Rehomed } from './re-target.js'
+import { openRehoming } from './re-target.js'
 
 /**
- * Another server behind ours. Governed: people bring keys of this machine's workspace, and the server gets the one key it
- * knows, at a pace it takes. With `--direct` the key of whoever asks is passed on, and ours never.
+ * Serves another server. Governed: clients use keys of this machine's workspace, and the server gets its own key at a
+ * pace it accepts. With `--direct` the client's key is passed on, and ours never.
  */
 export async function proxyBehind(
   outer: Context,
@@ -32,29 +33,31 @@ export async function proxyBehind(
   const { local: _, ...rest } = globals
   const options: GlobalOptions = { ...rest, baseUrl: address.href }
   const targets = targetsOf(allowTarget, isLoopback(host))
-  let home: Rehomed | undefined
-  const context = outer.withDatabase(database ?? outer.home.engine, {
-    targets,
-    around: (remote) => (home ? rehomed(remote, home.home) : remote),
-  })
+  const context = outer.withDatabase(database ?? outer.home.engine, { targets })
   const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
   const known = publicAddress(publicUrl ?? target.publicUrl)
-  // Without the server's key nothing could be passed on: known before anybody asks.
+  // Fails at the start when there is no key for the server.
   const apiKey = target.direct ? undefined : await context.apiKey(options)
   const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
   const passed = passedSpending(context, target.names, options)
   const delivered = apiKey === undefined ? undefined : passed.delivered
-  if (known) home = await openRehoming(context, known, targets, secrets, globals, delivered)
-  const remote = await context.caller(options)
-  const caller =
-    apiKey === undefined ? remote : await governedCaller(context, passed.around(remote), apiKey, options)
+  const home = known && (await openRehoming(context, known, targets, secrets, globals, delivered))
+  const { remote, governed } = await context.server(options)
+  const outgoing = [...governed, home && retargeted(home.home)]
+  const ours =
+    apiKey === undefined
+      ? []
+      : [guardCaller(await guardOf(context, apiKey, options)), accounted(context, options), passed.accounted]
+  const caller = compose([target.names && named(target.names), ...ours, ...outgoing], remote)
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: target.origin }
-  const serve = await served(context, caller, globals, { baseUrl, names: target.names, behind })
+  const serve = await served(context, caller, globals, { baseUrl, words: target.names, behind })
   const over = new AbortController()
   const isShared = isPostgres(context.home.engine)
   const runChunkWorker =
-    worker && apiKey !== undefined && isShared ? await partFor(context, options) : async () => {}
+    worker && apiKey !== undefined && isShared
+      ? await partFor(context, options, compose(outgoing, remote))
+      : async () => {}
   let passing: Promise<unknown> | undefined
   return {
     handler: async (request) => home?.rehoming.take(request) ?? serve(request),
@@ -70,19 +73,15 @@ export async function proxyBehind(
   }
 }
 
-async function governedCaller(
-  context: Context,
-  remote: Caller,
-  apiKey: string,
-  options: GlobalOptions,
-): Promise<Caller> {
+/** Opens what checks the keys of this machine's workspace, and replaces them with the server's. */
+async function guardOf(context: Context, apiKey: string, options: GlobalOptions): Promise<GuardPorts> {
   await context.admin({ ...options, create: true })
   const { openStore } = await import('../../../storage/engine/store.js')
   const { sleep } = context
   const store = await openStore(context.home.engine, () => context.clock.now())
   context.onClose(() => store.close())
   const clock = sharedClock(store, context.clock)
-  return guardCaller(recorded(context, remote, options), { store, clock, apiKey, sleep })
+  return { store, clock, apiKey, sleep }
 }
 
 function textOf(kind: 'direct' | 'governed', origin: string, isHome: boolean): string {

@@ -89,7 +89,8 @@ async function workFor(
     )
   const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
   const { partFor } = await import('../../target/upstream-worker.js')
-  const runChunkWorker = await partFor(context, { ...globals, baseUrl }, calls)
+  const options = { ...globals, baseUrl }
+  const runChunkWorker = await partFor(context, options, await context.caller(options), calls)
   await interruptible(context.streams, async (signal) => {
     context.notify('Working. Ctrl-C ends it.', globals)
     await runChunkWorker(signal)
