@@ -11,7 +11,10 @@ const clock = { now: () => Date.now() }
 /** A guard with a workspace of its own in front of a caller. */
 async function guard(upstream: Caller, apiKey: string): Promise<{ caller: Caller; front: Bench }> {
   const front = await openBench()
-  return { caller: guardCaller({ store: front.store, clock, apiKey, sleep: async () => {} })(upstream), front }
+  return {
+    caller: guardCaller({ store: front.store, clock, apiKey, sleep: async () => {} })(upstream),
+    front,
+  }
 }
 
 const open: Bench[] = []
