@@ -3,7 +3,7 @@ import { migrate, readied, readStoredNumber, toSchemaState } from '../storage/da
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords } from './export/export.js'
 import type { ImportReport } from './import/report.js'
-import type { Given, ImportOptions, Kind } from './kinds/kind.js'
+import type { ImportOptions, Kind, RawRecord } from './kinds/kind.js'
 import { headcountOf } from './lookup/headcount.js'
 import { jobsOf } from './lookup/jobs.js'
 import { matchEmail, matchPerson } from './lookup/match-person.js'
@@ -31,11 +31,11 @@ export interface Catalogue extends Source {
    */
   importFile(kind: Kind, bytes: AsyncIterable<Uint8Array>, options?: ImportOptions): Promise<ImportReport>
   /** Adds or updates records that already carry field names; the same as a file of them. */
-  importRecords(kind: Kind, records: Iterable<Given> | AsyncIterable<Given>): Promise<ImportReport>
+  importRecords(kind: Kind, records: Iterable<RawRecord> | AsyncIterable<RawRecord>): Promise<ImportReport>
   /** How many of each kind there are. */
   stats(): Promise<Stats>
   /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
-  exportRecords(kind: Kind): AsyncIterable<Given>
+  exportRecords(kind: Kind): AsyncIterable<RawRecord>
   close(): Promise<void>
 }
 

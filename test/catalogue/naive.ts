@@ -1,5 +1,5 @@
 import { companyTypes, functions, seniorities, years } from '../../src/api/schemas/enumerations.js'
-import type { Given } from '../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
 import type { CompanyFilters, PeopleFilters } from '../../src/engine/ports/ports.js'
 import { stillClock } from './open.js'
 
@@ -21,22 +21,23 @@ const bare = (name: unknown): string =>
     .replace(/ (sarl|ltd|co|and co)$/, '')
 const sameName = (name: unknown, asked: string): boolean => name !== undefined && bare(name) === bare(asked)
 
-function isAt(place: Given, id: string): boolean {
+function isAt(place: RawRecord, id: string): boolean {
   if (id === 'geo:FR.84' || id === 'Lyon, France') return place.country === 'FR' && place.city === 'Lyon'
   return place.country === id
 }
-const isAtOne = (place: Given, ids: readonly string[]): boolean => ids.some((id) => isAt(place, id))
+const isAtOne = (place: RawRecord, ids: readonly string[]): boolean => ids.some((id) => isAt(place, id))
 
 const names: Readonly<Record<string, string>> = {
   96: 'software development',
   43: 'financial services',
   4: 'automotive',
 }
-const industryOf = (company: Given): string => bare(company.industry ?? names[String(company.industry_id)])
-const isOfIndustry = (company: Given, asked: string): boolean =>
+const industryOf = (company: RawRecord): string =>
+  bare(company.industry ?? names[String(company.industry_id)])
+const isOfIndustry = (company: RawRecord, asked: string): boolean =>
   industryOf(company) !== '' && industryOf(company) === bare(names[asked] ?? asked)
 
-function sizeOf({ employee_range, headcount }: Given): unknown {
+function sizeOf({ employee_range, headcount }: RawRecord): unknown {
   if (employee_range !== undefined || headcount === undefined) return employee_range
   return Number(headcount) <= 10 ? '1-10' : '11-50'
 }
@@ -54,7 +55,7 @@ const said = (keyword: string, texts: readonly unknown[]): boolean => {
 }
 
 /** Whether a company matches. */
-export function companyMatches(company: Given, filters: CompanyFilters): boolean {
+export function companyMatches(company: RawRecord, filters: CompanyFilters): boolean {
   const { name, description, industry, revenue, revenue_currency } = company
   const { min_revenue: min, max_revenue: max, revenue_currency: currency } = filters
   const about = [description, industry].filter(Boolean).join(' ')
@@ -83,7 +84,7 @@ function yearsSince(day: string): number {
   return full
 }
 
-function termOf(person: Given, of: 'position' | 'company'): number | undefined {
+function termOf(person: RawRecord, of: 'position' | 'company'): number | undefined {
   const [given, beyond] = [person[`years_in_${of}`], person[`months_in_${of}`]]
   const known = given === undefined && beyond === undefined ? undefined : Number(given ?? 0)
   if (person.started_at === undefined) return known
@@ -99,9 +100,10 @@ const isWithin = (term: unknown, ranges: readonly string[] | undefined): boolean
       return Number(term) >= from && Number(term) <= (to ?? Number.POSITIVE_INFINITY)
     }))
 
-const pastOf = (person: Given): readonly Given[] => (person.past_positions ?? []) as readonly Given[]
+const pastOf = (person: RawRecord): readonly RawRecord[] =>
+  (person.past_positions ?? []) as readonly RawRecord[]
 
-function textsMatch(person: Given, filters: PeopleFilters): boolean {
+function textsMatch(person: RawRecord, filters: PeopleFilters): boolean {
   const about = [person.headline, person.summary].filter(Boolean).join(' ')
   const name = person.first_name && person.last_name ? `${person.first_name} ${person.last_name}` : ''
   const past = (titles: readonly string[]) => pastOf(person).some(({ title }) => holdsOne(title, titles))
@@ -119,12 +121,12 @@ function textsMatch(person: Given, filters: PeopleFilters): boolean {
   )
 }
 
-function worksAt(person: Given, company: Given | undefined, asked: string): boolean {
+function worksAt(person: RawRecord, company: RawRecord | undefined, asked: string): boolean {
   if (!company) return sameName(person.company_name, asked)
   return sameName(company.name, asked) || company.network_id === asked
 }
 
-function companyIs(person: Given, company: Given | undefined, filters: PeopleFilters): boolean {
+function companyIs(person: RawRecord, company: RawRecord | undefined, filters: PeopleFilters): boolean {
   const of = company ?? {}
   const type = Object.keys(companyTypes).find((letter) => companyTypes[letter] === of.company_type)
   const { company: only, company_size, company_type } = filters
@@ -144,7 +146,11 @@ function companyIs(person: Given, company: Given | undefined, filters: PeopleFil
 }
 
 /** Whether a person matches; accounts are given by the domain of their company. */
-export function personMatches(person: Given, companies: readonly Given[], filters: PeopleFilters): boolean {
+export function personMatches(
+  person: RawRecord,
+  companies: readonly RawRecord[],
+  filters: PeopleFilters,
+): boolean {
   const company = companies.find(({ domain }) => domain === person.company_domain)
   const checks: boolean[] = [
     textsMatch(person, filters),
@@ -163,7 +169,7 @@ export function personMatches(person: Given, companies: readonly Given[], filter
 }
 
 /** Companies in the order they are found: the largest first. */
-export const largestFirst = (companies: readonly Given[]): Given[] =>
+export const largestFirst = (companies: readonly RawRecord[]): RawRecord[] =>
   companies
     .map((company, at) => ({ company, at, size: Number(company.headcount ?? -1) }))
     .sort((one, other) => other.size - one.size || one.at - other.at)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
-import type { Given, Kind } from '../../src/catalogue/kinds/kind.js'
+import type { Kind, RawRecord } from '../../src/catalogue/kinds/kind.js'
 import type { Clock, Ids } from '../../src/engine/ports/ports.js'
 import { openShared } from '../../src/storage/database/catalogue-location.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
@@ -61,7 +61,7 @@ END $$`
 export const inPostgres = 'PROSPECT_TEST_CATALOGUE'
 
 /** A catalogue with these companies. */
-export async function openWith(companies: readonly Given[]): Promise<Catalogue> {
+export async function openWith(companies: readonly RawRecord[]): Promise<Catalogue> {
   const catalogue = await openEmpty()
   const { rejected } = await catalogue.importRecords('companies', companies)
   if (rejected.length > 0) throw new Error(JSON.stringify(rejected))
@@ -75,8 +75,8 @@ export async function* bytesOf(text: string | Uint8Array, size = 7): AsyncGenera
 }
 
 /** All records of a kind. */
-export async function exported(catalogue: Catalogue, kind: Kind): Promise<Given[]> {
-  const records: Given[] = []
+export async function exported(catalogue: Catalogue, kind: Kind): Promise<RawRecord[]> {
+  const records: RawRecord[] = []
   for await (const record of catalogue.exportRecords(kind)) records.push(record)
   return records
 }

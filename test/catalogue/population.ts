@@ -6,12 +6,12 @@ import {
   seniorities,
   years,
 } from '../../src/api/schemas/enumerations.js'
-import type { Given } from '../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
 
 /** A few companies and people who share few words and values, so that random filters find some of them. */
 export interface Population {
-  readonly companies: readonly Given[]
-  readonly people: readonly Given[]
+  readonly companies: readonly RawRecord[]
+  readonly people: readonly RawRecord[]
 }
 
 const places = [

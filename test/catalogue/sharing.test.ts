@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
 import { tracesOf } from '../../src/catalogue/erasure/identifiers.js'
-import type { Given } from '../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
 import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/database/catalogue-location.js'
 import { randomIds } from '../support/engine.js'
@@ -28,12 +28,12 @@ async function opened(url = schema.url): Promise<Catalogue> {
   return catalogue
 }
 
-const company = (number: number): Given => ({
+const company = (number: number): RawRecord => ({
   domain: `c${number}.example`,
   name: `Company ${number}`,
   technologies: [`tech-${number % 7}`],
 })
-const person = (number: number): Given => ({
+const person = (number: number): RawRecord => ({
   full_name: `Person ${number}`,
   email: `p${number}@c${number % 400}.example`,
   company_domain: `c${number % 400}.example`,
@@ -145,7 +145,7 @@ describe('a catalogue that several processes share', () => {
     await catalogue.importRecords('people', [
       { ...person(1), phones: [own, colleagues, company1, far] },
       { ...person(401), phones: [colleagues] },
-    ] as Given[])
+    ] as RawRecord[])
     await schema.sql(`INSERT INTO ${schema.name}_catalogue.companies (key, domain, words, record)
       VALUES (120001, 'far.example', '', '{"phone":"${far}"}'), (120002, 'not.example', '', '{"about":"${own}"}')`)
     const driver = await openShared(schema.url)

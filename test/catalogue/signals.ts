@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Given } from '../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
 
 /** Limits of spans, in turns. */
 export const limits = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 })
@@ -13,10 +13,10 @@ export const numberOf = ({ account }: { readonly account: { readonly domain: str
 
 /** Companies of a population with something added to each, by their numbers. */
 export const withEach = <T>(
-  companies: readonly Given[],
+  companies: readonly RawRecord[],
   more: readonly T[],
-  add: (one: T) => Given,
-): Given[] =>
+  add: (one: T) => RawRecord,
+): RawRecord[] =>
   companies.map((company, at) => {
     const one = more[at]
     return one === undefined ? company : { ...company, ...add(one) }

@@ -1,5 +1,5 @@
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import type { Given, Kind } from '../kinds/kind.js'
+import type { Kind, RawRecord } from '../kinds/kind.js'
 import type { StoredAccount } from '../records/company-row.js'
 
 interface Row {
@@ -11,7 +11,7 @@ interface Row {
 const portion = 500
 
 /** All records of a kind as an import takes them back, oldest first, read in portions of one moment each. */
-export async function* exportRecords(driver: Driver, kind: Kind): AsyncGenerator<Given> {
+export async function* exportRecords(driver: Driver, kind: Kind): AsyncGenerator<RawRecord> {
   for (let last = 0; ; ) {
     const after = last
     const { rows, records } = await driver.read((connection) => readPortion(connection, kind, after))
@@ -26,9 +26,9 @@ async function readPortion(
   connection: Connection,
   kind: Kind,
   after: number,
-): Promise<{ rows: Row[]; records: Given[] }> {
+): Promise<{ rows: Row[]; records: RawRecord[] }> {
   const rows = await connection.all<Row>(selects[kind], after, portion)
-  const records: Given[] = []
+  const records: RawRecord[] = []
   for (const row of rows) records.push(await wholes[kind](connection, row))
   return { rows, records }
 }
@@ -43,15 +43,15 @@ const selects: Readonly<Record<Kind, string>> = {
   posts: 'SELECT key, record FROM posts WHERE key > ? ORDER BY key LIMIT ?',
 }
 
-const wholes: Readonly<Record<Kind, (connection: Connection, row: Row) => Given | Promise<Given>>> = {
+const wholes: Readonly<Record<Kind, (connection: Connection, row: Row) => RawRecord | Promise<RawRecord>>> = {
   companies: wholeCompany,
-  people: (_, row) => ({ ...employerOf(row), ...(JSON.parse(row.record) as Given) }),
-  jobs: (_, row) => ({ ...employerOf(row), ...(JSON.parse(row.record) as Given) }),
+  people: (_, row) => ({ ...employerOf(row), ...(JSON.parse(row.record) as RawRecord) }),
+  jobs: (_, row) => ({ ...employerOf(row), ...(JSON.parse(row.record) as RawRecord) }),
   posts: wholePost,
 }
 
 /** How a record says whose it is: by domain, or by profile where the company has no domain. */
-function employerOf(row: Row): Given {
+function employerOf(row: Row): RawRecord {
   const { company_domain, company } = row as Row & { company_domain: string | null; company: string | null }
   if (company_domain !== null) return { company_domain }
   if (company === null) return {}
@@ -59,7 +59,7 @@ function employerOf(row: Row): Given {
   return network_url ? { company_network_url: network_url } : { company_network_id: network_id }
 }
 
-async function wholeCompany(connection: Connection, { key, record }: Row): Promise<Given> {
+async function wholeCompany(connection: Connection, { key, record }: Row): Promise<RawRecord> {
   const company = JSON.parse(record) as StoredAccount
   const history = await connection.all(
     'SELECT date, department, headcount FROM headcount_history WHERE company = ? ORDER BY department, date',
@@ -82,10 +82,10 @@ const detailOf = (connection: Connection, company: number, slug: string) =>
     company,
   )
 
-async function wholePost(connection: Connection, { key, record }: Row): Promise<Given> {
+async function wholePost(connection: Connection, { key, record }: Row): Promise<RawRecord> {
   const engagers = await connection.all(
     'SELECT url AS network_profile_url, engagement FROM engagers WHERE post = ? ORDER BY profile, engagement',
     key,
   )
-  return { ...(JSON.parse(record) as Given), ...(engagers.length === 0 ? {} : { engagers }) }
+  return { ...(JSON.parse(record) as RawRecord), ...(engagers.length === 0 ? {} : { engagers }) }
 }

@@ -1,8 +1,8 @@
 import type { Kind } from '../kinds/kind.js'
 
-/** Common spellings of column names by field, in English, French and German; case and separators do not matter. */
+/** Synonyms of column names by field, in English, French and German; case and separators are ignored. */
 // biome-ignore format: a table
-export const spellings: Readonly<Record<Kind, Readonly<Record<string, readonly string[]>>>> = {
+export const synonyms: Readonly<Record<Kind, Readonly<Record<string, readonly string[]>>>> = {
   companies: {
     name: ['company', 'company name', 'account', 'account name', 'organization', 'organisation', 'organization name', 'business name', 'société', 'nom de la société', 'nom', 'entreprise', 'raison sociale', 'firma', 'unternehmen'],
     domain: ['company domain', 'website domain', 'domain name', 'web domain', 'email domain', 'domaine', 'root domain', 'primary domain'],
@@ -76,8 +76,8 @@ export const spellings: Readonly<Record<Kind, Readonly<Record<string, readonly s
   },
 }
 
-/** What a file of each kind cannot do without: of every group, at least one field. */
-export const needed: Readonly<Record<Kind, readonly (readonly string[])[]>> = {
+/** Fields that identify a record of each kind: a file needs at least one of each group. */
+export const requiredFields: Readonly<Record<Kind, readonly (readonly string[])[]>> = {
   companies: [['domain', 'website', 'network_url', 'network_id']],
   people: [
     [

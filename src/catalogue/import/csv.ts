@@ -1,22 +1,22 @@
-import type { Row as Parsed } from '../../csv/parse.js'
-import type { ImportOptions, Kind, Row, Rows } from '../kinds/kind.js'
+import type { Row as CsvRow } from '../../csv/parse.js'
+import type { ImportOptions, InputRow, InputRows, Kind } from '../kinds/kind.js'
 import { mapColumns } from './map-columns.js'
 import { ImportError } from './report.js'
 
-/** Makes records of the rows of a CSV file, of which the first names the columns. */
-export async function csvRows(
+/** Reads the rows of a CSV file whose first row names the columns. */
+export async function readCsvRows(
   kind: Kind,
-  batches: AsyncGenerator<readonly Parsed[]>,
+  batches: AsyncGenerator<readonly CsvRow[]>,
   { map }: ImportOptions,
-): Promise<Rows> {
-  const [header, ...first] = await firstOf(batches)
+): Promise<InputRows> {
+  const [header, ...first] = await readNonEmpty(batches)
   if (!header) throw new ImportError('the file is empty')
   const names = header.cells.map((cell) => cell.trim())
   const columns = mapColumns(kind, names, map)
-  return { ...columns, batches: rowsOf(first, batches, columns.fields) }
+  return { ...columns, batches: toInputRows(first, batches, columns.fields) }
 }
 
-async function firstOf(batches: AsyncGenerator<readonly Parsed[]>): Promise<readonly Parsed[]> {
+async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise<readonly CsvRow[]> {
   for (;;) {
     const { value, done } = await batches.next()
     if (done) return []
@@ -24,27 +24,27 @@ async function firstOf(batches: AsyncGenerator<readonly Parsed[]>): Promise<read
   }
 }
 
-async function* rowsOf(
-  first: readonly Parsed[],
-  batches: AsyncIterable<readonly Parsed[]>,
+async function* toInputRows(
+  first: readonly CsvRow[],
+  batches: AsyncIterable<readonly CsvRow[]>,
   fields: readonly (string | undefined)[],
-): AsyncGenerator<Row[]> {
-  const read = (records: readonly Parsed[]) =>
-    records.map((record) => rowOf(record, fields)).filter((row) => row !== undefined)
+): AsyncGenerator<InputRow[]> {
+  const read = (rows: readonly CsvRow[]) =>
+    rows.map((row) => toInputRow(row, fields)).filter((row) => row !== undefined)
   yield read(first)
-  for await (const records of batches) yield read(records)
+  for await (const rows of batches) yield read(rows)
 }
 
-/** A record as a row; nothing when all its cells are blank. */
-function rowOf({ cells, line }: Parsed, fields: readonly (string | undefined)[]): Row | undefined {
+/** Returns a CSV row as a record by field; `undefined` when all its cells are blank. */
+function toInputRow({ cells, line }: CsvRow, fields: readonly (string | undefined)[]): InputRow | undefined {
   const width = fields.length
   if (cells.every((cell) => cell.trim() === '')) return undefined
   if (cells.length > width && cells.slice(width).some((cell) => cell.trim() !== ''))
     return { line, reason: `has ${cells.length} cells, but the header has ${width}` }
-  const given: Record<string, unknown> = {}
+  const raw: Record<string, unknown> = {}
   for (let at = 0; at < width; at++) {
     const field = fields[at]
-    if (field !== undefined && cells[at]) given[field] = cells[at]
+    if (field !== undefined && cells[at]) raw[field] = cells[at]
   }
-  return { line, given }
+  return { line, raw }
 }

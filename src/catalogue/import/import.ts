@@ -1,53 +1,55 @@
-import type { Given, ImportOptions, Kind, Row } from '../kinds/kind.js'
+import type { ImportOptions, InputRow, Kind, RawRecord } from '../kinds/kind.js'
 import { beginMuch, endLoad, type Much } from '../write/bulk-load.js'
-import { asItIs, type Portion, readRows, recordsInPortion } from './prepare.js'
-import { readApart } from './reader.js'
-import { ImportError, type ImportReport, newTally, reject } from './report.js'
-import { type CommitPorts, commit } from './write-batches.js'
+import { batchSize, keepAsIs, type PreparedBatch, prepareRows } from './prepare.js'
+import { readBatches } from './reader.js'
+import { addRejected, createTally, ImportError, type ImportReport } from './report.js'
+import { type WritePorts, writeRecords } from './write-batches.js'
 
 /** Adds or updates the records of a CSV or NDJSON file; see `Catalogue.importFile`. */
 export async function importFile(
   kind: Kind,
   bytes: AsyncIterable<Uint8Array>,
   { onProgress, ...options }: ImportOptions,
-  ports: CommitPorts,
+  ports: WritePorts,
 ): Promise<ImportReport> {
-  return await importPortions(kind, readApart(kind, bytes, options, ports.ids), ports, onProgress)
+  return await importBatches(kind, readBatches(kind, bytes, options, ports.ids), ports, onProgress)
 }
 
 /** Adds or updates records that carry field names; see `Catalogue.importRecords`. */
 export async function importRecords(
   kind: Kind,
-  records: Iterable<Given> | AsyncIterable<Given>,
-  ports: CommitPorts,
+  records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
+  ports: WritePorts,
 ): Promise<ImportReport> {
-  const rows = { mapping: {}, ignored: [], batches: numbered(records) }
-  return await importPortions(kind, readRows(kind, rows, ports.ids, asItIs), ports)
+  const rows = { mapping: {}, ignored: [], batches: numberRecords(records) }
+  return await importBatches(kind, prepareRows(kind, rows, ports.ids, keepAsIs), ports)
 }
 
-async function* numbered(records: Iterable<Given> | AsyncIterable<Given>): AsyncGenerator<Row[]> {
+async function* numberRecords(
+  records: Iterable<RawRecord> | AsyncIterable<RawRecord>,
+): AsyncGenerator<InputRow[]> {
   let line = 0
-  for await (const given of records) yield [{ line: ++line, given }]
+  for await (const raw of records) yield [{ line: ++line, raw }]
 }
 
-async function importPortions(
+async function importBatches(
   kind: Kind,
-  portions: AsyncIterable<Portion>,
-  ports: CommitPorts,
+  batches: AsyncIterable<PreparedBatch>,
+  ports: WritePorts,
   onProgress?: (done: number) => void,
 ): Promise<ImportReport> {
-  const tally = newTally()
+  const tally = createTally()
   let columns: Pick<ImportReport, 'mapping' | 'ignored'> = { mapping: {}, ignored: [] }
   const report = (): ImportReport => ({ ...tally, rejected: [...tally.rejected], ...columns })
   let much: Much | undefined
   try {
-    // Of an import that was killed.
+    // Ends the bulk load of an import that was killed.
     await endLoad(ports.driver)
-    for await (const { records, rejected, mapping, ignored } of portions) {
+    for await (const { records, rejected, mapping, ignored } of batches) {
       columns = { mapping, ignored }
-      for (const row of rejected) reject(tally, row)
-      if (records.length >= recordsInPortion / 2) much ??= await beginMuch(kind, ports)
-      await commit(kind, records, tally, ports, much?.load)
+      for (const row of rejected) addRejected(tally, row)
+      if (records.length >= batchSize / 2) much ??= await beginMuch(kind, ports)
+      await writeRecords(kind, records, tally, ports, much?.load)
       onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
     }
   } catch (error) {

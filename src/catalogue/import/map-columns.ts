@@ -1,74 +1,74 @@
 import { normaliseName } from '../../csv/names.js'
 import type { Kind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
-import { needed, spellings } from './column-synonyms.js'
+import { requiredFields, synonyms } from './column-synonyms.js'
 import { ImportError } from './report.js'
 
-/** Which column is which field. */
-export interface Columns {
+/** Which column is read as which field. */
+export interface MappedColumns {
   /** The field of each column, in order. */
   readonly fields: readonly (string | undefined)[]
-  /** Field to column. */
+  /** Column by field. */
   readonly mapping: Readonly<Record<string, string>>
   readonly ignored: readonly string[]
 }
 
 /**
- * Matches a header's columns with the fields of a kind: as told, else by the field's name, else by a spelling in
- * common use. Refuses a header in which nothing says which record a row is.
+ * Maps the columns of a header to the fields of a kind: explicitly, else by field name, else by a common synonym. Throws when
+ * no column identifies a record.
  */
 export function mapColumns(
   kind: Kind,
   header: readonly string[],
-  told: Readonly<Record<string, string>> = {},
-): Columns {
-  const taken = new Map<string, number>()
-  for (const [field, column] of Object.entries(told))
-    taken.set(checkedField(kind, field), columnAt(header, column))
-  const guesses = header.map((column) => ranked(kind, column))
-  for (const rank of ['name', 'spelling'] as const)
+  explicit: Readonly<Record<string, string>> = {},
+): MappedColumns {
+  const columnOf = new Map<string, number>()
+  for (const [field, column] of Object.entries(explicit))
+    columnOf.set(checkField(kind, field), findColumn(header, column))
+  const guesses = header.map((column) => matchField(kind, column))
+  for (const rank of ['name', 'synonym'] as const)
     for (const [at, guess] of guesses.entries())
-      if (guess?.rank === rank && !taken.has(guess.field) && ![...taken.values()].includes(at))
-        taken.set(guess.field, at)
-  checkNeeded(kind, header, taken)
-  const byColumn = new Map([...taken].map(([field, at]) => [at, field]))
+      if (guess?.rank === rank && !columnOf.has(guess.field) && ![...columnOf.values()].includes(at))
+        columnOf.set(guess.field, at)
+  checkRequired(kind, header, columnOf)
+  const byColumn = new Map([...columnOf].map(([field, at]) => [at, field]))
   return {
     fields: header.map((_, at) => byColumn.get(at)),
-    mapping: Object.fromEntries([...taken].map(([field, at]) => [field, header[at] ?? ''])),
+    mapping: Object.fromEntries([...columnOf].map(([field, at]) => [field, header[at] ?? ''])),
     ignored: header.filter((_, at) => !byColumn.has(at)),
   }
 }
 
-/** The field that a key or column is called after, if any. */
-export const fieldOf = (kind: Kind, column: string): string | undefined => ranked(kind, column)?.field
+/** Returns the field that a key or column stands for; `undefined` when none. */
+export const findField = (kind: Kind, column: string): string | undefined => matchField(kind, column)?.field
 
-function ranked(kind: Kind, column: string): { field: string; rank: 'name' | 'spelling' } | undefined {
+function matchField(kind: Kind, column: string): { field: string; rank: 'name' | 'synonym' } | undefined {
   const wanted = normaliseName(column)
   const names = [...Object.keys(fields[kind]), ...(kind === 'people' ? ['phone'] : [])]
   const field = names.find((name) => normaliseName(name) === wanted)
   if (field !== undefined) return { field, rank: 'name' }
-  const spelt = Object.entries(spellings[kind]).find(([, words]) =>
+  const entry = Object.entries(synonyms[kind]).find(([, words]) =>
     words.some((word) => normaliseName(word) === wanted),
   )
-  return spelt && { field: spelt[0], rank: 'spelling' }
+  return entry && { field: entry[0], rank: 'synonym' }
 }
 
-/** The field, if records of the kind have it. */
-export function checkedField(kind: Kind, field: string): string {
+/** Returns the field. Throws when records of the kind do not have it. */
+export function checkField(kind: Kind, field: string): string {
   if (Object.hasOwn(fields[kind], field) || (kind === 'people' && field === 'phone')) return field
   throw new ImportError(`${kind} have no field '${field}'; they have ${Object.keys(fields[kind]).join(', ')}`)
 }
 
-function columnAt(header: readonly string[], column: string): number {
+function findColumn(header: readonly string[], column: string): number {
   const exact = header.indexOf(column)
   const at = exact >= 0 ? exact : header.findIndex((name) => normaliseName(name) === normaliseName(column))
   if (at < 0) throw new ImportError(`no column is called '${column}'; there are ${header.join(', ')}`, 1)
   return at
 }
 
-function checkNeeded(kind: Kind, header: readonly string[], taken: ReadonlyMap<string, number>): void {
-  for (const oneOf of needed[kind]) {
-    if (oneOf.some((field) => taken.has(field))) continue
+function checkRequired(kind: Kind, header: readonly string[], columnOf: ReadonlyMap<string, number>): void {
+  for (const oneOf of requiredFields[kind]) {
+    if (oneOf.some((field) => columnOf.has(field))) continue
     throw new ImportError(
       `no column is ${oneOf.join(', ')}, so nothing says which of the ${kind} a row is; ` +
         `name one with --map ${oneOf[0]}=COLUMN. There are ${header.join(', ')}`,

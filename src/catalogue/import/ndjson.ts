@@ -1,54 +1,54 @@
 import { parseJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
-import type { Given, ImportOptions, Kind, Row, Rows } from '../kinds/kind.js'
-import { checkedField, fieldOf } from './map-columns.js'
+import type { ImportOptions, InputRow, InputRows, Kind, RawRecord } from '../kinds/kind.js'
+import { checkField, findField } from './map-columns.js'
 import { ImportError } from './report.js'
 
-/** Characters of one record. */
-const longestRecord = 16 * 1_048_576
+/** Maximum length of a record, in characters. */
+const maxRecordLength = 16 * 1_048_576
 
-/** Reads one JSON object per line, or one array of objects. */
-export function jsonRows(
+/** Reads one JSON object per line, or one array of objects. `head` is the beginning of the file. */
+export function readJsonRows(
   kind: Kind,
   head: string,
   texts: AsyncIterable<string>,
   { map = {} }: ImportOptions,
-): Rows {
-  const pieces = /^\s*\[/.test(head) ? elements(texts) : lines(texts)
-  const keys = new Map(Object.entries(map).map(([field, key]) => [key, checkedField(kind, field)]))
-  const named = new Map<string, string | undefined>()
+): InputRows {
+  const pieces = /^\s*\[/.test(head) ? splitElements(texts) : splitLines(texts)
+  const keys = new Map(Object.entries(map).map(([field, key]) => [key, checkField(kind, field)]))
+  const fieldByKey = new Map<string, string | undefined>()
   const mapping: Record<string, string> = {}
   const ignored: string[] = []
-  const nameOf = (key: string): string | undefined => {
-    if (named.has(key)) return named.get(key)
-    const guess = keys.has(key) ? undefined : fieldOf(kind, key)
+  const toField = (key: string): string | undefined => {
+    if (fieldByKey.has(key)) return fieldByKey.get(key)
+    const guess = keys.has(key) ? undefined : findField(kind, key)
     const field = guess !== undefined && Object.hasOwn(map, guess) ? undefined : (keys.get(key) ?? guess)
     if (field === undefined) ignored.push(key)
     else mapping[field] ??= key
-    named.set(key, field)
+    fieldByKey.set(key, field)
     return field
   }
-  return { mapping, ignored, batches: rowsOf(pieces, nameOf) }
+  return { mapping, ignored, batches: toInputRows(pieces, toField) }
 }
 
-interface Piece {
+interface JsonText {
   readonly line: number
   readonly json: string
 }
 
-async function* rowsOf(
-  batches: AsyncIterable<readonly Piece[]>,
-  nameOf: (key: string) => string | undefined,
-): AsyncGenerator<Row[]> {
+async function* toInputRows(
+  batches: AsyncIterable<readonly JsonText[]>,
+  toField: (key: string) => string | undefined,
+): AsyncGenerator<InputRow[]> {
   for await (const pieces of batches) {
     yield pieces.map(({ line, json }) => {
-      const given = parsed(json)
-      return given ? { line, given: renamed(given, nameOf) } : { line, reason: 'is not a JSON object' }
+      const raw = parseRecord(json)
+      return raw ? { line, raw: renameFields(raw, toField) } : { line, reason: 'is not a JSON object' }
     })
   }
 }
 
-function parsed(json: string): Given | undefined {
+function parseRecord(json: string): RawRecord | undefined {
   try {
     const value: unknown = parseJson(json)
     return isObject(value) ? value : undefined
@@ -57,67 +57,67 @@ function parsed(json: string): Given | undefined {
   }
 }
 
-function renamed(given: Given, nameOf: (key: string) => string | undefined): Given {
+function renameFields(raw: RawRecord, toField: (key: string) => string | undefined): RawRecord {
   const record: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(given)) {
-    const field = nameOf(key)
+  for (const [key, value] of Object.entries(raw)) {
+    const field = toField(key)
     if (field !== undefined && (record[field] === undefined || field === key)) record[field] = value
   }
   return record
 }
 
-async function* lines(texts: AsyncIterable<string>): AsyncGenerator<readonly Piece[]> {
+async function* splitLines(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {
   let rest = ''
   let line = 0
   for await (const text of texts) {
     const whole = (rest + text).split('\n')
     rest = whole.pop() ?? ''
-    if (rest.length > longestRecord) throw tooLong(line + whole.length + 1)
+    if (rest.length > maxRecordLength) throw tooLongError(line + whole.length + 1)
     yield whole.map((json) => ({ line: ++line, json })).filter(({ json }) => json.trim() !== '')
   }
   if (rest.trim() !== '') yield [{ line: line + 1, json: rest }]
 }
 
-/** The elements of one array, found by counting brackets outside strings. */
-async function* elements(texts: AsyncIterable<string>): AsyncGenerator<readonly Piece[]> {
+/** Splits one array into its elements, by counting brackets outside strings. */
+async function* splitElements(texts: AsyncIterable<string>): AsyncGenerator<readonly JsonText[]> {
   const scan = { depth: 0, line: 1, start: 1, inText: false, escaped: false, inScalar: false, json: '' }
   for await (const text of texts) {
-    yield completed(scan, text)
-    if (scan.json.length > longestRecord) throw tooLong(scan.start)
+    yield scanText(scan, text)
+    if (scan.json.length > maxRecordLength) throw tooLongError(scan.start)
   }
   if (scan.depth > 0) throw new ImportError('the array ends here without its closing bracket', scan.line)
 }
 
-/** Where a scan of an array stands: `json` is the beginning of an element that has not ended. */
+/** State of the scan of an array; `json` is the beginning of an element that continues. */
 interface Scan {
   depth: number
   line: number
   start: number
   inText: boolean
   escaped: boolean
-  /** Within an element that is neither object nor array. */
+  /** Inside an element that is neither an object nor an array. */
   inScalar: boolean
   json: string
 }
 
-/** Reads on; answers the elements that end in this text. */
-function completed(scan: Scan, text: string): Piece[] {
-  const pieces: Piece[] = []
+/** Scans the next text; returns the elements that end in it. */
+function scanText(scan: Scan, text: string): JsonText[] {
+  const pieces: JsonText[] = []
   let from = 0
   for (let at = 0; at < text.length; at++) {
-    const sign = text[at]
-    if (sign === '\n') scan.line += 1
-    if (scan.depth === 1 && beginsScalar(scan, sign)) pieces.push({ line: scan.line, json: '' })
+    const char = text[at]
+    if (char === '\n') scan.line += 1
+    if (scan.depth === 1 && startsScalar(scan, char)) pieces.push({ line: scan.line, json: '' })
     if (scan.inText) {
-      scan.inText = scan.escaped || sign !== '"'
-      scan.escaped = !scan.escaped && sign === '\\'
-    } else if (sign === '"') scan.inText = true
-    else if (sign === '{' || sign === '[') {
+      scan.inText = scan.escaped || char !== '"'
+      scan.escaped = !scan.escaped && char === '\\'
+    } else if (char === '"') scan.inText = true
+    else if (char === '{' || char === '[') {
       scan.depth += 1
       if (scan.depth !== 2) continue
       from = at
       scan.start = scan.line
-    } else if (sign === '}' || sign === ']') {
+    } else if (char === '}' || char === ']') {
       scan.depth -= 1
       if (scan.depth !== 1) continue
       pieces.push({ line: scan.start, json: scan.json + text.slice(from, at + 1) })
@@ -128,11 +128,12 @@ function completed(scan: Scan, text: string): Piece[] {
   return pieces
 }
 
-/** Whether an element begins that is no record; it is told, not passed over. */
-function beginsScalar(scan: Scan, sign = ''): boolean {
+/** Returns whether an element begins that is not a record, so that it can be rejected. */
+function startsScalar(scan: Scan, char = ''): boolean {
   const inside = scan.inScalar
-  scan.inScalar = scan.inText || !/[\s,[\]{}]/.test(sign)
+  scan.inScalar = scan.inText || !/[\s,[\]{}]/.test(char)
   return scan.inScalar && !inside
 }
 
-const tooLong = (line: number) => new ImportError('the record that begins here is longer than 16 MiB', line)
+const tooLongError = (line: number) =>
+  new ImportError('the record that begins here is longer than 16 MiB', line)

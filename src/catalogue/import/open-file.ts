@@ -1,31 +1,31 @@
 import { decode, detectEncoding, sampleOf } from '../../csv/encoding.js'
 import { detectDialect, readRows } from '../../csv/read.js'
-import type { ImportOptions, Kind, Rows } from '../kinds/kind.js'
-import { csvRows } from './csv.js'
-import { jsonRows } from './ndjson.js'
+import type { ImportOptions, InputRows, Kind } from '../kinds/kind.js'
+import { readCsvRows } from './csv.js'
+import { readJsonRows } from './ndjson.js'
 
-/** Opens a CSV or NDJSON file given as bytes. */
-export async function openRows(
+/** Opens a CSV or NDJSON file, and recognises its format, encoding and delimiter. */
+export async function openFile(
   kind: Kind,
   bytes: AsyncIterable<Uint8Array>,
   options: ImportOptions,
-): Promise<Rows> {
+): Promise<InputRows> {
   const { head, chunks } = await peek(bytes)
   const encoding = detectEncoding(head, options.encoding)
   const sample = sampleOf(head, encoding)
   const format = options.format ?? (/^\s*[{[]/.test(sample) ? 'ndjson' : 'csv')
-  if (format === 'ndjson') return jsonRows(kind, sample, textsOf(decode(chunks, encoding)), options)
-  return csvRows(kind, readRows(chunks, encoding, detectDialect(sample), { looseQuotes: true }), options)
+  if (format === 'ndjson') return readJsonRows(kind, sample, toTexts(decode(chunks, encoding)), options)
+  return readCsvRows(kind, readRows(chunks, encoding, detectDialect(sample), { looseQuotes: true }), options)
 }
 
-/** As much of a file as tells what it is. */
+/** How much of a file is read to recognise it. */
 const sampleBytes = 65_536
 
-/** Reads the beginning of a file; `chunks` begin with it again. */
+/** Reads the beginning of a file; `chunks` include it again. */
 async function peek(
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<{ head: Buffer; chunks: AsyncIterable<Buffer> }> {
-  const chunks = buffers(bytes)
+  const chunks = toBuffers(bytes)
   const first: Buffer[] = []
   for (let read = 0; read < sampleBytes; ) {
     const { value, done } = await chunks.next()
@@ -34,18 +34,18 @@ async function peek(
     read += value.length
   }
   const head = Buffer.concat(first)
-  return { head, chunks: joined(head, chunks) }
+  return { head, chunks: prepend(head, chunks) }
 }
 
-async function* buffers(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
+async function* toBuffers(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
   for await (const { buffer, byteOffset, length } of bytes) yield Buffer.from(buffer, byteOffset, length)
 }
 
-async function* joined(head: Buffer, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* prepend(head: Buffer, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield head
   yield* chunks
 }
 
-async function* textsOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {
+async function* toTexts(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const piece of pieces) yield piece.toString()
 }

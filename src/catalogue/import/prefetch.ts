@@ -5,54 +5,54 @@ import { answered, type Steps } from '../write/sync-steps.js'
 import type { Ahead } from '../write/write-context.js'
 import type { Prepared, PreparedRecord } from './prepare.js'
 
-/** Records of a transaction, where each answer takes its time. */
-export const recordsAhead = 500
+/** Maximum number of records per transaction when lookups are prefetched. */
+export const maxPrefetched = 500
 
-/** A column with the values that records will be looked up by. */
+/** The values to look up by column, as in `people email`. */
 type Lookups = ReadonlyMap<string, Set<string>>
 
-/** Asks for all that records will be looked up by, in a few questions that go out together. */
-export function* lookAhead(
+/** Looks up everything that identifies records, with a few queries that are sent together. */
+export function* prefetch(
   connection: Connection,
   kind: Kind,
   records: readonly PreparedRecord[],
 ): Steps<Ahead> {
-  const lookups = lookupsOf(kind, records)
-  const questions = [...lookups].map(async ([place, values]) => {
-    const [table = '', column = ''] = place.split(' ')
+  const lookups = collectLookups(kind, records)
+  const queries = [...lookups].map(async ([path, values]) => {
+    const [table = '', column = ''] = path.split(' ')
     const sql = `SELECT ${column} AS value, min(key) AS key FROM ${table}
       WHERE ${column} IN (SELECT value FROM json_each(?)) GROUP BY ${column}`
     const rows = await connection.all<{ value: string; key: number }>(sql, JSON.stringify([...values]))
-    return [place, new Map(rows.map(({ value, key }) => [value, key]))] as const
+    return [path, new Map(rows.map(({ value, key }) => [value, key]))] as const
   })
-  const there = new Map(yield* answered(Promise.all(questions)))
-  const noted = new Set<string>()
-  const isThere = (place: string, value: string): boolean =>
-    !lookups.get(place)?.has(value) || there.get(place)?.has(value) === true || noted.has(`${place} ${value}`)
+  const found = new Map(yield* answered(Promise.all(queries)))
+  const written = new Set<string>()
+  const mayExist = (path: string, value: string): boolean =>
+    !lookups.get(path)?.has(value) || found.get(path)?.has(value) === true || written.has(`${path} ${value}`)
   return {
     mayHold(table, column, value) {
-      // People are looked up by company and name together.
-      const isPlaced = table === 'people' && column === 'company'
-      return isPlaced ? isThere('people name', nameOf(value)) : isThere(`${table} ${column}`, value)
+      // The value is a company's key and a name; only the name was prefetched.
+      const isNameAtCompany = table === 'people' && column === 'company'
+      return isNameAtCompany ? mayExist('people name', toName(value)) : mayExist(`${table} ${column}`, value)
     },
     note(table, column, value) {
-      const isPlaced = table === 'people' && column === 'company'
-      noted.add(isPlaced ? `people name ${nameOf(value)}` : `${table} ${column} ${value}`)
+      const isNameAtCompany = table === 'people' && column === 'company'
+      written.add(isNameAtCompany ? `people name ${toName(value)}` : `${table} ${column} ${value}`)
     },
-    keyAt: (domain) => there.get('companies domain')?.get(domain),
+    keyAt: (domain) => found.get('companies domain')?.get(domain),
   }
 }
 
-/** The name of somebody in what they are looked up by, behind the key of their company. */
-const nameOf = (placed: string): string => placed.slice(placed.indexOf(' ') + 1)
+/** Returns the name in a person's lookup value, which begins with the key of the company. */
+const toName = (value: string): string => value.slice(value.indexOf(' ') + 1)
 
-function lookupsOf(kind: Kind, records: readonly PreparedRecord[]): Lookups {
+function collectLookups(kind: Kind, records: readonly PreparedRecord[]): Lookups {
   const lookups = new Map<string, Set<string>>()
-  const add = (place: string, value: string | null | undefined) => {
+  const add = (path: string, value: string | null | undefined) => {
     if (value === null || value === undefined || value === '') return
-    const known = lookups.get(place)
+    const known = lookups.get(path)
     if (known) known.add(value)
-    else lookups.set(place, new Set([value]))
+    else lookups.set(path, new Set([value]))
   }
   const addEmployer = ({ company_domain }: Employer) => add('companies domain', company_domain)
   for (const { record } of records) {

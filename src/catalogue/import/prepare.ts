@@ -1,5 +1,5 @@
 import type { Ids } from '../../engine/ports/ports.js'
-import type { Given, ImportOptions, Kind, Row, Rows } from '../kinds/kind.js'
+import type { ImportOptions, InputRow, InputRows, Kind, RawRecord } from '../kinds/kind.js'
 import { createCountryNormalizer } from '../normalize/country.js'
 import { Unreadable } from '../normalize/readers.js'
 import { type PreparedCompany, prepareCompany } from '../records/company.js'
@@ -7,102 +7,10 @@ import { type PreparedJob, prepareJob } from '../records/jobs.js'
 import { idMaker, type NewPerson, newPerson } from '../records/new-person.js'
 import { preparePerson } from '../records/person.js'
 import { type PreparedPost, preparePost } from '../records/posts.js'
-import { openRows } from './open-file.js'
-import { importErrorOf, type Rejected } from './report.js'
+import { openFile } from './open-file.js'
+import { type Rejected, toImportError } from './report.js'
 
-/** A record that was read, and where it begins in the file. It is plain data, which JSON can carry. */
-export interface PreparedRecord {
-  readonly line: number
-  readonly record: Prepared[Kind]
-}
-
-/** Records that follow each other in a file, ready to be written; each may be unpacked only when it is asked for. */
-export interface Records {
-  readonly length: number
-  at(index: number): PreparedRecord | undefined
-}
-
-/** What was read of a file at a time. */
-export interface Portion<R = Records> {
-  readonly records: R
-  readonly rejected: readonly Rejected[]
-  /** How the columns that were seen so far are understood. */
-  readonly mapping: Readonly<Record<string, string>>
-  readonly ignored: readonly string[]
-}
-
-/** Keeps a record as it was read. */
-export const asItIs = (record: PreparedRecord): PreparedRecord => record
-
-/** Records of a portion, but for the last one. */
-export const recordsInPortion = 2_000
-
-/** Options of an import that tell how its file is to be read. */
-export type ReadOptions = Omit<ImportOptions, 'onProgress'>
-
-/** Reads a file given as bytes, like `readRows`. Throws an ImportError where it cannot be read on. */
-export async function* readFile<R>(
-  kind: Kind,
-  bytes: AsyncIterable<Uint8Array>,
-  options: ReadOptions,
-  ids: Ids,
-  keep: (record: PreparedRecord) => R,
-): AsyncGenerator<Portion<R[]>> {
-  try {
-    yield* readRows(kind, await openRows(kind, bytes, options), ids, keep)
-  } catch (error) {
-    throw importErrorOf(error)
-  }
-}
-
-/**
- * Reads rows into records, each in the form that `keep` gives it. The first portion is empty, as it comes with the
- * columns that were understood from the beginning; what stands before an error comes before it.
- */
-export async function* readRows<R>(
-  kind: Kind,
-  { mapping, ignored, batches }: Rows,
-  ids: Ids,
-  keep: (record: PreparedRecord) => R,
-): AsyncGenerator<Portion<R[]>> {
-  const coded = createCountryNormalizer()
-  const prepareOne = preparers[kind](ids)
-  const prepare = (given: Given) => prepareOne(coded(given))
-  let records: R[] = []
-  let rejected: Rejected[] = []
-  const portion = (): Portion<R[]> => {
-    const read = { records, rejected, mapping: { ...mapping }, ignored: [...ignored] }
-    records = []
-    rejected = []
-    return read
-  }
-  yield portion()
-  try {
-    for await (const rows of batches) {
-      for (const row of rows) {
-        const read = prepared(row, prepare)
-        if ('reason' in read) rejected.push(read)
-        else records.push(keep(read))
-      }
-      if (records.length + rejected.length >= recordsInPortion) yield portion()
-    }
-  } catch (error) {
-    yield portion()
-    throw error
-  }
-  yield portion()
-}
-
-function prepared(row: Row, prepare: (given: Given) => Prepared[Kind]): PreparedRecord | Rejected {
-  try {
-    return 'reason' in row ? row : { line: row.line, record: prepare(row.given) }
-  } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
-    return { line: row.line, reason: error.message }
-  }
-}
-
-/** A record of each kind, read completely and ready to be written: plain data. */
+/** A record of each kind, completely read and ready to be written. It is plain data that JSON can carry. */
 export interface Prepared {
   readonly companies: PreparedCompany
   readonly people: NewPerson
@@ -110,16 +18,105 @@ export interface Prepared {
   readonly posts: PreparedPost
 }
 
-/** Reads a given record, completely, before anything of it is written; refuses with Unreadable. */
-export type Preparer<K extends Kind> = (given: Given) => Prepared[K]
+/** A prepared record, and the line of the file where it begins. */
+export interface PreparedRecord {
+  readonly line: number
+  readonly record: Prepared[Kind]
+}
 
-/** Makes the preparer of the records of each kind, for one file. */
-export const preparers: { readonly [K in Kind]: (ids: Ids) => Preparer<K> } = {
-  companies: (ids) => (given) => prepareCompany(given, ids),
+/** Consecutive records of a file; a record may be unpacked only when it is accessed. */
+export interface RecordList {
+  readonly length: number
+  at(index: number): PreparedRecord | undefined
+}
+
+/** The part of a file that is read at a time. */
+export interface PreparedBatch<R = RecordList> {
+  readonly records: R
+  readonly rejected: readonly Rejected[]
+  /** The columns seen so far, by field. */
+  readonly mapping: Readonly<Record<string, string>>
+  readonly ignored: readonly string[]
+}
+
+/** Keeps a record as it was read. */
+export const keepAsIs = (record: PreparedRecord): PreparedRecord => record
+
+/** Minimum number of rows in a batch; the first and last batches may be smaller. */
+export const batchSize = 2_000
+
+/** Options of an import that concern reading the file. */
+export type ReadOptions = Omit<ImportOptions, 'onProgress'>
+
+/** Creates the function that prepares the records of a file. It throws `Unreadable` when a record is invalid. */
+const preparers: { readonly [K in Kind]: (ids: Ids) => (raw: RawRecord) => Prepared[K] } = {
+  companies: (ids) => (raw) => prepareCompany(raw, ids),
   people: (ids) => {
     const makeId = idMaker(ids)
-    return (given) => newPerson(preparePerson(given), ids, makeId)
+    return (raw) => newPerson(preparePerson(raw), ids, makeId)
   },
   jobs: () => prepareJob,
   posts: () => preparePost,
+}
+
+/** Reads the bytes of a file like `prepareRows`. Throws an ImportError when the file cannot be read to its end. */
+export async function* prepareFile<R>(
+  kind: Kind,
+  bytes: AsyncIterable<Uint8Array>,
+  options: ReadOptions,
+  ids: Ids,
+  keep: (record: PreparedRecord) => R,
+): AsyncGenerator<PreparedBatch<R[]>> {
+  try {
+    yield* prepareRows(kind, await openFile(kind, bytes, options), ids, keep)
+  } catch (error) {
+    throw toImportError(error)
+  }
+}
+
+/**
+ * Prepares rows, each in the form that `keep` returns. The first batch has no records: it carries the columns of the header.
+ * Records before an error are yielded before it is thrown.
+ */
+export async function* prepareRows<R>(
+  kind: Kind,
+  { mapping, ignored, batches }: InputRows,
+  ids: Ids,
+  keep: (record: PreparedRecord) => R,
+): AsyncGenerator<PreparedBatch<R[]>> {
+  const normalizeCountry = createCountryNormalizer()
+  const prepareOne = preparers[kind](ids)
+  const prepare = (raw: RawRecord) => prepareOne(normalizeCountry(raw))
+  let records: R[] = []
+  let rejected: Rejected[] = []
+  const takeBatch = (): PreparedBatch<R[]> => {
+    const batch = { records, rejected, mapping: { ...mapping }, ignored: [...ignored] }
+    records = []
+    rejected = []
+    return batch
+  }
+  yield takeBatch()
+  try {
+    for await (const rows of batches) {
+      for (const row of rows) {
+        const result = prepareRow(row, prepare)
+        if ('reason' in result) rejected.push(result)
+        else records.push(keep(result))
+      }
+      if (records.length + rejected.length >= batchSize) yield takeBatch()
+    }
+  } catch (error) {
+    yield takeBatch()
+    throw error
+  }
+  yield takeBatch()
+}
+
+function prepareRow(row: InputRow, prepare: (raw: RawRecord) => Prepared[Kind]): PreparedRecord | Rejected {
+  try {
+    return 'reason' in row ? row : { line: row.line, record: prepare(row.raw) }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return { line: row.line, reason: error.message }
+  }
 }

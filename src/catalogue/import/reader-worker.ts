@@ -1,47 +1,56 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { on } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { readFile } from './prepare.js'
-import { type FromReader, packed, type ReadingTask, Room, type ToReader } from './reader.js'
+import { prepareFile } from './prepare.js'
+import {
+  type MessageFromReader,
+  type MessageToReader,
+  packRecord,
+  type ReaderTask,
+  Semaphore,
+} from './reader.js'
 import { ImportError } from './report.js'
 
-/** Portions that are read but not yet written, at most. */
-const portionsAhead = 2
+/** Maximum number of batches that were read but not yet written. */
+const maxQueuedBatches = 2
 
-/** Reads a file whose bytes come in messages, and says its portions, as far ahead as they are written. */
-async function readThere(port: MessagePort, { kind, options }: ReadingTask): Promise<void> {
-  const say = (message: FromReader) => port.postMessage(message)
-  const chunks = chunksFrom(on(port, 'message'), () => say({ took: true }))
-  const room = new Room(portionsAhead)
-  port.on('message', (said: ToReader) => {
-    if ('written' in said) room.give()
+/** Reads a file whose bytes arrive in messages, and posts its batches. */
+async function readMessages(port: MessagePort, { kind, options }: ReaderTask): Promise<void> {
+  const post = (message: MessageFromReader) => port.postMessage(message)
+  const chunks = receiveChunks(on(port, 'message'), () => post({ taken: true }))
+  const queue = new Semaphore(maxQueuedBatches)
+  port.on('message', (message: MessageToReader) => {
+    if ('written' in message) queue.release()
   })
   const ids = { uuid: randomUUID, bytes: randomBytes }
   try {
-    for await (const portion of readFile(kind, chunks, options, ids, packed)) {
-      say({ portion })
-      await room.take()
+    for await (const batch of prepareFile(kind, chunks, options, ids, packRecord)) {
+      post({ batch })
+      await queue.acquire()
     }
-    say({ end: true })
+    post({ end: true })
   } catch (error) {
-    if (error instanceof BrokenOff) say({ end: true })
-    else if (error instanceof ImportError) say({ refused: { sentence: error.sentence, line: error.line } })
+    if (error instanceof InputBroken) post({ end: true })
+    else if (error instanceof ImportError) post({ error: { sentence: error.sentence, line: error.line } })
     else throw error
   }
 }
 
-/** The bytes broke off; the one who sent them knows why. */
-class BrokenOff extends Error {}
+/** The bytes broke off; the main thread knows the reason. */
+class InputBroken extends Error {}
 
-async function* chunksFrom(messages: AsyncIterable<unknown[]>, took: () => void): AsyncGenerator<Uint8Array> {
-  for await (const [message] of messages) {
-    const said = message as ToReader
-    if ('end' in said && said.end === 'broken') throw new BrokenOff()
-    if ('end' in said) return
-    if (!('bytes' in said)) continue
-    took()
-    yield said.bytes
+async function* receiveChunks(
+  messages: AsyncIterable<unknown[]>,
+  onTaken: () => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const [value] of messages) {
+    const message = value as MessageToReader
+    if ('end' in message && message.end === 'broken') throw new InputBroken()
+    if ('end' in message) return
+    if (!('bytes' in message)) continue
+    onTaken()
+    yield message.bytes
   }
 }
 
-if (parentPort) await readThere(parentPort, workerData as ReadingTask)
+if (parentPort) await readMessages(parentPort, workerData as ReaderTask)

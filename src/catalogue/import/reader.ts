@@ -5,164 +5,164 @@ import { Worker } from 'node:worker_threads'
 import type { Ids } from '../../engine/ports/ports.js'
 import type { Kind } from '../kinds/kind.js'
 import {
-  asItIs,
-  type Portion,
+  keepAsIs,
+  type PreparedBatch,
   type PreparedRecord,
+  prepareFile,
   type ReadOptions,
-  type Records,
-  readFile,
+  type RecordList,
 } from './prepare.js'
 import { ImportError } from './report.js'
 
-/** A shorter file is read before a thread would have started. */
-const longBytes = 2 * 1_048_576
+/** Size from which a file is read in a worker thread. A smaller one is read before the worker would have started. */
+const workerMinBytes = 2 * 1_048_576
 
-/**
- * Reads a file like `readFile`: a long one in a thread of its own, so that the next records are read while the last
- * ones are written. Without the built program there is no such thread.
- */
-export async function* readApart(
-  kind: Kind,
-  bytes: AsyncIterable<Uint8Array>,
-  options: ReadOptions,
-  ids: Ids,
-): AsyncGenerator<Portion> {
-  const program = threadProgram()
-  const head = program === undefined ? undefined : await headOf(bytes)
-  if (program === undefined || !head?.isLong)
-    return yield* readFile(kind, head ? head.chunks : bytes, options, ids, asItIs)
-  yield* readInThread(program, { kind, options }, head.chunks)
-}
+/** Maximum number of chunks that wait in the worker: enough to continue while a transaction blocks this thread. */
+const maxQueuedChunks = 8
 
-/** The program of the thread, beside the built program or above its parts. */
-function threadProgram(): string | undefined {
-  const places = ['./reader-worker.js', '../reader-worker.js'].map((path) =>
-    fileURLToPath(new URL(path, import.meta.url)),
-  )
-  return places.find((path) => existsSync(path))
-}
-
-/** Reads the beginning of a file, to tell whether it is long; `chunks` begin with it again, and end as the file does. */
-async function headOf(
-  bytes: AsyncIterable<Uint8Array>,
-): Promise<{ readonly isLong: boolean; readonly chunks: AsyncIterable<Uint8Array> }> {
-  const rest = bytes[Symbol.asyncIterator]()
-  const head: Uint8Array[] = []
-  let length = 0
-  let broken: { readonly error: unknown } | undefined
-  try {
-    for (let step = await rest.next(); !step.done; step = await rest.next()) {
-      head.push(step.value)
-      length += step.value.length
-      if (length >= longBytes) break
-    }
-  } catch (error) {
-    broken = { error }
-  }
-  return { isLong: length >= longBytes, chunks: joined(head, broken, rest) }
-}
-
-async function* joined(
-  head: readonly Uint8Array[],
-  broken: { readonly error: unknown } | undefined,
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  yield* head
-  if (broken) throw broken.error
-  yield* { [Symbol.asyncIterator]: () => rest }
-}
-
-/** Chunks that a thread has before it at most: enough to read on while a transaction keeps this thread busy. */
-const chunksAhead = 8
-
-/** Reads a file in a thread of its own; what stands before an error, also one of the bytes themselves, comes before it. */
-export async function* readInThread(
-  program: string,
-  task: ReadingTask,
-  bytes: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Portion> {
-  const worker = new Worker(program, { workerData: task })
-  const room = new Room(chunksAhead)
-  const messages = on(worker, 'message')
-  const fed = feed(bytes, room, worker)
-  try {
-    for await (const [message] of messages) {
-      const said = message as FromReader
-      if ('took' in said) room.give()
-      else if ('refused' in said) throw new ImportError(said.refused.sentence, said.refused.line)
-      else if ('end' in said) break
-      else {
-        yield { ...said.portion, records: recordsIn(said.portion.records) }
-        worker.postMessage({ written: true } satisfies ToReader)
-      }
-    }
-  } finally {
-    room.close()
-    await worker.terminate()
-  }
-  const broken = await fed
-  if (broken) throw broken.error
-}
-
-const recordsIn = (texts: readonly string[]): Records => ({
-  length: texts.length,
-  at(index) {
-    const text = texts[index]
-    return text === undefined ? undefined : unpacked(text)
-  },
-})
-
-/** Hands bytes to a thread; answers the error that they broke off with, if they did. */
-async function feed(
-  bytes: AsyncIterable<Uint8Array>,
-  room: Room,
-  worker: Worker,
-): Promise<{ readonly error: unknown } | undefined> {
-  const say = (message: ToReader) => worker.postMessage(message)
-  try {
-    for await (const chunk of bytes) {
-      if (!(await room.take())) return undefined
-      say({ bytes: new Uint8Array(chunk) })
-    }
-    say({ end: 'whole' })
-    return undefined
-  } catch (error) {
-    say({ end: 'broken' })
-    return { error }
-  }
-}
-
-/** What a reading thread is to read. */
-export interface ReadingTask {
+/** What a worker reads. */
+export interface ReaderTask {
   readonly kind: Kind
   readonly options: ReadOptions
 }
 
-/** What is said to a reading thread: the next bytes, that they end or break off, or that a portion was written. */
-export type ToReader =
+/** A message to the worker: the next bytes, their end (complete or broken off), or that a batch was written. */
+export type MessageToReader =
   | { readonly bytes: Uint8Array }
-  | { readonly end: 'whole' | 'broken' }
+  | { readonly end: 'complete' | 'broken' }
   | { readonly written: true }
 
-/** What a reading thread says: that it took bytes, the next portion with its records packed, that there are no more, or why it cannot go on. */
-export type FromReader =
-  | { readonly took: true }
-  | { readonly portion: Portion<readonly string[]> }
+/** A message from the worker: it took bytes, read the next batch, reached the end, or cannot read on. */
+export type MessageFromReader =
+  | { readonly taken: true }
+  | { readonly batch: PreparedBatch<readonly string[]> }
   | { readonly end: true }
-  | { readonly refused: { readonly sentence: string; readonly line: number | undefined } }
+  | { readonly error: { readonly sentence: string; readonly line: number | undefined } }
 
 /**
- * A record as one text, which costs two threads far less than what it says: its JSON, and on a line of its own the JSON
- * that its row holds already, which in a text of the first would be escaped and read once more.
+ * Reads a file like `prepareFile`. A large file is read in a worker thread, so that the next records are read while the last
+ * ones are written. Without the built program there is no worker.
  */
-export function packed({ line, record }: PreparedRecord): string {
+export async function* readBatches(
+  kind: Kind,
+  bytes: AsyncIterable<Uint8Array>,
+  options: ReadOptions,
+  ids: Ids,
+): AsyncGenerator<PreparedBatch> {
+  const program = findWorkerProgram()
+  const head = program === undefined ? undefined : await readHead(bytes)
+  if (program === undefined || !head?.isLarge)
+    return yield* prepareFile(kind, head ? head.chunks : bytes, options, ids, keepAsIs)
+  yield* readInWorker(program, { kind, options }, head.chunks)
+}
+
+/** Returns the path of the worker's program: beside the built program, or one folder above its chunks. */
+function findWorkerProgram(): string | undefined {
+  const paths = ['./reader-worker.js', '../reader-worker.js'].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  )
+  return paths.find((path) => existsSync(path))
+}
+
+/** Reads the beginning of a file, to find out whether it is large. `chunks` include it again, and end as the file does. */
+async function readHead(
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<{ readonly isLarge: boolean; readonly chunks: AsyncIterable<Uint8Array> }> {
+  const rest = bytes[Symbol.asyncIterator]()
+  const head: Uint8Array[] = []
+  let length = 0
+  let failure: { readonly error: unknown } | undefined
+  try {
+    for (let step = await rest.next(); !step.done; step = await rest.next()) {
+      head.push(step.value)
+      length += step.value.length
+      if (length >= workerMinBytes) break
+    }
+  } catch (error) {
+    failure = { error }
+  }
+  return { isLarge: length >= workerMinBytes, chunks: prependHead(head, failure, rest) }
+}
+
+async function* prependHead(
+  head: readonly Uint8Array[],
+  failure: { readonly error: unknown } | undefined,
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield* head
+  if (failure) throw failure.error
+  yield* { [Symbol.asyncIterator]: () => rest }
+}
+
+/** Reads a file in a worker thread. Batches before an error come first, also when the bytes themselves fail. */
+export async function* readInWorker(
+  program: string,
+  task: ReaderTask,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncGenerator<PreparedBatch> {
+  const worker = new Worker(program, { workerData: task })
+  const queue = new Semaphore(maxQueuedChunks)
+  const messages = on(worker, 'message')
+  const sent = sendChunks(bytes, queue, worker)
+  try {
+    for await (const [value] of messages) {
+      const message = value as MessageFromReader
+      if ('taken' in message) queue.release()
+      else if ('error' in message) throw new ImportError(message.error.sentence, message.error.line)
+      else if ('end' in message) break
+      else {
+        yield { ...message.batch, records: toRecordList(message.batch.records) }
+        worker.postMessage({ written: true } satisfies MessageToReader)
+      }
+    }
+  } finally {
+    queue.close()
+    await worker.terminate()
+  }
+  const failure = await sent
+  if (failure) throw failure.error
+}
+
+const toRecordList = (texts: readonly string[]): RecordList => ({
+  length: texts.length,
+  at(index) {
+    const text = texts[index]
+    return text === undefined ? undefined : unpackRecord(text)
+  },
+})
+
+/** Sends bytes to the worker; returns the error that they broke off with. */
+async function sendChunks(
+  bytes: AsyncIterable<Uint8Array>,
+  queue: Semaphore,
+  worker: Worker,
+): Promise<{ readonly error: unknown } | undefined> {
+  const post = (message: MessageToReader) => worker.postMessage(message)
+  try {
+    for await (const chunk of bytes) {
+      if (!(await queue.acquire())) return undefined
+      post({ bytes: new Uint8Array(chunk) })
+    }
+    post({ end: 'complete' })
+    return undefined
+  } catch (error) {
+    post({ end: 'broken' })
+    return { error }
+  }
+}
+
+/**
+ * Packs a record into one text, which passes between threads far faster than an object. The JSON in its row stands on a
+ * second line, so that it is not escaped and parsed again.
+ */
+export function packRecord({ line, record }: PreparedRecord): string {
   if (!('row' in record)) return JSON.stringify({ line, record })
   const bare = { line, record: { ...record, row: { ...record.row, record: '' } } }
   return `${JSON.stringify(bare)}\n${record.row.record}`
 }
 
-/** The record in a text made by `packed`. */
-export function unpacked(text: string): PreparedRecord {
+/** Returns the record in a text made by `packRecord`. */
+function unpackRecord(text: string): PreparedRecord {
   const end = text.indexOf('\n')
   if (end < 0) return JSON.parse(text) as PreparedRecord
   const bare = JSON.parse(text.slice(0, end)) as PreparedRecord
@@ -170,8 +170,8 @@ export function unpacked(text: string): PreparedRecord {
   return bare
 }
 
-/** Lets so many pass, and then one more for each that is given back. */
-export class Room {
+/** A counting semaphore for one waiter. */
+export class Semaphore {
   #free: number
   #waiting: (() => void) | undefined
   #closed = false
@@ -180,8 +180,8 @@ export class Room {
     this.#free = size
   }
 
-  /** Waits for a place and takes it; false when there will be none. */
-  async take(): Promise<boolean> {
+  /** Waits for a permit and takes it; false after `close`. */
+  async acquire(): Promise<boolean> {
     if (this.#free === 0 && !this.#closed)
       await new Promise<void>((resolve) => {
         this.#waiting = resolve
@@ -190,7 +190,7 @@ export class Room {
     return !this.#closed
   }
 
-  give(): void {
+  release(): void {
     this.#free += 1
     this.#waiting?.()
   }

@@ -1,28 +1,28 @@
 import { CsvError } from '../../csv/errors.js'
 
-/** A line that was not taken, and why. */
+/** A rejected line and the reason. */
 export interface Rejected {
-  /** Line in the file where the record begins, counted from 1; for records without a file, their number. */
+  /** Line of the file where the record begins, counted from 1; the record's number when there is no file. */
   readonly line: number
   readonly reason: string
 }
 
-/** What an import did. */
+/** The result of an import. */
 export interface ImportReport {
   readonly added: number
   readonly updated: number
-  /** Companies created because people or jobs named a domain or profile url nobody had yet. */
+  /** Companies created because people or jobs named a domain or profile url that no company had. */
   readonly companies: number
-  /** The first of them; `rejectedTotal` counts all. */
+  /** The first rejected lines; `rejectedTotal` counts all. */
   readonly rejected: readonly Rejected[]
   readonly rejectedTotal: number
-  /** Which column was read as which field; empty for records that carry field names. */
+  /** Column by field; empty for records that carry field names. */
   readonly mapping: Readonly<Record<string, string>>
-  /** Columns that were left aside. */
+  /** Columns that were not read. */
   readonly ignored: readonly string[]
 }
 
-/** A report in the making. */
+/** A report that is still being counted. */
 export interface Tally {
   added: number
   updated: number
@@ -31,24 +31,30 @@ export interface Tally {
   rejectedTotal: number
 }
 
-/** A report of nothing yet. */
-export const newTally = (): Tally => ({ added: 0, updated: 0, companies: 0, rejected: [], rejectedTotal: 0 })
+/** Creates a tally of nothing. */
+export const createTally = (): Tally => ({
+  added: 0,
+  updated: 0,
+  companies: 0,
+  rejected: [],
+  rejectedTotal: 0,
+})
 
-/** Rejected lines kept in a report. */
-const rejectsKept = 1_000
+/** Maximum number of rejected lines in a report. */
+const maxRejectedKept = 1_000
 
-/** Counts a rejected line, and keeps it while there is room. */
-export function reject(tally: Tally, rejected: Rejected): void {
+/** Counts a rejected line, and adds it to the report up to the maximum. */
+export function addRejected(tally: Tally, rejected: Rejected): void {
   tally.rejectedTotal += 1
-  if (tally.rejected.length < rejectsKept) tally.rejected.push(rejected)
+  if (tally.rejected.length < maxRejectedKept) tally.rejected.push(rejected)
 }
 
-/** A file that cannot be read on: what is wrong, where, and what was kept until then. A mistake of usage. */
+/** A file that cannot be read to its end; a usage error. */
 export class ImportError extends Error {
-  /** What is wrong, without the line. */
+  /** The message without the line. */
   readonly sentence: string
   readonly line: number | undefined
-  /** What had been imported before; set by the import. */
+  /** What was imported before the error; set by the import. */
   report: ImportReport | undefined
 
   constructor(sentence: string, line?: number) {
@@ -59,6 +65,6 @@ export class ImportError extends Error {
   }
 }
 
-/** What went wrong, as an ImportError where the text or the table of a file could not be read. */
-export const importErrorOf = (error: unknown): unknown =>
+/** Converts an error in a file's encoding or CSV syntax to an ImportError; returns other errors as they are. */
+export const toImportError = (error: unknown): unknown =>
   error instanceof CsvError ? new ImportError(error.sentence, error.line) : error

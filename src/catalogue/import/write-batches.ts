@@ -10,12 +10,12 @@ import { writePerson } from '../records/write-person.js'
 import { enter, type Importers, type Load } from '../write/bulk-load.js'
 import { done, type Steps } from '../write/sync-steps.js'
 import { beginWriting, type Writing, type Written } from '../write/write-context.js'
-import { lookAhead, recordsAhead } from './prefetch.js'
-import type { Prepared, PreparedRecord, Records } from './prepare.js'
-import { newTally, reject, type Tally } from './report.js'
+import { maxPrefetched, prefetch } from './prefetch.js'
+import type { Prepared, PreparedRecord, RecordList } from './prepare.js'
+import { addRejected, createTally, type Tally } from './report.js'
 
 /** What writing records works with. */
-export interface CommitPorts {
+export interface WritePorts {
   readonly driver: Driver
   readonly clock: Clock
   readonly ids: Ids
@@ -28,33 +28,33 @@ const transactionMs = 80
 type Write = (writing: Writing, record: Prepared[Kind]) => Steps<Written>
 
 /** Writes records in transactions that are short, within a load if there is one; the tally counts what is committed. */
-export async function commit(
+export async function writeRecords(
   kind: Kind,
-  records: Records,
+  records: RecordList,
   tally: Tally,
-  ports: CommitPorts,
+  ports: WritePorts,
   load: Load | undefined,
 ): Promise<void> {
   for (let from = 0; from < records.length; ) {
     const start = from
     const { written, tallied } = await ports.driver.transaction((connection) =>
-      done(writeSome(connection, kind, records, start, ports, load)),
+      done(writeTransaction(connection, kind, records, start, ports, load)),
     )
     tally.added += tallied.added
     tally.updated += tallied.updated
     tally.companies += tallied.companies
-    for (const rejected of tallied.rejected) reject(tally, rejected)
+    for (const rejected of tallied.rejected) addRejected(tally, rejected)
     from += written
   }
 }
 
 /** Writes records until the time is up; a transaction may be run again, so it counts for itself. */
-function* writeSome(
+function* writeTransaction(
   connection: Connection,
   kind: Kind,
-  records: Records,
+  records: RecordList,
   from: number,
-  { clock, ids, importers }: CommitPorts,
+  { clock, ids, importers }: WritePorts,
   load: Load | undefined,
 ): Steps<{ written: number; tallied: Tally }> {
   // A record is of the kind that was asked for.
@@ -62,10 +62,10 @@ function* writeSome(
   yield* enter(connection, load, load === importers.last)
   importers.last = load
   const ahead = dialectOf(connection).load.isRemote
-    ? yield* lookAhead(connection, kind, recordsFrom(records, from, recordsAhead))
+    ? yield* prefetch(connection, kind, sliceRecords(records, from, maxPrefetched))
     : undefined
   const writing = yield* beginWriting(connection, kind, ids, load, ahead)
-  const tallied = newTally()
+  const tallied = createTally()
   const until = clock.now() + transactionMs
   let written = 0
   for (let next = records.at(from); next; next = records.at(from + written)) {
@@ -74,17 +74,17 @@ function* writeSome(
       tallied[yield* write(writing, record)] += 1
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
-      reject(tallied, { line, reason: error.message })
+      addRejected(tallied, { line, reason: error.message })
     }
     written += 1
-    if (clock.now() >= until || (ahead && written === recordsAhead)) break
+    if (clock.now() >= until || (ahead && written === maxPrefetched)) break
   }
   tallied.companies = writing.companies
   return { written, tallied }
 }
 
 /** The next so many records. */
-const recordsFrom = (records: Records, from: number, most: number): PreparedRecord[] =>
+const sliceRecords = (records: RecordList, from: number, most: number): PreparedRecord[] =>
   Array.from({ length: Math.min(most, records.length - from) }, (_, at) => records.at(from + at)).filter(
     (record) => record !== undefined,
   )

@@ -1,32 +1,32 @@
-/** What the catalogue holds and files can bring. */
+/** The kinds of records in a catalogue. */
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
 
-/** One of the kinds of records. */
+/** A kind of records. */
 export type Kind = (typeof kinds)[number]
 
-/** One record by field name, as a file or the sample gives it; absent values are missing, null or blank. */
-export type Given = Readonly<Record<string, unknown>>
+/** A record by field name, as a file or the sample has it; absent values are missing, null or blank. */
+export type RawRecord = Readonly<Record<string, unknown>>
 
-/** How a file is to be read. */
+/** How a file is read. */
 export interface ImportOptions {
-  /** Field to column, before any header is guessed. */
+  /** Column of each field; takes precedence over what the header suggests. */
   readonly map?: Readonly<Record<string, string>>
-  /** Recognised from the first character unless given. */
+  /** Recognised from the first character by default. */
   readonly format?: 'csv' | 'ndjson'
-  /** Name of the text encoding, as in `windows-1252`; recognised (UTF-8 and UTF-16) unless given. */
+  /** Name of the text encoding, such as `windows-1252`. By default UTF-8 and UTF-16 are recognised. */
   readonly encoding?: string
-  /** Called after each commit with the records done so far. */
+  /** Called after each commit with the number of records processed so far. */
   readonly onProgress?: (done: number) => void
 }
 
-/** One record of a file, or why it cannot be taken. `line` is where it begins, counted from 1. */
-export type Row =
-  | { readonly line: number; readonly given: Given }
+/** A record of a file, or why it is rejected. `line` is where it begins, counted from 1. */
+export type InputRow =
+  | { readonly line: number; readonly raw: RawRecord }
   | { readonly line: number; readonly reason: string }
 
-/** The rows of a file, as many at a time as come together, and how its columns were understood. */
-export interface Rows {
+/** The rows of a file in batches, and which column was read as which field. */
+export interface InputRows {
   readonly mapping: Readonly<Record<string, string>>
   readonly ignored: readonly string[]
-  readonly batches: AsyncIterable<readonly Row[]>
+  readonly batches: AsyncIterable<readonly InputRow[]>
 }

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { isCountry } from '../../api/values/countries.js'
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from './name.js'
 
 // Only imports need the names of countries in two languages, so they are loaded on first use.
@@ -74,7 +74,7 @@ const maxRemembered = 10_000
  * Creates a function that replaces country names by codes. Lookups are slow and files repeat a few countries, so results are
  * cached. An unknown name stays as it is, and the reader of its field rejects it.
  */
-export function createCountryNormalizer(): (given: Given) => Given {
+export function createCountryNormalizer(): (given: RawRecord) => RawRecord {
   const read = new Map<string, string | undefined>()
   const codeOf = (text: string): string | undefined => {
     if (read.has(text)) return read.get(text)

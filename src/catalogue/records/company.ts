@@ -1,6 +1,6 @@
 import { companySizes } from '../../api/schemas/enumerations.js'
 import type { Ids } from '../../engine/ports/ports.js'
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { toDomain } from '../normalize/domain.js'
 import { cleanName, foldName } from '../normalize/name.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
@@ -20,7 +20,7 @@ export interface PreparedCompany {
 }
 
 /** Reads a given company. Refuses one that nothing identifies: no domain, network id or profile url. */
-export function prepareCompany(given: Given, ids: Pick<Ids, 'uuid'>): PreparedCompany {
+export function prepareCompany(given: RawRecord, ids: Pick<Ids, 'uuid'>): PreparedCompany {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     fields.companies,
     sized(given),
@@ -50,7 +50,7 @@ export function prepareCompany(given: Given, ids: Pick<Ids, 'uuid'>): PreparedCo
 }
 
 /** People count in ranges in many files: such a cell is a company size. */
-function sized(given: Given): Given {
+function sized(given: RawRecord): RawRecord {
   const range = typeof given.headcount === 'string' ? parseCompanySize(given.headcount) : undefined
   return range === undefined
     ? given

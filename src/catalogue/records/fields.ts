@@ -1,5 +1,5 @@
 import { companyTypes, functions, seniorities } from '../../api/schemas/enumerations.js'
-import type { Given, Kind } from '../kinds/kind.js'
+import type { Kind, RawRecord } from '../kinds/kind.js'
 import {
   bool,
   country,
@@ -140,7 +140,7 @@ export type Fields<K extends Kind> = Read<(typeof fields)[K]>
 type Readers = Readonly<Record<string, Reader<unknown>>>
 
 /** Reads fields of a given record and leaves out all others. Refuses values that make no sense, by field. */
-export function readFields<R extends Readers>(readers: R, given: Given): Read<R> {
+export function readFields<R extends Readers>(readers: R, given: RawRecord): Read<R> {
   const record: Record<string, unknown> = {}
   for (const name in given) {
     const value = Object.hasOwn(readers, name) ? readField(name, readers[name], given[name]) : undefined

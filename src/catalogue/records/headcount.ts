@@ -1,5 +1,5 @@
 import { type Connection, send } from '../../storage/driver/connection.js'
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { date, text, Unreadable, wholeNumber } from '../normalize/readers.js'
 import { answered, type Steps } from '../write/sync-steps.js'
@@ -10,7 +10,7 @@ export interface HeadcountEntry extends DatedHeadcount {
 }
 
 /** Reads a given headcount history. */
-export function readHistory(entries: readonly Given[]): HeadcountEntry[] {
+export function readHistory(entries: readonly RawRecord[]): HeadcountEntry[] {
   return entries.map((entry) => {
     const [day, headcount] = [date(entry.date), wholeNumber(entry.headcount)]
     if (day === undefined || headcount === undefined)

@@ -1,5 +1,5 @@
 import type { Value } from '../../storage/driver/connection.js'
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { domain, text, Unreadable } from '../normalize/readers.js'
 import { regionOf } from '../places/place.js'
@@ -22,7 +22,7 @@ export interface PreparedJob {
 }
 
 /** Reads a given job. Refuses one without title or company. */
-export function prepareJob(given: Given): PreparedJob {
+export function prepareJob(given: RawRecord): PreparedJob {
   const job = readFields(jobFields, given)
   const { company, company_domain, company_network_url, company_network_id, company_name } = readFields(
     offererFields,

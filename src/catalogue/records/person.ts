@@ -1,4 +1,4 @@
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { readPhone } from '../normalize/phone.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
@@ -23,7 +23,7 @@ export type PersonFields = Read<typeof personFields>
 export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
 /** Reads a given person. Refuses one that nothing identifies: no profile url, e-mail, or name with company. */
-export function preparePerson(given: Given): PreparedPerson {
+export function preparePerson(given: RawRecord): PreparedPerson {
   const fields: PersonFields = readFields(personFields, given)
   const { company_domain, company_network_url, company_network_id, company_name, current_position } =
     readFields(workplaceFields, given)
@@ -76,7 +76,7 @@ function nameWhole(fields: PersonFields): void {
   fields.last_name = last
 }
 
-function phonesOf({ phones, country }: PersonFields, { phone }: Given): string[] | undefined {
+function phonesOf({ phones, country }: PersonFields, { phone }: RawRecord): string[] | undefined {
   const all = [...(phones ?? []), ...(text(phone)?.split(';') ?? [])]
   const numbers = all.map((number) => readPhone(number, country)).filter((number) => number !== undefined)
   return numbers.length === 0 && !phones ? undefined : [...new Set(numbers)]

@@ -1,5 +1,5 @@
 import { type Connection, send } from '../../storage/driver/connection.js'
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { parseProfile } from '../normalize/profile.js'
 import { short, text, Unreadable } from '../normalize/readers.js'
 import { answered, type Steps } from '../write/sync-steps.js'
@@ -25,7 +25,7 @@ export interface PreparedPost {
 }
 
 /** Reads a given post. Refuses one without url, and engagers that are no persons. */
-export function preparePost(given: Given): PreparedPost {
+export function preparePost(given: RawRecord): PreparedPost {
   const { engagers = [], ...post } = readFields(fields.posts, given)
   if (post.post_url === undefined) throw new Unreadable('a post needs a post_url')
   if (post.author_profile_url !== undefined) profileIn(post.author_profile_url)
@@ -43,7 +43,7 @@ export function postIdentity(url: string): string {
   return host.toLowerCase() + bare.slice(host.length)
 }
 
-function engager(given: Given): Engager {
+function engager(given: RawRecord): Engager {
   const url = text(given.network_profile_url)
   if (url === undefined) throw new Unreadable('engagers: each needs a network_profile_url')
   return { profile: profileIn(url), engagement: engagementOf(text(given.engagement)), url }

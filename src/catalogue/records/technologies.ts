@@ -1,6 +1,6 @@
 import type { Technology } from '../../engine/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { decimal, text, Unreadable, wholeNumber } from '../normalize/readers.js'
 import { answered, type Steps } from '../write/sync-steps.js'
 import type { Writing } from '../write/write-context.js'
@@ -18,7 +18,7 @@ export interface TechnologyUse {
 /** Reads the technologies given for a company, by slug or with details; undefined when neither is given. */
 export function readUses(
   slugs: readonly string[] | undefined,
-  details: readonly Given[] | undefined,
+  details: readonly RawRecord[] | undefined,
 ): TechnologyUse[] | undefined {
   if (!slugs && !details) return undefined
   const uses = new Map<string, TechnologyUse>()
@@ -32,7 +32,7 @@ export function readUses(
 
 const levels: Readonly<Record<string, number>> = { low: 0.3, medium: 0.6, high: 1 }
 
-function readUse(detail: Given): TechnologyUse {
+function readUse(detail: RawRecord): TechnologyUse {
   const name = text(detail.name)
   const slug = text(detail.slug) ?? name
   if (slug === undefined) throw new Unreadable('technology_details: each needs a slug')

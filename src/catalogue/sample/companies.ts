@@ -1,4 +1,4 @@
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { countries, type SampleCountry } from './countries.js'
 import { fixedCompanies } from './fixed-records.js'
@@ -13,7 +13,7 @@ export function* sampleCompanies(
   random: SeededRandom,
   wanted: number,
   made: SampleCompany[],
-): Generator<Given> {
+): Generator<RawRecord> {
   const taken = new Set<string>()
   for (const company of fixedCompanies()) {
     yield rememberCompany(addHistory(random, company, true), made, taken)
@@ -26,14 +26,14 @@ export function* sampleCompanies(
     )
 }
 
-function rememberCompany(company: Given, made: SampleCompany[], taken: Set<string>): Given {
-  const { name, domain, country, city, headcount } = company as Given & SampleCompany
+function rememberCompany(company: RawRecord, made: SampleCompany[], taken: Set<string>): RawRecord {
+  const { name, domain, country, city, headcount } = company as RawRecord & SampleCompany
   taken.add(domain)
   made.push({ name, domain, country, city, headcount })
   return company
 }
 
-function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<string>): Given {
+function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<string>): RawRecord {
   const country = random.pick(countries)
   const core = `${random.pick(nameBeginnings)} ${random.pick(nameEndings)}`
   const form = random.chance(0.8) ? random.pick(country.forms) : ''
@@ -80,7 +80,7 @@ export function inventPhone(random: SeededRandom, country: SampleCountry): strin
 }
 
 /** Adds details of the company's technologies, and its headcount history. */
-function addHistory(random: SeededRandom, company: Given, withDepartments: boolean): Given {
+function addHistory(random: SeededRandom, company: RawRecord, withDepartments: boolean): RawRecord {
   const slugs = company.technologies as readonly string[]
   return {
     ...company,
@@ -89,14 +89,14 @@ function addHistory(random: SeededRandom, company: Given, withDepartments: boole
   }
 }
 
-function inventTechnologyUse(random: SeededRandom, slug: string): Given {
+function inventTechnologyUse(random: SeededRandom, slug: string): RawRecord {
   const [, name, category] = technologies.find(([known]) => known === slug) ?? []
   return { slug, name, category, confidence: random.integer(2, 10) / 10, job_mentions: random.integer(0, 40) }
 }
 
 const departments = { Engineering: 0.35, Sales: 0.2, Marketing: 0.1, Operations: 0.15 } as const
 
-function inventHistory(random: SeededRandom, headcount: number, withDepartments: boolean): Given[] {
+function inventHistory(random: SeededRandom, headcount: number, withDepartments: boolean): RawRecord[] {
   const monthly = random.faker.number.float({ min: -0.015, max: 0.04 })
   const shares = Object.entries({ All: 1, ...(withDepartments ? departments : {}) })
   const months = withDepartments ? Array.from({ length: 14 }, (_, month) => month) : [0, 3, 6, 12]

@@ -1,4 +1,4 @@
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { getCountry } from './countries.js'
 
 type FixedCompany = readonly [
@@ -54,7 +54,7 @@ const companies: readonly FixedCompany[] = [
 ]
 
 /** Returns the companies that every sample begins with, regardless of its size and seed. */
-export function fixedCompanies(): Given[] {
+export function fixedCompanies(): RawRecord[] {
   return companies.map(
     (
       [name, domain, country, city, [industryId, industry], headcount, founded, technologies, description],

@@ -1,10 +1,10 @@
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { getCountry } from './countries.js'
 import type { SampleCompany, SeededRandom } from './random.js'
 import { positions, technologies } from './words.js'
 
 /** Yields open jobs of the given companies: none at every third, a few at the others. */
-export function* sampleJobs(random: SeededRandom, companies: readonly SampleCompany[]): Generator<Given> {
+export function* sampleJobs(random: SeededRandom, companies: readonly SampleCompany[]): Generator<RawRecord> {
   for (const [at, company] of companies.entries()) {
     if (at % 3 === 2) continue
     const count = random.integer(1, company.headcount > 1_000 ? 8 : 3)
@@ -12,7 +12,7 @@ export function* sampleJobs(random: SeededRandom, companies: readonly SampleComp
   }
 }
 
-function inventJob(random: SeededRandom, company: SampleCompany, number: number): Given {
+function inventJob(random: SeededRandom, company: SampleCompany, number: number): RawRecord {
   const [title, french] = random.pick(positions)
   const inFrench = company.country === 'FR' && random.chance(0.5)
   const [, technology] = random.pick(technologies)
@@ -64,7 +64,7 @@ const openings = [
 ]
 
 /** Yields posts of some of the given people, with the people who reacted to them. */
-export function* samplePosts(random: SeededRandom, profiles: readonly string[]): Generator<Given> {
+export function* samplePosts(random: SeededRandom, profiles: readonly string[]): Generator<RawRecord> {
   const posts = Math.min(40, profiles.length)
   for (let number = 1; number <= posts; number++) {
     const [, technology] = random.pick(technologies)

@@ -1,4 +1,4 @@
-import type { Given } from '../kinds/kind.js'
+import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { inventPhone } from './companies.js'
 import { getCountry, type SampleCountry } from './countries.js'
@@ -11,7 +11,7 @@ export function* samplePeople(
   wanted: number,
   companies: readonly SampleCompany[],
   profiles: string[],
-): Generator<Given> {
+): Generator<RawRecord> {
   const ladder = cumulateWeights(companies)
   for (let number = 0; number < wanted; number++) {
     // The hand-written companies come first, with three people each.
@@ -44,7 +44,7 @@ function drawIndex(random: SeededRandom, ladder: readonly number[]): number {
   return low
 }
 
-function inventPerson(random: SeededRandom, number: number, company: SampleCompany, at: number): Given {
+function inventPerson(random: SeededRandom, number: number, company: SampleCompany, at: number): RawRecord {
   const country = getCountry(company.country)
   const names = random.namesIn(country.language)
   const [first, last] = [names.person.firstName(), names.person.lastName()]
@@ -89,7 +89,13 @@ const emailPatterns: readonly ((first: string, last: string) => string)[] = [
   (first) => first,
 ]
 
-function inventEmails(random: SeededRandom, first: string, last: string, domain: string, at: number): Given {
+function inventEmails(
+  random: SeededRandom,
+  first: string,
+  last: string,
+  domain: string,
+  at: number,
+): RawRecord {
   const [given, family] = [foldText(first).replaceAll(' ', '-'), foldText(last).replaceAll(' ', '')]
   const local = emailPatterns[at % emailPatterns.length]?.(given, family) ?? given
   const known = random.chance(0.75) ? { email: `${local}@${domain}`, email_status: pickStatus(random) } : {}
@@ -105,7 +111,7 @@ function inventEmails(random: SeededRandom, first: string, last: string, domain:
 const pickStatus = (random: SeededRandom): string =>
   random.chance(0.8) ? 'valid' : random.chance(0.75) ? 'risky' : 'invalid'
 
-function inventPhones(random: SeededRandom, country: SampleCountry): Given {
+function inventPhones(random: SeededRandom, country: SampleCountry): RawRecord {
   const number = random.chance(0.45) ? inventPhone(random, country) : undefined
   if (number === undefined) return {}
   return { phones: [number], ...(random.chance(0.3) ? { messenger: random.chance(0.7) } : {}) }

@@ -1,6 +1,6 @@
 import type { Catalogue } from '../catalogue.js'
 import type { ImportReport } from '../import/report.js'
-import type { Given, Kind } from '../kinds/kind.js'
+import type { Kind, RawRecord } from '../kinds/kind.js'
 import { sampleCompanies } from './companies.js'
 import { sampleJobs, samplePosts } from './jobs.js'
 import { samplePeople } from './people.js'
@@ -19,10 +19,10 @@ export interface SampleOptions {
 
 /** Records of the sample by kind. Read each once, in this order. */
 export interface Sample {
-  readonly companies: Iterable<Given>
-  readonly people: Iterable<Given>
-  readonly jobs: Iterable<Given>
-  readonly posts: Iterable<Given>
+  readonly companies: Iterable<RawRecord>
+  readonly people: Iterable<RawRecord>
+  readonly jobs: Iterable<RawRecord>
+  readonly posts: Iterable<RawRecord>
 }
 
 /**

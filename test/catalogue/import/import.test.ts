@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { Given } from '../../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { Connection, Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { exported, openEmpty } from '../open.js'
@@ -13,7 +13,7 @@ describe('companies that are imported', () => {
     catalogue = await openEmpty()
   })
   afterEach(() => catalogue.close())
-  const take = (...companies: Given[]) => catalogue.importRecords('companies', companies)
+  const take = (...companies: RawRecord[]) => catalogue.importRecords('companies', companies)
 
   it('are added once, then updated with what is given', async () => {
     expect(await take({ domain: 'acme.example', name: 'Acme', city: 'Lyon' })).toMatchObject({
@@ -76,7 +76,7 @@ describe('companies that are imported', () => {
     })
   })
 
-  it.each<[string, Given, string]>([
+  it.each<[string, RawRecord, string]>([
     ['nothing that identifies it', { name: 'Acme' }, 'needs a domain'],
     ['text for a domain', { domain: 'not a domain' }, 'domain: no website domain'],
     [

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { Given } from '../../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { EngagerFilters } from '../../../src/engine/ports/ports.js'
 import { openEmpty, openWith, stillClock } from '../open.js'
 import { limits, seed } from '../signals.js'
@@ -15,7 +15,7 @@ const search = (engagement: EngagerFilters['engagement'], url = post_url) =>
 const profile = (name: string) => `https://www.network.example/in/${name}`
 
 /** A person whom posts may know by name and by id. */
-const person = (number: number): Given => ({
+const person = (number: number): RawRecord => ({
   full_name: `Ada Byron ${number}`,
   network_id: `ACoAAB${number}`,
   network_profile_url: profile(`p${number}`),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { Given } from '../../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { GrowthFilters } from '../../../src/engine/ports/ports.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
@@ -50,7 +50,7 @@ interface Figures {
 /** What the catalogue answers of a company's departments, by their names in small letters. */
 async function figuresOf(
   catalogue: Catalogue,
-  { domain }: Given,
+  { domain }: RawRecord,
 ): Promise<Readonly<Record<string, Figures>>> {
   const departments = Object.entries((await catalogue.headcount({ domain: String(domain) }, [])) ?? {})
   const figures = departments.map(([name, now]) => [
@@ -71,7 +71,7 @@ const departmentOf = ({ department }: GrowthFilters): string =>
   department === '25' ? 'sales' : (department ?? 'all').toLowerCase()
 
 function matches(
-  company: Given,
+  company: RawRecord,
   figures: Readonly<Record<string, Figures>>,
   filters: GrowthFilters,
 ): boolean {
@@ -121,7 +121,7 @@ describe('a search by growth', () => {
     )
   })
 
-  const grown = (number: number, before: number, after: number, sales?: number): Given => ({
+  const grown = (number: number, before: number, after: number, sales?: number): RawRecord => ({
     domain: `c${number}.example`,
     headcount_history: [
       { date: '2025-03-01', headcount: before },

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { Given } from '../../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { HiringFilters } from '../../../src/engine/ports/ports.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
@@ -62,7 +62,7 @@ const holdsAny = (text: string | undefined, some: readonly string[]): boolean =>
     ` ${(text ?? '').toLowerCase().replaceAll(',', '')} `.includes(` ${phrase.toLowerCase()} `),
   )
 
-type GivenJob = Given & {
+type GivenJob = RawRecord & {
   job_title: string
   description?: string
   date_posted?: string
@@ -70,7 +70,7 @@ type GivenJob = Given & {
 }
 
 /** Whether a job matches, one filter after the other. */
-function matches(job: GivenJob, company: Given, filters: Partial<HiringFilters>): boolean {
+function matches(job: GivenJob, company: RawRecord, filters: Partial<HiringFilters>): boolean {
   const place = job.country_code
     ? { country: job.country_code, city: String(job.job_location ?? '').split(',')[0] }
     : { country: company.country, city: company.city }
@@ -151,7 +151,7 @@ describe('a search by jobs', () => {
       'Working Student Sales',
     ]
     beforeAll(async () => {
-      const firms: readonly Given[] = [
+      const firms: readonly RawRecord[] = [
         { name: 'Lumen Conseil', industry: 'Utilities' },
         { name: 'Birch', industry: 'Staffing and Recruiting' },
         { name: 'Cedar', industry_id: '11' },

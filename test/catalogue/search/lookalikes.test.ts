@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { Given } from '../../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { similarityScale, weights } from '../../../src/catalogue/search/lookalikes.js'
 import type { LookalikeFilters, Similarity } from '../../../src/engine/ports/ports.js'
 import { companyMatches } from '../naive.js'
@@ -29,7 +29,7 @@ const withAdded = ({
 }: {
   technologies: string[]
   before: number | undefined
-}): Given => ({
+}): RawRecord => ({
   technologies,
   headcount_history:
     before === undefined
@@ -48,7 +48,7 @@ interface Traits {
   readonly growth: number | undefined
 }
 
-function traitsOf(company: Given): Traits {
+function traitsOf(company: RawRecord): Traits {
   const usual: Readonly<Record<string, number>> = { 'Self-employed': 1, '1-10': 5, '11-50': 25 }
   const [after, before] = company.headcount_history as { headcount: number }[]
   return {
@@ -61,7 +61,7 @@ function traitsOf(company: Given): Traits {
 }
 
 /** How much a company resembles another one; the weights are those of the documentation. */
-function similarity(companies: readonly Given[], example: Given, other: Given): Similarity {
+function similarity(companies: readonly RawRecord[], example: RawRecord, other: RawRecord): Similarity {
   const [one, two] = [traitsOf(example), traitsOf(other)]
   const users = (slug: string) =>
     companies.filter(({ technologies }) => (technologies as string[]).includes(slug)).length
@@ -140,7 +140,7 @@ describe('a search of lookalikes', () => {
 
   describe('of three companies', () => {
     let catalogue: Catalogue
-    const company = (number: number, more: Given): Given => ({
+    const company = (number: number, more: RawRecord): RawRecord => ({
       domain: `c${number}.example`,
       network_id: String(number),
       ...more,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import type { Given } from '../../../src/catalogue/kinds/kind.js'
+import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { Contact, ContactType } from '../../../src/engine/ports/ports.js'
 import { waterfall } from '../../../src/engine/records/waterfall.js'
 import { openWith } from '../open.js'
@@ -8,7 +8,11 @@ import { openWith } from '../open.js'
 const at = (slug: string) => `https://www.network.example/in/${slug}`
 
 /** Colleagues at a company with addresses in one pattern, two unless more are wanted. */
-const staff = (domain: string, address: (first: string, last: string) => string, more: Given = {}): Given[] =>
+const staff = (
+  domain: string,
+  address: (first: string, last: string) => string,
+  more: RawRecord = {},
+): RawRecord[] =>
   [
     ['Grace', 'Hopper'],
     ['Alan', 'Turing'],
@@ -27,7 +31,7 @@ const companies = [
   })),
 ]
 
-const people: Given[] = [
+const people: RawRecord[] = [
   ...staff('acme.example', (first, last) => `${first}.${last}@acme.example`),
   {
     first_name: 'Ada',

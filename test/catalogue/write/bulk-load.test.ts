@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { hasDeferredIndexes } from '../../../src/catalogue/dialect/sqlite/load.js'
 import type { ImportReport } from '../../../src/catalogue/import/report.js'
-import type { Given, Kind } from '../../../src/catalogue/kinds/kind.js'
+import type { Kind, RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { isMade } from '../../../src/catalogue/records/new-person.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
@@ -32,10 +32,10 @@ const indexes = (driver: Driver) =>
   )
 const isUnbuilt = (driver: Driver) => driver.read((connection) => hasDeferredIndexes(connection))
 
-const people = (from: number, to: number): Given[] =>
+const people = (from: number, to: number): RawRecord[] =>
   Array.from({ length: to - from }, (_, at) => ({ email: `p${from + at}@c.example` }))
 
-const companies = (from: number, to: number): Given[] =>
+const companies = (from: number, to: number): RawRecord[] =>
   Array.from({ length: to - from }, (_, at) => ({
     domain: `c${from + at}.example`,
     name: `Company ${from + at}`,
@@ -195,13 +195,13 @@ describe('an import into an empty table, and somebody else', () => {
 
 describe('the result of an import into an empty table', () => {
   /** Whatever is made at random: its form is compared, not its value. */
-  const comparable = ({ id: _, network_id, ...record }: Given): Given => ({
+  const comparable = ({ id: _, network_id, ...record }: RawRecord): RawRecord => ({
     ...record,
     ...(typeof network_id === 'string' ? { network_id: isMade(network_id) ? 'made' : network_id } : {}),
   })
 
   /** Imports records into a catalogue with another record, or into an empty one; answers all that can be asked. */
-  async function resultOf(kind: Kind, records: readonly Given[], first: readonly Given[]) {
+  async function resultOf(kind: Kind, records: readonly RawRecord[], first: readonly RawRecord[]) {
     const driver = openSqlite(':memory:')
     const catalogue = await openEmpty(driver, hurried())
     if (kind === 'people') await catalogue.importRecords('companies', companies(0, 3))
@@ -240,12 +240,12 @@ describe('the result of an import into an empty table', () => {
     title: maybe('CTO', 'CFO'),
     phones: maybe(['+33612345678'], ['+33612345679', '+33612345678']),
   })
-  const filler: Record<'companies' | 'people', (at: number) => Given> = {
+  const filler: Record<'companies' | 'people', (at: number) => RawRecord> = {
     companies: (at) => ({ domain: `filler${at}.example`, network_id: `9${at}`, name: 'Filler' }),
     people: (at) => ({ network_profile_url: `https://network.example/in/filler${at}`, full_name: 'Fil Ler' }),
   }
 
-  it.each<['companies' | 'people', fc.Arbitrary<Given>]>([
+  it.each<['companies' | 'people', fc.Arbitrary<RawRecord>]>([
     ['companies', company],
     ['people', person],
   ])('is that of importing the same %s into one that is not empty', async (kind, record) => {

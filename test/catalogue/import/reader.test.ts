@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
-  asItIs,
-  type Portion,
+  keepAsIs,
+  type PreparedBatch,
   type PreparedRecord,
-  type Records,
-  readFile,
+  prepareFile,
+  type RecordList,
 } from '../../../src/catalogue/import/prepare.js'
-import { type ReadingTask, readInThread } from '../../../src/catalogue/import/reader.js'
+import { type ReaderTask, readInWorker } from '../../../src/catalogue/import/reader.js'
 import { ImportError } from '../../../src/catalogue/import/report.js'
 import { bundled } from '../../support/processes.js'
 import { bytesOf, countedIds } from '../open.js'
@@ -16,18 +16,18 @@ beforeAll(async () => {
   program = await bundled('../src/catalogue/import/reader-worker.ts')
 })
 
-const task: ReadingTask = { kind: 'companies', options: {} }
+const task: ReaderTask = { kind: 'companies', options: {} }
 const rows = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, at) => `Company ${from + at},c${from + at}.example\n`).join('')
 const file = `Company Name,domain\n${rows(0, 5_000)}no domain,\n${rows(5_000, 9_000)}`
 
 interface Read {
-  readonly portions: readonly Portion[]
+  readonly portions: readonly PreparedBatch[]
   readonly error?: unknown
 }
 
-async function allOf(portions: AsyncIterable<Portion>): Promise<Read> {
-  const read: Portion[] = []
+async function allOf(portions: AsyncIterable<PreparedBatch>): Promise<Read> {
+  const read: PreparedBatch[] = []
   try {
     for await (const portion of portions) read.push(portion)
     return { portions: read }
@@ -36,7 +36,7 @@ async function allOf(portions: AsyncIterable<Portion>): Promise<Read> {
   }
 }
 
-function* all(records: Records): Generator<PreparedRecord> {
+function* all(records: RecordList): Generator<PreparedRecord> {
   for (let at = 0, next = records.at(0); next; next = records.at(++at)) yield next
 }
 
@@ -51,9 +51,9 @@ const plain = ({ portions, error }: Read) => ({
   ),
 })
 
-async function both(text: string, { kind, options }: ReadingTask = task): Promise<[Read, Read]> {
-  const there = await allOf(readInThread(program, { kind, options }, bytesOf(text, 10_000)))
-  return [there, await allOf(readFile(kind, bytesOf(text, 10_000), options, countedIds(), asItIs))]
+async function both(text: string, { kind, options }: ReaderTask = task): Promise<[Read, Read]> {
+  const there = await allOf(readInWorker(program, { kind, options }, bytesOf(text, 10_000)))
+  return [there, await allOf(prepareFile(kind, bytesOf(text, 10_000), options, countedIds(), keepAsIs))]
 }
 
 describe('a file that is read in a thread', () => {
@@ -86,7 +86,7 @@ describe('a file that is read in a thread', () => {
       yield* bytesOf(`Company Name,domain\n${rows(0, 5_000)}`, 10_000)
       throw broken
     }
-    const { portions, error } = await allOf(readInThread(program, task, bytes()))
+    const { portions, error } = await allOf(readInWorker(program, task, bytes()))
     expect(error).toBe(broken)
     expect(portions.flatMap(({ records }) => [...all(records)])).toHaveLength(5_000)
   })
@@ -102,7 +102,7 @@ describe('a file that is read in a thread', () => {
         closed = true
       }
     }
-    for await (const { records } of readInThread(program, task, bytes())) if (records.length > 0) break
+    for await (const { records } of readInWorker(program, task, bytes())) if (records.length > 0) break
     expect(given).toBeLessThan(100_000)
     expect(closed).toBe(true)
   })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../src/catalogue/catalogue.js'
-import type { Given } from '../../src/catalogue/kinds/kind.js'
-import { bytesOf, exported, openWith } from './open.js'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
+import { bytesOf, exported, openWith } from '../open.js'
 
 const profile = (name: string) => `https://www.network.example/in/${name}`
 
@@ -20,7 +20,7 @@ afterEach(() => catalogue.close())
 const people = () => exported(catalogue, 'people')
 
 describe('people that are imported', () => {
-  const take = (...given: Given[]) => catalogue.importRecords('people', given)
+  const take = (...given: RawRecord[]) => catalogue.importRecords('people', given)
 
   it('are the same by profile url, else by e-mail, else by name with company', async () => {
     await take({
@@ -105,7 +105,7 @@ describe('people that are imported', () => {
     ])
   })
 
-  it.each<[string, Given]>([
+  it.each<[string, RawRecord]>([
     ['domain', { company_domain: 'https://www.acme.example/team' }],
     ['profile url', { company_network_url: 'https://fr.network.example/company/ACME/' }],
     ['name', { company_name: 'Acme Robotics' }],
@@ -141,7 +141,7 @@ describe('people that are imported', () => {
     ])
   })
 
-  it.each<[string, Given, string]>([
+  it.each<[string, RawRecord, string]>([
     ['a name without a company', { full_name: 'Jane Doe' }, 'a person needs'],
     ['an address that is none', { email: 'jane' }, 'email: '],
     ['a number of no country', { email: 'j@acme.example', phone: '12 34 56' }, 'phone'],
@@ -185,7 +185,7 @@ describe('people that are imported', () => {
 })
 
 describe('jobs that are imported', () => {
-  const take = (...given: Given[]) => catalogue.importRecords('jobs', given)
+  const take = (...given: RawRecord[]) => catalogue.importRecords('jobs', given)
 
   it('are the same by url, else by company, title, location and date', async () => {
     const job = {
@@ -218,7 +218,7 @@ describe('jobs that are imported', () => {
     ])
   })
 
-  it.each<[string, Given, string]>([
+  it.each<[string, RawRecord, string]>([
     ['no title', { company_domain: 'acme.example' }, 'job_title'],
     ['no company', { job_title: 'Welder' }, 'company_domain'],
     ['a company that nobody knows', { job_title: 'Welder', company_name: 'Ghost' }, "'Ghost'"],
@@ -233,7 +233,7 @@ describe('jobs that are imported', () => {
 })
 
 describe('posts that are imported', () => {
-  const take = (...given: Given[]) => catalogue.importRecords('posts', given)
+  const take = (...given: RawRecord[]) => catalogue.importRecords('posts', given)
   const post = {
     post_url: 'https://www.network.example/posts/1/',
     author_profile_url: profile('jane'),
@@ -258,7 +258,7 @@ describe('posts that are imported', () => {
     })
   })
 
-  it.each<[string, Given, string]>([
+  it.each<[string, RawRecord, string]>([
     ['no url', { text: 'Hello' }, 'post_url'],
     ['an engager that is nobody', { ...post, engagers: [{ network_profile_url: 'x' }] }, 'profile url'],
     [

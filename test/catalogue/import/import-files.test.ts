@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Catalogue } from '../../src/catalogue/catalogue.js'
-import { ImportError } from '../../src/catalogue/import/report.js'
-import type { ImportOptions } from '../../src/catalogue/kinds/kind.js'
-import { bytesOf, exported, openEmpty } from './open.js'
+import type { Catalogue } from '../../../src/catalogue/catalogue.js'
+import { ImportError } from '../../../src/catalogue/import/report.js'
+import type { ImportOptions } from '../../../src/catalogue/kinds/kind.js'
+import { bytesOf, exported, openEmpty } from '../open.js'
 
 let catalogue: Catalogue
 beforeEach(async () => {

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hasDeferredIndexes } from '../../src/catalogue/dialect/sqlite/load.js'
-import type { Driver } from '../../src/storage/driver/connection.js'
-import { openSqlite } from '../../src/storage/driver/sqlite/driver.js'
-import { bundled, start } from '../support/processes.js'
-import { openEmpty } from './open.js'
+import { hasDeferredIndexes } from '../../../src/catalogue/dialect/sqlite/load.js'
+import type { Driver } from '../../../src/storage/driver/connection.js'
+import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { bundled, start } from '../../support/processes.js'
+import { openEmpty } from '../open.js'
 
 const count = 7_000
 
