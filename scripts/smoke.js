@@ -1,10 +1,12 @@
 /**
- * `npm run smoke`: packs the package, installs it with npm 12 on each supported Node as a user does, and uses it there.
+ * `npm run smoke [-- --tarball FILE]`: packs the package, unless it is given, installs it with npm 12 on each supported
+ * Node as a user does, and uses it there.
  * Everything happens in a temporary folder. The downloads are those of the registry, kept in the cache of npm.
  */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { ensure } from './ensure.js'
 import { quietNpm, readJson } from './run.js'
 import { fetchPackage, nodeOf } from './runtime.js'
@@ -20,8 +22,9 @@ const say = (text) => process.stdout.write(`${text}\n`)
 async function main(folder) {
   const began = performance.now()
   await ensure()
-  const tarball = await pack(join(folder, 'package'))
-  say(`Packed: ${seconds(began)}`)
+  const { tarball: given } = parseArgs({ options: { tarball: { type: 'string' } } }).values
+  const tarball = given ? resolve(given) : await pack(join(folder, 'package'))
+  if (!given) say(`Packed: ${seconds(began)}`)
   const npm = join(
     await fetchPackage(readJson('scripts/runtimes.json').npm, emptyFolder(folder, 'npm')),
     'bin/npm-cli.js',

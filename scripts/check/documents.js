@@ -14,6 +14,7 @@ export async function documentProblems() {
     ...staleParts(generated),
     ...undocumented(documents, map),
     ...documents.flatMap(deadLinks),
+    ...missingSources(documents),
     ...documents.flatMap((document) => unknownCommands(document, map)),
   ]
 }
@@ -59,6 +60,25 @@ function deadLinks({ path, text }) {
     .filter((target) => !/^[a-z]+:|^#/.test(target))
     .filter((target) => !existsSync(join(root, dirname(path), target.replace(/#.*$/, ''))))
     .map((target) => `${path}: links to ${target}, which does not exist`)
+}
+
+/** Source files that a document names and that do not exist: by their path, or by their name alone. */
+function missingSources(documents) {
+  const folders = ['', 'src/', 'test/']
+  const sources = ['src', 'test', 'scripts', 'bin'].flatMap((folder) =>
+    readdirSync(root + folder, { recursive: true }).map((path) => path.replaceAll('\\', '/')),
+  )
+  const exists = (path) =>
+    path.includes('/')
+      ? folders.some((folder) => existsSync(root + folder + path)) ||
+        sources.some((one) => one.endsWith(`/${path}`))
+      : sources.some((one) => one === path || one.endsWith(`/${path}`))
+  return documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/`([\w./-]+\.(?:ts|js))`/g)]
+      .map(([, named]) => named)
+      .filter((named) => !exists(named))
+      .map((named) => `${path}: names ${named}, which does not exist`),
+  )
 }
 
 /** Commands in shell examples that the program does not have, or options they do not take. */
