@@ -2,14 +2,14 @@ import type { Clock, Store, StoredClock } from './ports/ports.js'
 
 const dayMs = 86_400_000
 
-/** Engine time for a moment of real time. */
+/** Returns engine time at a moment of real time. */
 export const engineTime = (clock: StoredClock, realNow: number): number =>
   clock.frozenAt ?? realNow + clock.offsetMs
 
 /** A counting period in UTC. */
 export type Period = 'day' | 'week' | 'month'
 
-/** When the period that holds a moment began: 00:00 UTC of the day, of Monday, of the 1st. */
+/** Returns the start of the period that contains a moment: 00:00 UTC of the day, of Monday or of the 1st. */
 export function periodStart(period: Period, at: number): number {
   const date = new Date(at)
   const day = Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate())
@@ -18,7 +18,7 @@ export function periodStart(period: Period, at: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
 }
 
-/** When the next period begins. */
+/** Returns the start of the next period. */
 export function periodEnd(period: Period, at: number): number {
   const start = periodStart(period, at)
   if (period === 'day') return start + dayMs
@@ -27,10 +27,10 @@ export function periodEnd(period: Period, at: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
 }
 
-/** Day of the month on which a workspace renews: that of its creation, 28 at most. */
+/** Day of the month on which a workspace renews: that of its creation, at most 28. */
 const renewalDay = (createdAt: number): number => Math.min(new Date(createdAt).getUTCDate(), 28)
 
-/** The first renewal (00:00 UTC of the renewal day) after a moment. */
+/** Returns the first renewal (00:00 UTC of the renewal day) after a moment. */
 export function nextRenewal(createdAt: number, after: number): number {
   const date = new Date(after)
   const renewal = (month: number) => Date.UTC(date.getUTCFullYear(), month, renewalDay(createdAt))
@@ -38,7 +38,7 @@ export function nextRenewal(createdAt: number, after: number): number {
   return thisMonth > after ? thisMonth : renewal(date.getUTCMonth() + 1)
 }
 
-/** The clock that all who share a store go by, on whatever machine they are and however wrong its own clock is. */
+/** Returns the clock that all processes of a store share, even when a machine's own clock is wrong. */
 export const sharedClock = (store: Pick<Store, 'aheadMs'>, clock: Clock): Clock => ({
   now: () => clock.now() + store.aheadMs(),
 })

@@ -9,10 +9,10 @@ import { type AdminPorts, webhookSecretAdmin, workspaceAdmin } from './workspace
 
 export { AdminError } from './workspaces.js'
 
-/** What the owner of an engine may do to the workspace in use, besides what its API offers. */
+/** What the owner of an engine can do besides the API. */
 export type Admin = ReturnType<typeof createAdmin>
 
-/** Administration over a store. Every change holds for the next request of every process. */
+/** Creates the administration over a store. Every change applies to the next request of every process. */
 export const createAdmin = (ports: AdminPorts) => ({
   ...workspaceAdmin(ports),
   ...creditAdmin(ports),

@@ -6,14 +6,14 @@ import { AdminError, type AdminPorts } from './workspaces.js'
 export interface ClockState {
   readonly now: number
   readonly frozen: boolean
-  /** Engine time less real time. */
+  /** Engine time minus real time. */
   readonly offsetMs: number
 }
 
 const earliest = Date.UTC(2000, 0, 1)
 const latest = Date.UTC(2200, 0, 1)
 
-/** The engine's clock, which every process sees moved. */
+/** Reads and moves the engine's clock, which all processes share. */
 export function clockAdmin({ store, clock }: AdminPorts) {
   const stateOf = (stored: StoredClock): ClockState => {
     const real = clock.now()
@@ -30,10 +30,10 @@ export function clockAdmin({ store, clock }: AdminPorts) {
     })
   return {
     clock: async () => stateOf(await store.read((reads) => reads.clock())),
-    /** Sets engine time; it goes on from there, or stands still when frozen. */
+    /** Sets engine time. It runs on from there, or stands still when frozen. */
     setClock: (at: number, frozen: boolean) =>
       change((_, real) => ({ offsetMs: Math.round(at - real), frozenAt: frozen ? at : null })),
-    /** Moves engine time by milliseconds, forwards or back; a frozen clock stays frozen. */
+    /** Moves engine time by milliseconds, forwards or back. A frozen clock stays frozen. */
     advanceClock: (ms: number) =>
       change((stored) => ({
         offsetMs: stored.offsetMs + Math.round(ms),

@@ -1,7 +1,7 @@
 import { grantDue, move } from '../credits/ledger.js'
 import { type AdminPorts, checkWhole, current } from './workspaces.js'
 
-/** The balance of the workspace in use; every change is a movement of its ledger. */
+/** Changes the balance of the workspace in use; every change is a movement of its ledger. */
 export function creditAdmin(ports: AdminPorts) {
   return {
     addCredits: async (amount: number) => {

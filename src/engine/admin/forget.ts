@@ -13,7 +13,7 @@ import type {
   Transaction,
 } from '../ports/ports.js'
 
-/** What told of somebody and is gone: records, contacts of waterfalls, texts of jobs, stored replies. */
+/** What an erasure removed: records, contacts of waterfalls, texts of jobs and stored replies about the subject. */
 export interface ErasedWork {
   readonly records: number
   readonly contacts: number
@@ -21,18 +21,18 @@ export interface ErasedWork {
   readonly replies: number
 }
 
-/** What a row of a run is answered whose reply told of somebody who was forgotten. */
+/** Replaces the reply to a row of a run when that reply was about the subject. */
 const forgottenReply = { status: 404, body: JSON.stringify({ error: 'forgotten' }) }
 
 /**
- * Takes somebody out of all accepted work and all stored replies; with `dryRun` it only counts. Done again it does the
- * rest of one that was cut short. The numbers of records, and what work cost, stay as they were.
+ * Erases a subject from all accepted work and all stored replies; with `dryRun` it only counts. A repeated call
+ * finishes an interrupted one. The number of records and their cost stay as they were.
  */
 export async function eraseFromWork(store: Store, who: Forgotten, dryRun: boolean): Promise<ErasedWork> {
   const step: Step = dryRun
     ? (work) => store.read((reads) => work(reads))
     : (work) => store.transaction((tx) => work(tx, tx))
-  // What was found before is not kept by whoever is at it now.
+  // Workers must not keep what they found before the erasure.
   await step(async (_, tx) => void (await tx?.takeBackJobs()))
   const counts = { records: 0, contacts: 0, jobs: 0, replies: 0 }
   for (let after: string | undefined = ''; after !== undefined; ) {
@@ -50,13 +50,13 @@ export async function eraseFromWork(store: Store, who: Forgotten, dryRun: boolea
   return counts
 }
 
-/** Does a step with the store as it is, and with its transaction where it may change something. */
+/** Runs a step against the store, with a transaction unless this is a dry run. */
 type Step = <T>(work: (reads: Reads, tx?: Transaction) => Promise<T>) => Promise<T>
 
 const jobsAtOnce = 100
 const rowsAtOnce = 500
 
-/** The texts of a job and, of a waterfall, its contacts; answers how many of each told of them. */
+/** Erases the subject from the texts of a job and the contacts of a waterfall. Returns how many of each it found. */
 async function forgetInJob(
   reads: Reads,
   tx: Transaction | undefined,
@@ -91,9 +91,9 @@ async function forgetContact(
   if (record) await tx?.rewriteRecord(jobId, ordinal, isTheirs ? undefined : otherResult(who, record))
 }
 
-/** The records of a job; where one of them goes, so does the place it may have been. */
+/** Erases records of a job. The job's position is cleared with them, since it may name the subject. */
 async function forgetRecords(step: Step, who: Forgotten, job: AsyncJob): Promise<number> {
-  // What a waterfall found is judged with what it was given.
+  // Results of a waterfall are matched together with their contacts.
   if (job.plan.does === 'waterfall') return 0
   const changed = await sweep(step, 0, {
     rows: (reads, after) => reads.records(job.id, { after }, rowsAtOnce),
@@ -123,7 +123,7 @@ const forgetReplies = (step: Step, who: Forgotten): Promise<number> =>
     },
   )
 
-/** The reply to a row of a run stays in another form: the row is not paid for again when its run goes on. */
+/** Erases replies to rows of runs. A replacement stays, so that a resumed run does not pay for the row again. */
 const forgetRunReplies = (step: Step, who: Forgotten): Promise<number> =>
   sweep(step, 0, {
     rows: (reads, after) => reads.runRepliesBehind(after, rowsAtOnce),
@@ -137,15 +137,15 @@ const forgetRunReplies = (step: Step, who: Forgotten): Promise<number> =>
     },
   })
 
-/** Rows that are read in portions, and what becomes of each. */
+/** Rows that are read in pages, and how each is erased. */
 interface Sweep<Row, After> {
   rows(reads: Reads, after: After): readonly Row[] | Promise<readonly Row[]>
   place(row: Row): After
-  /** Answers whether the row told of them. */
+  /** Returns whether the row was about the subject. */
   forget(row: Row, tx: Transaction | undefined): Promise<boolean>
 }
 
-/** Goes through all rows, each portion in a step of its own; answers how many told of them. */
+/** Visits all rows, one page a transaction. Returns how many were about the subject. */
 async function sweep<Row, After>(step: Step, start: After, { rows, place, forget }: Sweep<Row, After>) {
   let told = 0
   for (let after: After | undefined = start; after !== undefined; ) {
@@ -156,7 +156,7 @@ async function sweep<Row, After>(step: Step, start: After, { rows, place, forget
       for (const row of found) if (await forget(row, tx)) theirs += 1
       return { theirs, last: found.at(-1) }
     })
-    // A transaction may be run again, so it counts for itself.
+    // A transaction may run again, so each run counts for itself.
     told += portion.theirs
     after = portion.last === undefined ? undefined : place(portion.last)
   }
@@ -165,15 +165,15 @@ async function sweep<Row, After>(step: Step, start: After, { rows, place, forget
 
 type Waterfall = Extract<Plan, { does: 'waterfall' }>
 
-/** A contact of a waterfall with its result. */
+/** A contact of a waterfall that is about the subject or mentions it, with its result. */
 export interface Told {
   readonly enrichment: Enrichment
   readonly record: JobRecord | undefined
-  /** Whether it is about them; else it mentions them in what was given to come back. */
+  /** Whether it is about the subject. Otherwise only its custom attributes mention the subject. */
   readonly isTheirs: boolean
 }
 
-/** The contacts of a waterfall that tell of somebody, by what was given of them or by what was found. */
+/** Returns the contacts of a waterfall that are about the subject or mention it, by their input or their result. */
 export function toldContacts(
   who: Forgotten,
   { contacts }: Waterfall,
@@ -185,13 +185,13 @@ export function toldContacts(
     const { ordinal, custom } = enrichment
     const record = found.get(ordinal)
     const result = record && parseExact(record.record)
-    // What was given says where somebody works of whom a name was found.
+    // The input says where a person works whose name was found.
     const isTheirs = who.isAbout({ ...given(contacts[ordinal - 1] ?? {}), custom, result })
     return isTheirs || who.isIn(custom) ? [{ enrichment, record, isTheirs }] : []
   })
 }
 
-/** The result of another contact, without what its custom attributes say of them. */
+/** Returns the result of another contact, with its custom attributes redacted. */
 export function otherResult(who: Forgotten, { record }: JobRecord): string {
   const result = parseExact(record) as { custom?: unknown }
   return toJson({ ...result, custom: who.without(result.custom) })
@@ -201,10 +201,13 @@ const given = ({ url, firstName, lastName, companyName, domain }: Contact) => ({
   ...{ network_url: url, first_name: firstName, last_name: lastName, company_name: companyName, domain },
 })
 
-/** Whether a job will not go on. */
+/** Returns whether a job has ended. */
 export const isOver = ({ state }: AsyncJob): boolean => state === 'finished' || state === 'failed'
 
-/** What a job says without somebody, and without the contacts of these ordinals; nothing where that is what it says. */
+/**
+ * Returns the texts of a job without the subject and the contacts of these ordinals; `undefined` when nothing
+ * changes.
+ */
 export function textsWithout(
   job: AsyncJob,
   who: Forgotten,
@@ -212,21 +215,24 @@ export function textsWithout(
 ): Partial<JobTexts> | undefined {
   const { name, custom, error } = job
   const plan = planWithout(job.plan, who, ordinals)
-  // A search for them bears their name.
+  // A search for the subject contains their name.
   const strip = plan === job.plan ? who.without : who.unnamed
   const texts = { name: strip(name), plan, custom: who.without(custom), error: who.without(error) }
   const isChanged = Object.entries(texts).some(([key, text]) => text !== job[key as keyof JobTexts])
   return isChanged ? texts : undefined
 }
 
-/** A waterfall looks for nobody in their place, and a search by their name finds nobody. */
+/** Redacts a plan: a contact of the subject becomes empty, and a search by their name finds no one. */
 function planWithout(plan: Plan, who: Forgotten, ordinals: ReadonlySet<number>): Plan {
   if (plan.does !== 'waterfall') return who.without(plan)
   if (ordinals.size === 0) return plan
   return { ...plan, contacts: plan.contacts.map((contact, at) => (ordinals.has(at + 1) ? {} : contact)) }
 }
 
-/** What may stay of a record or reply in JSON: the same text where all of it may, nothing where it is about them. */
+/**
+ * Returns what may stay of a record or reply in JSON: the same text when all of it may, `undefined` when it is about
+ * the subject.
+ */
 export function leftOf(who: Forgotten, json: string): string | undefined {
   const value = parseExact(json)
   if (!who.isIn(value)) return json

@@ -13,7 +13,7 @@ import type {
 } from '../ports/ports.js'
 import { AdminError, type AdminPorts, current, UnknownNameError } from './workspaces.js'
 
-/** What the engine's owner can see and do about accepted work and its deliveries. */
+/** Lists and retries accepted work and its deliveries. */
 export function jobAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   const reading = <T>(work: (reads: Reads, workspaceId: string) => T | Promise<T>) =>
@@ -28,25 +28,25 @@ export function jobAdmin(ports: AdminPorts) {
     jobs: (limit: number, state?: JobState): Promise<readonly AsyncJob[]> =>
       reading((reads, id) => reads.jobs(id, state ? { state } : {}, { skip: 0, limit })),
     job: (id: string): Promise<AsyncJob> => reading((reads, workspaceId) => jobOf(reads, workspaceId, id)),
-    /** Records of a job behind an ordinal. */
+    /** Records of a job after an ordinal. */
     jobRecords: (id: string, after: number, limit: number): Promise<readonly JobRecord[]> =>
       reading(async (reads, workspaceId) => {
         await jobOf(reads, workspaceId, id)
         return reads.records(id, { after }, limit)
       }),
-    /** Companies of a list behind an ordinal, and the accounts they were found to be. */
+    /** Companies of a list after an ordinal, with the accounts they were matched to. */
     listed: (id: string, after: number, limit: number): Promise<readonly ListedCompany[]> =>
       reading(async (reads, workspaceId) => {
         await jobOf(reads, workspaceId, id)
         return reads.listed(id, after, limit)
       }),
-    /** How many lead searches the workspace has, and of how many a lead can be reached. */
+    /** How many lead searches the workspace has, and how many of them have a lead with contact data. */
     countSearches: (): Promise<{ readonly all: number; readonly enriched: number }> =>
       reading(async (reads, id) => ({
         all: await reads.countJobs(id, { kind: 'lead_search' }),
         enriched: await reads.countJobs(id, { kind: 'lead_search', enriched: true }),
       })),
-    /** Queues the work of a failed job again, as a new one; answers it. */
+    /** Queues the work of a failed job again. Returns the new job. */
     retryJob: (id: string): Promise<AsyncJob> =>
       writing((tx, workspaceId, now) => retry(ports, tx, workspaceId, id, now)),
     /** Deliveries of the workspace in use, newest first. */
@@ -60,7 +60,7 @@ export function jobAdmin(ports: AdminPorts) {
           throw new UnknownNameError(`There is no delivery ${id}; see prospect engine deliveries list`)
         return { ...delivery, body: parseExact(await bodyOf(reads, delivery)) }
       }),
-    /** Makes deliveries that ended due again, from their first attempt on; answers how many. */
+    /** Makes ended deliveries due again, starting with their first attempt. Returns how many. */
     retryDeliveries: (deliveryIds: readonly string[]): Promise<number> =>
       writing((tx, workspaceId, now) => tx.replayDeliveries(workspaceId, deliveryIds, now)),
   }
@@ -100,7 +100,7 @@ async function retry(
   return job
 }
 
-/** What a job held when it was accepted. */
+/** Returns the credits that a job held when it was accepted. */
 async function heldAtFirst(reads: Reads, workspaceId: string, { id }: AsyncJob): Promise<number> {
   return (await reads.heldFor(workspaceId, id)) ?? 0
 }

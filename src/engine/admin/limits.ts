@@ -9,46 +9,46 @@ import { createAccess } from '../request/access.js'
 import { currentWindow } from '../request/rates.js'
 import type { AdminPorts } from './workspaces.js'
 
-/** What a member may still spend this week, in credits; all at engine time. */
+/** What a member can still spend this week, in credits, at engine time. */
 export interface WeeklyState {
   readonly limit: number
   readonly spent: number
-  /** Set aside for accepted work, which is as good as spent. */
+  /** Held for accepted work, which counts as spent. */
   readonly held: number
   readonly left: number
   readonly resetsAt: number
 }
 
-/** A window of requests of a member; one that no request has opened is full. */
+/** A rate window of a member. It is full until the first request opens it. */
 export interface WindowState extends Omit<Counting, 'window'> {
   readonly per: 'second' | 'minute'
   readonly limit: number
   readonly used: number
   readonly remaining: number
-  /** Engine time; null where it is not open. */
+  /** Engine time; null while the window is not open. */
   readonly resetsAt: number | null
 }
 
-/** What a key may still do, and when it may do more. */
+/** The limits of a key, and when they reset. */
 export interface LimitsReport {
   readonly plan: string
-  /** What can be spent, what accepted work holds, and the next monthly grant (engine time). */
+  /** Spendable and held credits, and the next monthly grant (engine time). */
   readonly credits: {
     readonly enrichment: number
     readonly held: number
     readonly nextAllocation: { readonly credits: number; readonly at: number }
   }
-  /** null where the member has no weekly limit. */
+  /** null when the member has no weekly limit. */
   readonly weekly: WeeklyState | null
   readonly quotas: QuotaReport
   readonly windows: readonly WindowState[]
 }
 
-/** What is left to the member of a key. */
+/** Reports the limits of the member of a key. */
 export function limitsAdmin({ store, clock }: AdminPorts) {
   const access = createAccess(store, { clock, sleep: async () => {} })
   return {
-    /** Counts nowhere. A key that is not accepted is refused as the API refuses it: 401. */
+    /** Reads the limits without counting as a request. Throws `invalid_api_key` as the API does. */
     limits: async (apiKey: string | undefined): Promise<LimitsReport> => {
       const principal = await access(apiKey)
       const { member } = principal

@@ -28,7 +28,7 @@ export function memberAdmin(ports: AdminPorts) {
         await tx.addMember(member)
         return member
       }),
-    /** `weeklyLimit: null` lifts the limit. */
+    /** `weeklyLimit: null` removes the limit. */
     changeMember: (
       email: string,
       change: { weeklyLimit?: number | null; consentPersonalEmail?: boolean },
@@ -55,7 +55,7 @@ export function memberAdmin(ports: AdminPorts) {
 const find = async (reads: Reads, workspace: Workspace, email: string) =>
   (await reads.members(workspace.id)).find((member) => member.email === email.toLowerCase())
 
-/** The member of an e-mail address. */
+/** Returns the member with an e-mail address; throws when there is none. */
 export async function memberOf(reads: Reads, workspace: Workspace, email: string): Promise<Member> {
   const member = await find(reads, workspace, email)
   if (!member) throw new AdminError(`There is no member ${email}; add one with: prospect engine members add`)

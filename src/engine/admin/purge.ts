@@ -2,18 +2,18 @@ import { engineTime } from '../clock.js'
 import type { Clock, Dropped, Store } from '../ports/ports.js'
 import { keptMs } from '../settlement/idempotency.js'
 
-/** What was too old and is gone. */
+/** What a purge deleted. */
 export interface PurgedWork extends Dropped {
   readonly replies: number
 }
 
-/** Jobs that one transaction drops: one may have many records. */
+/** Jobs deleted per transaction; a job may have many records. */
 const jobsAtOnce = 50
 const repliesAtOnce = 1_000
 
 /**
- * Drops work of all workspaces that ended longer ago than this, by the engine's clock, and stored replies whose time is
- * over. Work that is under way or not delivered stays, and so do lists: they hold companies, and searches name them.
+ * Deletes ended work of all workspaces that is older than this by the engine's clock, and expired replies. Work in
+ * progress, undelivered work and lists stay: searches refer to the companies of a list.
  */
 export async function purgeWork(store: Store, clock: Clock, olderThanMs: number): Promise<PurgedWork> {
   const now = engineTime(await store.read((reads) => reads.clock()), clock.now())
@@ -34,7 +34,7 @@ export async function purgeWork(store: Store, clock: Clock, olderThanMs: number)
   return all
 }
 
-/** Drops the replies to rows of runs that are not on record any more; answers how many. */
+/** Deletes the replies to rows of runs that no longer exist. Returns how many. */
 export async function purgeRunReplies(store: Store, runs: readonly string[]): Promise<number> {
   let dropped = 0
   for (const run of runs) dropped += await store.transaction((tx) => tx.dropRepliesOfRun(run))

@@ -5,7 +5,7 @@ import type { Consumption, Movement } from '../ports/ports.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, current } from './workspaces.js'
 
-/** Engine time in milliseconds, `from` included and `to` not. */
+/** Engine time in milliseconds, `from` inclusive and `to` exclusive. */
 export interface Range {
   readonly from?: number
   readonly to?: number
@@ -14,7 +14,7 @@ export interface Range {
 const iso = (at: number) => new Date(at).toISOString()
 const pageSize = 1_000
 
-/** What the engine's owner can ask about workspace and ledger. */
+/** Reports status, ledger and consumption. */
 export function reportAdmin(ports: AdminPorts) {
   const { store, clock } = ports
   const used = () => store.read((reads) => current(reads, clock))
@@ -80,7 +80,7 @@ async function statusOf(ports: AdminPorts) {
   })
 }
 
-/** A quota as it is printed. */
+/** A quota in printable form. */
 export interface PrintableQuota {
   readonly limit: number
   readonly used: number

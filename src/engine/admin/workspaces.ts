@@ -6,45 +6,45 @@ import { rotateSecret, secretsOf, validSecrets } from '../deliveries/secrets.js'
 import type { Clock, Ids, Member, Reads, Store, Transaction, Workspace } from '../ports/ports.js'
 import { hashKey, hintOf, makeKey } from '../request/keys.js'
 
-/** Refusal of a command of the engine's owner: a sentence that says what to do instead. */
+/** A refused command of the engine's owner; the message says what to do instead. */
 export class AdminError extends Error {
   override readonly name = 'AdminError'
 }
 
-/** Refusal of a name that nothing has. */
+/** Thrown for a name that does not exist. */
 export class UnknownNameError extends AdminError {
-  /** The exit code of what is not found. */
+  /** Exit code for "not found". */
   readonly exit = 9
 }
 
-/** Refuses what is not a whole number of at least `least`. */
+/** Throws unless a value is a whole number of at least `least`. */
 export function checkWhole(value: number, what: string, least = 0): void {
   if (!Number.isSafeInteger(value) || value < least || value > 1_000_000_000)
     throw new AdminError(`${what} must be a whole number from ${least} to 1,000,000,000`)
 }
 
-/** What administration works with. */
+/** What administration needs. */
 export interface AdminPorts {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
 }
 
-/** The workspace in use and engine time, both of one moment. */
+/** Returns the workspace in use and engine time, read at the same moment. */
 export async function current(reads: Reads, clock: Clock): Promise<{ workspace: Workspace; now: number }> {
   const workspace = await reads.workspace()
   if (!workspace) throw new AdminError('There is no workspace yet; create one with: prospect init')
   return { workspace, now: engineTime(await reads.clock(), clock.now()) }
 }
 
-/** Ceilings to set; what is not named stays. */
+/** Quota ceilings to set; a missing one stays as it is. */
 export interface Ceilings {
   readonly dailyProfiles?: number
   readonly dailyCompanies?: number
   readonly monthlyCompanies?: number
 }
 
-/** What `init` found or made; `key` is the plain key, once, when it was made. */
+/** What `init` found or created. `key` is the plain key, present only when it was created. */
 export interface Initialised {
   readonly workspace: Workspace
   readonly member: Member
@@ -63,7 +63,7 @@ export function workspaceAdmin(ports: AdminPorts) {
       return { ...workspace, ...fields }
     })
   return {
-    /** Creates workspace, member and key if there are none; changes nothing otherwise. */
+    /** Creates a workspace, member and key if there are none; otherwise changes nothing. */
     init: (input: { workspace?: string; email?: string } = {}): Promise<Initialised> =>
       store.transaction((tx) => initialise(tx, ports, input)),
     setPlan: async (plan: string) => {
@@ -165,7 +165,7 @@ async function addWorkspace(tx: Transaction, { ids }: AdminPorts, name: string, 
   return workspace
 }
 
-/** Makes a key for a member; the plain key is answered and kept nowhere. */
+/** Creates a key for a member. The plain key is returned and not stored. */
 export async function addKey(
   tx: Transaction,
   { ids }: AdminPorts,
@@ -187,9 +187,9 @@ export async function addKey(
   return { id, key }
 }
 
-/** What the engine's owner can see and do about the secrets that sign deliveries. */
+/** Reads and rotates the secrets that sign deliveries. */
 export const webhookSecretAdmin = ({ store, clock, ids }: AdminPorts) => ({
-  /** What signs the deliveries of the workspace; after a rotation the one before stays valid for a day. */
+  /** Returns the current signing secret; after a rotation the previous one stays valid for a day. */
   webhookSecret: (rotate: boolean): Promise<string> =>
     store.transaction(async (tx) => {
       const { workspace, now } = await current(tx, clock)
@@ -197,7 +197,7 @@ export const webhookSecretAdmin = ({ store, clock, ids }: AdminPorts) => ({
       const [secret = ''] = await secretsOf(tx, ids, workspace.id, now)
       return secret
     }),
-  /** All that sign now, newest first; none before the first use. */
+  /** Returns all secrets that sign now, newest first; none before the first use. */
   webhookSecrets: (): Promise<readonly string[]> =>
     store.read(async (reads) => {
       const { workspace, now } = await current(reads, clock)

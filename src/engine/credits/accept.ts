@@ -10,9 +10,9 @@ export interface NewJob {
   readonly id: string
   readonly name: string
   readonly plan: Plan
-  /** Records that are expected. */
+  /** Expected number of records. */
   readonly expected: number
-  /** The most it can find of what is paid for. */
+  /** The most units that it can find and has to pay for. */
   readonly reserve?: Used
   readonly most?: number | undefined
   readonly webhookUrl?: string | undefined
@@ -22,7 +22,7 @@ export interface NewJob {
   readonly list?: NewList
 }
 
-/** Queues work and holds what it can cost, in the transaction that answers the request. */
+/** Queues work and holds its highest cost, in the transaction that stores the reply. */
 export async function accept(tx: Transaction, bill: Bill, work: NewJob, now: number): Promise<void> {
   const row = operation(bill.operation as OperationId)
   const kind = eventOf(row.id)
@@ -34,7 +34,7 @@ export async function accept(tx: Transaction, bill: Bill, work: NewJob, now: num
   if (work.list) await tx.addList(work.list)
 }
 
-/** A waterfall that was done while its request waited, as it is kept beside those that were queued. */
+/** Returns a waterfall that ended while its request waited, as a job to store. */
 export const createFinishedJob = (who: Who, operation: OperationId, work: NewJob, now: number): AsyncJob => ({
   ...jobOf(who, operation, 'contact_enrichment', work, now),
   ...{ state: 'finished', finishedAt: now, done: work.expected, webhookUrl: null },

@@ -2,15 +2,15 @@ import { periodStart } from '../clock.js'
 import type { Member, Reads, Transaction } from '../ports/ports.js'
 import { usedIn } from './quotas.js'
 
-/** As much of a member as counts spending. */
+/** The part of a member that counting needs. */
 type Spender = Pick<Member, 'id' | 'workspaceId'>
 
 const ownerOf = (member: Spender) => `member:${member.id}`
 const name = 'weekly_credits'
 
 /**
- * Credits a member spent since Monday 00:00 UTC. The count is only kept while the member has a weekly limit;
- * where there is none it is summed from the ledger.
+ * Returns the credits a member spent since Monday 00:00 UTC. The counter exists only while the member has a weekly
+ * limit; without one the ledger is summed.
  */
 export async function spentThisWeek(reads: Reads, member: Spender, now: number): Promise<number> {
   const counter = await reads.counter(ownerOf(member), name)
@@ -23,7 +23,7 @@ export async function spentThisWeek(reads: Reads, member: Spender, now: number):
   )
 }
 
-/** Credits a member may still spend this week under a weekly limit: what accepted work holds is as good as spent. */
+/** Returns the credits a member can still spend this week; held credits count as spent. */
 export async function allowanceLeft(
   reads: Reads,
   member: Member,
@@ -34,7 +34,7 @@ export async function allowanceLeft(
   return Math.max(0, weeklyLimit - taken)
 }
 
-/** Counts credits against the week of a member who has a weekly limit. */
+/** Adds credits to the weekly counter of a member with a limit. */
 export async function countSpending(
   tx: Transaction,
   member: Spender,
@@ -45,5 +45,5 @@ export async function countSpending(
   await tx.setCounter(ownerOf(member), name, { startedAt: periodStart('week', now), count: spent + credits })
 }
 
-/** Forgets the count, as when the limit changes; the next charge sums the ledger again. */
+/** Deletes the weekly counter, as when the limit changes. The next charge sums the ledger again. */
 export const forgetSpending = (tx: Transaction, member: Spender) => tx.dropCounter(ownerOf(member), name)

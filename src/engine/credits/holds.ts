@@ -2,7 +2,7 @@ import type { AsyncJob, Transaction } from '../ports/ports.js'
 import { allowanceLeft, countSpending } from './allowance.js'
 import { type Bill, checkSpendable, move } from './ledger.js'
 
-/** Sets the most that accepted work can cost aside, or refuses it: balance and allowance never go below zero. */
+/** Holds the highest cost of accepted work. Throws when balance or allowance would go below zero. */
 export async function hold(tx: Transaction, bill: Bill, jobId: string, now: number): Promise<void> {
   const { workspace, member, operation, credits: amount } = bill
   if (amount === 0) return
@@ -14,7 +14,7 @@ export async function hold(tx: Transaction, bill: Bill, jobId: string, now: numb
   await move(tx, { ...who, kind: 'hold', debit: 'credits', credit: 'held', amount, at: now }, balance)
 }
 
-/** Pays for records out of what their job holds, which is never less. Answers what is left of it. */
+/** Pays for records from the hold of their job, which is never less. Returns what is left of the hold. */
 export async function settle(tx: Transaction, job: AsyncJob, amount: number, now: number): Promise<number> {
   if (amount === 0) return job.held
   if (amount > job.held) throw new Error(`job ${job.id} holds ${job.held} credits and would settle ${amount}`)
@@ -24,7 +24,7 @@ export async function settle(tx: Transaction, job: AsyncJob, amount: number, now
   return job.held - amount
 }
 
-/** Gives back what a job that ends still holds. */
+/** Releases the rest of an ended job's hold. */
 export async function release(tx: Transaction, job: AsyncJob, held: number, now: number): Promise<void> {
   if (held > 0)
     await move(tx, { ...from(job), kind: 'release', debit: 'held', credit: 'credits', amount: held, at: now })

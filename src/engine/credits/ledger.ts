@@ -27,7 +27,7 @@ export interface Move {
   readonly reference?: string
 }
 
-/** The balances after a movement. */
+/** Returns the balances after a movement. */
 export function after(position: Position, move: Pick<Move, 'debit' | 'credit' | 'amount'>): Position {
   const change = (account: LedgerAccount) =>
     (move.credit === account ? move.amount : 0) - (move.debit === account ? move.amount : 0)
@@ -39,7 +39,7 @@ export function after(position: Position, move: Pick<Move, 'debit' | 'credit' | 
   }
 }
 
-/** The movement that a step makes of the last balances. */
+/** Returns the ledger row of a movement. */
 const movementOf = (step: Move, balance: Position): Movement => {
   const position = after(balance, step)
   return {
@@ -60,8 +60,8 @@ const movementOf = (step: Move, balance: Position): Movement => {
 }
 
 /**
- * Adds a movement behind the last one, which is looked up unless the caller has locked it already. The caller
- * has seen to it that the balances allow it.
+ * Appends a movement, and looks the last one up unless the caller has locked it. The caller has checked that the
+ * balances allow it.
  */
 export async function move(tx: Transaction, step: Move, balance?: Position): Promise<Position> {
   const movement = movementOf(step, balance ?? (await tx.lockPosition(step.workspaceId)))
@@ -69,7 +69,7 @@ export async function move(tx: Transaction, step: Move, balance?: Position): Pro
   return movement
 }
 
-/** Who pays for what. */
+/** Who pays, and for what. */
 export interface Bill {
   readonly workspace: Workspace
   readonly member: Member
@@ -78,7 +78,7 @@ export interface Bill {
   readonly topUpUrl: string
 }
 
-/** What a member can pay with: the balance of the workspace, and what is left of the member's week. */
+/** What a member can spend: the balance of the workspace, and the rest of the member's weekly allowance. */
 export interface SpendableCredits {
   readonly credits: number
   readonly allowance: number
@@ -86,7 +86,7 @@ export interface SpendableCredits {
 
 const unlimited = Number.POSITIVE_INFINITY
 
-/** The means of a member at a moment. */
+/** Returns what a member can spend at a moment. */
 export async function readSpendableCredits(
   reads: Reads,
   workspace: Workspace,
@@ -98,7 +98,7 @@ export async function readSpendableCredits(
   return { credits, allowance: limit === null ? unlimited : await allowanceLeft(reads, member, limit, now) }
 }
 
-/** Refuses a bill with 402 when the balance is too low, else with 403 when the weekly allowance is. */
+/** Throws 402 when the balance is too low, or 403 when the weekly allowance is. */
 export function checkSpendable(bill: Bill, { credits, allowance }: SpendableCredits): void {
   if (credits < bill.credits)
     throw new ApiError('insufficient_credits', {
@@ -109,14 +109,14 @@ export function checkSpendable(bill: Bill, { credits, allowance }: SpendableCred
   if (allowance < bill.credits) throw new ApiError('workspace_limit_exceeded')
 }
 
-/** Charges a bill, or refuses it: balance and allowance never go below zero, whoever else is charging. */
+/** Charges a bill. Throws when balance or allowance would go below zero, also under concurrent charges. */
 export async function charge(tx: Transaction, bill: Bill, now: number): Promise<void> {
   const { workspace, member, operation, credits: amount } = bill
   const [balance, limit] = await Promise.all([tx.lockPosition(workspace.id), tx.weeklyLimit(member.id)])
   const allowance = limit === null ? unlimited : await allowanceLeft(tx, member, limit, now)
   checkSpendable(bill, { credits: balance.credits, allowance })
   if (limit !== null) await countSpending(tx, member, amount, now)
-  // One literal: with a spread in it, making this object takes longer than all else here.
+  // One literal: a spread here would cost more than the rest of the function.
   const step: Move = {
     workspaceId: workspace.id,
     kind: 'charge',
@@ -130,7 +130,7 @@ export async function charge(tx: Transaction, bill: Bill, now: number): Promise<
   await tx.append(movementOf(step, balance))
 }
 
-/** Grants the monthly credits of every renewal that has passed; answers whether there was one. */
+/** Grants the monthly credits of all renewals that are due. Returns whether there was one. */
 export async function grantDue(store: Store, workspace: Workspace, now: number): Promise<boolean> {
   if (now < workspace.nextAllocationAt) return false
   return await store.transaction(async (tx) => {
@@ -156,7 +156,7 @@ async function grant(tx: Transaction, workspace: Workspace, at: number): Promise
     })
 }
 
-/** What a check of the ledger found. */
+/** The result of a ledger check. */
 export interface Verdict {
   readonly movements: number
   readonly problems: readonly string[]
@@ -164,7 +164,7 @@ export interface Verdict {
 
 const pageSize = 10_000
 
-/** Walks a workspace's movements behind a position and recomputes every balance; from the first one on unless it is given. */
+/** Recomputes every balance of a workspace after a position, from the first movement by default. */
 export async function verifyLedger(
   store: Pick<Store, 'read'>,
   workspaceId: string,

@@ -1,10 +1,10 @@
 import type { Needs, Unit } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 
-/** Units that work found. */
+/** Units that the work found. */
 export type Used = Partial<Readonly<Record<Unit, number>>>
 
-/** Credits for units found. */
+/** Returns the credits for the units found. */
 export function costOf(operation: Operation, used: Used): number {
   let credits = 0
   for (const unit in used) credits += (operation.price[unit as Unit] ?? 0) * (used[unit as Unit] ?? 0)
@@ -13,12 +13,12 @@ export function costOf(operation: Operation, used: Used): number {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Credits that a request must be able to pay before any work. */
+/** Returns the credits that a request must be able to pay before any work. */
 export function creditsNeeded(operation: Operation, fields: Fields): number {
   return operation.needs === undefined ? 0 : needs[operation.needs](operation, fields)
 }
 
-/** The most a request can cost, where that is known before the work; null where it depends on what matches. */
+/** Returns the highest cost of a request; null when it depends on the number of matches. */
 export function mostCredits(operation: Operation, fields: Fields): number | null {
   if (operation.needs === undefined) return 0
   const many = operation.needs === 'records' || operation.price.job !== undefined
@@ -32,7 +32,7 @@ function unitPrice({ price }: Operation): number {
   return most
 }
 
-/** Units that credits could pay for, whichever they will be; only of operations with a price. */
+/** Returns how many units the credits could pay for, at the highest unit price. Only for operations with a price. */
 export const unitsFor = (operation: Operation, credits: number): number =>
   Math.floor(credits / unitPrice(operation))
 
@@ -45,7 +45,7 @@ function typesPrice(operation: Operation, types: unknown): number {
 
 const needs: Readonly<Record<Needs, (operation: Operation, fields: Fields) => number>> = {
   unit: unitPrice,
-  // Known once the matches are counted: the hold asks for it.
+  // Known once the matches are counted: the hold checks it.
   records: () => 0,
   types: (operation, fields) => typesPrice(operation, fields.enrichment_type),
   contacts: (operation, fields) => typesPrice(operation, fields.enrichment_type) * size(fields.contacts),

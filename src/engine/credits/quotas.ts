@@ -4,7 +4,7 @@ import { type Plan, planOf } from '../../api/operations/plans.js'
 import { type Period, periodEnd, periodStart } from '../clock.js'
 import type { Counter, QuotaCeilings, Reads, Transaction, Workspace } from '../ports/ports.js'
 
-/** The quotas of a workspace, by the names of `GET /credits`. */
+/** The quotas of a workspace, named as in `GET /credits`. */
 export type QuotaName = 'daily_profile_scraping' | 'daily_company_import' | 'monthly_company_import'
 
 interface Rule {
@@ -34,13 +34,13 @@ export type QuotaReport = Readonly<Record<QuotaName, QuotaState>>
 const names = Object.keys(rules) as QuotaName[]
 const ownerOf = (workspace: Workspace) => `workspace:${workspace.id}`
 
-/** A ceiling set by hand holds until set again; otherwise the plan's. */
+/** Returns the ceiling set by hand, or the plan's. */
 const limitOf = (workspace: Workspace, { ceiling }: Rule): number =>
   workspace[ceiling] ?? planOf(workspace.plan)[ceiling]
 
 /**
- * How much of a period's counter still counts at `now`: nothing of a period that has ended, all of one that
- * began in the future because the clock went back.
+ * Returns how much of a counter applies at `now`: nothing once its period ended, all of it when it began in the
+ * future because the clock went back.
  */
 export const usedIn = (period: Period, counter: Counter | undefined, now: number): number =>
   counter && counter.startedAt >= periodStart(period, now) ? counter.count : 0
@@ -51,7 +51,7 @@ function stateOf(workspace: Workspace, rule: Rule, counter: Counter | undefined,
   return { limit, used, remaining: Math.max(0, limit - used), resetsAt: periodEnd(rule.period, now) }
 }
 
-/** The state of every quota of a workspace. */
+/** Returns the state of every quota of a workspace. */
 export async function quotaReport(reads: Reads, workspace: Workspace, now: number): Promise<QuotaReport> {
   const report: Partial<Record<QuotaName, QuotaState>> = {}
   for (const name of names) {
@@ -61,14 +61,14 @@ export async function quotaReport(reads: Reads, workspace: Workspace, now: numbe
   return report as QuotaReport
 }
 
-/** Units that a quota still allows: the least of its periods. */
+/** Returns the units that a quota still allows: the least of its periods. */
 async function quotaLeft(reads: Reads, workspace: Workspace, quota: Quota, now: number): Promise<number> {
   const report = await quotaReport(reads, workspace, now)
   const left = names.filter((name) => rules[name].quota === quota).map((name) => report[name].remaining)
   return Math.min(...left)
 }
 
-/** Refuses with 422 when nothing of a quota remains. */
+/** Throws 422 when a quota is used up. */
 export async function checkQuota(
   reads: Reads,
   workspace: Workspace,
@@ -78,7 +78,7 @@ export async function checkQuota(
   if ((await quotaLeft(reads, workspace, quota, now)) === 0) throw new ApiError('plan_limit_reached')
 }
 
-/** Takes up to `units` from a quota, in all its periods alike; answers how many it gave. */
+/** Takes up to `units` from a quota, from all of its periods. Returns how many it took. */
 export async function takeQuota(
   tx: Transaction,
   workspace: Workspace,

@@ -3,7 +3,7 @@ import type { EventName } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import type { AsyncJob, CompanyList, Delivery, Enrichment, Ids, JobRecord, Reads } from '../ports/ports.js'
 
-/** Records first to last of a job, what they tell, and as which part of how many they go. */
+/** A range of a job's records, the phase it belongs to, and its part number. */
 interface Slice {
   readonly phase: 'record' | 'completed' | 'failed'
   readonly first: number
@@ -12,7 +12,7 @@ interface Slice {
   readonly parts?: number
 }
 
-/** One delivery for each record of a job that streams. */
+/** Creates one delivery for each record of a streaming job. */
 export const createRecordDeliveries = (
   ids: Ids,
   reads: Reads,
@@ -28,7 +28,10 @@ export const createRecordDeliveries = (
     now,
   )
 
-/** What tells of a finished job: of waterfalls one delivery for each contact, else all records in as few as hold them. */
+/**
+ * Creates the deliveries of a finished job: one for each contact of a waterfall, otherwise all records in as few as
+ * possible.
+ */
 export function createCompletedDeliveries(
   ids: Ids,
   reads: Reads,
@@ -41,7 +44,7 @@ export function createCompletedDeliveries(
   return createDeliveries(ids, reads, job, isEmpty ? [none('completed')] : partsOf(job), now)
 }
 
-/** What tells of a job that could not be done; of a waterfall, what it had found by then is told all the same. */
+/** Creates the deliveries of a failed job; a waterfall also delivers what it found before. */
 export function createFailedDeliveries(
   ids: Ids,
   reads: Reads,
@@ -95,18 +98,18 @@ async function createDeliveries(
   )
 }
 
-/** What a delivery told of is not in the store any more. */
+/** Thrown when the records of a delivery are no longer in the store. */
 export class RecordsGone extends Error {}
 
-/** The body of a delivery, put together from what its job kept; the same every time it is asked for. */
+/** Returns the body of a delivery, built from what its job stored. It is the same every time. */
 export async function bodyOf(reads: Reads, delivery: Delivery): Promise<string> {
   return await bodyIn(reads, await jobOf(reads, delivery), delivery)
 }
 
-/** Bodies that are read at once end with the one that goes beyond so many characters. */
+/** Reading ahead stops after the body that exceeds this number of characters. */
 const readAtOnce = 1_000_000
 
-/** The bodies of the first of some deliveries of a job, of at least one. */
+/** Returns the bodies of the first deliveries of a job, at least one. */
 export async function bodiesOf(
   reads: Reads,
   deliveries: readonly [Delivery, ...Delivery[]],
@@ -125,7 +128,7 @@ export async function bodiesOf(
   return bodies
 }
 
-/** Whoever asks for this one alone is told. */
+/** The error is thrown when this body is requested on its own. */
 function unlessGone(error: unknown): undefined {
   if (!(error instanceof RecordsGone)) throw error
 }
@@ -144,7 +147,7 @@ async function bodyIn(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<
     event: delivery.event,
     id,
     created_at: new Date(delivery.createdAt).toISOString(),
-    // The result of a contact has its own.
+    // The result of a contact contains its own custom attributes.
     ...(custom && !(contact && delivery.event.endsWith('.completed')) ? { custom } : {}),
   }
   return joinObjects([json(head), ...parts])
@@ -158,12 +161,12 @@ async function recordsOf(reads: Reads, { jobId, first, last }: Delivery): Promis
   const count = last - first + 1
   if (count === 0) return []
   const records = await reads.records(jobId, { after: first - 1, last }, count)
-  // Where some are left, the rest of what was found is still to be told.
+  // As long as some are left, the remaining records are delivered.
   if (records.length === 0) throw new RecordsGone('The records it told of were deleted')
   return records
 }
 
-/** What a body holds behind its head, as the texts of JSON objects. */
+/** Returns the parts of a body after its head, as texts of JSON objects. */
 async function readBodyParts(reads: Reads, job: AsyncJob, delivery: Delivery): Promise<string[]> {
   const { event, part, parts } = delivery
   const phase = event.split('.')[1]
@@ -177,14 +180,14 @@ async function readBodyParts(reads: Reads, job: AsyncJob, delivery: Delivery): P
   return [`{${all(job, records)}}`, json(ending)]
 }
 
-/** Completed records under their name, each with its ordinal. */
+/** Returns completed records under their field name, each with its ordinal. */
 function all({ kind }: AsyncJob, records: readonly JobRecord[]): string {
   if (kind === 'lead_search')
     return `"leads":[${records.map(({ ordinal, record }) => joinObjects([json({ ordinal }), record])).join(',')}]`
   return `"accounts":[${records.map(({ ordinal, record }) => withOrdinal(ordinal, record)).join(',')}]`
 }
 
-/** A company with its ordinal, and what was found with it among its own fields. */
+/** Returns a company with its ordinal, and the other findings among its own fields. */
 function withOrdinal(ordinal: number, record: string): string {
   const { account, ...found } = JSON.parse(record) as { account: object }
   return JSON.stringify({ ordinal, ...account, ...found })
@@ -196,7 +199,7 @@ async function readList(reads: Reads, job: AsyncJob): Promise<unknown> {
   return toListOutput(list)
 }
 
-/** A list as the API shows it. */
+/** Returns a list as the API shows it. */
 export const toListOutput = (list: CompanyList) => ({
   id: list.id,
   name: list.name,
@@ -208,7 +211,7 @@ export const toListOutput = (list: CompanyList) => ({
 
 const json = (value: object): string => toJson(value)
 
-/** The members of several JSON objects in one. */
+/** Merges the members of several JSON objects into one. */
 const joinObjects = (objects: readonly string[]): string =>
   `{${objects
     .map((text) => text.slice(1, -1))

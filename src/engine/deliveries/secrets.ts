@@ -1,10 +1,10 @@
 import { newSecret } from '../../api/webhooks/signature.js'
 import type { Ids, Reads, SigningSecret, Transaction } from '../ports/ports.js'
 
-/** How long the old secret signs along after a rotation, in engine time. */
+/** How long the old secret keeps signing after a rotation, in engine time. */
 const overlapMs = 24 * 3_600_000
 
-/** What signs a workspace's deliveries now, newest first; the first use makes one. */
+/** Returns the secrets that sign a workspace's deliveries, newest first; the first use creates one. */
 export async function secretsOf(
   tx: Transaction,
   ids: Ids,
@@ -20,7 +20,7 @@ export async function secretsOf(
 
 const secretBytes = 32
 
-/** Makes a new secret; the one before stays valid for a day. Answers the new one. */
+/** Creates a new secret; the previous one stays valid for a day. Returns the new one. */
 export async function rotateSecret(
   tx: Transaction,
   ids: Ids,
@@ -35,7 +35,7 @@ export async function rotateSecret(
   return secret
 }
 
-/** What signs now, newest first; nothing before the first use. */
+/** Returns the secrets that sign now, newest first; none before the first use. */
 export async function validSecrets(
   reads: Pick<Reads, 'signingSecrets'>,
   workspaceId: string,

@@ -1,24 +1,24 @@
 import { type Clock, dueWork, type Ids, type StaleBefore, type Store } from '../ports/ports.js'
 
-/** Tells those who wait for rows that somebody takes part. */
+/** Shows waiting commands that this worker takes part. */
 export interface WorkerHeartbeat {
-  /** Is seen for a while. */
+  /** Announces the worker for a while. */
   show(): Promise<void>
-  /** Clears away what commands and workers left behind that are gone, now and then. */
+  /** Deletes, from time to time, what dead commands and workers left behind. */
   tidy(): Promise<void>
-  /** Takes part no longer. */
+  /** Withdraws the announcement. */
   end(): Promise<void>
 }
 
-/** How long a worker is seen to take part, and how often it says so; real time. */
+/** How long an announcement lasts, and how often it is renewed; real time. */
 const seenMs = 15_000
 const showEveryMs = 4_000
-/** A command that was not heard of for so long goes on as if it began anew; that it may is known for so long. */
+/** A command that was silent for this long starts anew. The marker that it may is kept for the second period. */
 const deadMs = 600_000
 const knownMs = 30 * 86_400_000
 const tidyEveryMs = 60_000
 
-/** Makes the presence of one worker, which is told only while there is somebody to tell. */
+/** Creates the heartbeat of one worker. It writes only while a command waits. */
 export function createWorkerHeartbeat(
   { store, clock, ids }: { readonly store: Store; readonly clock: Clock; readonly ids: Ids },
   source: string,
@@ -36,7 +36,7 @@ export function createWorkerHeartbeat(
       await keep(clock.now() + seenMs)
     },
     tidy: async () => {
-      // With the store to itself: it takes the chunks of many, in an order that nobody else keeps to.
+      // Without a scope, so with the store to itself: it locks chunks of many runs in an order of its own.
       if (isTidyDue(tidyEveryMs)) await store.transaction((tx) => tx.dropDeadChunks(staleBefore(clock.now())))
     },
     end: async () => {
@@ -45,14 +45,14 @@ export function createWorkerHeartbeat(
   }
 }
 
-/** What is cleared away at a moment of real time. */
+/** Returns the limits of what is deleted, at a moment of real time. */
 export const staleBefore = (now: number): StaleBefore => ({
   chunks: now - deadMs,
   runs: now - knownMs,
   workers: now,
 })
 
-/** Whether so much time has passed since it last said yes; by a clock that is never set. */
+/** Returns a function that is true at most once in a period of monotonic time. */
 function every(): (ms: number) => boolean {
   let last = Number.NEGATIVE_INFINITY
   return (ms) => {

@@ -4,40 +4,40 @@ import type { AnsweredChunk, Awaitable, Clock, Ids, NewChunk, Store, Transaction
 import { createAccess } from '../request/access.js'
 import { type ChunkCall, writeCalls } from './chunk.js'
 
-/** What a run is spread with. */
+/** What the lease of a distributed run needs. */
 export interface RunLeasePorts {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
   readonly sleep: (ms: number) => Promise<void>
-  /** Unguessable id of the run; whoever spreads it has its lock. */
+  /** Unguessable id of the run; the caller holds its lock. */
   readonly run: string
   readonly apiKey: string | undefined
-  /** The server that answers; empty for the engine. */
+  /** Base address of the server that answers; empty for the engine. */
   readonly source: string
-  /** How long the run is believed alive without a sign of life, in real time. */
+  /** How long the run counts as alive without a heartbeat, in real time. */
   readonly leaseMs?: number
 }
 
-/** Rows that go out together, under the id of their chunk. */
+/** Rows that are sent together, under the id of their chunk. */
 export interface Bundle {
   readonly id: string
   readonly operation: OperationId
   readonly calls: readonly ChunkCall[]
 }
 
-/** What is known of a run after a sign of life. */
+/** The state of a run after a heartbeat. */
 export interface Renewed {
-  /** Workers that take part. */
+  /** Number of active workers. */
   readonly workers: number
-  /** Whether its chunks were cleared away, since nothing was heard of it for long. */
+  /** Whether its chunks were deleted because it was silent for too long. */
   readonly isAnew: boolean
 }
 
-/** A run that this command does not have any more: its rows are sent by another one, or were taken back. */
+/** Thrown when this command lost its run: another command sends its rows, or they were withdrawn. */
 export class RunTaken extends Error {
   override readonly name = 'RunTaken'
-  /** Exit code of a command that ends with it. */
+  /** Exit code of the command. */
   readonly exit = 15
   readonly hint = 'See how far it is: prospect runs list. What was paid for is not lost.'
 
@@ -50,7 +50,7 @@ export class RunTaken extends Error {
 
 const answeredAtOnce = 20
 
-/** A run as the shared database has it, in the hands of this process. */
+/** The lease that this process has on a run in the shared database. */
 export class RunLease {
   readonly #ports: RunLeasePorts
   readonly #token: string
@@ -67,7 +67,7 @@ export class RunLease {
     return this.#hasBegun
   }
 
-  /** Takes the run in hand; refuses a key that is not valid. What an earlier command left of it, nobody goes on with. */
+  /** Acquires the lease; throws for an invalid key. Chunks of an earlier command are deleted. */
   async begin(): Promise<void> {
     const { store, clock, sleep, apiKey, run, source } = this.#ports
     const { key, workspace } = await createAccess(store, { clock, sleep })(apiKey)
@@ -78,7 +78,7 @@ export class RunLease {
     this.#hasBegun = true
   }
 
-  /** Gives a sign of life. */
+  /** Renews the lease. */
   async renew(): Promise<Renewed> {
     const { store, clock, run, source } = this.#ports
     const { leaseUntil } = leaseFrom(this.#ports)
@@ -88,7 +88,7 @@ export class RunLease {
     return { workers, isAnew: state === 'anew' }
   }
 
-  /** Hands out rows, and drops chunks that are done with. */
+  /** Adds chunks, and deletes those that are done. */
   async put(bundles: readonly Bundle[], done: readonly string[]): Promise<void> {
     const chunks = bundles.map((bundle) => this.#chunkOf(bundle))
     await this.#write(async (tx) => {
@@ -98,13 +98,13 @@ export class RunLease {
     })
   }
 
-  /** Chunks that are answered, and not dropped yet. */
+  /** Returns chunks that are answered and not yet deleted. */
   answered(): Promise<readonly AnsweredChunk[]> {
     const { store, run } = this.#ports
     return store.read((reads) => reads.answeredChunks(run, answeredAtOnce))
   }
 
-  /** Takes back chunks that nobody has begun, or all that are not answered; answers their ids. */
+  /** Withdraws chunks that no worker took, or all unanswered ones. Returns their ids. */
   withdraw(all: boolean): Promise<readonly string[]> {
     const write = all ? this.#writeAll : this.#write
     return write(async (tx) => {
@@ -117,7 +117,7 @@ export class RunLease {
     if (this.#hasBegun) await this.#writeAll((tx) => tx.dropChunkRun(this.#ports.run, this.#token))
   }
 
-  /** How often a sign of life is due, in milliseconds. */
+  /** Interval of the heartbeat, in milliseconds. */
   get beatMs(): number {
     return leaseMsOf(this.#ports) / 6
   }
@@ -134,7 +134,9 @@ export class RunLease {
   readonly #write = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
     this.#ports.store.transaction(work, `createDistributedCaller ${this.#ports.run}`)
 
-  /** What takes chunks that somebody may be charging for, several at once: no charge of the workspace waits meanwhile. */
+  /**
+   * Writes that take chunks from workers that may be charging: the workspace's scope keeps charges from interleaving.
+   */
   readonly #writeAll = <T>(work: (tx: Transaction) => Awaitable<T>): Promise<T> =>
     this.#ports.store.transaction(work, this.#workspaceId)
 }

@@ -19,22 +19,22 @@ import {
 } from './chunk.js'
 import { createWorkerHeartbeat, staleBefore, type WorkerHeartbeat } from './heartbeat.js'
 
-/** A chunk that so many processes ended with is not worked at again; it may not have been its fault. */
+/** A chunk that this many processes died with is not taken again, although it may not be to blame. */
 const mostTaken = 10
-/** No further call of a chunk is made after so long: others may be free to make it. */
+/** No further call of a chunk is made after this time, so that other workers get it. */
 const sliceMs = 2_000
 const fewAtOnce = 8
-/** Whoever has trouble leaves chunks to others for so long. */
+/** After trouble of its own, a worker leaves chunks to others for this long. */
 const restMs = 1_000
 
-/** What it takes to take part in runs that are spread over machines. */
+/** What a worker of distributed runs needs. */
 export interface ChunkPorts extends Pick<WorkerPorts, 'store' | 'clock' | 'ids' | 'leaseMs'> {
   readonly rowCaller: RowCaller
-  /** Told of what failed: it will be tried again, here or elsewhere. */
+  /** Receives errors; the work will be tried again, here or elsewhere. */
   readonly onTrouble: (error: unknown) => void
 }
 
-/** Takes up chunks, makes their calls, and writes down what came of them, until it is stopped. */
+/** Takes chunks, makes their calls and stores the results, until it is stopped. */
 export async function runChunkWorker(ports: ChunkPorts, stopping: AbortSignal): Promise<void> {
   const { store, rowCaller } = ports
   const presence = createWorkerHeartbeat(ports, rowCaller.source)
@@ -73,7 +73,7 @@ async function take(ports: ChunkPorts, presence: WorkerHeartbeat): Promise<Taken
   return await store.transaction((tx) => tx.claimChunk({ token, source, ...leaseFrom(ports) }), dueWork)
 }
 
-/** What a chunk is worked at with. */
+/** What the work on a chunk needs. */
 interface ChunkContext {
   readonly ports: ChunkPorts
   readonly presence: WorkerHeartbeat
@@ -88,7 +88,7 @@ async function workAt(context: ChunkContext, chunk: TakenChunk): Promise<void> {
   const heartbeat = startHeartbeat(context, chunk, () => lost.abort())
   try {
     const replies = writeResults(await callAll(context, chunk, lost.signal))
-    // Where somebody else has it now, what is written here is refused, and what came of it is found there.
+    // When another worker has the chunk now, this write is refused and its own result counts.
     await store.transaction((tx) => tx.answerChunk(chunk.id, chunk.token, replies), scopeOf(chunk))
   } catch (error) {
     if (!(error instanceof LeaseLost)) throw error
@@ -97,7 +97,7 @@ async function workAt(context: ChunkContext, chunk: TakenChunk): Promise<void> {
   }
 }
 
-/** What is written of a chunk is written of it alone: with several, a charge could wait for one and hold another. */
+/** Each chunk has its own scope: with several, a charge could wait for one and hold another. */
 const scopeOf = ({ id }: TakenChunk): string => `chunk ${id}`
 
 function startHeartbeat(
@@ -112,11 +112,11 @@ function startHeartbeat(
     const { leaseUntil } = leaseFrom(ports)
     if (!(await store.transaction((tx) => tx.renewChunk(id, token, leaseUntil), scopeOf(chunk)))) onLost()
   }
-  // A missed one is no failure: the token decides whether what came is kept.
+  // A missed heartbeat is no failure: the fencing token decides whether the results are stored.
   return setInterval(() => void beat().catch(() => undefined), leaseMsOf(ports) / 3).unref()
 }
 
-/** Makes calls until all are made, others would be refused, the time is up, or this process is to end. */
+/** Makes calls until all are made, more would be refused, the time is up, or the process stops. */
 async function callAll(
   context: ChunkContext,
   chunk: TakenChunk,
@@ -139,15 +139,15 @@ async function callAll(
       isOver ||= isOwnTrouble(one) || isHeldBack(one) || performance.now() > until
     }
   }
-  // Where only few are let through at a time, most of many would only be refused.
+  // When only a few calls are admitted at a time, most of many would be refused.
   const atOnce = isLimited(operation(chunk.operation as OperationId)) ? fewAtOnce : rowCaller.atOnce
   await Promise.all(Array.from({ length: Math.min(atOnce, rowCaller.atOnce, calls.length) }, line))
   return results
 }
 
 /**
- * What came of calls before any is made here: of those that may have been made already and must not be made again, nobody
- * knows. Nothing where it cannot be found out whether they may.
+ * Returns the results that are known before any call is made here: unknown for a call that may have been made and
+ * must not be repeated. `undefined` when it cannot be found out whether calls may be repeated.
  */
 async function knownResults(
   { ports: { rowCaller, onTrouble } }: ChunkContext,
@@ -166,7 +166,7 @@ async function knownResults(
   }
 }
 
-/** How the calls of a chunk are made: as whoever asked for its run, and only while the chunk is ours. */
+/** Returns the function that makes a call: as the member of the run's key, and only while the chunk is ours. */
 function callOf(
   { ports: { rowCaller, onTrouble } }: ChunkContext,
   { id, token, keyId, run, operation: name, taken }: TakenChunk,
@@ -176,12 +176,12 @@ function callOf(
     if (!(await tx.holdsChunk(id, token))) throw new LeaseLost()
   })
   return async ({ ordinal, fresh, key, input }) => {
-    // Whoever had it before may have made any of its calls.
+    // An earlier worker may have made any of its calls.
     const options = { idempotencyKey: key, row: { run, ordinal, fresh: fresh && taken === 1 } }
     try {
       const { text: _, ...reply } = await caller.call(row.id, input, options)
       if (rowCaller.source !== '' || reply.status !== 503) return reply
-      // The engine's own trouble with the database, which is ours; that of a server is its answer.
+      // A 503 of the engine is our own trouble with the database; that of a server is its answer.
       onTrouble(new Error(failureOf(reply.status, reply.body).text))
       return inDoubt
     } catch (error) {
@@ -195,10 +195,10 @@ function callOf(
   }
 }
 
-/** Whether the trouble is ours: the rest is left to others. */
+/** Returns whether the trouble is ours: the remaining calls are left to others. */
 const isOwnTrouble = (results: CallResult): boolean => results === null || 'doubted' in results
 
-/** Of a call that failed for a reason only we can understand. */
+/** The result of a call that failed because of a bug. */
 const failed: Omit<Reply, 'text'> = {
   status: 500,
   body: errorBody(new ApiError('internal')),
@@ -206,7 +206,7 @@ const failed: Omit<Reply, 'text'> = {
   credits: 0,
 }
 
-/** Of a call that may have been made by somebody who has not said what came of it. */
+/** The result of a call whose outcome is unknown. */
 const unknownOutcome: CallResult = {
   status: 503,
   body: { error: 'The outcome is not known' },

@@ -12,7 +12,7 @@ import {
   startedMessage,
 } from './imports.js'
 
-/** `POST /accounts/`: the companies of a search url. */
+/** `POST /accounts/`: extracts the companies of a search URL. */
 export const extract: Handler<'accounts.extract'> = async ({ input, principal, now, source, store, ids }) => {
   const decoded = await source.searchAt(input.search_url, 'companies')
   const search = await store.read((reads) => searchOf(reads, principal.workspace.id, decoded))
@@ -32,7 +32,7 @@ export const extract: Handler<'accounts.extract'> = async ({ input, principal, n
   }
 }
 
-/** `POST /accounts/search`: the companies that match filters. */
+/** `POST /accounts/search`: extracts the companies that match filters. */
 export const search: Handler<'accounts.search'> = async ({ input, now, source, ids }) => {
   const { total, preview, search } = await previewCompanies(
     source,
@@ -46,20 +46,20 @@ export const search: Handler<'accounts.search'> = async ({ input, now, source, i
   }
 }
 
-/** `POST /accounts/search/preview`: how many match, and the first of them. */
+/** `POST /accounts/search/preview`: the number of matches, and the first of them. */
 export const searchPreview: Handler<'accounts.search_preview'> = async ({ input, now, source }) => {
   const { total, preview } = await previewCompanies(source, searchFor('companies', filtersOf(input)), now)
   return { output: { total_count: total, preview } }
 }
 
-/** How many companies a search finds, and the first of them. */
+/** Returns how many companies a search finds, and the first of them. */
 export async function previewCompanies(
   source: Source,
   search: Search<'companies' | 'growth' | 'lookalikes'>,
   now: number,
 ) {
   const { records, next } = await source.find(search, { limit: previewSize, now })
-  // To find out that these are all takes as long as to count them.
+  // Finding out that these are all takes as long as counting.
   const total = next === undefined ? records.length : await source.count(search, now)
   return { search, total, preview: records.map(({ account }) => accountPreview(account)) }
 }

@@ -1,6 +1,6 @@
 import type { Handler } from './handler.js'
 
-/** The user behind the key, their workspace, and whether its sessions on the network are valid. */
+/** The user of the key, the workspace, and whether its network sessions are valid. */
 export const show: Handler<'account.show'> = ({ principal: { member, workspace } }) => ({
   output: {
     account: { email: member.email, name: member.name },

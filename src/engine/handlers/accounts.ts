@@ -2,7 +2,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
 import type { Handler } from './handler.js'
 
-/** One company; free when none is found. `live: false` omits the phone. */
+/** One company; free when not found. `live: false` omits the phone. */
 export const enrich: Handler<'accounts.enrich'> = async ({ input, source }) => {
   const { company_network_url: url, domain, name, country } = input
   const account = await source.company({ url, domain, name, country })
@@ -17,7 +17,7 @@ export const technologies: Handler<'accounts.technologies'> = async ({ input, so
   output: { technologies: [...(await source.technologies(input.query ?? '', input.limit))] },
 })
 
-/** What a company uses, surest first; free when nothing is known of it. */
+/** The technologies of a company, surest first; free when none is known. */
 export const stack: Handler<'accounts.stack'> = async ({ input, source }) => {
   const uses = found(await source.stack(companyOf(input)))
   return {
@@ -35,7 +35,7 @@ export const headcount: Handler<'accounts.headcount'> = async ({ input, source }
   return { output: Object.fromEntries(Object.entries(output).map(now)) }
 }
 
-/** How many people of a company match, with the filters as they were given. */
+/** How many people of a company match, with the filters as given. */
 export const countProfiles: Handler<'accounts.count_profiles'> = async ({ input, source }) => {
   const { title_to_include, title_to_exclude, included_locations, excluded_locations } = input
   const filters = { title_to_include, title_to_exclude, included_locations, excluded_locations }
@@ -68,7 +68,7 @@ export const hiring: Handler<'accounts.hiring'> = async ({ input, source, afford
 
 const snippetLength = 300
 
-/** Cut between characters, not within one that takes two places. */
+/** Cuts between characters, not inside a surrogate pair. */
 function withSnippet(job: JobPosting): JobPosting {
   const { description } = job
   if (description === null || description.length <= snippetLength) return job
@@ -77,7 +77,7 @@ function withSnippet(job: JobPosting): JobPosting {
   return { ...job, description: `${characters.slice(0, snippetLength).join('')}…` }
 }
 
-/** The ways in which requests name a company. */
+/** The fields that identify a company in a request. */
 interface Named {
   readonly company_network_id?: string | undefined
   readonly company_network_url?: string | undefined
@@ -92,7 +92,7 @@ const companyOf = (input: Named): CompanyQuery => ({
   name: input.company_name,
 })
 
-/** What was found of a company that is known. */
+/** Returns what was found; throws 404 when the company is unknown. */
 function found<T>(answer: T | undefined): T {
   if (answer === undefined) throw new ApiError('no_company_found')
   return answer

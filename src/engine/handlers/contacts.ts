@@ -9,14 +9,14 @@ import { waterfall } from '../records/waterfall.js'
 import type { Handler, Work } from './handler.js'
 import { withTenure } from './leads.js'
 
-/** The person behind a professional or personal e-mail address; free when nobody is found. */
+/** The person with a professional or personal e-mail address; free when not found. */
 export const reverseLookup: Handler<'contacts.reverse_lookup'> = async ({ input, source, now }) => {
   const person = await source.personByEmail(input.email)
   if (!person) throw new ApiError('no_person_found')
   return { output: withTenure(person, now), used: { person: 1 } }
 }
 
-/** `POST /contacts/single_enrich`: what it can cost is held until it is done. */
+/** `POST /contacts/single_enrich`: its highest cost is held until it is done. */
 export const enrich: Handler<'contacts.enrich'> = ({ input, ids }) => {
   const id = ids.uuid()
   const enrichment = enrichmentOf(id, id, 1, input)
@@ -40,7 +40,7 @@ export const bulkEnrich: Handler<'contacts.bulk_enrich'> = ({ input, ids }) => {
   }
 }
 
-/** `POST /contacts/sync_single_enrich`: the answer is kept, so that it can be asked for again. */
+/** `POST /contacts/sync_single_enrich`: the result is stored, so that it can be read again. */
 export const enrichSync: Handler<'contacts.enrich_sync'> = async (work) => {
   const { input, source, ids, now, principal } = work
   const id = ids.uuid()
@@ -60,7 +60,7 @@ export const enrichSync: Handler<'contacts.enrich_sync'> = async (work) => {
   }
 }
 
-/** `GET /contacts/{id}` and `GET /contacts/{id}/single_enrich`: of one contact, or of all of a bulk enrichment. */
+/** `GET /contacts/{id}` and `GET /contacts/{id}/single_enrich`: one contact, or all of a bulk enrichment. */
 export const get: Handler<'contacts.get' | 'contacts.get_enrichment'> = async ({
   input,
   principal,
@@ -91,7 +91,7 @@ async function resultOf(reads: Reads, job: AsyncJob, enrichment: Enrichment): Pr
   const { plan } = job
   if (plan.does !== 'waterfall') throw new ApiError('not_found')
   const pending = createPendingRecord(enrichment, plan.contacts[ordinal - 1], plan.ask)
-  // A contact that was done and has no result was forgotten.
+  // A finished contact without a result was erased.
   const isOver = job.state === 'failed' || ordinal <= job.done
   return isOver ? { ...pending, status: 'finished', message: 'No data found' } : pending
 }

@@ -22,7 +22,7 @@ export const show: Handler<'credits.show'> = async ({ principal: { workspace }, 
     }
   })
 
-/** Credits consumed from one day to another, both included, in UTC. */
+/** Credits consumed between two days, both inclusive, in UTC. */
 export const consumption: Handler<'credits.consumption'> = async ({
   input,
   principal: { workspace },

@@ -11,7 +11,7 @@ import type {
   SearchKind,
 } from '../ports/ports.js'
 
-/** What requests for imports have in common. */
+/** The fields that all imports share. */
 export interface Asked {
   readonly name?: string | undefined
   readonly webhook_url?: string | undefined
@@ -21,15 +21,15 @@ export interface Asked {
   readonly custom?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** How many records a preview shows. */
+/** Number of records in a preview. */
 export const previewSize = 25
 
-/** What happens to an import that was accepted. */
+/** The message of an accepted import. */
 export const startedMessage = 'Import started'
-/** What is said where nothing matches. */
+/** The message when nothing matches. */
 export const nothingFound = 'No results found'
 
-/** The work of an import: everything a search finds, or as much of it as was asked for. */
+/** Returns the job of an import: everything a search finds, or as much as requested. */
 export function importOf(id: string, name: string, search: Search, asked: Asked, total: number): NewJob {
   return {
     ...{ id, name },
@@ -42,22 +42,22 @@ export function importOf(id: string, name: string, search: Search, asked: Asked,
   }
 }
 
-/** Records that an import will bring: what matches, but no more than it asks for. */
+/** Returns the number of records an import will bring: the matches, up to its limit. */
 export const expectedOf = ({ limit }: Asked, total: number): number =>
   limit === undefined ? total : Math.min(limit, total)
 
-/** A name for a search that was given none, such as `Lead search - API - 31/12/2026 18:05`. */
+/** Returns the default name of a search, such as `Lead search - API - 31/12/2026 18:05`. */
 export function nameOf({ name }: Asked, what: string, now: number): string {
   if (name !== undefined) return name
   const [date = '', time = ''] = new Date(now).toISOString().split('T')
   return `${what} - API - ${date.split('-').reverse().join('/')} ${time.slice(0, 5)}`
 }
 
-/** What was given to come back, where something was. */
+/** Returns the custom attributes, when there are some. */
 export const echoOf = ({ custom }: Asked): { custom?: Record<string, unknown> } =>
   custom === undefined ? {} : { custom: { ...custom } }
 
-/** The filters of a request, without what else it says. */
+/** Returns the filters of a request without its other fields. */
 export function filtersOf<T extends Asked & { readonly live?: unknown }>(
   input: T,
 ): Omit<T, keyof Asked | 'live'> {
@@ -70,7 +70,7 @@ interface WithLists {
   readonly excluded_account_lists?: readonly string[] | undefined
 }
 
-/** Filters with the companies of the account lists they name; 422 for a list that is not there or not complete. */
+/** Replaces account lists in filters by their companies. Throws 422 for a list that is unknown or incomplete. */
 export async function withAccounts<T extends WithLists>(
   reads: Reads,
   workspaceId: string,
@@ -105,7 +105,7 @@ async function accountsOf(
   return accounts
 }
 
-/** The search of a url, with the companies of the account lists it names. */
+/** Returns the search of a URL, with the companies of its account lists. */
 export async function searchOf(
   reads: Reads,
   workspaceId: string,
@@ -115,7 +115,7 @@ export async function searchOf(
   return { kind: 'people', filters: await withAccounts(reads, workspaceId, decoded.filters) }
 }
 
-/** A company as previews show it. */
+/** Returns a company as previews show it. */
 export const accountPreview = ({
   name,
   industry,
@@ -126,7 +126,7 @@ export const accountPreview = ({
   ...{ industry, network_id, network_url },
 })
 
-/** A person as previews show them. */
+/** Returns a person as previews show them. */
 export const leadPreview = ({
   lead,
   company,
@@ -140,6 +140,6 @@ export const leadPreview = ({
   profile_url: lead.network_profile_url,
 })
 
-/** A search by its kind and filters. */
+/** Returns a search of a kind with filters. */
 export const searchFor = <K extends SearchKind>(kind: K, filters: Search<K>['filters']): Search<K> =>
   ({ kind, filters }) as unknown as Search<K>

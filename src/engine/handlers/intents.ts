@@ -14,7 +14,7 @@ import {
 } from './imports.js'
 import { previewCompanies as seenPeople } from './lead-imports.js'
 
-/** `POST /intents/accounts/stack/preview`: an exact count, and companies that nobody could recognise. */
+/** `POST /intents/accounts/stack/preview`: an exact count, and companies that cannot be recognised. */
 export const stackPreview: Handler<'intents.stack_preview'> = async ({ input, now, source }) => {
   const search = searchFor('stack', input)
   const total_count = await source.count(search, now)
@@ -48,11 +48,11 @@ export const hiring: Handler<'intents.hiring'> = async ({ input, now, source, id
   }
 }
 
-/** `POST /intents/accounts/growth`: companies that grow. */
+/** `POST /intents/accounts/growth`: growing companies. */
 export const growth: Handler<'intents.growth'> = (work) =>
   companies(work, work.input, searchFor('growth', filtersOf(work.input)), 'Growth')
 
-/** `POST /intents/accounts/lookalikes`: companies that resemble others, the likest first. */
+/** `POST /intents/accounts/lookalikes`: similar companies, the most similar first. */
 export const lookalikes: Handler<'intents.lookalikes'> = (work) =>
   companies(work, work.input, searchFor('lookalikes', filtersOf(work.input)), 'Lookalikes')
 
@@ -70,7 +70,7 @@ async function companies(
   }
 }
 
-/** `POST /intents/leads/posts_engagers`: who reacted to a post or commented on it. */
+/** `POST /intents/leads/posts_engagers`: people who reacted to a post or commented on it. */
 export const postEngagers: Handler<'intents.post_engagers'> = async ({ input, now, source, ids }) => {
   const { total, preview, search } = await seenPeople(source, searchFor('engagers', filtersOf(input)), now)
   const id = ids.uuid()

@@ -14,7 +14,7 @@ import {
   withAccounts,
 } from './imports.js'
 
-/** `POST /leads`: the people of a search url. */
+/** `POST /leads`: extracts the people of a search URL. */
 export const extract: Handler<'leads.extract'> = async ({ input, principal, now, source, store, ids }) => {
   const decoded = await source.searchAt(input.search_url, 'people')
   const search = await store.read((reads) => searchOf(reads, principal.workspace.id, decoded))
@@ -26,7 +26,7 @@ export const extract: Handler<'leads.extract'> = async ({ input, principal, now,
   }
 }
 
-/** `POST /leads/advanced_search`: the people that match filters. */
+/** `POST /leads/advanced_search`: extracts the people that match filters. */
 export const advancedSearch: Handler<'leads.advanced_search'> = async (work) => {
   const { input, now, source, ids } = work
   const search = await advanced(work)
@@ -41,7 +41,7 @@ export const advancedSearch: Handler<'leads.advanced_search'> = async (work) => 
   return { output: { message }, job }
 }
 
-/** `POST /leads/advanced_search/preview`: about how many match, and the first of them. */
+/** `POST /leads/advanced_search/preview`: the approximate number of matches, and the first of them. */
 export const advancedPreview: Handler<'leads.advanced_search_preview'> = async (work) => {
   const { total, preview } = await previewCompanies(work.source, await advanced(work), work.now)
   return { output: { total_count: total, preview } }
@@ -54,7 +54,7 @@ async function advanced({ input, principal, store }: Work<Advanced>): Promise<Se
   return searchFor('people', filters)
 }
 
-/** The url keeps the lists as they were named. */
+/** The URL keeps the lists as the request named them. */
 const urlOf = ({ source }: Work<Advanced>, input: InputOf<Advanced>) =>
   source.urlOf({ kind: 'people', filters: filtersOf(input) })
 
@@ -79,7 +79,10 @@ export const search: Handler<'leads.search'> = async (work) => {
   }
 }
 
-/** The filters of a request; with a persona its titles, and its functions and levels where none are given. */
+/**
+ * Returns the filters of a request. A persona adds its titles, and its functions and levels unless the request has
+ * some.
+ */
 async function personaOf({ input, principal, store }: Work<'leads.search'>): Promise<PeopleFilters> {
   const { persona_id, company_network_id, company_network_url, company_domain, ...given } = filtersOf(input)
   if (persona_id === undefined) return given
@@ -94,10 +97,10 @@ async function personaOf({ input, principal, store }: Work<'leads.search'>): Pro
   }
 }
 
-/** How many people a search finds, and the first of them. */
+/** Returns how many people a search finds, and the first of them. */
 export async function previewCompanies(source: Source, search: Search<'people' | 'engagers'>, now: number) {
   const { records, next, total } = await source.find(search, { limit: previewSize, now })
-  // To find out that these are all takes as long as to count them.
+  // Finding out that these are all takes as long as counting.
   const count = next === undefined ? records.length : (total ?? (await source.count(search, now)))
   return { search, total: count, preview: records.map(leadPreview) }
 }

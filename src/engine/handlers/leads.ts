@@ -3,7 +3,7 @@ import { termsAt } from '../../api/values/dates.js'
 import type { Person } from '../ports/ports.js'
 import type { Handler } from './handler.js'
 
-/** One person; free when nobody is found. `live: false` omits e-mail address and phones. */
+/** One person; free when not found. `live: false` omits e-mail address and phones. */
 export const enrich: Handler<'leads.enrich'> = async ({ input, source, now }) => {
   const { network_url: url, first_name: firstName, last_name: lastName } = input
   const { company_name: companyName, domain } = input
@@ -15,7 +15,7 @@ export const enrich: Handler<'leads.enrich'> = async ({ input, source, now }) =>
   return { output, used: { person: 1 } }
 }
 
-/** A person with the years and months in position and company of a moment. */
+/** Returns a person with the years and months in position and company as of `now`. */
 export const withTenure = (person: Person, now: number): Person => ({
   ...person,
   ...termsAt(person.current_position?.started_at, termsOf(person), now),

@@ -3,7 +3,7 @@ import { toListOutput } from '../deliveries/payloads.js'
 import type { Handler } from './handler.js'
 import { pageOf } from './pagination.js'
 
-/** `POST /lists`: the companies are looked up afterwards. */
+/** `POST /lists`: the companies are matched afterwards. */
 export const create: Handler<'lists.create'> = ({ input, principal, now, ids }) => {
   const id = ids.uuid()
   const networkListId = numberOf(ids.bytes(6))
@@ -26,7 +26,7 @@ export const create: Handler<'lists.create'> = ({ input, principal, now, ids }) 
   }
 }
 
-/** Whole and positive, as large as six random bytes make it. */
+/** A positive whole number of six random bytes. */
 const numberOf = (bytes: Uint8Array): number => Buffer.from(bytes).readUIntBE(0, 6) + 1
 
 /** `GET /lists`: newest first. */
@@ -40,7 +40,7 @@ export const list: Handler<'lists.list'> = async ({ input, principal, store, ids
   return { output: { lists: rows.map(toListOutput), pagination } }
 }
 
-/** `GET /lists/{id}`: unknown and foreign ones are not found alike. */
+/** `GET /lists/{id}`: an unknown list and one of another workspace are both 404. */
 export const get: Handler<'lists.get'> = async ({ input, principal, store }) => {
   const found = await store.read((reads) => reads.list(principal.workspace.id, input.id))
   if (!found) throw new ApiError('not_found')

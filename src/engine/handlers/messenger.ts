@@ -1,6 +1,6 @@
 import type { Handler } from './handler.js'
 
-/** Whether a messaging app reaches each number; a number that stands there twice is paid once. */
+/** Whether a messaging app reaches each number; a duplicate number is charged once. */
 export const validate: Handler<'messenger.validate'> = async ({ input, source, now }) => {
   const { phone_number, phone_numbers = phone_number === undefined ? [] : [phone_number] } = input
   const reachable = await source.reachable(phone_numbers)

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Awaitable, Ids, ListPosition, Reads, Slice, Store } from '../ports/ports.js'
 
-/** The query of a paginated operation, once its fields are checked: `per_page` is 500 at most. */
+/** The query of a paginated operation after validation: `per_page` is at most 500. */
 export interface PageQuery {
   readonly cursor?: string | undefined
   readonly per_page: number
@@ -15,15 +15,15 @@ export interface PagePorts {
   readonly ids: Ids
 }
 
-/** Rows that are listed newest first, and how to read them. */
+/** Rows listed newest first, and how to read them. */
 export interface Listing<T extends ListPosition> {
-  /** Rows in all. */
+  /** Number of all rows. */
   readonly count: (reads: Reads) => Awaitable<number>
-  /** A run of rows, newest first by `createdAt`, then by id. */
+  /** A slice of the rows, newest first by `createdAt`, then by id. */
   readonly rows: (reads: Reads, slice: Slice) => Awaitable<readonly T[]>
 }
 
-/** Where a page stands, as the API answers it. */
+/** Where a page stands, as the API returns it. */
 export interface Pagination {
   page?: number
   per_page: number
@@ -32,7 +32,7 @@ export interface Pagination {
   next_cursor?: string
 }
 
-/** Rows of a page, and where it stands. */
+/** The rows of a page, and where it stands. */
 export interface Page<T> {
   readonly rows: readonly T[]
   readonly pagination: Pagination
@@ -41,8 +41,8 @@ export interface Page<T> {
 const secretBytes = 32
 
 /**
- * One page of a listing, all of one moment: after the cursor when there is one, else by number. Refuses a cursor
- * that was not made for this scope (`invalid_cursor`).
+ * Returns one page of a listing, read from one snapshot: after the cursor if there is one, otherwise by number.
+ * Throws `invalid_cursor` for a cursor of another scope.
  */
 export async function pageOf<T extends ListPosition>(
   { store, ids }: PagePorts,
@@ -53,7 +53,7 @@ export async function pageOf<T extends ListPosition>(
   const { per_page } = query
   const found = await store.read(async (reads) => {
     const secret = await reads.cursorSecret(scope.workspaceId)
-    // One row more than asked for tells whether another page follows.
+    // One extra row shows whether another page follows.
     const slice = { ...startOf(secret, scope, query), limit: per_page + 1 }
     return { secret, total: await listing.count(reads), rows: await listing.rows(reads, slice) }
   })
@@ -71,7 +71,7 @@ export async function pageOf<T extends ListPosition>(
 
 function startOf(secret: string | undefined, scope: CursorScope, query: PageQuery): Omit<Slice, 'limit'> {
   const { cursor, page = 1, per_page } = query
-  // Beyond this a number is no longer exact, and there are no rows anyway.
+  // Beyond this a number is not exact, and there are no rows anyway.
   if (cursor === undefined) return { skip: Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER) }
   if (secret === undefined) throw new ApiError('invalid_cursor')
   const [createdAt, id] = readCursor(secret, scope, cursor)
@@ -84,28 +84,28 @@ const newSecret = (store: Store, ids: Ids, workspaceId: string): Promise<string>
     workspaceId,
   )
 
-/** What a cursor belongs to: it opens nowhere else. */
+/** What a cursor belongs to: it is valid nowhere else. */
 export interface CursorScope {
   /** Id of the operation. */
   readonly endpoint: string
   readonly workspaceId: string
-  /** What the rows were chosen by. */
+  /** What the rows were filtered by. */
   readonly filters: Readonly<Record<string, unknown>>
 }
 
-/** Where the last row received stands in its order. */
+/** The sort position of the last row received. */
 export type CursorPosition = readonly (string | number)[]
 
 /** Length of a SHA-256 in base64url. */
 const sealLength = 43
 
-/** Makes the cursor of a position: a seal, and the position itself, both base64url. `secret` is hexadecimal. */
+/** Returns the cursor of a position: a seal and the position itself, both base64url. `secret` is hexadecimal. */
 export function makeCursor(secret: string, scope: CursorScope, position: CursorPosition): string {
   const text = Buffer.from(JSON.stringify(position)).toString('base64url')
   return sealOf(secret, scope, text) + text
 }
 
-/** The position in a cursor; anything but an unchanged cursor of this scope is refused: `invalid_cursor`. */
+/** Returns the position in a cursor. Throws `invalid_cursor` unless it is an unchanged cursor of this scope. */
 export function readCursor(secret: string, scope: CursorScope, cursor: string): CursorPosition {
   const text = cursor.slice(sealLength)
   const given = Buffer.from(cursor.slice(0, sealLength))
@@ -114,7 +114,7 @@ export function readCursor(secret: string, scope: CursorScope, cursor: string): 
   return JSON.parse(Buffer.from(text, 'base64url').toString()) as CursorPosition
 }
 
-// The text is sealed, not what it decodes to: base64url has several spellings of the same bytes.
+// The seal covers the text, not the decoded bytes: base64url has several spellings of the same bytes.
 function sealOf(secret: string, { endpoint, workspaceId, filters }: CursorScope, text: string): string {
   const named = Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))
   return createHmac('sha256', Buffer.from(secret, 'hex'))

@@ -4,7 +4,7 @@ import type { Persona } from '../ports/ports.js'
 import type { Handler } from './handler.js'
 import { pageOf } from './pagination.js'
 
-/** `POST /personas`: kept together with the reply of its idempotency key. */
+/** `POST /personas`: stored together with the reply of its idempotency key. */
 export const create: Handler<'personas.create'> = ({ input, principal, now, ids }) => {
   const persona: Persona = {
     id: ids.uuid(),
@@ -31,14 +31,14 @@ export const list: Handler<'personas.list'> = async ({ input, principal, store, 
   return { output: { personas: rows.map(toOutput), pagination } }
 }
 
-/** `GET /personas/{uuid}`: unknown and foreign ones are not found alike. */
+/** `GET /personas/{uuid}`: an unknown persona and one of another workspace are both 404. */
 export const get: Handler<'personas.get'> = async ({ input, principal, store }) => {
   const persona = await store.read((reads) => reads.persona(principal.workspace.id, input.uuid))
   if (!persona) throw new ApiError('not_found')
   return { output: toOutput(persona) }
 }
 
-/** `DELETE /personas/{uuid}`: for good; a second time it is not found. */
+/** `DELETE /personas/{uuid}`: a second call is 404. */
 export const remove: Handler<'personas.delete'> = async ({ input, principal, store }) => {
   const dropped = await store.transaction(
     (tx) => tx.dropPersona(principal.workspace.id, input.uuid),

@@ -17,7 +17,7 @@ import * as titles from './titles.js'
 
 type Handlers = { readonly [Id in OperationId]: Handler<Id> }
 
-/** Who does the work of which operation. An operation that is not here does not compile. */
+/** The handler of every operation. A missing one does not compile. */
 export const handlers: Handlers = {
   'accounts.extract': accountImports.extract,
   'accounts.search': accountImports.search,
@@ -62,6 +62,6 @@ export const handlers: Handlers = {
   'account.show': account.show,
 }
 
-/** The handler of an operation. */
+/** Returns the handler of an operation. */
 export const handlerOf = (id: OperationId): Handler<OperationId> =>
   handlers[id] as Handler<never> as Handler<OperationId>

@@ -4,7 +4,7 @@ import type { AsyncJob, JobRecord, JobState } from '../ports/ports.js'
 import type { Handler } from './handler.js'
 import { pageOf } from './pagination.js'
 
-/** `GET /searches`: newest first; without `enriched=false` only those whose leads can be reached. */
+/** `GET /searches`: newest first; without `enriched=false` only those with a lead that has contact data. */
 export const list: Handler<'searches.list'> = async ({ input, principal, store, ids }) => {
   const workspaceId = principal.workspace.id
   const scope = { endpoint: 'searches.list', workspaceId, filters: { enriched: input.enriched } }
@@ -56,5 +56,5 @@ export const get: Handler<'searches.get'> = async ({ input, principal, store, id
 
 const statuses = { qualified: 'QUALIFIED', disqualified: 'DISQUALIFIED' } as const
 
-/** Records stand in the order found, so that the ordinal is their place. */
+/** Records are sorted by ordinal, so the ordinal is their position. */
 const toListed = (record: JobRecord) => ({ ...record, createdAt: record.ordinal, id: '' })

@@ -1,10 +1,10 @@
 import { plainTitle, suggestTitles } from '../titles/suggest.js'
 import type { Handler } from './handler.js'
 
-/** Titles that people have, for each one asked. */
+/** Most titles that people hold, for each title asked. */
 const most = 10
 
-/** `POST /job_title_suggestions`: from a curated vocabulary, and from the titles that people have. */
+/** `POST /job_title_suggestions`: from a curated vocabulary, and from the titles that people hold. */
 export const suggest: Handler<'titles.suggest'> = async ({ input, source }) => {
   const asked = [...new Set(input.job_titles.map(plainTitle))]
   const held: string[] = []

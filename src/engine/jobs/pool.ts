@@ -1,22 +1,22 @@
-/** A kind of work: how it is taken up, and how it is done. */
+/** A kind of work: how a task is taken, and how it is done. */
 export interface WorkKind<T> {
-  /** Takes up a piece of work; nothing when there is none now. */
+  /** Takes a task; `undefined` when there is none now. */
   take(): Promise<T | undefined>
   work(taken: T): Promise<void>
-  /** How many pieces are under way side by side. */
+  /** How many tasks run at once. */
   readonly atOnce: number
-  /** What takes longer gives up its place, so that what is quick need not wait for it; in milliseconds. */
+  /** A task that takes longer, in milliseconds, gives up its slot, so that quick ones need not wait for it. */
   readonly slowMs?: number
-  /** How many are under way even so. */
+  /** Most tasks in progress, slow ones included. */
   readonly most?: number
-  /** Told of what failed; who takes it up again, and when, is not the crew's business. */
+  /** Receives errors; taking the task again is not the pool's business. */
   readonly onTrouble: (error: unknown) => void
 }
 
 /** How often work of other processes is looked for, in milliseconds. */
 const usualPauseMs = 1_000
 
-/** Does work of one kind: takes it up piece by piece and does it side by side. */
+/** Does work of one kind: takes tasks one by one and runs them concurrently. */
 export class WorkerPool<T> {
   readonly #kind: WorkKind<T>
   readonly #stopping: AbortSignal
@@ -30,18 +30,18 @@ export class WorkerPool<T> {
     this.#stopping = stopping
   }
 
-  /** There may be work now. */
+  /** Says that there may be work now. */
   wake(): void {
     this.#event.set()
   }
 
   /**
-   * Works until it is stopped, or until nothing is left and `isOver` says that nothing more will come. Answers how many
-   * pieces that were.
+   * Works until it is stopped, or until there are no tasks and `isOver` says that none will come. Returns how many
+   * tasks ended.
    */
   async run(isOver: () => boolean): Promise<number> {
     while (!this.#stopping.aborted) {
-      // What comes or ends while it looks is looked at again.
+      // Read first: work that comes or ends during the look is looked at again.
       const [over, ended] = [isOver(), this.#ended]
       const taken = this.#hasSlot() ? await this.#take() : undefined
       if (taken !== undefined) this.#begin(taken)
@@ -85,7 +85,7 @@ export class WorkerPool<T> {
     }
   }
 
-  /** Takes a place; it is given up when it is left, or when the work turns out to be slow. */
+  /** Takes a slot. It is given up when the task ends, or when it turns out to be slow. */
   #takeSlot(): () => void {
     const { slowMs } = this.#kind
     this.#quick++
@@ -104,7 +104,7 @@ export class WorkerPool<T> {
   }
 }
 
-/** Wakes whoever sleeps; one that rings while nobody does is heard by whoever lies down next. */
+/** Wakes the waiter. When nobody waits, the next wait ends at once. */
 export class AutoResetEvent {
   #isSet = false
   #wake: () => void = () => {}
@@ -114,7 +114,7 @@ export class AutoResetEvent {
     this.#wake()
   }
 
-  /** Resolves when it rings, or after the time in milliseconds. */
+  /** Resolves when the event is set, or after the time in milliseconds. */
   async wait(ms: number): Promise<void> {
     if (!this.#isSet)
       await new Promise<void>((resolve) => {

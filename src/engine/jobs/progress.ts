@@ -23,51 +23,51 @@ import type {
 } from '../ports/ports.js'
 import type { RowCaller } from '../settlement/row-caller.js'
 
-/** What accepted work is done with. */
+/** What the work on accepted jobs needs. */
 export interface WorkerPorts {
   readonly store: Store
   readonly source: Source
   readonly clock: Clock
   readonly ids: Ids
-  /** Who posts deliveries; without one they wait for a process that has one. */
+  /** Posts deliveries. Without one, deliveries wait for a process that has one. */
   readonly sender?: Sender
-  /** Where a workspace of so many members may deliver to besides public addresses. */
+  /** Returns where a workspace with this number of members may deliver to, besides public addresses. */
   readonly targets: (members: number) => Targets
-  /** Told of what failed: it will be tried again, or its job has failed for a reason that only we can understand. */
+  /** Receives errors: the work will be tried again, or the job has failed because of a bug. */
   readonly onTrouble?: (error: unknown) => void
-  /** How long work belongs to whoever took it up without a sign of life, in real time: 30 s unless said. */
+  /** How long work is leased without a heartbeat, in real time; 30 s by default. */
   readonly leaseMs?: number
-  /** Who answers rows that are spread over machines; without one they are left to others. */
+  /** Answers distributed rows. Without one, they are left to other processes. */
   readonly rowCaller?: RowCaller
 }
 
-/** Records that a step of a job found, and where the next one begins. */
+/** The records that a step of a job found, and where the next step begins. */
 export interface Step {
   readonly records: readonly unknown[]
-  /** How many are done by now, where they are not kept as records. */
+  /** Number of records done so far, when they are not stored as records. */
   readonly done?: number
-  /** Units to pay for, record by record; nothing where they are free. */
+  /** Units to pay for, record by record; absent when they are free. */
   readonly used?: readonly Used[]
   readonly place: string | null
-  /** Whether nothing comes behind them. */
+  /** Whether this was the last step. */
   readonly ended: boolean
-  /** What else the step changes. */
+  /** Further changes of the step. */
   readonly also?: (tx: Transaction, now: number) => Promise<void>
 }
 
-/** Somebody else has the job now: whatever this process would still write is refused. */
+/** Thrown when another process has the job: every further write of this one is refused. */
 export class LeaseLost extends Error {}
 
 /**
- * Keeps what a step found: records, quota, payment out of the hold, deliveries and how far the job is, all in one
- * transaction, so that no record is kept unpaid and none is paid twice. Answers the job as it is then.
+ * Stores a step in one transaction: records, quota, payment from the hold, deliveries and progress. So no record is
+ * stored unpaid, and none is paid twice. Returns the updated job.
  */
 export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: Step): Promise<AsyncJob> {
   return await ports.store.transaction(async (tx) => {
     const { current, workspace, now } = await lockJobState(ports, tx, job)
     const row = operation(current.operation)
     const wanted = step.records.length
-    // What takes from a quota is free, so that nothing is taken that the hold cannot pay for.
+    // Operations with a quota are free, so the quota never takes units that the hold cannot pay for.
     const allowed = row.quota ? await takeQuota(tx, workspace, row.quota, wanted, now) : wanted
     const { kept, credits } = payable(row, current.held, step.used, allowed)
     const held = await settle(tx, current, credits, now)
@@ -87,7 +87,7 @@ export async function keepStep(ports: WorkerPorts, job: AsyncJob, step: Step): P
   }, job.workspaceId)
 }
 
-/** Ends a job that cannot be done: what it kept stays, what it still holds is given back. */
+/** Ends a job that cannot be done. Stored records stay, and the rest of the hold is released. */
 export async function fail(ports: WorkerPorts, job: AsyncJob, error: string): Promise<AsyncJob> {
   return await ports.store.transaction(async (tx) => {
     const { current, now } = await lockJobState(ports, tx, job)
@@ -109,13 +109,13 @@ async function finish(ports: WorkerPorts, tx: Transaction, job: AsyncJob, now: n
 async function save(tx: Transaction, job: AsyncJob): Promise<AsyncJob> {
   const { state, done, place, truncated, parts, partBytes, enriched, held, spent, error, finishedAt } = job
   const progress = { state, done, place, truncated, parts, partBytes, enriched, held, spent }
-  // Whoever took it up got on with it, so that it is not what ends processes.
+  // The job made progress, so it is not what kills its processes.
   const next = { ...job, attempts: 0 }
   await tx.changeJob(job.id, { ...progress, error, finishedAt, attempts: next.attempts })
   return next
 }
 
-/** The job as it is now, its workspace and the engine's time; refuses when another process took the job over. */
+/** Locks and returns the job, its workspace and engine time. Throws `LeaseLost` when another process has the job. */
 async function lockJobState(
   { clock }: WorkerPorts,
   tx: Transaction,
@@ -127,7 +127,7 @@ async function lockJobState(
   return { current, workspace, now: engineTime(await tx.clock(), clock.now()) }
 }
 
-/** How many of the records that a quota allows the hold can pay for, and what they cost. */
+/** Returns how many of the records that a quota allows the hold can pay for, and their cost. */
 function payable(
   row: Operation,
   held: number,
@@ -150,20 +150,20 @@ const recordsOf = ({ done }: AsyncJob, records: readonly unknown[]): JobRecord[]
     record: toJson(record),
   }))
 
-/** Whether a record is a lead with an e-mail address or a phone. */
+/** Returns whether a record is a lead with an e-mail address or a phone. */
 function isReachable(record: unknown): boolean {
   const { lead } = record as { lead?: { most_probable_email?: unknown; phones?: readonly unknown[] } }
   return lead !== undefined && (typeof lead.most_probable_email === 'string' || !!lead.phones?.length)
 }
 
-/** Largest body of a delivery, in bytes; a completed one above it goes in parts. */
+/** Largest body of a delivery, in bytes; a larger completed body is split into parts. */
 const largestBody = 5_000_000
-/** What a body holds around custom values and records, at most. */
+/** Most bytes of a body besides custom attributes and records. */
 const frameBytes = 500
-/** What stands around a record in a body besides its ordinal, at most. */
+/** Most bytes around a record besides its ordinal. */
 const aroundBytes = 16
 
-/** Counts records into the parts of the completed body. */
+/** Assigns records to the parts of the completed body. */
 export function countParts(
   { parts: before, partBytes: bytes, custom }: AsyncJob,
   records: readonly JobRecord[],

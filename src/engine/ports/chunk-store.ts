@@ -1,16 +1,16 @@
 import type { Awaitable } from './awaitable.js'
 import type { Lease } from './job-store.js'
 
-/** A run whose rows are spread over machines, as its command keeps it. */
+/** A distributed run, as its command stores it. */
 export interface ChunkRun {
   readonly run: string
-  /** Of the key that its rows are called with; the key itself is nowhere. */
+  /** Id of the key that its rows are called with; the key itself is not stored. */
   readonly keyId: string
-  /** The server that answers its rows; empty for the engine. */
+  /** Base address of the server that answers its rows; empty for the engine. */
   readonly source: string
   /** Fencing token of the command. */
   readonly token: string
-  /** Real time until which the command is believed alive. */
+  /** Real time until which the command counts as alive. */
   readonly leaseUntil: number
 }
 
@@ -21,79 +21,79 @@ export interface NewChunk {
   readonly operation: string
   /** The calls as JSON. */
   readonly calls: string
-  /** Real time; earlier ones are taken first. */
+  /** Real time; the oldest chunk is taken first. */
   readonly createdAt: number
 }
 
-/** A chunk as its worker has it. */
+/** A chunk in the hands of a worker. */
 export interface TakenChunk extends Omit<NewChunk, 'createdAt'> {
   readonly keyId: string
   readonly token: string
-  /** How often it was taken, this time included. */
+  /** How many times it was taken, this time included. */
   readonly taken: number
 }
 
-/** A chunk that is answered. */
+/** An answered chunk. */
 export interface AnsweredChunk {
   readonly id: string
-  /** How often it was taken: more than once, and any of its calls may have been made before. */
+  /** How many times it was taken. After more than once, any of its calls may have been made before. */
   readonly taken: number
-  /** What came of its calls, as JSON. */
+  /** The results of its calls, as JSON. */
   readonly replies: string
 }
 
-/** What there is for a worker. */
+/** The work there is for a worker. */
 export interface ChunkWork {
-  /** Runs whose commands live. */
+  /** Number of runs with a live command. */
   readonly runs: number
-  /** How much was left behind by commands and workers that are gone. */
+  /** Number of remains of dead commands and workers. */
   readonly left: number
   readonly isDue: boolean
 }
 
-/** Moments of real time before which what was last heard of is cleared away. */
+/** Moments of real time; what was last heard of before them is deleted. */
 export interface StaleBefore {
-  /** The chunks of a run, whose command may yet come back. */
+  /** For chunks of a run whose command may come back. */
   readonly chunks: number
-  /** That there was the run. */
+  /** For the run itself. */
   readonly runs: number
   readonly workers: number
 }
 
-/** Questions about rows that are spread over machines. */
+/** Reads of distributed rows. */
 export interface ChunkReads {
-  /** What there is for those who ask a source. */
+  /** Returns the work for the workers of a source. */
   chunkWork(source: string, lease: Lease, before: StaleBefore): Awaitable<ChunkWork>
-  /** Workers that take part for a source at a moment of real time. */
+  /** Returns the number of active workers of a source at a moment of real time. */
   chunkWorkers(source: string, now: number): Awaitable<number>
-  /** Answered chunks of a run, at most `limit`. */
+  /** Returns answered chunks of a run, at most `limit`. */
   answeredChunks(run: string, limit: number): Awaitable<readonly AnsweredChunk[]>
 }
 
-/** Changes to rows that are spread over machines. */
+/** Writes of distributed rows. */
 export interface ChunkWrites {
-  /** Puts a run in the hands of a command, and drops its chunks: whoever is at one writes nothing of it any more. */
+  /** Gives a run to a command and deletes its chunks, so that no worker writes results for them. */
   takeChunkRun(run: ChunkRun): Awaitable<void>
-  /** Answers whether the run is still in the hands of this token: as it was, anew where it was cleared away, or not. */
+  /** Renews a run. Returns `kept`, `anew` when its chunks had been deleted, or `lost` when another token has it. */
   renewChunkRun(run: string, token: string, leaseUntil: number): Awaitable<'kept' | 'anew' | 'lost'>
   dropChunkRun(run: string, token: string): Awaitable<void>
-  /** Clears away what commands and workers left behind that are gone; a run remains in nobody's hands for a while. */
+  /** Deletes what dead commands and workers left behind; the run itself stays for a while, without an owner. */
   dropDeadChunks(before: StaleBefore): Awaitable<void>
-  /** Whether the run is in the hands of this token, which stays so until the transaction ends. */
+  /** Returns whether this token has the run, and keeps it so until the transaction ends. */
   holdsChunkRun(run: string, token: string): Awaitable<boolean>
   addChunks(chunks: readonly NewChunk[]): Awaitable<void>
   dropChunks(ids: readonly string[]): Awaitable<void>
-  /** Drops the chunks of a run that nobody has begun, or all that are not answered; answers their ids. */
+  /** Deletes the chunks of a run that no worker took, or all unanswered ones. Returns their ids. */
   withdrawChunks(run: string, all: boolean): Awaitable<readonly string[]>
-  /** Takes up the oldest chunk of a source that nobody has, of a run whose command lives. */
+  /** Takes the oldest free chunk of a source, of a run with a live command. */
   claimChunk(
     claim: Lease & { readonly token: string; readonly source: string },
   ): Awaitable<TakenChunk | undefined>
-  /** Whether a chunk is still this token's, which stays so until the transaction ends. */
+  /** Returns whether this token has the chunk, and keeps it so until the transaction ends. */
   holdsChunk(id: string, token: string): Awaitable<boolean>
   renewChunk(id: string, token: string, leaseUntil: number): Awaitable<boolean>
-  /** Writes down what came of a chunk; answers whether it was still this token's. */
+  /** Stores the results of a chunk. Returns whether this token still had it. */
   answerChunk(id: string, token: string, replies: string): Awaitable<boolean>
-  /** A worker takes part until a moment of real time, or no longer. */
+  /** Announces a worker until a moment of real time; null withdraws it. */
   keepChunkWorker(id: string, source: string, seenUntil: number | null): Awaitable<void>
 }

@@ -1,7 +1,7 @@
 import type { Awaitable } from './awaitable.js'
 import type { AsyncJob, Enrichment } from './job.js'
 
-/** Where a stored reply is. */
+/** The key of a stored reply. */
 export interface ReplyKey {
   readonly workspaceId: string
   readonly key: string
@@ -12,10 +12,10 @@ export interface KeptReply extends ReplyKey {
   readonly body: string
 }
 
-/** What a job says besides its records. */
+/** The texts of a job besides its records. */
 export type JobTexts = Pick<AsyncJob, 'name' | 'plan' | 'custom' | 'place' | 'error'>
 
-/** Rows that were deleted, by what they are. */
+/** Number of deleted rows by kind. */
 export interface Dropped {
   readonly jobs: number
   readonly records: number
@@ -23,55 +23,55 @@ export interface Dropped {
   readonly deliveries: number
 }
 
-/** Questions about all that is on record, of every workspace, in portions. */
+/** Reads of all stored personal data, of every workspace, in pages. */
 export interface ErasureReads {
-  /** Jobs with an id behind this one, in the order of their ids, at most `limit`. */
+  /** Jobs after this id, in the order of their ids, at most `limit`. */
   jobsBehind(id: string, limit: number): Awaitable<readonly AsyncJob[]>
-  /** Replies that were kept under keys behind this one, at most `limit`. */
+  /** Replies after this key, at most `limit`. */
   repliesBehind(after: ReplyKey, limit: number): Awaitable<readonly KeptReply[]>
-  /** Replies to rows of runs with a number behind this one, at most `limit`. */
+  /** Replies to rows of runs after this number, at most `limit`. */
   runRepliesBehind(
     after: number,
     limit: number,
   ): Awaitable<readonly { readonly id: number; readonly body: string }[]>
 }
 
-/** Changes to what is on record, for whoever must not be on it any more. */
+/** Writes that erase personal data. */
 export interface ErasureWrites {
-  /** Changes what a job says; whoever runs it loses it, and it goes on from where it stands. */
+  /** Changes the texts of a job. Its worker loses it, and it continues from where it stands. */
   rewriteJob(id: string, texts: Partial<JobTexts>): Awaitable<void>
   /**
-   * Takes all jobs from whoever runs them, so that nothing that was found before is kept, and drops rows that are spread;
-   * answers how many jobs.
+   * Takes all jobs from their workers, so that nothing found earlier is stored, and deletes distributed rows. Returns
+   * the number of jobs.
    */
   takeBackJobs(): Awaitable<number>
-  /** Changes a record, or drops it; the others keep their ordinals. */
+  /** Changes a record, or deletes it; the others keep their ordinals. */
   rewriteRecord(jobId: string, ordinal: number, record: string | undefined): Awaitable<void>
   rewriteEnrichment(
     id: string,
     change: Partial<Pick<Enrichment, 'firstName' | 'lastName' | 'custom'>>,
   ): Awaitable<void>
-  /** Changes a stored reply, or drops it and frees its key. */
+  /** Changes a stored reply, or deletes it and frees its key. */
   rewriteReply(at: ReplyKey, body: string | undefined): Awaitable<void>
-  /** Changes the reply to a row of a run; what it cost stays. */
+  /** Changes the reply to a row of a run; its cost stays. */
   rewriteRunReply(id: number, body: string, status?: number): Awaitable<void>
   /**
-   * Drops the oldest jobs that ended before a moment of engine time, at most `limit`, with their records, contacts and
-   * deliveries. Those whose deliveries are not all made stay, and so do the imports of lists.
+   * Deletes the oldest jobs that ended before a moment of engine time, at most `limit`, with their records, contacts
+   * and deliveries. Jobs with open deliveries and imports of lists stay.
    */
   dropJobs(before: number, limit: number): Awaitable<Dropped>
-  /** Drops all replies to the rows of a run, of every workspace; answers how many. */
+  /** Deletes all replies to the rows of a run, of every workspace. Returns how many. */
   dropRepliesOfRun(run: string): Awaitable<number>
 }
 
-/** Somebody who is to be forgotten, as whatever is on record can be asked about them. */
+/** Recognises and redacts the subject of an erasure in stored data. */
 export interface Forgotten {
-  /** Whether a text or a value of JSON mentions them. */
+  /** Returns whether a text or JSON value mentions the subject. */
   isIn(value: unknown): boolean
-  /** Whether it is about them, and not about somebody or something else that mentions them in a text. */
+  /** Returns whether a value is about the subject, and does not just mention it in a text. */
   isAbout(value: unknown): boolean
-  /** A value without their addresses, numbers and profiles, and without them among those who hire. */
+  /** Returns a value without the subject's addresses, numbers and profiles, and without them in hiring teams. */
   without<T>(value: T): T
-  /** A text without their full name as well. */
+  /** Returns a text that is also without the subject's full name. */
   unnamed(text: string): string
 }

@@ -9,17 +9,17 @@ export type JobState = 'queued' | 'running' | 'finished' | 'failed'
 export interface WaterfallAsk {
   readonly types: readonly ContactType[]
   readonly mobileOnly: boolean
-  /** Only numbers of these countries; any when empty. */
+  /** Only numbers of these countries; all when empty. */
   readonly phoneCountryCodes: readonly string[]
 }
 
-/** What a job does: plain data, so that any process can do it or go on with it. */
+/** What a job does: plain data, so that any process can do or resume it. */
 export type Plan =
   | { readonly does: 'search'; readonly search: Search; readonly scale: boolean }
   | { readonly does: 'waterfall'; readonly ask: WaterfallAsk; readonly contacts: readonly Contact[] }
   | { readonly does: 'list' }
 
-/** Accepted work that goes on after its request. Its id is that of the search, import, list or enrichment. */
+/** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
 export interface AsyncJob {
   readonly id: string
   readonly workspaceId: string
@@ -31,39 +31,39 @@ export interface AsyncJob {
   readonly webhookUrl: string | null
   readonly streaming: boolean
   readonly custom: Readonly<Record<string, unknown>> | null
-  /** Most records to keep; null for all. */
+  /** Most records to store; null for all. */
   readonly most: number | null
-  /** Records that were expected when it was accepted. */
+  /** Records expected when it was accepted. */
   readonly expected: number
   readonly state: JobState
-  /** Records kept so far; they are numbered from 1. */
+  /** Records stored so far, numbered from 1. */
   readonly done: number
-  /** Where the source goes on; null at the start. */
+  /** Where the source continues; null at the start. */
   readonly place: string | null
-  /** Whether a quota or the credits ended it. */
+  /** Whether a quota or the credits cut it short. */
   readonly truncated: boolean
-  /** Ordinals with which the parts of its completed body begin, and how large the last one is by now, in bytes. */
+  /** First ordinals of the parts of its completed body, and the size of the last part in bytes. */
   readonly parts: readonly number[]
   readonly partBytes: number
-  /** Whether one of its leads carries an e-mail address or a phone. */
+  /** Whether one of its leads has an e-mail address or a phone. */
   readonly enriched: boolean
   /** Credits it still holds. */
   readonly held: number
-  /** Credits it was charged. */
+  /** Credits it has been charged. */
   readonly spent: number
   readonly error: string | null
   /** Engine time. */
   readonly createdAt: number
   readonly finishedAt: number | null
-  /** Fencing token of whoever runs it. */
+  /** Fencing token of its worker. */
   readonly token: string | null
-  /** Real time until which a running job is believed alive. */
+  /** Real time until which a running job counts as alive. */
   readonly leaseUntil: number
-  /** How often it was taken up since it last got on. */
+  /** How many times it was taken since it last made progress. */
   readonly attempts: number
 }
 
-/** What progress changes in a job. */
+/** The fields of a job that progress changes. */
 export type JobChange = Partial<
   Pick<
     AsyncJob,
@@ -89,11 +89,11 @@ export interface JobRecord {
   readonly record: string
 }
 
-/** One contact of a waterfall, by the id it is asked for with. */
+/** One contact of a waterfall, with the id it is read by. */
 export interface Enrichment {
   readonly id: string
   readonly jobId: string
-  /** Its record's. */
+  /** Ordinal of its record. */
   readonly ordinal: number
   readonly firstName: string | null
   readonly lastName: string | null
@@ -117,7 +117,7 @@ export interface NewList extends CompanyList {
   readonly companies: readonly CompanyQuery[]
 }
 
-/** A company of a list, as given, and the account it was found to be. */
+/** A company of a list as given, and the account it was matched to. */
 export interface ListedCompany {
   readonly ordinal: number
   readonly company: CompanyQuery
@@ -125,13 +125,13 @@ export interface ListedCompany {
   readonly accountId: string | null
 }
 
-/** One body that is to reach a webhook: records `first` to `last` of a job. */
+/** One body for a webhook: records `first` to `last` of a job. */
 export interface Delivery {
   /** Sent as `webhook-id` with every attempt. */
   readonly id: string
   readonly workspaceId: string
   readonly jobId: string
-  /** Place among the deliveries of its job: first attempts leave in this order. */
+  /** Sequence number among the deliveries of its job: first attempts are made in this order. */
   readonly seq: number
   readonly event: EventName
   readonly url: string
@@ -141,7 +141,7 @@ export interface Delivery {
   readonly parts: number | null
   readonly state: 'pending' | 'delivered' | 'failed'
   readonly attempts: number
-  /** When it is due: engine time; null while the first attempt of the one before it has not been made. */
+  /** Due time (engine time); null until the first attempt of its predecessor has been made. */
   readonly dueAt: number | null
   readonly status: number | null
   readonly error: string | null
@@ -153,7 +153,7 @@ export interface Delivery {
   readonly leaseUntil: number
 }
 
-/** What an attempt changes in a delivery. */
+/** The fields of a delivery that an attempt changes. */
 export type DeliveryChange = Partial<
   Pick<Delivery, 'state' | 'attempts' | 'dueAt' | 'status' | 'error' | 'finishedAt'>
 >

@@ -19,7 +19,7 @@ import type {
   Workspace,
 } from './state.js'
 
-// Source, state and jobs have files of their own; adapters find every port here.
+// Adapters import every port from here.
 export type { Awaitable } from './awaitable.js'
 export type * from './chunk-store.js'
 export type * from './erasure-store.js'
@@ -30,22 +30,22 @@ export type * from './sender.js'
 export type * from './source.js'
 export type * from './state.js'
 
-/** Real time in milliseconds since 1970; the engine adds its own movable clock. */
+/** Real time in milliseconds since 1970; the engine adds its own adjustable clock. */
 export interface Clock {
   now(): number
 }
 
-/** Where ids and secrets come from. */
+/** Source of ids and secrets. */
 export interface Ids {
   uuid(): string
   /** Random bytes. */
   bytes(size: number): Uint8Array
 }
 
-/** Questions to the store, answered from one consistent snapshot. */
+/** Reads of the store, from one consistent snapshot. */
 export interface Reads extends JobReads, ErasureReads, ChunkReads {
   principal(keyHash: string): Awaitable<Principal | undefined>
-  /** By the id of a key, which is no secret. */
+  /** Finds the principal by the id of a key, which is not secret. */
   principalOfKey(id: string): Awaitable<Principal | undefined>
   clock(): Awaitable<StoredClock>
   /** A workspace by id, or the one in use. */
@@ -66,22 +66,22 @@ export interface Reads extends JobReads, ErasureReads, ChunkReads {
   ): Awaitable<readonly Consumption[]>
   counter(owner: string, name: string): Awaitable<Counter | undefined>
   reply(workspaceId: string, key: string): Awaitable<StoredReply | undefined>
-  /** The reply that a row of a run had. */
+  /** Returns the stored reply to a row of a run. */
   runReply(workspaceId: string, run: string, ordinal: number): Awaitable<RunReply | undefined>
   persona(workspaceId: string, id: string): Awaitable<Persona | undefined>
   personas(workspaceId: string, slice: Slice): Awaitable<readonly Persona[]>
   countPersonas(workspaceId: string): Awaitable<number>
-  /** What a workspace's cursors are signed with, in hexadecimal; nothing before its first cursor. */
+  /** The secret that signs a workspace's cursors, in hexadecimal; `undefined` before its first cursor. */
   cursorSecret(workspaceId: string): Awaitable<string | undefined>
   schemaVersion(): Awaitable<number>
 }
 
-/** Changes to the store, all or none of them kept. */
+/** Writes to the store, atomic. */
 export interface Transaction extends Reads, JobWrites, ErasureWrites, ChunkWrites {
   setClock(clock: StoredClock): Awaitable<void>
   addWorkspace(workspace: Workspace, used: boolean): Awaitable<void>
   useWorkspace(id: string): Awaitable<void>
-  /** Changes what is given and leaves the rest. */
+  /** Changes the given fields only. */
   changeWorkspace(id: string, change: Partial<Omit<Workspace, 'id' | 'createdAt'>>): Awaitable<void>
   addMember(member: Member): Awaitable<void>
   changeMember(
@@ -90,40 +90,40 @@ export interface Transaction extends Reads, JobWrites, ErasureWrites, ChunkWrite
   ): Awaitable<void>
   addKey(key: Key): Awaitable<void>
   revokeKey(id: string, at: number): Awaitable<boolean>
-  /** Keeps others from changing this workspace's balances until the transaction ends; answers the position. */
+  /** Locks this workspace's balances until the transaction ends. Returns the position. */
   lockPosition(workspaceId: string): Awaitable<Position>
   append(movement: Movement): Awaitable<void>
-  /** A member's weekly limit as it is now, which is not always what it was when the request began. */
+  /** A member's weekly limit as it is now, which may differ from when the request began. */
   weeklyLimit(memberId: string): Awaitable<number | null>
-  /** The counter, kept from others until the transaction ends. */
+  /** Locks the counter until the transaction ends. */
   lockCounter(owner: string, name: string): Awaitable<Counter | undefined>
   setCounter(owner: string, name: string, counter: Counter): Awaitable<void>
   dropCounter(owner: string, name: string): Awaitable<void>
-  /** Writes a claim unless the key has one; answers whether it was written. */
+  /** Stores a claim unless the key has one. Returns whether it did. */
   claim(workspaceId: string, key: string, claim: StoredReply): Awaitable<boolean>
-  /** Takes over a claim whose lease has run out; answers whether it was still that claim. */
+  /** Replaces an expired claim. Returns whether it was still that claim. */
   reclaim(workspaceId: string, key: string, oldToken: string, claim: StoredReply): Awaitable<boolean>
-  /** Keeps the reply of a claim; answers whether the claim was still held by this token. */
+  /** Stores the reply of a claim. Returns whether this token still had the claim. */
   keepReply(workspaceId: string, key: string, token: string, status: number, body: string): Awaitable<boolean>
   renewClaim(workspaceId: string, key: string, token: string, leaseUntil: number): Awaitable<boolean>
   dropClaim(workspaceId: string, key: string, token: string): Awaitable<void>
-  /** Forgets the oldest replies created at or before a moment of engine time, at most `limit`; no running claim. */
+  /** Deletes the oldest replies created at or before a moment of engine time, at most `limit`; no open claims. */
   dropReplies(before: number, limit: number): Awaitable<number>
   /**
-   * Keeps the reply to a row of a run unless it has one; answers whether it had none. Where a `fresh` row has one, the
+   * Stores the reply to a row of a run unless it has one. Returns whether it did. When a `fresh` row has one, the
    * transaction fails.
    */
   keepRunReply(workspaceId: string, row: RunRow, reply: RunReply): Awaitable<boolean>
-  /** Forgets the replies to the rows of a run below an ordinal. */
+  /** Deletes the replies to the rows of a run below an ordinal. */
   dropRunReplies(workspaceId: string, run: string, before: number): Awaitable<number>
   addPersona(persona: Persona): Awaitable<void>
-  /** Answers whether the workspace had it. */
+  /** Returns whether the workspace had it. */
   dropPersona(workspaceId: string, id: string): Awaitable<boolean>
-  /** Keeps a workspace's cursor secret unless it has one; answers the one it has. */
+  /** Stores a workspace's cursor secret unless it has one. Returns the stored one. */
   keepCursorSecret(workspaceId: string, secret: string): Awaitable<string>
 }
 
-/** What a transaction failed of that adds something which is there already: somebody else was at the same. */
+/** Thrown by a transaction that inserts a row which exists already: another process did the same. */
 export class AlreadyThere extends Error {
   override readonly name = 'AlreadyThere'
 
@@ -132,26 +132,26 @@ export class AlreadyThere extends Error {
   }
 }
 
-/** Scope of a transaction that only takes up due work. */
+/** Scope of a transaction that only takes due work. */
 export const dueWork = 'due work'
 
-/** The engine's state. Several processes may have the same one open. */
+/** The engine's state. Several processes may have the same store open. */
 export interface Store {
   read<T>(work: (reads: Reads) => Awaitable<T>): Promise<T>
-  /** Like `read`; requests that ask for the same name at the same time share the answer. */
+  /** Like `read`; requests with the same name at the same time share the answer. */
   readShared<T>(name: string, work: (reads: Reads) => Awaitable<T>): Promise<T>
   /**
-   * Runs `work` alone; what it did is durable when the promise resolves, and undone when it rejects. It asks `tx` and
-   * never the store, which would wait for it, and changes nothing else: it may be run more than once. `scope` names what
-   * all of it is about: a workspace by its id, something in it that no other work touches, or `dueWork`. Works of other
-   * scopes may go on meanwhile; one without a scope has the whole store to itself.
+   * Runs `work` in a transaction: durable when the promise resolves, undone when it rejects. It uses `tx` and never
+   * the store, which would wait for it. It changes nothing else, since it may run more than once. `scope` names what
+   * it is about: a workspace by its id, something in it that no other work touches, or `dueWork`. Work of other
+   * scopes may run meanwhile; without a scope it has the whole store to itself.
    */
   transaction<T>(work: (tx: Transaction) => Awaitable<T>, scope?: string): Promise<T>
-  /** Milliseconds by which the clock of all who share the store is ahead of this machine's. */
+  /** Milliseconds by which the shared clock of the store is ahead of this machine's. */
   aheadMs(): number
   /**
-   * Calls `wake` when work may have come from another process, or where that is the topic `chunks` or `answers`; answers
-   * what ends that. It may miss some: whoever waits looks now and then all the same.
+   * Calls `wake` when another process may have added work, or work of a topic. Returns a function that ends it. It
+   * may miss some, so callers also poll.
    */
   onWork(wake: () => void, topic?: 'chunks' | 'answers'): () => void
   close(): Promise<void>

@@ -1,8 +1,8 @@
-/** Where deliveries may go besides public addresses over https. */
+/** Where deliveries may go, besides public https addresses. */
 export interface Targets {
-  /** Networks (CIDR) that are permitted over http and https; link-local addresses are refused even so. */
+  /** Networks (CIDR) that are allowed over http and https; link-local addresses are refused even then. */
   readonly allow: readonly string[]
-  /** Whether this machine's loopback addresses are permitted, over http too. */
+  /** Whether this machine's loopback addresses are allowed, over http too. */
   readonly loopback: boolean
 }
 
@@ -18,26 +18,29 @@ export interface Attempt extends Targets {
   readonly secrets: readonly string[]
 }
 
-/** What came of an attempt. */
+/** The result of an attempt. */
 export interface AttemptResult {
-  /** Status of the answer; null where none came. */
+  /** Status of the answer; null when there was none. */
   readonly status: number | null
-  /** One sentence; null where the status is 2xx, which alone is a success. */
+  /** One sentence; null when the status is 2xx, the only success. */
   readonly error: string | null
-  /** What the answer's `Retry-After` asks for on 429 and 503, a day at most. */
+  /** What the answer's `Retry-After` asks for on 429 and 503, at most a day. */
   readonly retryAfterMs?: number
-  /** True where the target is not permitted, so that nothing was sent. */
+  /** Whether the target is not allowed, so that nothing was sent. */
   readonly refused?: boolean
-  /** How long it took. */
+  /** Duration in milliseconds. */
   readonly ms: number
 }
 
 /** Posts events to webhooks. */
 export interface Sender {
-  /** One signed POST of at most 15 s. It never rejects: what goes wrong is part of the answer. */
+  /** Sends one signed POST of at most 15 s. It never rejects: errors are part of the result. */
   send(attempt: Attempt): Promise<AttemptResult>
-  /** Why nothing may be sent to a url, as a sentence; nothing where it is permitted, or its name has no address yet. */
+  /**
+   * Returns why nothing may be sent to a URL, as a sentence; `undefined` when it is allowed, or its name does not
+   * resolve yet.
+   */
   check(url: string, targets: Targets): Promise<string | undefined>
-  /** Ends what is under way, and every connection. */
+  /** Aborts what is in flight, and closes every connection. */
   close(): Promise<void>
 }

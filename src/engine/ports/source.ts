@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import type { Awaitable } from './awaitable.js'
 
-/** What identifies a company; the more is given, the more precise. */
+/** What identifies a company; more fields make it more precise. */
 export interface CompanyQuery {
   readonly url?: string | undefined
   readonly networkId?: string | undefined
@@ -10,7 +10,7 @@ export interface CompanyQuery {
   readonly country?: string | undefined
 }
 
-/** What identifies a person: the profile url, or the name with the company. */
+/** What identifies a person: the profile URL, or the name with the company. */
 export interface PersonQuery {
   readonly url?: string | undefined
   readonly firstName?: string | undefined
@@ -20,7 +20,7 @@ export interface PersonQuery {
 }
 
 export type Account = OutputOf<'accounts.enrich'>
-/** A person; the terms in position and company are as they were given, not of today. */
+/** A person; the years in position and company are as imported, not as of today. */
 export type Person = OutputOf<'leads.enrich'>
 export type Technology = OutputOf<'accounts.technologies'>['technologies'][number]
 export type TechnologyUse = OutputOf<'accounts.stack'>['technologies_with_confidence'][number]
@@ -30,7 +30,7 @@ export type JobFilters = Omit<InputOf<'accounts.hiring'>, 'limit' | 'full_descri
 export type ProfileFilters = Omit<InputOf<'accounts.count_profiles'>, `company_${string}`>
 
 export type Lead = OutputOf<'searches.get'>['leads'][number]
-/** A lead as it is found, with the person's id on the network, which the answers of searches do not carry. */
+/** A lead as found, with the person's network id, which replies of searches do not contain. */
 export interface FoundLead extends Lead {
   readonly network_id: string | null
 }
@@ -41,7 +41,7 @@ type Imported = 'webhook_url' | 'name' | 'limit' | 'streaming' | 'scale' | 'cust
 type Lists = 'included_account_lists' | 'excluded_account_lists'
 
 export type CompanyFilters = Omit<InputOf<'accounts.search'>, Imported>
-/** Filters of people. Account lists come as the companies in them, by `Account.id`. */
+/** Filters of people. Account lists are given as their companies, by `Account.id`. */
 export interface PeopleFilters extends Omit<InputOf<'leads.advanced_search'>, Imported | Lists> {
   readonly included_accounts?: readonly string[]
   readonly excluded_accounts?: readonly string[]
@@ -54,7 +54,7 @@ export type GrowthFilters = Omit<InputOf<'intents.growth'>, Imported>
 export type LookalikeFilters = Omit<InputOf<'intents.lookalikes'>, Imported>
 export type EngagerFilters = Omit<InputOf<'intents.post_engagers'>, Imported>
 
-/** Why a company resembles the ones given: 0 to 1 in all, and by what was compared. */
+/** Why a company resembles the given ones: from 0 to 1, overall and by criterion. */
 export interface Similarity {
   readonly score: number
   readonly industry: number
@@ -64,7 +64,7 @@ export interface Similarity {
   readonly growth: number
 }
 
-/** Kinds of searches: what they ask for, and what they find in the order of their relevance. */
+/** Kinds of searches: their filters, and the records they find, most relevant first. */
 export interface Searches {
   readonly companies: { readonly filters: CompanyFilters; readonly record: { readonly account: Account } }
   readonly people: { readonly filters: PeopleFilters; readonly record: FoundLead }
@@ -85,11 +85,11 @@ export interface Searches {
 }
 
 export type SearchKind = keyof Searches
-/** A search as plain data, so that it can be kept and gone on with. */
+/** A search as plain data, so that it can be stored and resumed. */
 export type Search<K extends SearchKind = SearchKind> = K extends SearchKind
   ? { readonly kind: K; readonly filters: Searches[K]['filters'] }
   : never
-/** A search read from a url; account lists come by their ids, here or on the network, for the engine to resolve. */
+/** A search decoded from a URL; account lists are given by their ids, for the engine to resolve. */
 export type DecodedSearch =
   | Search<'companies'>
   | {
@@ -98,23 +98,23 @@ export type DecodedSearch =
     }
 export type RecordOf<K extends SearchKind> = Searches[K]['record']
 
-/** A part of what a search finds: at most `limit` records, behind the place where the part before ended. */
+/** A part of what a search finds: at most `limit` records after a position. */
 export interface Span {
   readonly limit: number
   readonly after?: string | undefined
-  /** Engine time of the search: days and terms count up to it. */
+  /** Engine time of the search: days and tenures count up to it. */
   readonly now: number
 }
 
-/** Records of a span, and where the next one begins; nothing behind the last. */
+/** The records of a span, and where the next one begins; absent after the last. */
 export interface Found<T> {
   readonly records: readonly T[]
   readonly next?: string
-  /** What `count` would answer, of a first span that was found by going through them all. */
+  /** The result of `count`, when the first span had to visit all matches anyway. */
   readonly total?: number
 }
 
-/** Somebody to find addresses and numbers of. */
+/** A person to find addresses and numbers of. */
 export interface Contact extends PersonQuery {
   readonly domain?: string | undefined
 }
@@ -126,54 +126,60 @@ export interface FoundEmail {
   readonly status: 'valid' | 'risky' | 'invalid'
 }
 
-/** One step of a waterfall: somebody who may know how a person is reached. It has no question that it never answers. */
+/**
+ * One step of a waterfall: a service that may know how to reach a person. A method it lacks is a question it never
+ * answers.
+ */
 export interface Provider {
   readonly name: string
-  /** What is known of who is meant: name, profile and employer. Free, and not an answer that ends a waterfall. */
+  /** Identifies the person: name, profile and employer. Free, and it does not end a waterfall. */
   person?(contact: Contact): Awaitable<Contact | undefined>
   email?(contact: Contact): Awaitable<FoundEmail | undefined>
   personalEmail?(contact: Contact): Awaitable<FoundEmail | undefined>
-  /** All numbers known, each with its kind. */
+  /** Returns all known numbers, each with its kind. */
   phones?(contact: Contact): Awaitable<readonly PhoneDetail[]>
 }
 
 /** Where companies, people, jobs and posts come from: the local catalogue, or a server. */
 export interface Source {
-  /** The company meant, or nothing: rather nothing than the wrong one. */
+  /** Returns the company, or `undefined`: rather none than the wrong one. */
   company(query: CompanyQuery): Awaitable<Account | undefined>
-  /** The person meant, or nobody: rather nobody than the wrong one. */
+  /** Returns the person, or `undefined`: rather none than the wrong one. */
   person(query: PersonQuery): Awaitable<Person | undefined>
-  /** The only person with this professional or personal e-mail address. */
+  /** Returns the only person with this professional or personal e-mail address. */
   personByEmail(email: string): Awaitable<Person | undefined>
-  /** Those of the numbers (E.164) that a messaging app reaches. */
+  /** Returns those of the numbers (E.164) that a messaging app reaches. */
   reachable(numbers: readonly string[]): Awaitable<ReadonlySet<string>>
   /** Technologies whose slug or name matches, best first; all in slug order when `query` is empty. */
   technologies(query: string, limit: number): Awaitable<readonly Technology[]>
-  /** What a company uses, surest first; nothing when the company is unknown, as with the questions below. */
+  /** Technologies of a company, surest first; `undefined` when the company is unknown, as in the methods below. */
   stack(query: CompanyQuery): Awaitable<readonly TechnologyUse[] | undefined>
-  /** With evolution, of `All` and the departments asked for; of all departments when none are. */
+  /** Headcount with its evolution, of `All` and the given departments, or of all departments. */
   headcount(query: CompanyQuery, departments: readonly string[]): Awaitable<Headcount | undefined>
-  /** People of a company who match; a 422 names a filter that cannot be honoured. */
+  /** Number of matching people of a company. Throws 422 that names a filter it cannot apply. */
   countProfiles(query: CompanyQuery, filters: ProfileFilters): Awaitable<number | undefined>
-  /** The newest jobs that match, whole, at most `limit`; and how many match. Days count back from `now`. */
+  /**
+   * The newest matching jobs, at most `limit`, with full descriptions, and the number of all. Days count back from
+   * `now`.
+   */
   jobs(
     query: CompanyQuery,
     filters: JobFilters,
     limit: number,
     now: number,
   ): Awaitable<{ readonly total: number; readonly jobs: readonly JobPosting[] } | undefined>
-  /** How many records a search finds; of people about so many above 10,000, exactly below. Days count up to `now`. */
+  /** Number of records a search finds; for people approximate above 10,000. Days count up to `now`. */
   count(search: Search, now: number): Awaitable<number>
-  /** What a search finds, always in the same order. Refuses filters that cannot be honoured (422 that names them). */
+  /** Records a search finds, always in the same order. Throws 422 that names a filter it cannot apply. */
   find<K extends SearchKind>(search: Search<K>, span: Span): Awaitable<Found<RecordOf<K>>>
-  /** The search that a search url of the network stands for; 400 for another url, 422 for a filter it cannot honour. */
+  /** Decodes a search URL of the network. Throws 400 for another URL, 422 for a filter it cannot apply. */
   searchAt(url: string, of: 'companies' | 'people'): Awaitable<DecodedSearch>
-  /** The url of a search on the network; null where it has filters that urls do not have. */
+  /** Returns the network URL of a search; null when it has filters that URLs cannot express. */
   urlOf(search: DecodedSearch): Awaitable<string | null>
-  /** Places of this name, best match first, 20 at most. */
+  /** Locations with this name, best match first, at most 20. */
   locations(name: string, source: 'live' | 'database' | 'hiring'): Awaitable<readonly Location[]>
-  /** Titles that people hold and that have all words of the given one, most frequent first. */
+  /** Titles that people hold and that contain all words of the given one, most frequent first. */
   titlesLike(title: string, limit: number): Awaitable<readonly string[]>
-  /** The steps of a waterfall in the order they are tried. */
+  /** The steps of a waterfall, in the order they are tried. */
   providers(): Awaitable<readonly Provider[]>
 }

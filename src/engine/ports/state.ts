@@ -1,11 +1,11 @@
 /** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
 export interface StoredClock {
   readonly offsetMs: number
-  /** Milliseconds since 1970, when the clock stands still. */
+  /** Milliseconds since 1970, when the clock is frozen. */
   readonly frozenAt: number | null
 }
 
-/** Ceilings set by hand; null where the plan's own ceiling holds. */
+/** Ceilings set by hand; null for the plan's ceiling. */
 export interface QuotaCeilings {
   readonly dailyProfiles: number | null
   readonly dailyCompanies: number | null
@@ -28,7 +28,7 @@ export interface Member {
   readonly workspaceId: string
   readonly email: string
   readonly name: string | null
-  /** Credits per week, Monday to Sunday in UTC; null when not capped. */
+  /** Credits per week, Monday to Sunday in UTC; null without a limit. */
   readonly weeklyLimit: number | null
   readonly consentPersonalEmail: boolean
   readonly createdAt: number
@@ -37,9 +37,9 @@ export interface Member {
 export interface Key {
   readonly id: string
   readonly memberId: string
-  /** Lower-case hex SHA-256 of the key; the key itself is nowhere. */
+  /** Lower-case hex SHA-256 of the key; the key itself is not stored. */
   readonly hash: string
-  /** Its recognisable beginning, such as `pk_AbCd`. */
+  /** Its first characters, such as `pk_AbCd`, to recognise it by. */
   readonly hint: string
   /** Areas it may use; null for all. */
   readonly scopes: readonly string[] | null
@@ -48,7 +48,7 @@ export interface Key {
   readonly revokedAt: number | null
 }
 
-/** Who is asking: a key with its member, workspace and the engine's clock, read in one go. */
+/** Who is asking: a key with its member, workspace and the engine's clock, from one read. */
 export interface Principal {
   readonly key: Key
   readonly member: Member
@@ -56,13 +56,13 @@ export interface Principal {
   readonly clock: StoredClock
 }
 
-/** The accounts of a workspace's ledger. `issued` is where credits come from, and is the only one below zero. */
+/** The accounts of a workspace's ledger. Credits come from `issued`, the only one below zero. */
 export type LedgerAccount = 'issued' | 'credits' | 'held' | 'spent'
 
 /** Why credits move. */
 export type MovementKind = 'top_up' | 'allocation' | 'adjustment' | 'charge' | 'hold' | 'settle' | 'release'
 
-/** Balances after a movement; all zero before the first (`seq` 0). */
+/** Balances after a movement; all zero before the first one (`seq` 0). */
 export interface Position {
   readonly seq: number
   readonly credits: number
@@ -94,12 +94,12 @@ export interface Consumption {
 
 /** A counted window, day, week or month of an owner. */
 export interface Counter {
-  /** When it began: engine time. */
+  /** Start of the window: engine time. */
   readonly startedAt: number
   readonly count: number
 }
 
-/** A stored reply or the claim to make one. */
+/** A stored reply, or the claim to make one. */
 export interface StoredReply {
   readonly fingerprint: string
   /** null while the request is still running. */
@@ -107,16 +107,16 @@ export interface StoredReply {
   readonly body: string | null
   /** Fencing token of the claim. */
   readonly token: string
-  /** Real time until which a running claim is believed alive. */
+  /** Real time until which an open claim counts as alive. */
   readonly leaseUntil: number
   /** Engine time. */
   readonly createdAt: number
 }
 
-/** The reply to a row of a run on this machine; it has no lease and no age: its run tells when it is done with. */
+/** The reply to a row of a run on this machine. It has no lease and does not expire: its run discards it. */
 export interface RunReply {
   readonly status: number
-  /** What was charged with it. */
+  /** Credits charged with it. */
   readonly credits: number
   readonly body: string
 }
@@ -137,14 +137,14 @@ export interface Persona {
   readonly updatedAt: number
 }
 
-/** Where a row stands among rows listed newest first. */
+/** The position of a row among rows listed newest first. */
 export interface ListPosition {
   /** Engine time. */
   readonly createdAt: number
   readonly id: string
 }
 
-/** A run of rows, newest first: behind a place when one is given, without the first `skip`, at most `limit`. */
+/** A slice of rows, newest first: after a position if given, without the first `skip`, at most `limit`. */
 export interface Slice {
   readonly after?: ListPosition
   readonly skip: number

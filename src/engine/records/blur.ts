@@ -5,8 +5,8 @@ import type { Account, TechnologiesFound } from '../ports/source.js'
 export type BlurredCompany = OutputOf<'intents.stack_preview'>['preview'][number]
 
 /**
- * Blurs who a company is: of name, domain and addresses only the first character is left (`A•••`). The location is
- * city and country, since the words kept for it may hold a street and number.
+ * Blurs the identity of a company: name, domain and URLs keep only their first character (`A•••`). The location
+ * becomes city and country, because its own text may contain a street.
  */
 export function blurCompany(account: Account, technologiesFound: TechnologiesFound): BlurredCompany {
   const { city, country } = account
@@ -23,10 +23,10 @@ export function blurCompany(account: Account, technologiesFound: TechnologiesFou
   }
 }
 
-/** The first letter or digit, and three bullets whatever the length; nothing stays nothing. */
+/** Returns the first letter or digit and three bullets, whatever the length; null stays null. */
 const initialOf = (text: string | null): string | null =>
   text === null ? null : `${/[\p{L}\p{N}]/u.exec(text)?.[0] ?? ''}•••`
 
-/** An address from its host on; every address begins alike before that. */
+/** Returns a URL without its scheme and `www.`, which all URLs share. */
 const withoutScheme = (url: string | null): string | null =>
   url?.trim().replace(/^[a-z][a-z\d+.-]*:\/\/(?:www\.)?/i, '') ?? null

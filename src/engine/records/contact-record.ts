@@ -4,10 +4,10 @@ import { costOf, type Used } from '../credits/price.js'
 import type { Contact, Enrichment, WaterfallAsk } from '../ports/ports.js'
 import type { Reached } from './waterfall.js'
 
-/** A contact's result, as the API answers and delivers it. */
+/** A contact's result, as the API returns and delivers it. */
 export type ContactResult = OutputOf<'contacts.enrich_sync'>
 
-/** What a waterfall found of the contact of an enrichment, and what it costs. */
+/** Returns the result of a contact from what a waterfall found, with its cost. */
 export function contactRecord(
   operation: Operation,
   { found, used }: { readonly found: Reached; readonly used: Used },
@@ -24,7 +24,7 @@ export function contactRecord(
   }
 }
 
-/** The same before anything is known. */
+/** Returns the same record before anything is known. */
 export function createPendingRecord(
   enrichment: Enrichment,
   contact: Contact | undefined,

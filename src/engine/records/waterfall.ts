@@ -11,21 +11,21 @@ import type {
   WaterfallAsk,
 } from '../ports/ports.js'
 
-/** What a waterfall says of a contact: a contact's result without what the enrichment adds around it. */
+/** What a waterfall finds: a contact's result without the fields that the enrichment adds. */
 export type Reached = Omit<
   OutputOf<'contacts.enrich_sync'>,
   'enrichment_id' | 'status' | 'credits_used' | 'custom'
 >
 
-/** Refuses to look for personal addresses on behalf of a member who has not consented (422). */
+/** Throws 422 when personal addresses are requested for a member who has not consented. */
 export function requireConsent(types: readonly ContactType[], consentGiven: boolean): void {
   if (types.includes('personal_email') && !consentGiven) throw new ApiError('consent_required')
 }
 
 /**
- * Asks the providers in their order, type by type and only as far as nothing acceptable was found, and counts what is
- * to be paid. A provider that fails is passed over; where everyone who could have answered for a type failed, the
- * first failure is thrown, because nobody knows whether there is something. Throws the signal's reason once it aborts.
+ * Asks the providers in order, type by type, until one has an acceptable answer, and counts what is to be paid. A
+ * provider that fails is skipped. When all providers of a type failed, the first failure is thrown, because there may
+ * be an answer. Throws the signal's reason once it aborts.
  */
 export async function waterfall(
   providers: readonly Provider[],
@@ -62,17 +62,17 @@ export async function waterfall(
   return { found, used }
 }
 
-/** Who is asked about whom. */
+/** The providers to ask, and the contact to ask about. */
 interface Tour {
   readonly providers: readonly Provider[]
   readonly contact: Contact
   readonly signal: AbortSignal | undefined
 }
 
-/** The question put to a provider; nothing where it is none of its business. */
+/** Returns the method of a provider that answers the question; `undefined` when it has none. */
 type Question<T> = (provider: Provider) => ((contact: Contact) => Awaitable<T>) | undefined
 
-/** The answers, one provider after the other; who comes later is asked only when the next answer is wanted. */
+/** Yields the answers one by one; the next provider is asked only when the next answer is wanted. */
 async function* answers<T>({ providers, contact, signal }: Tour, question: Question<T>): AsyncGenerator<T> {
   const failures: unknown[] = []
   let answered = 0
@@ -95,7 +95,7 @@ async function* answers<T>({ providers, contact, signal }: Tour, question: Quest
 const isAcceptable = (found: FoundEmail | undefined): boolean =>
   found !== undefined && found.status !== 'invalid'
 
-/** The first address that may be written to; else one that is known to be wrong. */
+/** Returns the first address that can be written to, otherwise one that is known to be wrong. */
 async function firstEmail(
   tour: Tour,
   question: Question<FoundEmail | undefined>,
@@ -108,7 +108,7 @@ async function firstEmail(
   return wrong
 }
 
-/** The numbers of the first provider of whose numbers some are wanted. */
+/** Returns the wanted numbers of the first provider that has some. */
 async function firstPhones(tour: Tour, only: Omit<WaterfallAsk, 'types'>): Promise<readonly PhoneDetail[]> {
   for await (const phones of answers(tour, ({ phones }) => phones)) {
     const wanted = new Map(phones.filter((phone) => isWanted(phone, only)).map((one) => [one.number, one]))
@@ -117,7 +117,7 @@ async function firstPhones(tour: Tour, only: Omit<WaterfallAsk, 'types'>): Promi
   return []
 }
 
-/** Where landlines and mobiles share their numbers, as in North America, nobody can tell them apart: those count. */
+/** Where landlines and mobiles share their numbers, as in North America, they cannot be told apart: those count. */
 const isWanted = (
   { type, country_code }: PhoneDetail,
   { mobileOnly, phoneCountryCodes }: Omit<WaterfallAsk, 'types'>,
@@ -125,7 +125,7 @@ const isWanted = (
   (!mobileOnly || type === 'mobile' || type === 'fixed_or_mobile') &&
   (phoneCountryCodes.length === 0 || (country_code !== null && phoneCountryCodes.includes(country_code)))
 
-/** The contact with what the first provider that knows who is meant adds to it. */
+/** Completes the contact with what the first provider that recognises it knows. */
 async function identifyContact(tour: Tour): Promise<Contact> {
   const { contact, signal } = tour
   if (contact.url && contact.firstName && contact.lastName && isEmployed(contact)) return contact
@@ -133,7 +133,7 @@ async function identifyContact(tour: Tour): Promise<Contact> {
     for await (const known of answers(tour, ({ person }) => person))
       if (known) return mergeContact(contact, known)
   } catch {
-    // It is not what was asked for: who cannot tell may still be passed over.
+    // Identifying was not requested, so a failure to identify is no failure.
     signal?.throwIfAborted()
   }
   return contact
@@ -141,7 +141,7 @@ async function identifyContact(tour: Tour): Promise<Contact> {
 
 const isEmployed = ({ domain, companyName }: Contact): boolean => Boolean(domain || companyName)
 
-/** What was given stands; a company is taken as a whole, or a new name would meet the domain of an old employer. */
+/** Adds what is missing. The company is taken as a whole, or a new name could meet the domain of an old employer. */
 function mergeContact(contact: Contact, known: Contact): Contact {
   const { domain, companyName } = isEmployed(contact) ? contact : known
   return {

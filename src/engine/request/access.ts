@@ -15,10 +15,10 @@ export interface Waiting {
 const promptRefusals = 10
 const lateMs = 1_000
 
-/** Keys whose hashes are remembered; a server sees few keys many times. */
+/** Number of keys whose hashes are cached; a server sees few keys many times. */
 const rememberedKeys = 1_000
 
-/** Finds out who is asking. Missing, malformed, unknown, revoked and expired keys are refused alike: 401. */
+/** Returns a function that authenticates a key. Missing, malformed, unknown, revoked and expired keys are all 401. */
 export function createAccess(
   store: Store,
   waiting: Waiting,
@@ -30,13 +30,13 @@ export function createAccess(
     const hash = hashes.get(apiKey) ?? (isKey(apiKey) ? hashKey(apiKey) : undefined)
     const principal = hash && (await store.readShared(hash, (reads) => reads.principal(hash)))
     if (!principal || !isValid(principal, waiting.clock.now())) return await refuse()
-    // Only keys that were accepted are remembered, so that guesses cannot crowd them out.
+    // Only accepted keys are cached, so that guesses cannot crowd them out.
     if (hashes.size < rememberedKeys) hashes.set(apiKey, hash)
     return principal
   }
 }
 
-/** Who asks with a key that was accepted before, known by its id: a key that is not valid any more is refused. */
+/** Returns the principal of an accepted key by its id. Throws 401 when the key is no longer valid. */
 export async function accessOf(store: Store, clock: Clock, keyId: string): Promise<Principal> {
   const principal = await store.readShared(`key ${keyId}`, (reads) => reads.principalOfKey(keyId))
   if (!principal || !isValid(principal, clock.now())) throw new ApiError('invalid_api_key')
@@ -48,7 +48,7 @@ function isValid({ key, clock }: Principal, realNow: number): boolean {
   return key.expiresAt === null || engineTime(clock, realNow) < key.expiresAt
 }
 
-/** Guessing keys is slow: from the 11th refusal of a second on, each is answered late. */
+/** Slows down guessing of keys: from the 11th refusal of a second on, each waits. */
 function createRefusal({ clock, sleep }: Waiting): () => Promise<never> {
   let second = 0
   let refusals = 0
@@ -61,7 +61,7 @@ function createRefusal({ clock, sleep }: Waiting): () => Promise<never> {
   }
 }
 
-/** Refuses a key whose scopes lack the operation's area: 403 without a `code`. */
+/** Throws 403 without a `code` when the key's scopes lack the operation's area. */
 export function checkScope(operation: Operation, principal: Principal): void {
   const { scopes } = principal.key
   if (scopes && !scopes.includes(operation.id.slice(0, operation.id.indexOf('.'))))
@@ -70,7 +70,7 @@ export function checkScope(operation: Operation, principal: Principal): void {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Refuses with 422 a request that acts on the network while the workspace has no valid session there. */
+/** Throws 422 when a request needs the network and the workspace has no valid session there. */
 export function checkSession(operation: Operation, fields: Fields, workspace: Workspace): void {
   const { session } = operation
   if (!session || !isNeeded(session.when, fields)) return

@@ -8,33 +8,33 @@ import type { FencingCheck } from '../settlement/settlement.js'
 import { accessOf, createAccess } from './access.js'
 import { answer } from './pipeline.js'
 
-/** What an engine is made of. */
+/** The parts of an engine. */
 export interface EnginePorts {
   readonly store: Store
   readonly source: Source
   readonly clock: Clock
   readonly ids: Ids
-  /** Who will post deliveries, and where it may; without one every address is taken. */
+  /** Posts deliveries and checks their targets; without one every address is accepted. */
   readonly sender?: Pick<Sender, 'check'>
-  /** Where a workspace of so many members may deliver to besides public addresses. */
+  /** Returns where a workspace with this number of members may deliver to, besides public addresses. */
   readonly targets?: (members: number) => Targets
-  /** Told of work that was accepted, once that is durable. */
+  /** Receives the id of accepted work, once that is durable. */
   readonly accepted?: (jobId: string) => void
-  /** Waits in real time; given by tests. */
+  /** Waits in real time; replaced by tests. */
   readonly sleep?: (ms: number) => Promise<void>
-  /** Where credits are bought; `/top-up` on the server's own origin unless said. */
+  /** Where credits are bought; by default `/top-up` on the server's own origin. */
   readonly topUpUrl?: string
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** An engine, which can also be asked by the key's id, for somebody whose key was checked before. */
+/** An engine. It can also be called by a key's id, for a caller whose key was checked before. */
 export interface Engine extends Caller {
-  /** Calls as the member of a key, unless it is not valid any more; nothing is done that the fence refuses. */
+  /** Calls as the member of a key, while that is valid. Nothing is written that the fencing check refuses. */
   actingFor(keyId: string, checkFencing: FencingCheck): Pick<Caller, 'call'>
 }
 
-/** The API's rules over a store and a source: every request is checked, answered and charged here. */
+/** Creates an engine over a store and a source: it checks, answers and charges every request. */
 export function createEngine(engine: EnginePorts): Engine {
   const { store, source, clock, ids, sleep = pause, topUpUrl, accepted = () => {} } = engine
   const ports = {
@@ -62,7 +62,7 @@ export function createEngine(engine: EnginePorts): Engine {
   }
 }
 
-/** Nothing is accepted for an address that no delivery would go to. */
+/** Work for an address that no delivery could go to is refused. */
 function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePorts) {
   return async (url: string, workspace: Workspace): Promise<void> => {
     if (!sender || url === ownWebhook) return
@@ -74,7 +74,7 @@ function webhookCheck({ store, sender, targets = () => nowhereElse }: EnginePort
 
 const nowhereElse: Targets = { allow: [], loopback: false }
 
-/** Schemas of operations; a promise only the first time. */
+/** Returns a loader of operation schemas; it returns a promise only the first time. */
 function loadedOnce(): (id: OperationId) => Awaitable<Shape> {
   const loaded = new Map<OperationId, Shape>()
   const load = async (id: OperationId) => {

@@ -1,32 +1,32 @@
 import { hash } from 'node:crypto'
 import type { Ids } from '../ports/ports.js'
 
-/** What keys are written in. */
+/** The characters of keys. */
 export const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const prefix = 'pk_'
 const bodyLength = 32
 const checkLength = 6
 const format = new RegExp(`^${prefix}[0-9A-Za-z]{${bodyLength + checkLength}}$`)
 
-/** A new API key: prefix, 190 random bits in base 62, and a checksum that finds a typing mistake offline. */
+/** Creates an API key: prefix, 190 random bits in base 62, and a checksum that detects a typing mistake offline. */
 export function makeKey(ids: Ids): string {
   let body = ''
   while (body.length < bodyLength)
-    // Bytes of 248 and above would make the first letters likelier than the rest.
+    // Bytes of 248 and above would make the first characters more likely than the others.
     for (const byte of ids.bytes(bodyLength * 2))
       if (byte < 248 && body.length < bodyLength) body += alphabet[byte % 62]
   return prefix + body + checksum(body)
 }
 
-/** Whether a text has the form and checksum of a key. */
+/** Returns whether a text has the form and checksum of a key. */
 export function isKey(text: string): boolean {
   return format.test(text) && checksum(text.slice(prefix.length, -checkLength)) === text.slice(-checkLength)
 }
 
-/** What is stored of a key. */
+/** Returns the stored form of a key. */
 export const hashKey = (key: string): string => hash('sha256', key)
 
-/** The beginning of a key, enough to recognise it and useless to an attacker. */
+/** Returns the first characters of a key: enough to recognise it, useless to an attacker. */
 export const hintOf = (key: string): string => key.slice(0, prefix.length + 4)
 
 function checksum(body: string): string {

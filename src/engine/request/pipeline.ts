@@ -25,27 +25,27 @@ import { billOf, type FencingCheck, type Request, settle } from '../settlement/s
 import { checkScope, checkSession } from './access.js'
 import { countRequest, rateHeaders } from './rates.js'
 
-/** What the pipeline works with. */
+/** What the pipeline needs. */
 export interface PipelinePorts extends ClaimPorts {
   readonly store: Store
   readonly source: Source
   readonly access: (apiKey: string | undefined) => Promise<Principal>
   readonly shapes: (id: OperationId) => Awaitable<Shape>
   readonly topUpUrl: (origin: string | undefined) => string
-  /** Refuses an address that nothing may be delivered to (400). */
+  /** Throws 400 for an address that nothing may be delivered to. */
   readonly checkWebhook: (url: string, workspace: Workspace) => Promise<void>
-  /** Told of work that was accepted, once that is durable. */
+  /** Receives the id of accepted work, once that is durable. */
   readonly accepted: (jobId: string) => void
-  /** Refuses what whoever asks may not do any more, in the transaction that would do it. */
+  /** Throws, inside the transaction, when the caller has lost the right to write. */
   readonly checkFencing?: FencingCheck
 }
 
-/** What is said of the windows that a request was counted in, or refused by. */
+/** Returns the headers of the windows that a request was counted in, or refused by. */
 type RateHeaders = () => Reply['headers']
 
 /**
- * Takes one request through the checks in the order of `docs/rules.md`: key, body, rates, fields, scope,
- * idempotency, quota, balance, weekly limit, then work, then charge. A refusal is a reply too.
+ * Runs one request through the checks in the order of `docs/rules.md`: key, body, rates, fields, scope, idempotency,
+ * quota, balance, weekly limit, then work, then charge. A refusal is a reply too.
  */
 export async function answer(
   ports: PipelinePorts,
@@ -73,11 +73,11 @@ export async function answer(
   }
 }
 
-/** A reply with what is true of the windows when it is given: work takes its time. */
+/** Adds rate headers as of now, since the work takes time. */
 const withHeaders = (reply: Reply, readRateHeaders: RateHeaders | undefined): Reply =>
   readRateHeaders ? { ...reply, headers: { ...readRateHeaders(), ...reply.headers } } : reply
 
-/** The reply to what may be done: one that there is already, or that of the work. */
+/** Returns the stored reply to a permitted request, or the reply of its work. */
 async function replyTo(
   ports: PipelinePorts,
   request: Request,
@@ -96,7 +96,7 @@ function refusal(error: unknown, operation: Operation): Reply {
   return { status: error.status, body, headers: error.headers, credits: 0 }
 }
 
-/** Fields (400, 422) with what hangs on them (sessions, consent, webhooks), then the key's scope (403). */
+/** Checks fields (400, 422) with sessions, consent and webhooks, then the key's scope (403). */
 async function check(
   { shapes, checkWebhook }: PipelinePorts,
   operation: Operation,
@@ -114,7 +114,7 @@ async function check(
   return input
 }
 
-/** With an idempotency key: the reply it has, or the work under a claim. */
+/** With an idempotency key: returns the stored reply, or does the work under a claim. */
 async function answerOnce(ports: PipelinePorts, request: Request, given: Input, key: string): Promise<Reply> {
   const { operation, principal, now } = request
   const fingerprint = fingerprintOf(operation, given)
@@ -123,7 +123,7 @@ async function answerOnce(ports: PipelinePorts, request: Request, given: Input, 
   return toReplayedReply(claimed.replay, operation)
 }
 
-/** A row of a run on this machine: the reply it has, or the work under its claim. */
+/** For a row of a run on this machine: returns its stored reply, or does the work under its claim. */
 async function answerRow(ports: PipelinePorts, request: Request, row: RunRow): Promise<Reply> {
   const { id } = request.principal.workspace
   const found = row.fresh
@@ -152,7 +152,7 @@ async function underClaim(ports: PipelinePorts, request: Request, claim: Claim):
   }
 }
 
-/** What can be paid is checked, the work done, and what it found charged, in this order. */
+/** Checks what can be paid, does the work, and charges for what it found, in this order. */
 async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Promise<Reply> {
   const { operation, principal, now } = request
   const { ids, source, store } = ports
@@ -175,7 +175,7 @@ async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Pr
     if (job) ports.accepted(job.id)
     return { status: operation.ok, body, headers: {}, credits, ...(claim?.text ? { text: claim.text } : {}) }
   } catch (error) {
-    // That nothing was found is an answer too: free, and kept under its key.
+    // "Nothing found" is a result too: free, and stored under its key.
     if (!(error instanceof ApiError) || error.status !== 404) throw error
     const body = errorBody(error, operation)
     if (isKept(claim)) await settle(ports, request, { credits: 0, status: error.status, body }, claim)
@@ -183,10 +183,10 @@ async function doWork(ports: PipelinePorts, request: Request, claim?: Claim): Pr
   }
 }
 
-/** Whether a reply is kept under its key even where it had no effect. */
+/** Returns whether a reply is stored under its key even when it had no effect. */
 const isKept = (claim: Claim | undefined): boolean => claim !== undefined && !claim.effectsOnly
 
-/** Refuses what quota, balance or weekly allowance forbid; answers how many units they could pay for. */
+/** Throws when quota, balance or weekly allowance forbid the request. Returns how many units they could pay for. */
 async function checkLimits(store: Store, request: Request): Promise<number> {
   const { operation, principal, now, input } = request
   const { workspace, member } = principal

@@ -6,20 +6,20 @@ import type { Clock, Principal, Store } from '../ports/ports.js'
 import { NotSent } from '../settlement/row-caller.js'
 import { accessOf, checkScope, createAccess } from './access.js'
 
-/** What stands between people with keys of ours and a server that knows one key. */
+/** What a proxy between users with keys of ours and a server with one key needs. */
 export interface GuardPorts {
-  /** Where members and their keys are. */
+  /** The members and their keys. */
   readonly store: Store
   readonly clock: Clock
-  /** The key that the server knows; nobody who asks gets to see it. */
+  /** The key of the server; users never see it. */
   readonly apiKey: string
-  /** Waits in real time, where many keys are refused. */
+  /** Waits in real time, when many keys are refused. */
   readonly sleep: (ms: number) => Promise<void>
 }
 
 /**
- * The same server for somebody whose key was checked before, known by its id: it is looked up again once. Where that
- * cannot be done here and now, whoever calls is told that nothing was asked.
+ * Returns a caller of the same server for a key that was checked before. The key's id is looked up once more; when
+ * that fails for a local reason, `NotSent` is thrown.
  */
 export function guardCallerFor(
   keyId: string,
@@ -41,8 +41,8 @@ export function guardCallerFor(
 }
 
 /**
- * A server behind keys of ours: without a valid one nothing is sent (401), nor outside of the scopes of the key (403).
- * What is sent carries the server's key in place of it.
+ * Returns a server behind keys of ours: an invalid key is 401, a key without the scope 403, and neither is forwarded.
+ * The server's key replaces the user's.
  */
 export function guardCaller({ store, clock, apiKey, sleep }: GuardPorts): Layer {
   const access = createAccess(store, { clock, sleep })
@@ -56,7 +56,7 @@ export function guardCaller({ store, clock, apiKey, sleep }: GuardPorts): Layer 
   }
 }
 
-/** Whether something is wrong here, and not with what is asked. */
+/** Returns whether an error is a local fault, not a refusal of the request. */
 const isFault = ({ status }: ApiError): boolean => status >= 500
 
 const createGuardedCall =
@@ -75,7 +75,7 @@ const createGuardedCall =
       isAsked = true
       return await upstream.call(id, input, { ...options, apiKey })
     } catch (error) {
-      // Of a fault behind this point nobody knows whether the server has done the work.
+      // After a fault behind this point it is unknown whether the server did the work.
       if (!(error instanceof ApiError) || (isAsked && isFault(error))) throw error
       const body = errorBody(error, row)
       return { status: error.status, body, headers: error.headers, credits: 0 } satisfies Reply

@@ -7,15 +7,15 @@ interface Counted extends Window, Counter {
   readonly resetAt: number
 }
 
-/** What came of a request: the windows that it was counted in, or those that refuse it. */
+/** The result of counting a request: the windows it was counted in, or those that refuse it. */
 export interface Admission {
   readonly refused: boolean
   readonly windows: readonly Counted[]
 }
 
 /**
- * The window as a request at `now` finds it. One that has ended is empty; one that began in the future (the
- * clock went back) counts as begun now, with its count kept.
+ * Returns the window as a request at `now` finds it. An ended one is empty. One that began in the future, because the
+ * clock went back, counts as begun now and keeps its count.
  */
 export function currentWindow(window: Window, counter: Counter | undefined, now: number): Counted {
   const ended = !counter || now >= counter.startedAt + window.windowMs
@@ -23,7 +23,7 @@ export function currentWindow(window: Window, counter: Counter | undefined, now:
   return { ...window, startedAt, count: ended ? 0 : counter.count, resetAt: startedAt + window.windowMs }
 }
 
-/** Counts a request in all its windows in one small transaction, or in none; an exempt operation has none. */
+/** Counts a request in all its windows in one small transaction, or in none. An exempt operation has no windows. */
 export async function countRequest(
   store: Store,
   operation: Operation,
@@ -48,9 +48,9 @@ export async function countRequest(
 const isFull = (window: Counted) => window.count >= window.limit
 
 /**
- * Headers of the window with the least remaining; on equal remaining, of the one that resets last. None without windows.
- * After `retry-after` seconds a request that was refused is let in. `x-ratelimit-reset-after` is in seconds as the other is,
- * to the millisecond: who keeps to a window of a second has to know when it ends.
+ * Returns the headers of the window with the least remaining; on a tie, of the one that resets last. After
+ * `retry-after` seconds a refused request is admitted. `x-ratelimit-reset-after` has milliseconds, because a client
+ * in a one-second window has to know when it ends.
  */
 export function rateHeaders({ refused, windows }: Admission, now: number): Readonly<Record<string, string>> {
   const remaining = (window: Counted) => Math.max(0, window.limit - window.count)

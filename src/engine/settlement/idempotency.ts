@@ -7,13 +7,16 @@ import type { Ids, Store, StoredReply, Transaction } from '../ports/ports.js'
 
 /** How long a stored reply is kept, in engine time. */
 export const keptMs = 72 * 3_600_000
-/** Replies that a claim may delete because their time is over; more than it adds, so that none stay. */
+/** Expired replies that a claim may delete; more than it adds, so that none stay. */
 const dropsPerClaim = 10
-/** How long a claim lives without a sign of life, and how often the sign is given; real time. */
+/** How long a claim lives without a heartbeat, and the interval of heartbeats; real time. */
 const leaseMs = 30_000
 const heartbeatMs = 10_000
 
-/** The key in a header, bare or as a quoted string; undefined when there is none, 400 when it is not one. */
+/**
+ * Returns the key in a header, bare or as a quoted string; `undefined` when there is none. Throws 400 for an invalid
+ * one.
+ */
 export function idempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   const quoted = /^"(.*)"$/.exec(header.trim())
@@ -22,7 +25,7 @@ export function idempotencyKey(header: string | undefined): string | undefined {
   return key
 }
 
-/** What makes two requests the same: operation and fields, whatever the order of their keys. */
+/** Returns what identifies a request: operation and fields, whatever the order of their keys. */
 export const fingerprintOf = (operation: Operation, fields: unknown): string =>
   hash('sha256', `${operation.method} ${operation.path} ${canonical(fields)}`, 'base64url')
 
@@ -37,19 +40,19 @@ function canonical(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** The right to answer a key, held until the reply is kept or the claim dropped. */
+/** The right to answer a key, held until the reply is stored or the claim dropped. */
 export interface Claim {
-  /** Whether a reply that cost nothing and left nothing behind need not be kept. */
+  /** Whether a reply without cost and without stored data need not be stored. */
   readonly effectsOnly: boolean
-  /** The body as it was kept, for whoever keeps it too. */
+  /** The body as stored, for a caller that stores it too. */
   readonly text?: string | undefined
-  /** Keeps the reply in the transaction of its effect; refuses when the claim was lost meanwhile. */
+  /** Stores the reply in the transaction of its effect; throws when the claim was lost meanwhile. */
   keep(tx: Transaction, status: number, body: unknown, credits: number): Promise<void>
-  /** Frees the key: nothing happened that must not happen twice. */
+  /** Frees the key, when nothing happened that must not happen twice. */
   drop(): Promise<void>
 }
 
-/** What a key needs of the engine. */
+/** What a claim needs of the engine. */
 export interface ClaimPorts {
   readonly store: Store
   readonly ids: Ids
@@ -57,8 +60,8 @@ export interface ClaimPorts {
 }
 
 /**
- * Claims a key for a request, or answers its stored reply. A key of another request is refused (409), and so
- * is one whose request is still running; the claim of a process that died frees itself after its lease.
+ * Claims a key for a request, or returns its stored reply. Throws 409 for a key of another request or of one that is
+ * still running. The claim of a dead process expires with its lease.
  */
 export async function claimKey(
   { store, ids, realNow }: ClaimPorts,
@@ -82,7 +85,7 @@ export async function claimKey(
   return replay ? { replay } : { claim: heldClaim(store, workspaceId, key, token, realNow) }
 }
 
-/** What a second request under a key is told while the first is running. */
+/** The error of a second request while the first one with the same key is running. */
 export const inProgressError = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
 
 const isFree = (found: StoredReply, realNow: number, now: number): boolean =>
@@ -102,7 +105,7 @@ function heldClaim(
   realNow: () => number,
 ): Claim {
   const heartbeat = setInterval(() => {
-    // A missed heartbeat is no failure: the fencing token decides when the reply is kept.
+    // A missed heartbeat is no failure: the fencing token decides whether the reply is stored.
     store
       .transaction((tx) => tx.renewClaim(workspaceId, key, token, realNow() + leaseMs), workspaceId)
       .catch(() => undefined)
@@ -122,10 +125,9 @@ function heldClaim(
 }
 
 /**
- * The claim of a row of a run on this machine. The run sees to it that a row asks the same whenever it is sent, and is
- * never under way twice, so a claim takes nothing: the reply is kept in the transaction of its charge, and where one is
- * there already, charge and reply are undone together. Only what cost or left something is kept; the rest may be asked
- * again.
+ * Creates the claim of a row of a run on this machine. The run guarantees that a row always sends the same request,
+ * and never twice at once, so claiming writes nothing. The reply is stored in the transaction of its charge; if one
+ * exists already, both are undone. Only replies with a cost or stored data are kept.
  */
 export function createRowClaim(workspaceId: string, row: RunRow): Claim {
   let text: string | undefined

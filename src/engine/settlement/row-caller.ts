@@ -1,26 +1,26 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { FencingCheck } from './settlement.js'
 
-/** Nothing was asked, for a reason that lies with this process: another one may ask. */
+/** Thrown when nothing was sent for a reason of this process: another process may send it. */
 export class NotSent extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause })
   }
 }
 
-/** Who answers the rows of runs that are spread over machines. */
+/** Answers the rows of distributed runs. */
 export interface RowCaller {
-  /** The server that is asked; empty for the engine. */
+  /** Base address of the server; empty for the engine. */
   readonly source: string
-  /** Chunks that a process is at side by side. */
+  /** Most chunks of a process in progress at once. */
   readonly chunksAtOnce: number
-  /** Calls that a process has under way at once. */
+  /** Most calls of a process in flight at once. */
   readonly atOnce: number
-  /** Whether a call may be made again under its key, and is paid once. */
+  /** Returns whether a call may be repeated under its key and is charged once. */
   mayRepeat(): Promise<boolean>
   /**
-   * Calls as the member of a key; nothing is done here that the fence refuses. Of a call that rejects, nobody knows what
-   * became, unless it is with NotAsked.
+   * Calls as the member of a key; nothing is written that the fencing check refuses. The outcome of a rejected call
+   * is unknown, unless it is `NotSent`.
    */
   actingFor(keyId: string, checkFencing: FencingCheck): Pick<Caller, 'call'>
 }

@@ -14,7 +14,7 @@ export interface Request {
   readonly topUpUrl: string
 }
 
-/** What a request would have to pay. */
+/** Returns what a request has to pay. */
 export const billOf = (request: Request, credits: number): Bill => ({
   workspace: request.principal.workspace,
   member: request.principal.member,
@@ -23,10 +23,10 @@ export const billOf = (request: Request, credits: number): Bill => ({
   topUpUrl: request.topUpUrl,
 })
 
-/** Rejects where somebody else has what this process is at. */
+/** Throws when another process has taken over this work. */
 export type FencingCheck = (tx: Transaction) => Awaitable<void>
 
-/** How the work of a request ended. */
+/** The result of a request's work. */
 export interface WorkResult {
   readonly credits: number
   readonly status: number
@@ -35,7 +35,7 @@ export interface WorkResult {
   readonly job?: NewJob | undefined
 }
 
-/** What is left behind, charge and stored reply in one transaction. */
+/** Writes stored data, charge and stored reply in one transaction. */
 export function settle(
   { store, checkFencing }: { readonly store: Store; readonly checkFencing?: FencingCheck },
   request: Request,

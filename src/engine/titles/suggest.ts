@@ -16,15 +16,15 @@ export const titleFamilies: readonly TitleFamily[] = vocabulary.families
 const usualExclusions: readonly string[] = vocabulary.usualExclusions
 
 /**
- * Titles to include and keywords to exclude for some titles: English and French ones of the roles that they name, and
- * those of `held`, titles that people have. Empty when neither says more than what was asked.
+ * Returns titles to include and keywords to exclude: English and French titles of the roles asked for, and matching
+ * ones of `held`, the titles that people have. Empty when neither adds anything.
  */
 export function suggestTitles(asked: readonly string[], held: readonly string[] = []): Suggestion[] {
   const families = [...new Set(asked.map(familyOf).filter((family) => family !== undefined))]
   const known = distinct(families.flatMap(({ titles }) => titles))
   const keywords = distinct([...families.flatMap(({ excluded }) => excluded), ...usualExclusions])
   const wanted = [...asked, ...known]
-  // A keyword that is part of a wanted title would exclude the very people who are meant.
+  // A keyword that is part of a wanted title would exclude the very people to find.
   const excluded = keywords.filter((keyword) => !wanted.some((title) => hasWords(title, keyword)))
   const included = distinct([...known, ...others(held, asked, excluded)])
   if (included.length === 0) return []
@@ -34,7 +34,7 @@ export function suggestTitles(asked: readonly string[], held: readonly string[] 
   ]
 }
 
-/** Titles that people have beside the ones asked for; those of who is excluded are not wanted. */
+/** Returns titles that people hold besides the ones asked for, without the excluded ones. */
 function others(held: readonly string[], asked: readonly string[], excluded: readonly string[]): string[] {
   const said = new Set(asked.map(padded))
   const unwanted = excluded.map(padded)
@@ -44,7 +44,7 @@ function others(held: readonly string[], asked: readonly string[], excluded: rea
   })
 }
 
-/** The family that has the title itself, else the one with the longest title inside it: "Senior Data Engineer, EMEA". */
+/** Returns the role with this title, else the one with the longest title inside it: "Senior Data Engineer, EMEA". */
 function familyOf(title: string): TitleFamily | undefined {
   const named = titleFamilies.find(({ titles }) => titles.some((known) => folded(known) === folded(title)))
   if (named || usualExclusions.some((keyword) => hasWords(title, keyword))) return named
@@ -59,16 +59,16 @@ function familyOf(title: string): TitleFamily | undefined {
   return best?.family
 }
 
-/** Whether a text has the words of another, side by side; case, accents and punctuation do not matter. */
+/** Returns whether a text contains the words of another in sequence; case, accents and punctuation do not matter. */
 export const hasWords = (text: string, words: string): boolean => padded(text).includes(padded(words))
 
 const padded = (text: string): string => ` ${folded(text)} `
 
-/** A title without the "(F/H)" of job advertisements. */
+/** Returns a title without the "(F/H)" of job advertisements. */
 export const plainTitle = (text: string): string =>
   text.replace(/\(?\b(?:h\s*\/\s*f|f\s*\/\s*h|m\s*\/\s*f|f\s*\/\s*m)\b\)?/gi, ' ').trim()
 
-/** Words without case, accents, punctuation and marks of gender. */
+/** Returns words without case, accents, punctuation and gender marks. */
 const folded = (text: string): string =>
   plainTitle(text)
     .normalize('NFKD')

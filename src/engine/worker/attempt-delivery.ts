@@ -7,24 +7,24 @@ import type { AttemptResult, Delivery, DeliveryChange, Transaction } from '../po
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
-/** Pauses before each attempt, the first included; each varies by a fifth. */
+/** Pauses before each attempt, including the first; each varies by a fifth. */
 export const schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 10 * hour]
 const variation = 0.2
-/** No pause is longer than what a receiver may ask for, a day; engine time. */
+/** Longest pause that a receiver may ask for; engine time. */
 export const longestPauseMs = 24 * hour
 
-/** First attempts of one job that follow each other before what came of them is written down. */
+/** First attempts of one job whose results are stored together, at most. */
 export const mostInARow = 100
-/** A longer row than this is written down before it goes on. */
+/** A series that takes longer than this is stored before it continues. */
 const rowMs = 500
 
-/** What came of an attempt, but for the time it took. */
+/** The result of an attempt without its duration. */
 type Result = Omit<AttemptResult, 'ms'>
 
 /**
- * Makes one attempt at each of some claimed deliveries of a job, in their order, and writes down what came of them in
- * one transaction: a process that ends before makes those attempts again, with the same ids. It goes on only behind
- * a success, while they are quick, and until `signal` says stop; whatever is left is due again.
+ * Attempts some claimed deliveries of a job in order, and stores the results in one transaction. A process that dies
+ * before it repeats those attempts with the same ids. The series continues only after a success, while it is quick,
+ * and until `signal` aborts. The rest becomes due again.
  */
 export async function attemptDeliveries(
   ports: WorkerPorts,
@@ -37,7 +37,7 @@ export async function attemptDeliveries(
   const bodies = readBodies(ports, claimed)
   for (const delivery of claimed) {
     const result = signal.aborted ? undefined : await post(delivery, bodies)
-    // What our own end has cut off says nothing about the receiver.
+    // An attempt that our own stop cut off says nothing about the receiver.
     if (!result || (signal.aborted && result.status === null)) break
     results.push(result)
     if (result.error !== null || performance.now() - began > rowMs) break
@@ -53,7 +53,7 @@ export async function attemptDeliveries(
   }, claimed[0].workspaceId)
 }
 
-/** Only while the first one is still ours: its holder alone attempts those behind it. Then the next one may leave. */
+/** Writes only while the first delivery is still ours: its holder alone attempts those after it. */
 async function writeChanges(
   tx: Transaction,
   claimed: readonly [Delivery, ...Delivery[]],
@@ -69,7 +69,7 @@ async function writeChanges(
   if (head.attempts === 0) await tx.releaseNext(head.jobId, now)
 }
 
-/** The bodies of some deliveries in their order, several read at once. */
+/** Yields the bodies of some deliveries in order, and reads several at once. */
 async function* readBodies(
   { store }: WorkerPorts,
   claimed: readonly [Delivery, ...Delivery[]],
@@ -84,7 +84,7 @@ async function* readBodies(
   return undefined
 }
 
-/** Posts deliveries of a workspace. */
+/** Returns a function that posts deliveries of a workspace. */
 async function createPoster(
   { store, sender, clock, ids, targets }: WorkerPorts,
   workspaceId: string,
@@ -105,17 +105,17 @@ async function createPoster(
       const { value: body } = await bodies.next()
       return await sender?.send({ url, id, timestamp: clock.now(), body, secrets, ...permitted })
     } catch (error) {
-      // Nothing brings it back, and the others wait for it.
+      // The records will not come back, and the other deliveries wait for this one.
       if (error instanceof RecordsGone) return { status: null, error: error.message, refused: true }
       throw error
     }
   }
 }
 
-/** A number from 0 to 1 of random bytes. */
+/** Returns a number from 0 to 1 made of random bytes. */
 const chance = (bytes: Uint8Array): number => Buffer.from(bytes).readUInt32BE() / 0xffff_ffff
 
-/** What an attempt makes of its delivery: delivered, given up, or due again. */
+/** Returns the change that an attempt makes to its delivery: delivered, failed, or due again. */
 export function toDeliveryChange(
   delivery: Pick<Delivery, 'attempts'>,
   { status, error, retryAfterMs = 0, refused }: Result,

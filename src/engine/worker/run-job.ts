@@ -8,13 +8,16 @@ import type { AsyncJob, FoundLead, Lead, Plan } from '../ports/ports.js'
 import { contactRecord } from '../records/contact-record.js'
 import { waterfall } from '../records/waterfall.js'
 
-/** A job that so many processes ended with before it got on is not taken up again; it may not have been its fault. */
+/**
+ * A job that this many processes died with before it made progress is not taken again, although it may not be to
+ * blame.
+ */
 const mostAttempts = 10
 
 /**
- * Takes a claimed job to its end, step by step; each step is kept in one transaction. Answers the job at its end, or as
- * it stood when `signal` asked to stop; nothing when another process has taken it over. Rejects where store or source
- * cannot be reached for now: the job is taken up again when its lease has run out.
+ * Runs a claimed job to its end, one transaction a step. Returns the job at its end, or as it stood when `signal`
+ * aborted; `undefined` when another process took it over. Rejects when store or source cannot be reached: the job is
+ * taken again when its lease has expired.
  */
 export async function runJob(
   ports: WorkerPorts,
@@ -29,7 +32,7 @@ export async function runJob(
     return job
   } catch (error) {
     if (error instanceof LeaseLost) return undefined
-    // It is not the job that is at fault.
+    // The job is not at fault.
     await returnJob(ports, claimed, (now) => now + leaseMsOf(ports)).catch(() => undefined)
     throw error
   } finally {
@@ -37,7 +40,7 @@ export async function runJob(
   }
 }
 
-/** Whoever watches a job cannot make it fail. */
+/** An error of the observer must not fail the job. */
 const ignoreErrors =
   ({ onTrouble }: WorkerPorts, onStep: (job: AsyncJob) => void) =>
   (job: AsyncJob): void => {
@@ -50,7 +53,7 @@ const ignoreErrors =
 
 function startHeartbeat(ports: WorkerPorts, { id, token, workspaceId }: AsyncJob): NodeJS.Timeout {
   const beat = () => {
-    // A missed one is no failure: the token decides whether a step is kept.
+    // A missed heartbeat is no failure: the fencing token decides whether a step is stored.
     ports.store
       .transaction((tx) => tx.renewJob(id, token ?? '', leaseFrom(ports).leaseUntil), workspaceId)
       .catch(() => undefined)
@@ -92,7 +95,7 @@ async function failJob(
   return job
 }
 
-/** Nobody has the job from a moment of real time on, and the attempt does not count. */
+/** Returns the job to the queue at a moment of real time; the attempt does not count. */
 const returnJob = (
   { store, clock }: WorkerPorts,
   { id, token, workspaceId }: AsyncJob,
@@ -102,7 +105,7 @@ const returnJob = (
     if (await tx.renewJob(id, token ?? '', until(clock.now()))) await tx.changeJob(id, { attempts: 0 })
   }, workspaceId)
 
-/** The store or the source cannot be reached for now. */
+/** Returns whether store or source just cannot be reached for now. */
 const isPassing = (error: unknown): boolean => error instanceof ApiError && error.status === 503
 
 function stepOf(ports: WorkerPorts, job: AsyncJob): Promise<Step> {
@@ -131,7 +134,7 @@ async function searchStep(
   }
 }
 
-/** A lead as it is answered; with `scale` without what that leaves out, and with the user id in its profile url. */
+/** Returns a lead as delivered. With `scale` it has fewer fields, and the user id in its profile URL. */
 function toLead({ lead, company, network_id }: FoundLead, scale: boolean): Lead {
   if (!scale) return { lead, company }
   const { connections_count: _, headline: __, ...rest } = lead

@@ -10,32 +10,33 @@ import { runJob } from './run-job.js'
 /** Does accepted work: some jobs and many deliveries at once. Any number of workers share a store. */
 export interface Worker {
   /**
-   * Takes one job to its end unless somebody else is at it, and makes the first attempt of its deliveries: as they
-   * come where it streams, else afterwards. Answers the job at its end, or as it stood when the worker was stopped.
-   * An `owner` (a word) need not wait for its own earlier lease; who gives one knows that no other of the name lives.
+   * Runs one job to its end unless another process has it, and makes the first attempt of its deliveries: during the
+   * work when it streams, otherwise afterwards. Returns the job at its end, or as it stood when the worker was
+   * stopped. An `owner` (a word) does not wait for its own earlier lease; the caller guarantees that no other owner
+   * of the name is alive.
    */
   finish(jobId: string, onStep?: (job: AsyncJob) => void, owner?: string): Promise<AsyncJob | undefined>
-  /** Does whatever is due now; answers how much that was. */
+  /** Does everything that is due now. Returns how much that was. */
   drain(): Promise<{ readonly jobs: number; readonly deliveries: number }>
-  /** Looks for work until it is stopped. */
+  /** Polls for work until it is stopped. */
   start(): void
-  /** Something may be due now. */
+  /** Says that something may be due now. */
   wake(): void
-  /** Lets what is under way end its step, for 10 s at most unless said, and takes up nothing else. */
+  /** Lets running steps end, for 10 s by default, and takes no new work. */
   stop(patienceMs?: number): Promise<void>
 }
 
 const jobsAtOnce = 4
 const deliveriesAtOnce = 64
-/** With those that slow receivers keep waiting. */
+/** Most deliveries in progress, including those that wait for slow receivers. */
 const mostDeliveries = 256
-/** When attempts give up their place, and when a url counts as slow, in milliseconds. */
+/** When an attempt gives up its slot, and when a URL counts as slow, in milliseconds. */
 const slowMs = 1_000
 const slowUrlMs = 2_000
-/** An attempt may take longer than whoever asks us to end will wait. */
+/** An attempt may take longer than the caller of `stop` will wait. */
 const stopMs = 10_000
 
-/** Makes a worker; it does nothing until it is asked to. */
+/** Creates a worker; it does nothing until it is asked to. */
 export function createWorker(ports: WorkerPorts): Worker {
   return new Working(ports)
 }
@@ -50,7 +51,7 @@ class Working implements Worker {
   readonly #under = new Set<Promise<unknown>>()
   #started = false
   #stopped: Promise<void> | undefined
-  /** What is still under way then fails with what it works on, and is taken up again by others. */
+  /** Set when `stop` gave up waiting: what still runs fails without a report, and other workers take it again. */
   #isGone = false
   #stopListening = () => {}
 
@@ -76,7 +77,7 @@ class Working implements Worker {
     void this.#noted(this.#answer())
   }
 
-  /** Takes part in runs that are spread over machines. */
+  /** Takes part in distributed runs. */
   async #answer(): Promise<void> {
     const { rowCaller } = this.#ports
     const onTrouble = (error: unknown) => this.#trouble(error, undefined)
@@ -146,7 +147,7 @@ class Working implements Worker {
     }
   }
 
-  /** Whoever stops this worker waits for it. */
+  /** Registers work that `stop` has to wait for. */
   #noted<T>(work: Promise<T>): Promise<T> {
     this.#under.add(work)
     const done = () => void this.#under.delete(work)
@@ -196,7 +197,7 @@ class Working implements Worker {
     return await store.transaction((tx) => tx.claimJob({ ...claim, ...leaseFrom(this.#ports) }), dueWork)
   }
 
-  /** A delivery that is due, with those behind it that may leave once its first attempt was made. */
+  /** Takes a due delivery, with those that may follow once its first attempt was made. */
   async #takeDeliveries(jobId?: string): Promise<Deliveries | undefined> {
     const { store, clock, ids, sender } = this.#ports
     if (!sender) return undefined
@@ -220,10 +221,10 @@ class Working implements Worker {
   }
 }
 
-/** Rows of attempts at one url at a time, so that a slow receiver does not take all places. */
+/** Series of attempts at one URL at a time, so that a slow receiver does not take all slots. */
 const rowsPerUrl = 4
 
-/** How busy the urls are that deliveries go to. One that was slow takes one row at a time until it is quick again. */
+/** Tracks how busy the URLs of deliveries are. A slow one takes one series at a time until it is quick again. */
 export class Urls {
   readonly #slowMs: number
   readonly #rows = new Map<string, number>()
@@ -233,13 +234,13 @@ export class Urls {
     this.#slowMs = slowMs
   }
 
-  /** Those that take nothing more for now. */
+  /** Returns the URLs that take nothing more for now. */
   busy(): string[] {
     const isBusy = ([url, rows]: [string, number]) => rows >= (this.#slow.has(url) ? 1 : rowsPerUrl)
     return [...this.#rows].filter(isBusy).map(([url]) => url)
   }
 
-  /** Sends something to a url. */
+  /** Runs a series of attempts at a URL, and measures it. */
   async during(url: string, send: () => Promise<void>): Promise<void> {
     this.#count(url, 1)
     const late = setTimeout(() => this.#slow.add(url), this.#slowMs)
