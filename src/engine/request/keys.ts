@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import sha256 from 'fast-sha256'
 import type { Ids } from '../ports/ports.js'
 
 /** The characters of keys. */
@@ -24,14 +24,17 @@ export function isKey(text: string): boolean {
 }
 
 /** Returns the stored form of a key. */
-export const hashKey = (key: string): string => hash('sha256', key)
+export const hashKey = (key: string): string => digestOf(key).toString('hex')
 
 /** Returns the first characters of a key: enough to recognise it, useless to an attacker. */
 export const hintOf = (key: string): string => key.slice(0, prefix.length + 4)
 
 function checksum(body: string): string {
-  const digest = hash('sha256', `prospect key ${body}`, 'buffer')
+  const digest = digestOf(`prospect key ${body}`)
   let check = ''
   for (let at = 0; at < checkLength; at++) check += alphabet[(digest[at] ?? 0) % 62]
   return check
 }
+
+/** SHA-256 without `node:crypto`: every command hashes a key, and loading that module takes an eighth of its start. */
+const digestOf = (text: string): Buffer => Buffer.from(sha256.hash(Buffer.from(text)))

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +21,12 @@ describe('P28: keys are stored safely', () => {
     }
     expect(isKey(key.slice(0, -1))).toBe(false)
     expect(isKey(`${key}a`)).toBe(false)
+  })
+
+  it('hashes any text as OpenSSL does', () => {
+    const texts = Array.from({ length: 200 }, (_, length) => 'kéy €'.repeat(length).slice(0, length))
+    const expected = texts.map((text) => createHash('sha256').update(text).digest('hex'))
+    expect(texts.map(hashKey)).toEqual(expected)
   })
 
   it('keeps only the hash: no file holds the key', async () => {
