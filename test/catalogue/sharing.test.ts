@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
-import { tracesOf } from '../../src/catalogue/erasure/identifiers.js'
+import { findIdentifiers } from '../../src/catalogue/erasure/identifiers.js'
 import type { RawRecord } from '../../src/catalogue/kinds/kind.js'
 import { openEngine } from '../../src/index.js'
 import { openShared } from '../../src/storage/database/catalogue-location.js'
@@ -150,7 +150,7 @@ describe('a catalogue that several processes share', () => {
       VALUES (120001, 'far.example', '', '{"phone":"${far}"}'), (120002, 'not.example', '', '{"about":"${own}"}')`)
     const driver = await openShared(schema.url)
     const traces = await driver
-      .read((connection) => tracesOf(connection, { email: 'p1@c1.example' }))
+      .read((connection) => findIdentifiers(connection, { email: 'p1@c1.example' }))
       .finally(() => driver.close())
     expect(traces.phones).toEqual([own])
   })

@@ -120,7 +120,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
 
     it('are gone when somebody must not be on record any more', async () => {
       await put({})
-      await store.transaction((tx) => tx.takeBackJobs())
+      await store.transaction((tx) => tx.releaseJobs())
       expect(await work(0)).toEqual({ runs: 0, left: 0, isDue: false })
       expect(await renew()).toBe('lost')
     })

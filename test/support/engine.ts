@@ -22,7 +22,8 @@ import type {
   TechnologyUse,
 } from '../../src/engine/ports/ports.js'
 import { createEngine } from '../../src/engine/request/engine.js'
-import { openStore } from '../../src/storage/engine/store.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { openEngineDatabase, storeOver } from '../../src/storage/engine/store.js'
 
 /** A clock that stands where a test puts it. */
 export class TestClock implements Clock {
@@ -298,6 +299,7 @@ export class TestSource implements Source {
 /** An engine in memory with one workspace, member and key. */
 export interface Bench {
   readonly caller: Caller
+  readonly database: Driver
   readonly store: Store
   readonly admin: Admin
   readonly clock: TestClock
@@ -311,7 +313,8 @@ export interface Bench {
 
 export async function openBench(location = ':memory:', ids: Ids = randomIds): Promise<Bench> {
   const clock = new TestClock()
-  const store = await openStore(location)
+  const database = await openEngineDatabase(location)
+  const store = storeOver(database)
   const admin = createAdmin({ store, clock, ids })
   const source = new TestSource()
   const sleeps: number[] = []
@@ -322,6 +325,7 @@ export async function openBench(location = ':memory:', ids: Ids = randomIds): Pr
   const { key = '', workspace } = await admin.init()
   return {
     caller,
+    database,
     store,
     admin,
     clock,

@@ -8,50 +8,50 @@ import { isMade } from '../records/new-person.js'
 import { fullName, type StoredPerson } from '../records/person.js'
 import type { FoundPerson } from '../records/person-record.js'
 
-/** Who is meant: everybody with an e-mail address (in lower case), or with a profile. */
-export type Meant = { readonly email: string } | { readonly profile: Profile }
+/** The person to erase: everybody with an e-mail address (in lower case), or with a profile. */
+export type Subject = { readonly email: string } | { readonly profile: Profile }
 
-/** Somebody of the catalogue, by what a record without address or profile can tell of them. */
-export interface Named {
+/** A person of the catalogue, as recognised in a record without address or profile. */
+export interface NamedPerson {
   /** Folded full name. */
   readonly name: string
   /** Their name as it may be written. */
   readonly written: readonly string[]
-  /** Where they work or worked: registrable domains, and folded names of companies. */
+  /** Where they work or worked: registrable domains and folded company names. */
   readonly companies: ReadonlySet<string>
-  /** How lookups by name and company are told apart. */
+  /** Identities of lookups by name and company. */
   readonly identities: readonly string[]
   readonly slugs: readonly string[]
   /** Those that the network gave. */
   readonly ids: readonly string[]
 }
 
-/** What tells of somebody. Addresses and names in urls are in lower case, phones in E.164. */
-export interface Traces {
-  /** Keys of the people of the catalogue who are meant. */
+/** What a person is recognised by. Addresses and slugs are in lower case, phones in E.164. */
+export interface SubjectIdentifiers {
+  /** Keys of the person in the catalogue. */
   readonly keys: readonly number[]
   readonly emails: readonly string[]
   readonly phones: readonly string[]
   readonly slugs: readonly string[]
   /** On the network, and in the catalogue. */
   readonly ids: readonly string[]
-  readonly people: readonly Named[]
+  readonly people: readonly NamedPerson[]
 }
 
-/** A person as stored, with what is known of how they are reached. */
+/** A person as stored, with their profiles. */
 interface Known {
   readonly row: FoundPerson
   readonly person: StoredPerson
   readonly profiles: readonly Profile[]
 }
 
-/** What the catalogue knows of those who are meant; of somebody it does not know, what was given alone. */
-export async function tracesOf(connection: Connection, meant: Meant): Promise<Traces> {
-  const known = (await peopleMeant(connection, meant)).map(knownOf)
+/** Returns what the catalogue knows of a person; for an unknown one, only what was given. */
+export async function findIdentifiers(connection: Connection, subject: Subject): Promise<SubjectIdentifiers> {
+  const known = (await findPeople(connection, subject)).map(toKnown)
   const keys = known.map(({ row }) => row.key)
   const own = (kind: keyof typeof holders, values: (one: Known) => readonly (string | undefined)[]) =>
     unshared(connection, holders[kind], known.flatMap(values), keys)
-  const given = tracesGiven(meant)
+  const given = toIdentifiers(subject)
   const emails = await own('email', ({ person }) => [person.email, person.personal_email])
   const slugs = await own('slug', ({ profiles }) => profiles.map(({ slug }) => slug))
   const phones = await own('phone', ({ person }) => person.phones ?? [])
@@ -62,23 +62,23 @@ export async function tracesOf(connection: Connection, meant: Meant): Promise<Tr
     emails: distinct(...given.emails, ...emails),
     slugs: distinct(...given.slugs, ...slugs),
     ids: distinct(...given.ids, ...ids),
-    people: known.flatMap(named),
+    people: known.flatMap(toNamedPerson),
   }
 }
 
-/** What was given of somebody, where there is no catalogue to ask. */
-export function tracesGiven(meant: Meant): Traces {
-  const profile = 'email' in meant ? undefined : meant.profile
+/** Returns what was given of a person, for use without a catalogue. */
+export function toIdentifiers(subject: Subject): SubjectIdentifiers {
+  const profile = 'email' in subject ? undefined : subject.profile
   return {
-    emails: 'email' in meant ? [meant.email] : [],
+    emails: 'email' in subject ? [subject.email] : [],
     slugs: distinct(profile?.slug),
     ids: distinct(profile?.id),
     ...{ keys: [], phones: [], people: [] },
   }
 }
 
-/** Words in lower case that are found wherever what tells of somebody is written out. */
-export const wordsOf = ({ emails, phones, slugs, ids }: Traces): string[] => [
+/** Returns words in lower case, one of which is in every file that holds an identifier. */
+export const searchWords = ({ emails, phones, slugs, ids }: SubjectIdentifiers): string[] => [
   ...[...emails, ...phones],
   ...slugs.map((slug) => `/in/${slug}`),
   ...ids.map((id) => id.toLowerCase()),
@@ -87,15 +87,16 @@ export const wordsOf = ({ emails, phones, slugs, ids }: Traces): string[] => [
 const select = `SELECT people.key, people.network_id, people.slug, people.record, companies.record AS company
   FROM people LEFT JOIN companies ON companies.key = people.company WHERE`
 
-async function peopleMeant(connection: Connection, meant: Meant): Promise<FoundPerson[]> {
+async function findPeople(connection: Connection, subject: Subject): Promise<FoundPerson[]> {
   const all = async (where: string, ...values: Value[]) =>
     connection.all<FoundPerson>(`${select} ${where}`, ...values)
-  if ('email' in meant) return all('people.email = ? OR people.personal_email = ?', meant.email, meant.email)
-  const { id, slug } = meant.profile
+  if ('email' in subject)
+    return all('people.email = ? OR people.personal_email = ?', subject.email, subject.email)
+  const { id, slug } = subject.profile
   return id === undefined ? all('people.slug = ?', slug ?? null) : all('people.network_id = ?', id)
 }
 
-function knownOf(row: FoundPerson): Known {
+function toKnown(row: FoundPerson): Known {
   const person = JSON.parse(row.record) as StoredPerson
   const urls = [person.network_profile_url, person.premium_profile_url]
   const stored: Profile[] = [{ kind: 'person', id: row.network_id }]
@@ -108,7 +109,7 @@ const distinct = (...values: readonly (string | undefined)[]): string[] => [
 ]
 
 const otherPeople = 'key NOT IN (SELECT atom FROM json_each(?))'
-/** Who else has something: questions with a value and the keys of those who are meant. */
+/** Queries for other people with a value; their values are the value and the keys of the person. */
 const holders = {
   email: [
     `SELECT 1 FROM people WHERE email = ? AND ${otherPeople}`,
@@ -118,7 +119,7 @@ const holders = {
   phone: ['SELECT 1 FROM phones WHERE number = ? AND person NOT IN (SELECT atom FROM json_each(?))'],
 } as const
 
-/** Those of the values that nobody else has: one that somebody shares tells of neither. */
+/** Returns the values that nobody else has: a shared one identifies neither. */
 async function unshared(
   connection: Connection,
   questions: readonly string[],
@@ -139,8 +140,8 @@ async function unshared(
 const keysAtOnce = 50_000
 
 /**
- * A company with a phone number, if there is one. No index knows it: a server reads so many companies by a statement that none
- * lasts too long, and takes apart only those records in which the number stands.
+ * Returns a company with a phone number. No index has it, so each statement reads a range of companies and none lasts too
+ * long; only records that contain the number are parsed.
  */
 async function companyWith(connection: Connection, phone: string): Promise<unknown> {
   const sql = `SELECT 1 FROM companies WHERE json_extract(record, '$.phone') = ?`
@@ -153,12 +154,12 @@ async function companyWith(connection: Connection, phone: string): Promise<unkno
   return undefined
 }
 
-/** Somebody by name; nobody where there is none. */
-function named({ row, person, profiles }: Known): Named[] {
+/** Returns a person by their name; nothing when they have none. */
+function toNamedPerson({ row, person, profiles }: Known): NamedPerson[] {
   const full = fullName(person)
   const name = foldText(full)
   if (name === '') return []
-  const { company_name, company_domain } = row.company === null ? person : employerOf(row.company)
+  const { company_name, company_domain } = row.company === null ? person : readEmployer(row.company)
   const past = (person.past_positions ?? []).map((position) => position.company_name)
   const names = [company_name, ...past].filter((held) => typeof held === 'string').map(foldName)
   const domains = [person.email, person.personal_email].map((email) => email && toDomain(email))
@@ -177,7 +178,7 @@ function named({ row, person, profiles }: Known): Named[] {
   ]
 }
 
-function employerOf(company: string): Pick<StoredPerson, 'company_name' | 'company_domain'> {
+function readEmployer(company: string): Pick<StoredPerson, 'company_name' | 'company_domain'> {
   const { name, domain } = JSON.parse(company) as StoredAccount
   return { company_name: name ?? undefined, company_domain: domain ?? undefined }
 }

@@ -1,93 +1,95 @@
 import { parseProfile } from '../normalize/profile.js'
-import type { Traces } from './identifiers.js'
+import type { SubjectIdentifiers } from './identifiers.js'
 
-/** What stands in the place of what was struck out. */
-export const struck = '[forgotten]'
+/** What stands in the place of redacted data. */
+export const redacted = '[forgotten]'
 
-/** Texts that tell of somebody, by address, number or profile. */
-export interface Mentions {
-  isIn(text: string): boolean
-  /** Whether a text is such an address, number or profile and nothing else. */
-  isAll(text: string): boolean
-  /** The text with all of it struck out, and their name beside it. */
-  without(text: string): string
-  /** The text with their full name struck out. */
-  unnamed(text: string): string
+/** Recognises a person in texts by address, number or profile. */
+export interface TextMatcher {
+  mentions(text: string): boolean
+  /** Returns whether a text is an identifier of the person and nothing else. */
+  isIdentifier(text: string): boolean
+  /** Returns the text with identifiers redacted, and the name beside them. */
+  redact(text: string): string
+  /** Returns the text with the full name redacted. */
+  redactName(text: string): string
 }
 
-/** Looks for what tells of somebody in texts. */
-export function mentionsOf(traces: Traces): Mentions {
-  const loose = oneOf([
-    ...traces.emails.map(addressed),
-    ...traces.phones.map(dialled),
-    ...traces.slugs.flatMap((slug) => [...new Set([slug, encodeURIComponent(slug)])].map(linked)),
+/** Creates the matcher of a person's texts. */
+export function createTextMatcher(subject: SubjectIdentifiers): TextMatcher {
+  const loose = anyOf([
+    ...subject.emails.map(emailPattern),
+    ...subject.phones.map(phonePattern),
+    ...subject.slugs.flatMap((slug) => [...new Set([slug, encodeURIComponent(slug)])].map(slugPattern)),
   ])
-  // Ids of the network tell upper from lower case.
-  const exact = oneOf(traces.ids.map((id) => `(?<![\\w\\-])${escaped(id)}(?![\\w\\-])`))
+  // Ids of the network are case-sensitive.
+  const exact = anyOf(subject.ids.map((id) => `(?<![\\w\\-])${escapeText(id)}(?![\\w\\-])`))
   const [any, anyId] = [new RegExp(loose, 'iu'), new RegExp(exact, 'u')]
   const [all, allIds] = [new RegExp(loose, 'giu'), new RegExp(exact, 'gu')]
-  const names = new RegExp(oneOf(traces.people.flatMap(({ written }) => written.map(spelt))), 'giu')
-  const lookups = traces.people.flatMap(({ identities }) => identities)
-  const hint = hintOf(traces)
+  const names = new RegExp(anyOf(subject.people.flatMap(({ written }) => written.map(namePattern))), 'giu')
+  const lookups = subject.people.flatMap(({ identities }) => identities)
+  const hint = hintPattern(subject)
   const holds = (text: string) => hint.test(text) && (any.test(text) || anyId.test(text))
   const isLookup = (text: string) =>
     lookups.some((lookup) => text === lookup || text.startsWith(`${lookup} `))
   const whole = new RegExp(`^\\s*(?:mailto:)?(?:${loose}|${exact})\\s*$`, 'iu')
-  const isIn = (text: string) => holds(text) || isLookup(text) || (text.includes('%') && holds(decoded(text)))
-  const unnamed = (text: string) => text.replace(names, struck)
+  const mentions = (text: string) =>
+    holds(text) || isLookup(text) || (text.includes('%') && holds(decode(text)))
+  const redactName = (text: string) => text.replace(names, redacted)
   return {
-    isIn,
-    isAll: (text) => isIn(text) && (whole.test(text) || isLookup(text) || isProfile(traces, text)),
-    unnamed,
-    without: (text) => {
-      if (!isIn(text)) return text
-      const rest = text.replace(all, struck).replace(allIds, struck)
-      // What tells of them in a spelling that cannot be cut out takes its whole text with it.
-      return isIn(rest) ? struck : unnamed(rest)
+    mentions,
+    isIdentifier: (text) =>
+      mentions(text) && (whole.test(text) || isLookup(text) || isProfile(subject, text)),
+    redactName,
+    redact: (text) => {
+      if (!mentions(text)) return text
+      const rest = text.replace(all, redacted).replace(allIds, redacted)
+      // An identifier in a spelling that cannot be cut out takes its whole text with it.
+      return mentions(rest) ? redacted : redactName(rest)
     },
   }
 }
 
-/** What every such text has in it, to be told fast: most texts have not. */
-const hintOf = ({ emails, phones, slugs, ids }: Traces): RegExp =>
+/** Returns a pattern that every mention contains. It is fast, and most texts do not match it. */
+const hintPattern = ({ emails, phones, slugs, ids }: SubjectIdentifiers): RegExp =>
   new RegExp(
-    oneOf([
-      ...emails.map((email) => escaped(email.slice(0, email.indexOf('@')))),
-      ...phones.map((phone) => grouped(phone.slice(-4))),
-      ...slugs.flatMap((slug) => [slug, encodeURIComponent(slug)]).map(escaped),
-      ...ids.map(escaped),
+    anyOf([
+      ...emails.map((email) => escapeText(email.slice(0, email.indexOf('@')))),
+      ...phones.map((phone) => groupDigits(phone.slice(-4))),
+      ...slugs.flatMap((slug) => [slug, encodeURIComponent(slug)]).map(escapeText),
+      ...ids.map(escapeText),
     ]),
     'i',
   )
 
-function isProfile({ slugs, ids }: Traces, text: string): boolean {
+function isProfile({ slugs, ids }: SubjectIdentifiers, text: string): boolean {
   const profile = parseProfile(text)
   if (profile?.kind !== 'person') return false
   return profile.id === undefined ? slugs.includes(profile.slug ?? '') : ids.includes(profile.id)
 }
 
-/** One pattern of several; nothing fits where there are none. */
-const oneOf = (patterns: readonly string[]): string => (patterns.length === 0 ? '(?!)' : patterns.join('|'))
+/** Joins patterns into one; without any, it matches nothing. */
+const anyOf = (patterns: readonly string[]): string => (patterns.length === 0 ? '(?!)' : patterns.join('|'))
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+const escapeText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 
-const addressed = (email: string): string =>
-  `(?<![\\p{L}\\p{N}._+\\-])${escaped(email).replace('@', '(?:@|%40)')}(?![\\p{L}\\p{N}\\-]|\\.[\\p{L}\\p{N}])`
+const emailPattern = (email: string): string =>
+  `(?<![\\p{L}\\p{N}._+\\-])${escapeText(email).replace('@', '(?:@|%40)')}(?![\\p{L}\\p{N}\\-]|\\.[\\p{L}\\p{N}])`
 
-/** A number however its digits are grouped. */
-const dialled = (phone: string): string =>
-  `(?<!\\d)(?:\\+|00|%2B)?${grouped(phone.replace(/\D/g, ''))}(?!\\d)`
+/** Returns the pattern of a phone number, however its digits are groupDigits. */
+const phonePattern = (phone: string): string =>
+  `(?<!\\d)(?:\\+|00|%2B)?${groupDigits(phone.replace(/\D/g, ''))}(?!\\d)`
 
-const grouped = (digits: string): string => [...digits].join('[\\s().\\-]{0,2}')
+const groupDigits = (digits: string): string => [...digits].join('[\\s().\\-]{0,2}')
 
-/** A name in a url of a profile or of a post, or in what a lookup by profile is known by. */
-const linked = (slug: string): string =>
-  `(?:\\/(?:in|pub)\\/|person:slug:)${escaped(slug)}(?![\\p{L}\\p{N}%_\\-])|\\/posts\\/${escaped(slug)}(?![\\p{L}\\p{N}%\\-])`
+/** Returns the pattern of a slug in the url of a profile or post, or in the identity of a lookup. */
+const slugPattern = (slug: string): string =>
+  `(?:\\/(?:in|pub)\\/|person:slug:)${escapeText(slug)}(?![\\p{L}\\p{N}%_\\-])|\\/posts\\/${escapeText(slug)}(?![\\p{L}\\p{N}%\\-])`
 
-const spelt = (name: string): string =>
-  `(?<![\\p{L}\\p{N}])${name.trim().split(/\s+/).map(escaped).join('\\s+')}(?![\\p{L}\\p{N}])`
+const namePattern = (name: string): string =>
+  `(?<![\\p{L}\\p{N}])${name.trim().split(/\s+/).map(escapeText).join('\\s+')}(?![\\p{L}\\p{N}])`
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -99,8 +99,25 @@ export interface JobReads {
   signingSecrets(workspaceId: string): Awaitable<readonly SigningSecret[]>
 }
 
+/** How many rows were deleted. */
+export interface Dropped {
+  readonly jobs: number
+  readonly records: number
+  readonly contacts: number
+  readonly deliveries: number
+}
+
 /** Writes of accepted work. */
 export interface JobWrites {
+  /** Takes all jobs from the workers that run them, and drops distributed rows; returns how many jobs. */
+  releaseJobs(): Awaitable<number>
+  /**
+   * Drops the oldest jobs that ended before a moment of engine time, at most `limit`, with their records, contacts and
+   * deliveries. Those whose deliveries are not all made stay, and so do the imports of lists.
+   */
+  dropJobs(before: number, limit: number): Awaitable<Dropped>
+  /** Drops all replies to the rows of a run, of every workspace; returns how many. */
+  dropRepliesOfRun(run: string): Awaitable<number>
   addJob(job: AsyncJob): Awaitable<void>
   /**
    * Takes the oldest job that is queued or whose lease expired, or the given one; `undefined` when there is none.

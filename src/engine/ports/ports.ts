@@ -1,7 +1,6 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import type { Awaitable } from './awaitable.js'
 import type { ChunkReads, ChunkWrites } from './chunk-store.js'
-import type { ErasureReads, ErasureWrites } from './erasure-store.js'
 import type { JobReads, JobWrites } from './job-store.js'
 import type {
   Consumption,
@@ -22,8 +21,6 @@ import type {
 // Adapters import every port from here.
 export type { Awaitable } from './awaitable.js'
 export type * from './chunk-store.js'
-export type * from './erasure-store.js'
-export type * from './erasure-store.js'
 export type * from './job.js'
 export type * from './job-store.js'
 export type * from './sender.js'
@@ -43,7 +40,7 @@ export interface Ids {
 }
 
 /** Reads of the store, from one consistent snapshot. */
-export interface Reads extends JobReads, ErasureReads, ChunkReads {
+export interface Reads extends JobReads, ChunkReads {
   principal(keyHash: string): Awaitable<Principal | undefined>
   /** Finds the principal by the id of a key, which is not secret. */
   principalOfKey(id: string): Awaitable<Principal | undefined>
@@ -77,7 +74,7 @@ export interface Reads extends JobReads, ErasureReads, ChunkReads {
 }
 
 /** Writes to the store, atomic. */
-export interface Transaction extends Reads, JobWrites, ErasureWrites, ChunkWrites {
+export interface Transaction extends Reads, JobWrites, ChunkWrites {
   setClock(clock: StoredClock): Awaitable<void>
   addWorkspace(workspace: Workspace, used: boolean): Awaitable<void>
   useWorkspace(id: string): Awaitable<void>

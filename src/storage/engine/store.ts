@@ -4,13 +4,13 @@ import { openDatabase } from '../database/open.js'
 import type { Connection, Driver } from '../driver/connection.js'
 import { chunkReads, chunkWrites } from './chunks.js'
 import { deliveryReads, deliveryWrites } from './deliveries.js'
-import { forgetReads, forgetWrites } from './erase.js'
 import { replyReads, replyWrites } from './idempotency.js'
 import { jobReads, jobWrites } from './jobs.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
 import { listReads, listWrites } from './lists.js'
 import { memberReads, memberWrites } from './members.js'
 import { engineSchema } from './migrations.js'
+import { purgeWrites } from './purge.js'
 import { counterReads, counterWrites } from './rate-counters.js'
 import { runReplyReads, runReplyWrites } from './row-replies.js'
 import { savedReads, savedWrites } from './saved.js'
@@ -55,7 +55,6 @@ const readsOver = (connection: Connection, dialect: Driver['dialect']): Reads =>
   ...jobReads(connection),
   ...listReads(connection),
   ...deliveryReads(connection),
-  ...forgetReads(connection),
   ...chunkReads(connection),
   schemaVersion: () => readVersion(connection, dialect),
 })
@@ -70,7 +69,7 @@ const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => (
   ...jobWrites(connection),
   ...listWrites(connection),
   ...deliveryWrites(connection),
-  ...forgetWrites(connection),
+  ...purgeWrites(connection),
   ...chunkWrites(connection),
 })
 

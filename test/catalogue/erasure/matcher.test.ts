@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Meant, tracesOf } from '../../../src/catalogue/erasure/identifiers.js'
-import { forgottenBy } from '../../../src/catalogue/erasure/matcher.js'
-import type { Forgotten } from '../../../src/engine/ports/ports.js'
+import { findIdentifiers, type Subject } from '../../../src/catalogue/erasure/identifiers.js'
+import { createMatcher } from '../../../src/catalogue/erasure/matcher.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { openEmpty } from '../open.js'
 
 const url = 'https://www.network.example/in/jos%C3%A9-doe'
@@ -18,13 +18,13 @@ const colleague = {
   company_domain: 'acme.example',
 }
 
-async function known(...more: readonly object[]): Promise<(meant?: Meant) => Promise<Forgotten>> {
+async function known(...more: readonly object[]): Promise<(subject?: Subject) => Promise<SubjectMatcher>> {
   const driver = openSqlite(':memory:')
   const catalogue = await openEmpty(driver)
   await catalogue.importRecords('companies', [{ name: 'Acme Ltd', domain: 'acme.example' }])
   await catalogue.importRecords('people', [jose, colleague, ...more] as never)
-  return async (meant = { email: 'jose@acme.example' }) =>
-    forgottenBy(await driver.read((connection) => tracesOf(connection, meant)))
+  return async (subject = { email: 'jose@acme.example' }) =>
+    createMatcher(await driver.read((connection) => findIdentifiers(connection, subject)))
 }
 
 describe('somebody who is to be forgotten', () => {
@@ -46,7 +46,7 @@ describe('somebody who is to be forgotten', () => {
     ['jose@acme.example'],
   ])('is what %j is about', async (value) => {
     const who = await (await known())()
-    expect([who.isAbout(value), who.isIn(value)]).toEqual([true, true])
+    expect([who.isAbout(value), who.mentions(value)]).toEqual([true, true])
   })
 
   it.each([
@@ -67,7 +67,7 @@ describe('somebody who is to be forgotten', () => {
     7,
   ])('is not in %j', async (value) => {
     const who = await (await known())()
-    expect([who.isIn(value), who.isAbout(value), who.without(value)]).toEqual([false, false, value])
+    expect([who.mentions(value), who.isAbout(value), who.redact(value)]).toEqual([false, false, value])
   })
 
   it('is struck out of what is about something else', async () => {
@@ -77,14 +77,14 @@ describe('somebody who is to be forgotten', () => {
       jobs: [{ hiring_team: [{ name: 'Jose Doe' }, { name: 'Ann Lee' }, { network_url: url }] }],
       other: 'José Doe',
     }
-    expect([who.isIn(value), who.isAbout(value)]).toEqual([true, false])
-    expect(who.without(value)).toEqual({
+    expect([who.mentions(value), who.isAbout(value)]).toEqual([true, false])
+    expect(who.redact(value)).toEqual({
       description:
         'Write to [forgotten], [forgotten] or 06; see https://www.network.example[forgotten]?x=1. [forgotten].',
       jobs: [{ hiring_team: [{ name: 'Ann Lee' }] }],
       other: 'José Doe',
     })
-    expect(who.unnamed('Search for josé  doe')).toBe('Search for [forgotten]')
+    expect(who.redactName('Search for josé  doe')).toBe('Search for [forgotten]')
   })
 
   it('keeps what somebody else shares with them', async () => {
@@ -96,8 +96,8 @@ describe('somebody who is to be forgotten', () => {
         personal_email: 'jd@mail.example',
       })
     )()
-    expect(who.isIn({ email: 'jd@mail.example' })).toBe(false)
-    expect(who.isIn({ email: 'jose@acme.example' })).toBe(true)
+    expect(who.mentions({ email: 'jd@mail.example' })).toBe(false)
+    expect(who.mentions({ email: 'jose@acme.example' })).toBe(true)
   })
 
   it('is everybody with the address that was given', async () => {
@@ -108,12 +108,12 @@ describe('somebody who is to be forgotten', () => {
       network_profile_url: 'https://www.network.example/in/bo-ek',
     })
     const who = await find()
-    expect(who.isIn({ full_name: 'Bo Ek', domain: 'other.example' })).toBe(true)
+    expect(who.mentions({ full_name: 'Bo Ek', domain: 'other.example' })).toBe(true)
   })
 
   it('is known by the address alone where the catalogue does not have them', async () => {
     const who = await (await known())({ email: 'nobody@acme.example' })
-    expect([who.isIn('ask nobody@acme.example'), who.isIn(jose)]).toEqual([true, false])
+    expect([who.mentions('ask nobody@acme.example'), who.mentions(jose)]).toEqual([true, false])
   })
 
   it('leaves no trace of themselves in any value, and nothing else changed', async () => {
@@ -125,7 +125,7 @@ describe('somebody who is to be forgotten', () => {
       url,
       'ACwAAJoseDoe00000000000000000000000000',
     ]
-    const words = fc.string().filter((text) => !who.isIn(text))
+    const words = fc.string().filter((text) => !who.mentions(text))
     const mention = fc.tuple(words, fc.constantFrom(...theirs), words).map(([a, b, c]) => `${a} ${b} ${c}`)
     const value = fc.letrec((tie) => ({
       any: fc.oneof(
@@ -139,9 +139,9 @@ describe('somebody who is to be forgotten', () => {
     })).any
     fc.assert(
       fc.property(value, (given) => {
-        const left = who.without(given)
-        expect(who.isIn(left)).toBe(false)
-        if (!who.isIn(given)) expect(left).toBe(given)
+        const left = who.redact(given)
+        expect(who.mentions(left)).toBe(false)
+        if (!who.mentions(given)) expect(left).toBe(given)
       }),
       { numRuns: 300 },
     )

@@ -1,7 +1,11 @@
 import type { Command } from 'commander'
-import type { Traces } from '../../../catalogue/erasure/identifiers.js'
+import type { Subject, SubjectIdentifiers } from '../../../catalogue/erasure/identifiers.js'
+import type { ErasedRecords } from '../../../catalogue/erasure/tables.js'
+import type { Clock } from '../../../engine/ports/ports.js'
+import type { ErasedWork } from '../../../storage/erasure/engine-tables.js'
+import type { ErasedState } from '../../../storage/erasure/state-tables.js'
 import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
-import { exits } from '../../context/errors.js'
+import { exits, UsageError } from '../../context/errors.js'
 import { complain } from '../../output/report-error.js'
 import { grouped } from '../../output/terminal.js'
 import { canAsk } from '../../prompt/ask.js'
@@ -9,12 +13,10 @@ import { confirmLoss } from '../../prompt/confirm-loss.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
-import { forgetAll, type Told } from './forget-all.js'
 import { holdingFiles } from './holding-files.js'
 import { openRecords, type RecordsOnDisk, rewriteAll } from './records-on-disk.js'
-import { meantBy } from './subject-argument.js'
 
-/** `prospect data forget`: deletes somebody from all that is on record on this machine. */
+/** `prospect data forget`: erases a person from all databases of this machine. */
 export function forgetCommand(shell: Shell): Command {
   const command = shell
     .command('forget', 'Delete all that is on record of a person')
@@ -39,39 +41,113 @@ export function forgetCommand(shell: Shell): Command {
 async function forget(shell: Shell, { args, options, globals }: Invocation): Promise<number> {
   const context = withCatalogueOption(shell.context, options)
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
-  const meant = await meantBy(args[0], profileUrl)
-  const { tracesGiven, tracesOf, wordsOf } = await import('../../../catalogue/erasure/identifiers.js')
+  const subject = await parseSubject(args[0], profileUrl)
+  const { findIdentifiers, searchWords, toIdentifiers } = await import(
+    '../../../catalogue/erasure/identifiers.js'
+  )
   const records = await openRecords(context, true)
-  const given = tracesGiven(meant)
-  const traces = await records.catalogue?.read((connection) => tracesOf(connection, meant))
-  const told = await forgetKnown(context, records, traces ?? given, dryRun, globals).finally(records.close)
-  const { runs, ...state } = told.state
+  const known = await records.catalogue?.read((connection) => findIdentifiers(connection, subject))
+  const identifiers = known ?? toIdentifiers(subject)
+  const erased = await confirmAndErase(context, records, identifiers, dryRun, globals).finally(records.close)
+  const { runs, ...state } = erased.state
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteAll(context)
-  const files = await holdingFiles(context, runs, wordsOf(traces ?? given))
-  const report: Report = { dry_run: dryRun, ...told, state, ...written, files }
+  const files = await holdingFiles(context, runs, searchWords(identifiers))
+  const report: Report = { dry_run: dryRun, ...erased, state, ...written, files }
   await shell.print(report, globals, { layout: () => summary(report) })
   return written.remaining.length === 0 ? exits.ok : unfinished(context, written.remaining, globals)
 }
 
-/** Deletes, on a terminal once what would be deleted was agreed on; or counts. */
-async function forgetKnown(
+/** Erases a person; on a terminal only after a confirmation. With `dryRun` it only counts. */
+async function confirmAndErase(
   context: Context,
   records: RecordsOnDisk,
-  traces: Traces,
+  identifiers: SubjectIdentifiers,
   dryRun: boolean,
   globals: GlobalOptions,
-): Promise<Told> {
+): Promise<Erased> {
   if (!dryRun && canAsk(context, globals) && !globals.yes) {
-    const would = await forgetAll(records, traces, context.clock, true)
-    await confirmLoss(context, `This deletes ${listed(would)}.`, globals)
+    const preview = await eraseEverywhere(records, identifiers, context.clock, true)
+    await confirmLoss(context, `This deletes ${listed(preview)}.`, globals)
   }
-  return forgetAll(records, traces, context.clock, dryRun)
+  return eraseEverywhere(records, identifiers, context.clock, dryRun)
+}
+
+/** What was erased, by database. */
+interface Erased {
+  readonly catalogue: ErasedRecords
+  readonly engine: ErasedWork
+  readonly state: ErasedState
+}
+
+/**
+ * Erases a person from all databases, or counts what mentions them. The catalogue comes last, since only it knows the
+ * person's identifiers; then what was on its way from it meanwhile is erased too.
+ */
+async function eraseEverywhere(
+  records: RecordsOnDisk,
+  identifiers: SubjectIdentifiers,
+  clock: Clock,
+  dryRun: boolean,
+): Promise<Erased> {
+  const { createMatcher } = await import('../../../catalogue/erasure/matcher.js')
+  const { eraseFromCatalogue } = await import('../../../catalogue/erasure/tables.js')
+  const { eraseFromEngine } = await import('../../../storage/erasure/engine-tables.js')
+  const { eraseFromState } = await import('../../../storage/erasure/state-tables.js')
+  const subject = createMatcher(identifiers)
+  let engine: ErasedWork = { records: 0, contacts: 0, jobs: 0, replies: 0 }
+  let state: ErasedState = { events: 0, answers: 0, runs: [] }
+  const eraseWorkAndRuns = async () => {
+    for (const { database } of records.runs) {
+      const { events, answers, runs } = await eraseFromState(database, subject, clock.now(), dryRun)
+      state = {
+        events: state.events + events,
+        answers: state.answers + answers,
+        runs: [...state.runs, ...runs],
+      }
+    }
+    if (!records.engine) return
+    const { records: found, contacts, jobs, replies } = await eraseFromEngine(records.engine, subject, dryRun)
+    engine = {
+      records: engine.records + found,
+      contacts: engine.contacts + contacts,
+      jobs: engine.jobs + jobs,
+      replies: engine.replies + replies,
+    }
+  }
+  await eraseWorkAndRuns()
+  const catalogue = records.catalogue
+    ? await eraseFromCatalogue(records.catalogue, identifiers, subject, dryRun)
+    : { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
+  if (!dryRun) await eraseWorkAndRuns()
+  return { catalogue, engine, state }
+}
+
+const address = /^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/
+
+/** Returns the person with an e-mail address or the url of a profile, of which only one may be given. */
+async function parseSubject(person: string | undefined, profileUrl: string | undefined): Promise<Subject> {
+  const text = person ?? profileUrl
+  if (text === undefined)
+    throw new UsageError('Nobody is named.', 'Give an e-mail address or the url of a profile.')
+  if (person !== undefined && profileUrl !== undefined)
+    throw new UsageError('Two are named.', 'Give an e-mail address or --profile-url, one at a time.')
+  const { parseProfile } = await import('../../../catalogue/normalize/profile.js')
+  const profile = parseProfile(text)
+  if (profile?.kind === 'person') return { profile }
+  const email = text.trim().toLowerCase()
+  if (person !== undefined && address.test(email)) return { email }
+  throw new UsageError(
+    person === undefined
+      ? `--profile-url: "${text}" is not the url of a person's profile.`
+      : `"${text}" is neither an e-mail address nor the url of a person's profile.`,
+    'Write it like jane.doe@example.com or https://www.network.example/in/jane-doe.',
+  )
 }
 
 /** What was deleted, or would be, and where the person may still be. */
-interface Report extends Omit<Told, 'state'> {
+interface Report extends Omit<Erased, 'state'> {
   readonly dry_run: boolean
-  readonly state: Omit<Told['state'], 'runs'>
+  readonly state: Omit<Erased['state'], 'runs'>
   /** Databases that were written anew. */
   readonly rewritten: readonly string[]
   /** Databases that could not be. */
@@ -89,7 +165,7 @@ function summary(report: Report): string {
   return `${lines.join('\n')}\n`
 }
 
-const listed = ({ catalogue, engine, state }: Omit<Told, 'state'> & { state: Report['state'] }): string => {
+const listed = ({ catalogue, engine, state }: Omit<Erased, 'state'> & { state: Report['state'] }): string => {
   const counts: [number, string, string][] = [
     [catalogue.people, 'person of the catalogue', 'people of the catalogue'],
     [catalogue.engagements, 'reaction to a post', 'reactions to posts'],

@@ -8,7 +8,7 @@ import {
 } from '../../../storage/database/catalogue-location.js'
 import { isPostgres } from '../../../storage/database/location.js'
 import type { Driver } from '../../../storage/driver/connection.js'
-import { openStore } from '../../../storage/engine/store.js'
+import { openEngineDatabase, storeOver } from '../../../storage/engine/store.js'
 import { findShared, openState } from '../../../storage/state/open.js'
 import type { RunLocks } from '../../../storage/state/runs/run-leases.js'
 import type { ClockContext, Context, HomeContext } from '../../context/context.js'
@@ -18,6 +18,8 @@ import { fileLocks, leasesOver } from '../../runs/locks.js'
 /** The databases of this machine; those that were never made stay so. */
 export interface RecordsOnDisk {
   readonly catalogue: Driver | undefined
+  readonly engine: Driver | undefined
+  /** The engine's store over its database. */
   readonly store: Store | undefined
   readonly state: Driver | undefined
   /** What is remembered of runs, here and, where machines share the engine's database, by all of them. */
@@ -36,7 +38,7 @@ export async function openRecords(context: Context, withCatalogue: boolean): Pro
   const { home, clock } = context
   prepareHome(home)
   const catalogue = withCatalogue ? await catalogueOnRecord(context) : undefined
-  const store = isThere(home.engine) ? await openStore(home.engine) : undefined
+  const engine = isThere(home.engine) ? await openEngineDatabase(home.engine) : undefined
   const state = isThere(home.state) ? await openState(home.state) : undefined
   const shared = isPostgres(home.engine)
     ? await findShared(home.engine, { now: () => clock.now() })
@@ -46,9 +48,9 @@ export async function openRecords(context: Context, withCatalogue: boolean): Pro
     ...(shared ? [{ database: shared, locks: await leasesOver(context, shared) }] : []),
   ]
   return {
-    ...{ catalogue, store, state, runs },
+    ...{ catalogue, engine, store: engine && storeOver(engine), state, runs },
     close: async () => {
-      for (const database of [catalogue, store, state, shared]) await database?.close()
+      for (const database of [catalogue, engine, state, shared]) await database?.close()
     },
   }
 }

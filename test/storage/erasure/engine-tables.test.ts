@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { forgottenBy } from '../../src/catalogue/erasure/matcher.js'
-import { eraseFromWork } from '../../src/engine/admin/forget.js'
-import type { Provider } from '../../src/engine/ports/ports.js'
-import { runJob } from '../../src/engine/worker/run-job.js'
-import { type Bench, openBench, randomIds } from '../support/engine.js'
-import { idOf, portsOf, workerOf } from './fake-sender.js'
+import { createMatcher } from '../../../src/catalogue/erasure/matcher.js'
+import type { Provider } from '../../../src/engine/ports/ports.js'
+import { runJob } from '../../../src/engine/worker/run-job.js'
+import { eraseFromEngine } from '../../../src/storage/erasure/engine-tables.js'
+import { idOf, portsOf, workerOf } from '../../engine/fake-sender.js'
+import { type Bench, openBench, randomIds } from '../../support/engine.js'
 
 const hook = 'https://hook.example/'
 const lead = { webhook_url: hook, keyword: 'known', live: false }
 
 /** The third lead that every search of a bench finds. */
-const third = forgottenBy({
+const third = createMatcher({
   ...{ keys: [], emails: ['person-2@known.example'], phones: [], slugs: ['jane-doe'], ids: [] },
   people: [
     {
@@ -47,7 +47,7 @@ describe('forgetting somebody in accepted work', () => {
     const { sender, worker } = workerOf(bench)
     const { body } = await bench.call('leads.advanced_search', lead)
     await runJob(portsOf(bench), (await claimed(bench)) as never)
-    expect(await eraseFromWork(bench.store, third, false)).toEqual({
+    expect(await eraseFromEngine(bench.database, third, false)).toEqual({
       records: 1,
       contacts: 0,
       jobs: 0,
@@ -69,7 +69,7 @@ describe('forgetting somebody in accepted work', () => {
     const { sender, worker } = workerOf(bench)
     await bench.call('leads.advanced_search', { ...lead, streaming: true })
     await runJob(portsOf(bench), (await claimed(bench)) as never)
-    await eraseFromWork(bench.store, third, false)
+    await eraseFromEngine(bench.database, third, false)
     await worker.drain()
     expect(sender.bodies().map(({ ordinal }) => ordinal)).toEqual([1, 2, 4, undefined])
     expect(await bench.admin.deliveries({ state: 'failed' }, 10)).toMatchObject([{ first: 3, attempts: 1 }])
@@ -83,7 +83,7 @@ describe('forgetting somebody in accepted work', () => {
     const release = bench.source.hold()
     const running = runJob(portsOf(bench), job as never)
     const go = await release
-    await eraseFromWork(bench.store, third, false)
+    await eraseFromEngine(bench.database, third, false)
     go()
     expect(await running).toBeUndefined()
     expect(await recordsOf(bench, idOf(body))).toEqual([])
@@ -98,13 +98,13 @@ describe('forgetting somebody in accepted work', () => {
     const bench = await openBench()
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk, { idempotencyKey: 'k' })
-    expect(await eraseFromWork(bench.store, third, true)).toEqual({
+    expect(await eraseFromEngine(bench.database, third, true)).toEqual({
       records: 0,
       contacts: 2,
       jobs: 1,
       replies: 1,
     })
-    expect(await eraseFromWork(bench.store, third, false)).toEqual({
+    expect(await eraseFromEngine(bench.database, third, false)).toEqual({
       records: 0,
       contacts: 2,
       jobs: 1,
@@ -129,7 +129,7 @@ describe('forgetting somebody in accepted work', () => {
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk)
     await runJob(portsOf(bench), (await claimed(bench)) as never)
-    expect(await eraseFromWork(bench.store, third, false)).toMatchObject({ records: 1, contacts: 2 })
+    expect(await eraseFromEngine(bench.database, third, false)).toMatchObject({ records: 1, contacts: 2 })
     const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as { contacts: object[] }
     expect(contacts).toMatchObject([
       { status: 'finished', first_name: null, network_profile_url: null, message: 'No data found' },
@@ -148,7 +148,7 @@ describe('forgetting somebody in accepted work', () => {
       bench.call('contacts.reverse_lookup', { email }, { idempotencyKey })
     await call('person-2@known.example', 'a')
     await call('person-3@known.example', 'b')
-    expect(await eraseFromWork(bench.store, third, false)).toMatchObject({ replies: 1 })
+    expect(await eraseFromEngine(bench.database, third, false)).toMatchObject({ replies: 1 })
     expect((await call('person-3@known.example', 'b')).headers).toMatchObject({
       'idempotent-replayed': 'true',
     })
@@ -161,7 +161,7 @@ describe('forgetting somebody in accepted work', () => {
     const call = (fresh: boolean) =>
       bench.call('contacts.reverse_lookup', { email: 'person-2@known.example' }, { row: { ...row, fresh } })
     await call(true)
-    expect(await eraseFromWork(bench.store, third, false)).toMatchObject({ replies: 1 })
+    expect(await eraseFromEngine(bench.database, third, false)).toMatchObject({ replies: 1 })
     expect(await call(false)).toMatchObject({
       status: 404,
       body: { error: 'forgotten' },
@@ -176,13 +176,13 @@ describe('forgetting somebody in accepted work', () => {
     bench.source.matches = 4
     await bench.call('leads.advanced_search', { ...lead, custom: { for: 'Mail person-2@known.example' } })
     await workerOf(bench).worker.drain()
-    expect(await eraseFromWork(bench.store, third, false)).toEqual({
+    expect(await eraseFromEngine(bench.database, third, false)).toEqual({
       records: 1,
       contacts: 0,
       jobs: 1,
       replies: 0,
     })
-    expect(await eraseFromWork(bench.store, third, false)).toEqual({
+    expect(await eraseFromEngine(bench.database, third, false)).toEqual({
       records: 0,
       contacts: 0,
       jobs: 0,

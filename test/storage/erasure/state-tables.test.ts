@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { parseExact, toJson } from '../../../src/api/values/json.js'
 import type { Answer } from '../../../src/batch/journal/answer.js'
 import { hashNumber, hashOf } from '../../../src/csv/identity-filter.js'
-import type { Forgotten } from '../../../src/engine/ports/ports.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { placeOf } from '../../../src/storage/engine/row-place.js'
-import { forgetInState } from '../../../src/storage/state/erase.js'
+import { eraseFromState } from '../../../src/storage/erasure/state-tables.js'
+import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { openState } from '../../../src/storage/state/open.js'
 import {
   answersOf,
@@ -23,12 +23,12 @@ const now = Date.parse('2026-03-10T12:00:00Z')
 const has = (value: unknown, word: string) => toJson(value).includes(word)
 
 /** Everything that says jane; what says it at length only mentions her. */
-const jane: Forgotten = {
-  isIn: (value) => has(value, 'jane'),
+const jane: SubjectMatcher = {
+  mentions: (value) => has(value, 'jane'),
   isAbout: (value) => has(value, '"jane"'),
-  without: <T>(value: T) =>
+  redact: <T>(value: T) =>
     has(value, 'jane') ? (parseExact(toJson(value).replaceAll('jane', '…')) as T) : value,
-  unnamed: (text) => text,
+  redactName: (text) => text,
 }
 
 let state: Driver
@@ -58,7 +58,7 @@ const kept = (run: Run, ordinal: number, identity: string, answer: Answer, origi
   )
 const indexed = (run: Run) =>
   state.transaction((connection) => indexNext(connection, run.number, placeOf(run.number, 0) - 1))
-const forget = (dryRun = false) => forgetInState(state, jane, now, dryRun)
+const forget = (dryRun = false) => eraseFromState(state, jane, now, dryRun)
 const rows = (run: Run) => state.read((connection) => answersOf(connection, run.number, 0, 9))
 
 const event = { path: 'p', receivedAt: now, event: 'x', search: 's', verified: true, headers: {} }

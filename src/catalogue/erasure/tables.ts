@@ -1,0 +1,126 @@
+import type { Connection, Driver } from '../../storage/driver/connection.js'
+import { eraseFromTables, type PersonalTable, type SubjectMatcher } from '../../storage/erasure/traversal.js'
+import { dialectOf } from '../dialect/dialect.js'
+import type { TextTable } from '../full-text/text-query.js'
+import { createTokenizer } from '../full-text/tokenizer.js'
+import { type StoredAccount, wordsOf } from '../records/company-row.js'
+import { jobTexts, type StoredJob } from '../records/jobs.js'
+import type { StoredPost } from '../records/posts.js'
+import type { SubjectIdentifiers } from './identifiers.js'
+
+/** How many rows of the catalogue were erased, or lost a mention of the person. */
+export interface ErasedRecords {
+  readonly people: number
+  readonly phones: number
+  readonly engagements: number
+  readonly posts: number
+  readonly jobs: number
+  readonly companies: number
+}
+
+/** Erases a person from the catalogue; with `dryRun` it only counts. */
+export async function eraseFromCatalogue(
+  driver: Driver,
+  identifiers: SubjectIdentifiers,
+  subject: SubjectMatcher,
+  dryRun: boolean,
+): Promise<ErasedRecords> {
+  const tables = catalogueTables(identifiers, subject)
+  const counts = await eraseFromTables(driver, tables, dryRun)
+  if (!dryRun) {
+    const names = ['companies', ...tables.map(({ table }) => table)]
+    await dialectOf(driver).load.forgetDeletedRows(driver, [...new Set(names)])
+  }
+  return { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0, ...counts }
+}
+
+/** The tables with personal data. People come last: only their records tell what else is theirs after an interruption. */
+function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: SubjectMatcher): PersonalTable[] {
+  const people = JSON.stringify(keys)
+  const jobs = redactedTable('jobs', subject, (job: StoredJob) => jobTexts(job))
+  const companies = redactedTable('companies', subject, (account: StoredAccount) => wordsOf(account))
+  return [
+    jobs,
+    postTable(subject),
+    companies,
+    {
+      table: 'engagers',
+      counted: 'engagements',
+      key: ['post', 'profile', 'engagement'],
+      columns: [],
+      where: () => ['profile IN (SELECT value FROM json_each(?))', JSON.stringify([...slugs, ...ids])],
+      erase: () => ({ change: 'delete' }),
+    },
+    {
+      table: 'phones',
+      counted: 'phones',
+      key: ['number', 'person'],
+      columns: [],
+      where: () => ['person IN (SELECT atom FROM json_each(?))', people],
+      erase: () => ({ change: 'delete' }),
+    },
+    {
+      table: 'people',
+      counted: 'people',
+      key: ['key'],
+      columns: [],
+      where: () => ['key IN (SELECT atom FROM json_each(?))', people],
+      erase: ({ key }: { readonly key: number }) => ({
+        change: 'delete',
+        also: (connection: Connection) =>
+          dialectOf(connection).texts.deleteTexts(connection, 'people', [key]),
+      }),
+    },
+  ]
+}
+
+interface RecordRow {
+  readonly key: number
+  readonly record: string
+}
+
+/** Records of others that mention the person: they stay, without the mention. */
+function redactedTable<T>(
+  table: TextTable,
+  subject: SubjectMatcher,
+  textsOf: (record: T) => readonly string[],
+): PersonalTable<RecordRow> {
+  const tokenize = createTokenizer()
+  return {
+    table,
+    counted: table,
+    key: ['key'],
+    columns: ['record'],
+    erase({ key, record }) {
+      const before = JSON.parse(record) as T
+      const after = subject.redact(before)
+      if (after === before) return undefined
+      return {
+        change: { record: JSON.stringify(after) },
+        also: async (connection) =>
+          dialectOf(connection).texts.replaceTexts({ connection, tokenize }, table, key, textsOf(after)),
+      }
+    },
+  }
+}
+
+/** A post of the person loses its author and its text; one whose url names them goes with its engagers. */
+const postTable = (subject: SubjectMatcher): PersonalTable<RecordRow> => ({
+  table: 'posts',
+  counted: 'posts',
+  key: ['key'],
+  columns: ['record'],
+  erase({ key, record }) {
+    const post = JSON.parse(record) as StoredPost
+    if (!subject.mentions(post)) return undefined
+    if (subject.mentions(post.post_url))
+      return {
+        change: 'delete',
+        also: async (connection) => connection.run('DELETE FROM engagers WHERE post = ?', key),
+      }
+    const { author_profile_url, text, ...other } = post
+    if (!subject.mentions(author_profile_url))
+      return { change: { record: JSON.stringify(subject.redact(post)) } }
+    return { change: { record: JSON.stringify(subject.redact(other)), author: null } }
+  },
+})

@@ -1,0 +1,201 @@
+import { parseExact, toJson } from '../../api/values/json.js'
+import type { AsyncJob, Contact, Enrichment, Plan } from '../../engine/ports/ports.js'
+import type { Connection, Driver } from '../driver/connection.js'
+import { releaseJobs } from '../engine/purge.js'
+import {
+  changeOf,
+  enrichmentColumns,
+  fromRow,
+  jobColumns,
+  type Row,
+  selectList,
+} from '../engine/row-mapping.js'
+import { eraseFromTables, type PersonalTable, type RowErasure, type SubjectMatcher } from './traversal.js'
+
+/** What was erased of accepted work: records, contacts of waterfalls, texts of jobs, stored replies. */
+export interface ErasedWork {
+  readonly records: number
+  readonly contacts: number
+  readonly jobs: number
+  readonly replies: number
+}
+
+/**
+ * Erases a person from all accepted work and all stored replies; with `dryRun` it only counts. The numbers of records, and
+ * what work cost, stay as they were.
+ */
+export async function eraseFromEngine(
+  driver: Driver,
+  subject: SubjectMatcher,
+  dryRun: boolean,
+): Promise<ErasedWork> {
+  // Workers that run jobs now must not keep what they found before.
+  if (!dryRun) await driver.transaction(releaseJobs)
+  const counts = await eraseFromTables(driver, engineTables(subject), dryRun)
+  return { records: 0, contacts: 0, jobs: 0, replies: 0, ...counts }
+}
+
+const engineTables = (subject: SubjectMatcher): PersonalTable[] => [
+  jobTable(subject),
+  recordTable(subject),
+  replyTable(subject),
+  rowReplyTable(subject),
+]
+
+/** Whoever runs a job loses it with these, and it continues from where it stands. */
+const released = { token: null, lease_until: 0 }
+
+/** Jobs with their contacts: what a waterfall found is judged with what it was given. */
+const jobTable = (subject: SubjectMatcher): PersonalTable<Row> => ({
+  table: 'jobs',
+  key: ['id'],
+  columns: jobColumns.map(({ column }) => column),
+  portion: 20,
+  async erase(row, connection) {
+    const job = fromRow<AsyncJob>(jobColumns, row)
+    const contacts = await contactsOf(connection, subject, job)
+    const own = contacts.filter(({ isOwn }) => isOwn)
+    const texts = redactJob(job, subject, new Set(own.map(({ enrichment }) => enrichment.ordinal)))
+    if (contacts.length === 0 && !texts) return undefined
+    return {
+      ...(texts ? { change: { ...texts, ...released } } : {}),
+      counts: {
+        records: own.filter(({ record }) => record !== undefined).length,
+        contacts: contacts.length,
+        jobs: texts ? 1 : 0,
+      },
+      also: async (to) => {
+        for (const contact of contacts) await eraseContact(to, subject, contact)
+      },
+    }
+  },
+})
+
+/** A contact of a waterfall with its result, that mentions the person. */
+interface MentioningContact {
+  readonly enrichment: Enrichment
+  readonly record: string | undefined
+  /** Whether it is about the person; otherwise only its custom attributes mention them. */
+  readonly isOwn: boolean
+}
+
+async function contactsOf(
+  connection: Connection,
+  subject: SubjectMatcher,
+  { id, plan }: AsyncJob,
+): Promise<MentioningContact[]> {
+  if (plan.does !== 'waterfall') return []
+  const sql = `SELECT ${selectList(enrichmentColumns, 'enrichments')}, record
+    FROM enrichments LEFT JOIN records USING (job_id, ordinal) WHERE job_id = ? ORDER BY ordinal`
+  const rows = await connection.all<Row & { record: string | null }>(sql, id)
+  return rows.flatMap((row) => {
+    const enrichment = fromRow<Enrichment>(enrichmentColumns, row, 'enrichments')
+    const { ordinal, custom } = enrichment
+    const record = row.record ?? undefined
+    const result = record && parseExact(record)
+    // What was given says where the person works whose name was found.
+    const isOwn = subject.isAbout({ ...toFields(plan.contacts[ordinal - 1] ?? {}), custom, result })
+    return isOwn || subject.mentions(custom) ? [{ enrichment, record, isOwn }] : []
+  })
+}
+
+const toFields = ({ url, firstName, lastName, companyName, domain }: Contact) => ({
+  ...{ network_url: url, first_name: firstName, last_name: lastName, company_name: companyName, domain },
+})
+
+async function eraseContact(
+  connection: Connection,
+  subject: SubjectMatcher,
+  { enrichment: { id, jobId, ordinal, custom }, record, isOwn }: MentioningContact,
+): Promise<void> {
+  const rest = isOwn ? { firstName: null, lastName: null, custom: null } : { custom: subject.redact(custom) }
+  const change = changeOf<Enrichment>(enrichmentColumns, rest)
+  if (change) await connection.run(`UPDATE enrichments SET ${change.set} WHERE id = ?`, ...change.values, id)
+  if (record === undefined) return
+  const at = 'WHERE job_id = ? AND ordinal = ?'
+  if (isOwn) await connection.run(`DELETE FROM records ${at}`, jobId, ordinal)
+  else
+    await connection.run(`UPDATE records SET record = ? ${at}`, redactResult(subject, record), jobId, ordinal)
+}
+
+/** Returns the result of another contact, without mentions in its custom attributes. */
+function redactResult(subject: SubjectMatcher, record: string): string {
+  const result = parseExact(record) as { custom?: unknown }
+  return toJson({ ...result, custom: subject.redact(result.custom) })
+}
+
+/** Returns the columns of a job that change, given the ordinals of the person's contacts; `undefined` when none does. */
+function redactJob(job: AsyncJob, subject: SubjectMatcher, ordinals: ReadonlySet<number>) {
+  const { name, custom, error } = job
+  const plan = redactPlan(job.plan, subject, ordinals)
+  // A search for the person has their name.
+  const redactName = plan === job.plan ? subject.redact : subject.redactName
+  const texts = { name: redactName(name), plan, custom: subject.redact(custom), error: subject.redact(error) }
+  if (Object.entries(texts).every(([key, text]) => text === job[key as keyof typeof texts])) return undefined
+  return { ...texts, plan: toJson(plan), custom: texts.custom && toJson(texts.custom) }
+}
+
+/** A waterfall looks for nobody in the person's place, and a search by their name finds nobody. */
+function redactPlan(plan: Plan, subject: SubjectMatcher, ordinals: ReadonlySet<number>): Plan {
+  if (plan.does !== 'waterfall') return subject.redact(plan)
+  if (ordinals.size === 0) return plan
+  return { ...plan, contacts: plan.contacts.map((contact, at) => (ordinals.has(at + 1) ? {} : contact)) }
+}
+
+/** Records of searches. The place that a finished job reached may name the person, so it goes with their record. */
+const recordTable = (
+  subject: SubjectMatcher,
+): PersonalTable<{ readonly job_id: string; readonly record: string }> => ({
+  table: 'records',
+  counted: 'records',
+  key: ['job_id', 'ordinal'],
+  columns: ['record'],
+  where: () => ['NOT EXISTS (SELECT 1 FROM enrichments WHERE enrichments.job_id = records.job_id)'],
+  erase({ job_id, record }) {
+    const erasure = eraseJson(subject, 'record', record)
+    return (
+      erasure && {
+        ...erasure,
+        also: async (connection) =>
+          connection.run(
+            `UPDATE jobs SET place = NULL, token = NULL, lease_until = 0
+              WHERE id = ? AND state IN ('finished', 'failed')`,
+            job_id,
+          ),
+      }
+    )
+  },
+})
+
+/** Stored replies; one about the person goes, and its key is free again. */
+const replyTable = (
+  subject: SubjectMatcher,
+): PersonalTable<{ readonly key: string; readonly body: string }> => ({
+  table: 'replies',
+  counted: 'replies',
+  key: ['workspace_id', 'key'],
+  columns: ['body'],
+  where: () => ['status IS NOT NULL'],
+  erase: ({ key, body }) => (subject.mentions(key) ? { change: 'delete' } : eraseJson(subject, 'body', body)),
+})
+
+const emptyReply = { status: 404, body: JSON.stringify({ error: 'forgotten' }) }
+
+/** Replies to rows of runs. One about the person stays in another form, so that the row is not paid for again. */
+const rowReplyTable = (subject: SubjectMatcher): PersonalTable<{ readonly body: string }> => ({
+  table: 'run_replies',
+  counted: 'replies',
+  key: ['place'],
+  columns: ['body'],
+  erase({ body }) {
+    const erasure = eraseJson(subject, 'body', body)
+    return erasure?.change === 'delete' ? { change: emptyReply } : erasure
+  },
+})
+
+/** Deletes a row whose JSON is about the person; redacts it where it only mentions them. */
+function eraseJson(subject: SubjectMatcher, column: string, json: string): RowErasure | undefined {
+  const value = parseExact(json)
+  if (!subject.mentions(value)) return undefined
+  return { change: subject.isAbout(value) ? 'delete' : { [column]: toJson(subject.redact(value)) } }
+}

@@ -1,0 +1,145 @@
+import { parseBody, parseExact, toJson } from '../../api/values/json.js'
+import type { Connection, Driver } from '../driver/connection.js'
+import { runAt } from '../engine/row-place.js'
+import { promoteAll } from '../state/forwarding.js'
+import { rememberedMs } from '../state/webhook-inbox.js'
+import { eraseFromTables, type PersonalTable, type RowErasure, type SubjectMatcher } from './traversal.js'
+
+/** What was erased of what this machine remembered. */
+export interface ErasedState {
+  readonly events: number
+  readonly answers: number
+  /** Input and output of the runs whose answers mentioned the person; null for stdout. */
+  readonly runs: readonly { readonly file: string; readonly output: string | null }[]
+}
+
+/**
+ * Erases a person from received events and from the answers of runs; with `dryRun` it only counts. A row keeps what it cost
+ * and the hash of its request: neither it nor an equal row of its run is paid for again when the run resumes.
+ */
+export async function eraseFromState(
+  driver: Driver,
+  subject: SubjectMatcher,
+  now: number,
+  dryRun: boolean,
+): Promise<ErasedState> {
+  const erased = new Set<number>()
+  const { events = 0 } = await eraseFromTables(driver, stateTables(subject, now, dryRun, erased), dryRun)
+  if (!dryRun && events > 0) await driver.transaction((connection) => promoteAll(connection, now))
+  return {
+    events,
+    answers: erased.size,
+    runs: await driver.read((connection) => runsOf(connection, [...erased])),
+  }
+}
+
+interface AnswerRow {
+  readonly place: number
+  readonly identity: string | null
+  readonly error: string | null
+  readonly body: string | null
+}
+
+/** What a row says whose answer was about the person. */
+const emptyAnswer = { status: 'skipped', error: 'forgotten', identity: null, body: null, origin: null }
+
+/** The tables with personal data; `erased` collects the places of answers. */
+function stateTables(
+  subject: SubjectMatcher,
+  now: number,
+  dryRun: boolean,
+  erased: Set<number>,
+): PersonalTable[] {
+  const emptied: number[] = []
+  const answers: PersonalTable<AnswerRow> = {
+    table: 'answers',
+    key: ['place'],
+    columns: ['identity', 'error', 'body'],
+    where: () => ['identity IS NOT NULL OR error IS NOT NULL OR body IS NOT NULL'],
+    erase(row) {
+      const erasure = eraseAnswer(subject, row)
+      if (erasure) erased.add(row.place)
+      if (erasure?.change === emptyAnswer) emptied.push(row.place)
+      return erasure
+    },
+  }
+  // Rows of other runs that took one of the answers.
+  const copies: PersonalTable<AnswerRow> = {
+    table: 'answers',
+    key: ['place'],
+    columns: [],
+    where: () => ['origin IN (SELECT atom FROM json_each(?))', JSON.stringify(emptied)],
+    erase({ place }) {
+      erased.add(place)
+      return { change: emptyAnswer }
+    },
+  }
+  const tables = [eventTable(subject, now), answers, copies]
+  return dryRun ? tables : [...tables, requestTable(subject), openCallTable(subject)]
+}
+
+function eraseAnswer(subject: SubjectMatcher, { identity, error, body }: AnswerRow): RowErasure | undefined {
+  if (subject.mentions(identity) || subject.mentions(error)) return { change: emptyAnswer }
+  if (body === null) return undefined
+  const value = parseExact(body)
+  if (!subject.mentions(value)) return undefined
+  return { change: subject.isAbout(value) ? emptyAnswer : { body: toJson(subject.redact(value)) } }
+}
+
+/** An event goes whole, since it is kept as it was signed. Its id stays for as long as its sender may send it again. */
+const eventTable = (
+  subject: SubjectMatcher,
+  now: number,
+): PersonalTable<{ readonly seq: number; readonly body: string }> => ({
+  table: 'events',
+  counted: 'events',
+  key: ['seq'],
+  columns: ['body'],
+  erase: ({ seq, body }) =>
+    subject.mentions(parseOrText(body))
+      ? {
+          change: 'delete',
+          also: async (connection) =>
+            connection.run(
+              `INSERT INTO gone_events (id, path, received_at) SELECT id, path, received_at FROM events
+                WHERE seq = ? AND received_at >= ? ON CONFLICT DO NOTHING`,
+              ...[seq, now - rememberedMs],
+            ),
+        }
+      : undefined,
+})
+
+/** What was typed for a run. */
+const requestTable = (subject: SubjectMatcher): PersonalTable<{ readonly request: string }> => ({
+  table: 'runs',
+  key: ['id'],
+  columns: ['request'],
+  erase: ({ request: text }) => {
+    const request = parseOrText(text)
+    const left = subject.redact(request)
+    return left === request ? undefined : { change: { request: toJson(left) } }
+  },
+})
+
+/** The keys of calls whose outcome is unknown. */
+const openCallTable = (subject: SubjectMatcher): PersonalTable<{ readonly idempotency_key: string }> => ({
+  table: 'open_calls',
+  key: ['fingerprint'],
+  columns: ['idempotency_key'],
+  erase: ({ idempotency_key: key }) => (subject.mentions(key) ? { change: 'delete' } : undefined),
+})
+
+/** Returns a body as a value; one that is no JSON stays a text. */
+function parseOrText(body: string): unknown {
+  try {
+    return parseBody(body)
+  } catch {
+    return body
+  }
+}
+
+async function runsOf(connection: Connection, places: readonly number[]) {
+  const numbers = [...new Set(places.map(runAt))]
+  const sql = 'SELECT file, output FROM runs WHERE number IN (SELECT atom FROM json_each(?)) ORDER BY number'
+  return await connection.all<{ file: string; output: string | null }>(sql, JSON.stringify(numbers))
+}

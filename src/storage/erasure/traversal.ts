@@ -1,0 +1,126 @@
+import type { Connection, Driver, Value } from '../driver/connection.js'
+
+type Awaitable<T> = T | Promise<T>
+
+/** Recognises the person who is to be erased in values and texts. */
+export interface SubjectMatcher {
+  /** Returns whether a text or a value of JSON mentions the person. */
+  mentions(value: unknown): boolean
+  /** Returns whether it is about the person, and not about something else that mentions them in a text. */
+  isAbout(value: unknown): boolean
+  /** Returns a value without their addresses, numbers and profiles, and without them in hiring teams. */
+  redact<T>(value: T): T
+  /** Returns a text without their full name as well. */
+  redactName(text: string): string
+}
+
+/** What happens to a row with personal data. */
+export interface RowErasure {
+  /** The row goes, or columns get new values. */
+  readonly change?: 'delete' | Readonly<Record<string, Value>>
+  /** What is counted instead of one row of the table. */
+  readonly counts?: Readonly<Record<string, number>>
+  /** Changes other tables in the same transaction, before the row itself. */
+  readonly also?: (connection: Connection) => Promise<unknown>
+}
+
+/** A table with personal data. */
+export interface PersonalTable<Row = never> {
+  readonly table: string
+  /** What its erased rows are counted as; they are not when there is no name. */
+  readonly counted?: string
+  /** Columns that its rows are identified by and read in the order of. */
+  readonly key: readonly string[]
+  /** Columns that may hold personal data, and those that tell whose it is. */
+  readonly columns: readonly string[]
+  /** Rows read in one transaction. */
+  readonly portion?: number
+  /** Narrows the rows that are read; asked when their turn comes. */
+  readonly where?: () => readonly [sql: string, ...values: Value[]]
+  /** Returns what happens to a row; `undefined` when it has none of the person's data. */
+  erase(row: Row, connection: Connection): Awaitable<RowErasure | undefined>
+}
+
+const rowsAtOnce = 500
+
+/**
+ * Erases a person from tables, one after the other, each portion in a transaction; with `dryRun` it only counts. Returns how
+ * many rows were erased, by their names. Repeated after an interruption, it erases the rest.
+ */
+export async function eraseFromTables(
+  driver: Driver,
+  tables: readonly PersonalTable[],
+  dryRun: boolean,
+): Promise<Readonly<Record<string, number>>> {
+  const counts = new Map<string, number>()
+  for (const table of tables) {
+    let last: StoredRow | undefined
+    do {
+      const after = last
+      const erasePortion = (connection: Connection) => eraseRows(connection, table, after, dryRun)
+      const portion = await (dryRun ? driver.read(erasePortion) : driver.transaction(erasePortion))
+      // A transaction may run again, so each counts for itself.
+      for (const [name, count] of portion.counts) counts.set(name, (counts.get(name) ?? 0) + count)
+      last = portion.last
+    } while (last)
+  }
+  return Object.fromEntries(counts)
+}
+
+type StoredRow = Readonly<Record<string, string | number | null>>
+
+async function eraseRows(
+  connection: Connection,
+  table: PersonalTable,
+  after: StoredRow | undefined,
+  dryRun: boolean,
+): Promise<{ counts: [name: string, count: number][]; last: StoredRow | undefined }> {
+  const rows = await readRows(connection, table, after)
+  const counts: [string, number][] = []
+  for (const row of rows) {
+    const erasure = await table.erase(row as never, connection)
+    if (!erasure) continue
+    if (!dryRun) await eraseRow(connection, table, row, erasure)
+    counts.push(...Object.entries(erasure.counts ?? (table.counted ? { [table.counted]: 1 } : {})))
+  }
+  return { counts, last: rows.at(-1) }
+}
+
+const readRows = async (
+  connection: Connection,
+  { table, key, columns, portion = rowsAtOnce, where }: PersonalTable,
+  after: StoredRow | undefined,
+): Promise<StoredRow[]> => {
+  const [condition, ...values] = where?.() ?? ['TRUE']
+  const behind = after ? ` AND (${key.join(', ')}) > (${key.map(() => '?').join(', ')})` : ''
+  return await connection.all<StoredRow>(
+    `SELECT ${[...new Set([...key, ...columns])].join(', ')} FROM ${table}
+      WHERE (${condition})${behind} ORDER BY ${key.join(', ')} LIMIT ?`,
+    ...values,
+    ...keyOf(key, after),
+    portion,
+  )
+}
+
+async function eraseRow(
+  connection: Connection,
+  { table, key }: PersonalTable,
+  row: StoredRow,
+  { change, also }: RowErasure,
+): Promise<void> {
+  await also?.(connection)
+  if (change === undefined) return
+  const at = `WHERE ${key.map((column) => `${column} = ?`).join(' AND ')}`
+  if (change === 'delete') await connection.run(`DELETE FROM ${table} ${at}`, ...keyOf(key, row))
+  else {
+    const columns = Object.keys(change).map((column) => `${column} = ?`)
+    await connection.run(
+      `UPDATE ${table} SET ${columns.join(', ')} ${at}`,
+      ...Object.values(change),
+      ...keyOf(key, row),
+    )
+  }
+}
+
+const keyOf = (key: readonly string[], row: StoredRow | undefined): Value[] =>
+  row ? key.map((column) => row[column] ?? null) : []
