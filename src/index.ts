@@ -33,27 +33,27 @@ export type { ReceivedHeaders, Verification } from './api/webhooks/signature.js'
 export { basePath } from './http/handler.js'
 export type { Admin, Catalogue, Clock, Ids, Targets, Worker }
 
-/** Where a local engine keeps its state, and what a test may give it instead of the real world. */
+/** Where a local engine keeps its state, and the replacements for tests. */
 export interface EngineOptions {
-  /** Path of the engine's database, or the `postgres://` address of one; in memory unless given. */
+  /** Path or `postgres://` address of the engine's database; in memory by default. */
   readonly engine?: string
   /**
-   * Path of the catalogue, or the `postgres://` address of the engine that it belongs to. Unless given, that of an engine on a
-   * server is beside it, and another one in memory.
+   * Path of the catalogue, or the `postgres://` address of its engine. By default it is beside an engine on a server,
+   * and otherwise in memory.
    */
   readonly catalogue?: string
   readonly clock?: Clock
   readonly ids?: Ids
-  /** Where webhooks may go besides public addresses. */
+  /** Where webhooks may be delivered besides public addresses. */
   readonly targets?: Targets
 }
 
-/** A local engine with what its owner may do and the data behind it. */
+/** A local engine with its administration and the data behind it. */
 export interface OpenedEngine {
   readonly caller: TypedCaller
   readonly admin: Admin
   readonly catalogue: Catalogue
-  /** Does what the caller accepts: `finish(id)` one piece of work, `drain()` what is due, or `start()` for good. */
+  /** Does accepted work: `finish(id)` one job, `drain()` everything due, or `start()` until stopped. */
   readonly worker: Worker
   close(): Promise<void>
 }
@@ -63,7 +63,7 @@ const systemClock: Clock = { now: () => Date.now() }
 const systemIds: Ids = { uuid: randomUUID, bytes: randomBytes }
 const nowhereElse: Targets = { allow: [], loopback: false }
 
-/** Opens a local engine; `admin.init()` makes workspace, member and key where there are none. */
+/** Opens a local engine; `admin.init()` creates workspace, member and key when there are none. */
 export async function openEngine(options: EngineOptions = {}): Promise<OpenedEngine> {
   const { engine = ':memory:' } = options
   const { catalogue: place = isPostgres(engine) ? engine : ':memory:' } = options
@@ -90,23 +90,23 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
 const openCatalogueAt = async (place: string, ports: { clock: Clock; ids: Ids }): Promise<Catalogue> =>
   openCatalogue(isPostgres(place) ? await openShared(place) : openSqlite(place), ports)
 
-/** Another server, and how it is asked; whatever has a usual value may be left out. */
+/** Another server and its settings; those with a default may be omitted. */
 export interface RemoteSettings
   extends Pick<RemoteOptions, 'idempotency' | 'names' | 'timeoutMs' | 'connections' | 'ca' | 'env'> {
   /** Ends in `/api/v2`. */
   readonly baseUrl: string
-  /** Goes out with each call that brings none of its own. */
+  /** Sent with each call that has no key of its own. */
   readonly apiKey?: string | undefined
   /**
-   * Path of a database in which this machine remembers the windows of the server and the keys of calls whose outcome is
-   * open; processes that share it keep to the windows together. Without it nothing is remembered.
+   * Path of a database that remembers the server's rate windows and the keys of calls with an unknown outcome.
+   * Processes that share it respect the windows together. Without it nothing is remembered.
    */
   readonly state?: string | undefined
-  /** The plan of the workspace there, whose requests per minute are then kept to. */
+  /** The plan of the workspace on the server; its requests per minute are respected. */
   readonly plan?: string | undefined
 }
 
-/** The caller of another server. */
+/** Opens the caller of another server. */
 export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
   const { baseUrl, apiKey, state, plan, ...rest } = settings
   const { origin, pathname } = new URL(baseUrl)
@@ -126,15 +126,18 @@ export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
   return typed({ ...caller, close }, apiKey)
 }
 
-/** What a handler serves. */
+/** Options of a handler. */
 export interface ServeOptions extends Partial<Pick<HandlerOptions, 'report'>> {
-  /** An engine's, a remote's, or one of your own. */
+  /** An engine's caller, a remote one, or one of your own. */
   readonly caller: Caller | TypedCaller
-  /** The words for `network` and `premium` in the names of fields, where they are others. */
+  /** The words for `network` and `premium` in field names, when they differ. */
   readonly names?: WireNames
 }
 
-/** Serves the whole API over a caller, under `/api/v2`, with `/health` and `/openapi.json`: a fetch-shaped function. */
+/**
+ * Returns a fetch-shaped function that serves the whole API over a caller, under `/api/v2`, with `/health` and
+ * `/openapi.json`.
+ */
 export function handler(options: ServeOptions): (request: Request) => Promise<Response> {
   const document = async () => (await import('./reference/openapi.js')).openapi({ version })
   const { names, caller, ...rest } = options
@@ -147,8 +150,8 @@ export function handler(options: ServeOptions): (request: Request) => Promise<Re
 }
 
 /**
- * Checks that a webhook was signed with one of the secrets, at most 5 minutes ago. The body is the bytes that arrived, not
- * what was parsed of them.
+ * Verifies that a webhook was signed with one of the secrets, at most 5 minutes ago. The body is the bytes as
+ * received, not the parsed value.
  */
 export function verify(
   headers: ReceivedHeaders,

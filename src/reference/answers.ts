@@ -19,7 +19,7 @@ const titles: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 }
 
-/** Details that make an example of an error's text. */
+/** Details for the examples of error texts. */
 const example: Details = {
   keys: 'webhook_url',
   reason: 'limit must be a whole number of 1 or more',
@@ -29,7 +29,7 @@ const example: Details = {
   top_up_url: 'http://127.0.0.1:4010/top-up',
 }
 
-/** What they say where that example would not fit. */
+/** Reasons for the errors that this example does not fit. */
 const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
   bad_request: 'search_url must be a valid company search URL',
   bad_gateway: 'without JSON',
@@ -70,7 +70,7 @@ export const errorSchemas: Readonly<Record<string, Schema>> = {
   },
 }
 
-/** Headers that answers may carry. */
+/** Headers of replies. */
 export const headers: Readonly<Record<string, Schema>> = {
   'RateLimit-Limit': wholeHeader('Requests allowed in the window with the least remaining'),
   'RateLimit-Remaining': wholeHeader('Requests that remain in it'),
@@ -94,7 +94,7 @@ function wholeHeader(description: string): Schema {
 export const headersNamed = (...names: string[]): Schema =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
-/** Names of the headers on every answer of an operation that a request limit counts. */
+/** Names of the headers on every reply that a request limit counts. */
 export const rateHeaders = [
   'RateLimit-Limit',
   'RateLimit-Remaining',
@@ -102,7 +102,7 @@ export const rateHeaders = [
   'X-RateLimit-Reset-After',
 ] as const
 
-/** Every error response an operation may refer to: one for each status, and one for each body shape where there are two. */
+/** Every error response: one per status, and one per body shape when there are two. */
 export function errorResponses(): Record<string, Schema> {
   const statuses = Object.keys(titles).map(Number)
   return Object.fromEntries(
@@ -141,7 +141,7 @@ function errorResponse(status: number, shape: Operation['errors']): Schema {
   }
 }
 
-/** References to the errors an operation can end with, by status. */
+/** Returns references to the errors of an operation, by status. */
 export function errorsOf(operation: Operation, fields: readonly string[]): Record<string, Schema> {
   const possible: readonly [status: number, when: boolean][] = [
     [400, fields.length > 0],
@@ -173,7 +173,7 @@ const identifiers = [
   'post_url',
 ]
 
-/** Whether an operation names one thing that may not exist. */
+/** Returns whether an operation names one thing that may not exist. */
 function looksUp({ path, batch, starts }: Operation, fields: readonly string[]): boolean {
   const single = batch !== undefined && starts === undefined && batch.identity !== 'number'
   return path.includes('{') || single || identifiers.some((name) => fields.includes(name))

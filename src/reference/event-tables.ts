@@ -8,10 +8,10 @@ import { jsonSchema, type Schema } from './schemas.js'
 import { eventWords, type Row, table } from './words.js'
 
 const common = ['event', 'id', 'created_at', 'custom']
-/** Fields of contacts are those of their result: too many for a cell. */
+/** Fields of a contact are those of its result: too many for a cell. */
 const contact = Object.keys(record.contactResult().shape)
 
-/** Every event: when it is sent, and what its body carries beside the fields of all. */
+/** Every event: when it is sent, and which fields its body adds to the common ones. */
 export const eventTable = (): string =>
   table(
     ['Event', 'When', 'Carries'],
@@ -24,7 +24,7 @@ function carriedBy(name: EventName): string {
   return fields.map((field) => `\`${field}\``).join(', ')
 }
 
-/** The body of every event as the sample data gives it, each folded away under its name. */
+/** The body of every event from the sample data, each folded under its name. */
 export const eventBodyExamples = (): string =>
   eventNames()
     .map((name) => {
@@ -43,7 +43,7 @@ export const eventSourceTable = (): string =>
     ]),
   )
 
-/** Every field of the bodies with its type and meaning, each record once. */
+/** Every field of the bodies with type and meaning, each record once. */
 export function eventFieldTable(): string {
   const bodies = eventNames().map((name) => jsonSchema(eventBody(name)))
   const own = new Map<string, Schema>()

@@ -15,10 +15,10 @@ const tables: Readonly<Record<string, () => string>> = {
   'event-bodies': eventBodyExamples,
 }
 
-/** Names of what can be generated into a document. */
+/** Names of the parts that can be generated into a document. */
 export const renderable: readonly string[] = Object.keys(tables)
 
-/** The tables of a name as Markdown, printed from the operation table, the plans and the errors. */
+/** Returns the tables of a name as Markdown, from the operation table, the plans and the errors. */
 export function render(name: string): string {
   const print = Object.hasOwn(tables, name) ? tables[name] : undefined
   if (!print) throw new Error(`nothing to generate is called ${name}; there are: ${renderable.join(', ')}`)
@@ -28,8 +28,8 @@ export function render(name: string): string {
 const opening = /^<!-- generated:([\w-]+) -->$/gm
 
 /**
- * The document with everything between `<!-- generated:NAME -->` and `<!-- /generated -->` replaced by
- * `generated[NAME]`; the rest stays as it is. A name that is not there, or a part without an end, throws.
+ * Returns the document with everything between `<!-- generated:NAME -->` and `<!-- /generated -->` replaced by
+ * `generated[NAME]`. Throws for an unknown name and for a part without an end.
  */
 export function refresh(markdown: string, generated: Readonly<Record<string, string>>): string {
   const closing = '<!-- /generated -->'

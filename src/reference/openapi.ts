@@ -8,7 +8,7 @@ import { jsonSchema, type Schema, type Schemas, schemas } from './schemas.js'
 import { eventBodies, webhookParameters, webhooks } from './webhooks.js'
 import { priceWords, quotaWords, rateWords } from './words.js'
 
-/** What a document is made for. */
+/** Options of a document. */
 export interface OpenapiOptions {
   /** Version of the program. */
   readonly version: string
@@ -32,7 +32,7 @@ const areas: Readonly<Record<string, string>> = {
   webhooks: 'What is delivered to the address that a request gave',
 }
 
-/** The whole API as an OpenAPI 3.1 document, made from the operation table and the schemas. */
+/** Returns the whole API as an OpenAPI 3.1 document, from the operation table and the schemas. */
 export async function openapi(options: OpenapiOptions): Promise<object> {
   const shapes = await Promise.all(operations().map(async (row) => [row, await shapeOf(row.id)] as const))
   const known = schemas()
@@ -75,7 +75,7 @@ const idempotencyKey = {
 
 type Row = readonly [operation: Operation, shape: Shape]
 
-/** Bodies by name, smaller ones first: larger ones then refer to them. */
+/** Returns bodies by name, smaller ones first, so that larger ones refer to them. */
 function bodies(rows: readonly Row[]): [name: string, schema: Schema][] {
   const all = rows.flatMap(([operation, shape]): [string, Schema][] => [
     ...(operation.method === 'POST'

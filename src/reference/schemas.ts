@@ -7,11 +7,11 @@ export type Schema = { readonly [key: string]: unknown }
 
 /** Schemas that are collected once and referred to. */
 export interface Schemas {
-  /** The schema as it may stand in a document: what is known by name is referred to. */
+  /** Returns the schema for a document: named schemas become references. */
   place(schema: Schema): Schema
-  /** The same, and a name for the whole unless it has one; answers the reference. */
+  /** The same, with a name for the whole unless it has one. Returns the reference. */
   name(name: string, schema: Schema): Schema
-  /** All named schemas, for `components.schemas`. */
+  /** Returns all named schemas, for `components.schemas`. */
   all(): Readonly<Record<string, Schema>>
 }
 
@@ -30,7 +30,7 @@ const records = {
   Pagination: record.pagination,
 } as const
 
-/** An empty collection that knows the records of the API by name. */
+/** Creates a collection that knows the records of the API by name. */
 export function schemas(): Schemas {
   const named: Record<string, Schema> = {}
   const names = new Map<string, string>()
@@ -54,7 +54,7 @@ export function schemas(): Schemas {
   }
 }
 
-/** The JSON Schema of what a zod schema takes. Replies are left open, since later versions may add fields. */
+/** Returns the JSON Schema of a zod schema's input. Replies stay open, since later versions may add fields. */
 export function jsonSchema(schema: z.ZodType): Schema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' })
   return tidy(json)
@@ -65,7 +65,7 @@ const reference = (name: string, description?: unknown): Schema => ({
   ...(description === undefined ? {} : { description }),
 })
 
-/** An object with all fields of a record and more, as that record and what is added to it. */
+/** Returns an object that has all fields of a record as that record and its additions. */
 function extending(schema: Schema, named: Readonly<Record<string, Schema>>): Schema {
   const record = Object.keys(records).find((name) => extendsIt(schema, named[name] ?? {}))
   if (record === undefined) return schema
@@ -96,13 +96,13 @@ function extendsIt({ properties, required }: Schema, record: Schema): boolean {
   )
 }
 
-/** Two schemas that differ in their description alone are the same. */
+/** Schemas that differ only in their descriptions are the same. */
 const signature = ({ description: _, ...schema }: Schema): string => JSON.stringify(schema)
 
 const lowest = Number.MIN_SAFE_INTEGER
 const highest = Number.MAX_SAFE_INTEGER
 
-/** Leaves out what says nothing, and writes `anyOf` with null as OpenAPI 3.1 can: as a second type. */
+/** Removes redundant keywords, and writes `anyOf` with null as a second type, as OpenAPI 3.1 can. */
 function tidy(schema: Schema): Schema {
   const { minimum, maximum, propertyNames: _, additionalProperties, ...rest } = mapSchemas(schema, tidy)
   return nullable({
@@ -128,7 +128,7 @@ function nullable(schema: Schema): Schema {
   return { ...inner, ...words, type: [inner.type, 'null'], ...describe }
 }
 
-/** Changes the schemas directly below a schema. */
+/** Maps the schemas directly below a schema. */
 function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema {
   return Object.fromEntries(
     Object.entries(schema).map(([key, value]) => {

@@ -30,7 +30,7 @@ export const eventBodies = (): [name: string, schema: Schema][] =>
 const schemaName = (name: EventName): string =>
   `${name.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`
 
-/** Every event as an entry of `webhooks`: what is posted to the address that a request gave. */
+/** Every event as an entry of `webhooks`: what is posted to the URL of a request. */
 export const webhooks = (known: Schemas): Schema =>
   Object.fromEntries(eventNames().map((name) => [name, { post: delivery(name, known) }]))
 
@@ -42,7 +42,7 @@ function delivery(name: EventName, known: Schemas): Schema {
     tags: ['webhooks'],
     summary: eventWords(name),
     description: `Sent for ${endpoints.join(', ')}, to the \`webhook_url\` of the request.`,
-    // Receivers know deliveries by their signature; no key goes along.
+    // Receivers authenticate deliveries by their signature; no key is sent.
     security: [],
     parameters: Object.keys(webhookParameters).map((one) => ({ $ref: `#/components/parameters/${one}` })),
     requestBody: {

@@ -2,7 +2,7 @@ import type { Rate } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import type { EventName } from '../api/webhooks/events.js'
 
-/** A price in words, such as `3 credits per email, 30 credits per phone`; `free` when there is none. */
+/** Returns a price in words, such as `3 credits per email, 30 credits per phone`; `free` without one. */
 export function priceWords({ price }: Operation): string {
   const parts = Object.entries(price).map(
     ([unit, credits]) => `${credits} ${credits === 1 ? 'credit' : 'credits'} per ${unit.replace('_', ' ')}`,
@@ -13,7 +13,7 @@ export function priceWords({ price }: Operation): string {
 /** What a plan quota counts, in words. */
 export const quotaWords = { profiles: 'profiles per day', companies: 'companies per day and month' } as const
 
-/** The limits of an operation in words; where `live: false` changes them, both. */
+/** Returns the limits of an operation in words; both when `live: false` changes them. */
 export function rateWords({ rate }: Operation): string {
   if (!('live' in rate)) return oneRate(rate)
   return `${oneRate(rate.live)}; with live: false: ${oneRate(rate.database)}`
@@ -30,13 +30,13 @@ const phases: Readonly<Record<string, string>> = {
   failed: 'The work could not be done',
 }
 
-/** What an event tells, in words. */
+/** Returns what an event means, in words. */
 export const eventWords = (name: EventName): string => phases[name.split('.')[1] ?? ''] ?? ''
 
 /** Cells of a row. */
 export type Row = readonly (string | number)[]
 
-/** A table in Markdown. */
+/** Returns a table in Markdown. */
 export function table(heads: readonly string[], rows: readonly Row[]): string {
   const line = (cells: Row) => `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |`
   return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n')

@@ -5,7 +5,7 @@ import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { atLeastOne, badRequest, exactlyOne, inOrder, isGiven, rule } from '../schemas/rules.js'
 
-/** Identifies a company: at least one. */
+/** Identifies a company: at least one of these fields. */
 const company = () => ({
   company_domain: field.domain('Website domain of the company').optional(),
   company_name: field.text('Name of the company').optional(),

@@ -25,7 +25,7 @@ const request = () => ({
   webhook_url: field.webhookUrl('Address that receives the result').optional(),
 })
 
-/** What a contact lacks for the types that were asked for. */
+/** Returns what a contact lacks for the requested types. */
 function lacking(contact: Fields, types: unknown): Objection | undefined {
   const asked = Array.isArray(types) ? types : []
   if (isGiven(contact.network_url)) return undefined

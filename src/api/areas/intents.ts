@@ -12,7 +12,7 @@ const imports = (of: string) => ({
   custom: field.custom().optional(),
 })
 
-/** Narrows the companies of growth and lookalike imports. */
+/** Filters the companies of growth and lookalike imports. */
 const companies = () => ({
   company_size: list.companySizes().optional(),
   locations: list.ids('Location ids').optional(),

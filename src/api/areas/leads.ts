@@ -9,7 +9,7 @@ import { atLeastOne, badRequest, invalid, isGiven, notTogether, rule } from '../
 const yearIds = (of: string) =>
   list.of(z.enum(Object.keys(years)), `Years ${of}: 1 under 1, 2 1–2, 3 3–5, 4 6–10, 5 over 10`)
 
-/** Filters of the specification that only the network itself can honour. */
+/** Filters of the specification that only the network itself can apply. */
 const liveFilters = () => ({
   connections_of_profile: field.text('Connections of this profile').optional(),
   relationship: list.texts('Degrees of connection').optional(),
@@ -82,7 +82,7 @@ const searchFilters = [
   'excluded_locations',
 ] as const
 
-/** A person is known by the profile, or by name and company. */
+/** A person is identified by the profile, or by name and company. */
 const identifiable = () =>
   rule(({ network_url, first_name, last_name, company_name, domain }) =>
     isGiven(network_url) ||

@@ -19,7 +19,7 @@ export interface Shape {
   readonly output: z.ZodType
 }
 
-/** What builds the schemas of each operation. An area has many, and a command needs those of one operation. */
+/** Functions that build the schemas of each operation. An area has many, and a command needs those of one operation. */
 type Builders = typeof account &
   typeof accounts &
   typeof contacts &
@@ -58,10 +58,10 @@ const areas: Readonly<Record<string, () => Promise<Partial<Record<OperationId, (
 
 const built = new Map<OperationId, Shape>()
 
-/** The schemas of an operation, built when first asked for. */
+/** Returns the schemas of an operation, built on first use. */
 export async function shapeOf(id: OperationId): Promise<Shape> {
   const area = await areas[id.slice(0, id.indexOf('.'))]?.()
-  // Looked up after the area is loaded: two calls at once get the same schemas.
+  // Read after the area is loaded, so that two concurrent calls get the same schemas.
   const shape = built.get(id) ?? area?.[id]?.()
   if (!shape) throw new Error(`no schemas for ${id}`)
   built.set(id, shape)

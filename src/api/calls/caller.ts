@@ -3,12 +3,12 @@ import type { OperationId } from '../operations/table.js'
 /** The fields of a request: body, query and path parameters in one object, in the specification's names. */
 export type Input = Readonly<Record<string, unknown>>
 
-/** A row of a run on this machine, whose answers the run keeps by itself. */
+/** A row of a run on this machine, which stores the results itself. */
 export interface RunRow {
   /** Unguessable id of the run. */
   readonly run: string
   readonly ordinal: number
-  /** Whether it surely was never sent before, so that there is no earlier reply to look for. */
+  /** Whether it was certainly never sent before, so that there is no earlier reply to look for. */
   readonly fresh: boolean
 }
 
@@ -17,17 +17,19 @@ export interface CallOptions {
   /** The caller's API key. */
   readonly apiKey?: string | undefined
   readonly idempotencyKey?: string | undefined
-  /** In place of the key where the target is on this machine: its reply is kept until the run says `settled`. */
+  /** Replaces the idempotency key for a target on this machine: the reply is kept until `discardReplies`. */
   readonly row?: RunRow | undefined
   readonly signal?: AbortSignal | undefined
   /** Origin the request came in on, for `top_up_url`. */
   readonly origin?: string | undefined
 }
 
-/** The answer to a call never came: refused, cut off or timed out. */
+/** No reply came: the connection was refused, cut off or timed out. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
-  /** Whether the work may have been done, and charged, all the same; not where nothing was sent, or only asked. */
+  /**
+   * Whether the work may have been done and charged all the same; false when nothing was sent, or only data was read.
+   */
   readonly unknown: boolean
 
   constructor(message: string, unknown = true) {
@@ -36,7 +38,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** An answer: refusals are answers too. Only `ConnectionLost` or a programming mistake is thrown. */
+/** A reply; refusals are replies too. Only `ConnectionLost` or a bug is thrown. */
 export interface Reply {
   readonly status: number
   readonly body: unknown
@@ -44,13 +46,13 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string>>
   /** Credits this call charged. */
   readonly credits: number
-  /** Credits that the first call of the same row of a run charged, where this is its reply again. */
+  /** Credits that the first call of this row charged, when this is its stored reply. */
   readonly replayed?: number
-  /** Whether the work may have been done all the same: a refusal that is none, but a fault on the way. */
+  /** Whether the work may have been done all the same: not a refusal, but a fault on the way. */
   readonly unknown?: true
-  /** Of a 429 that no server gave: how long to wait, more exactly than its headers say it in whole seconds. */
+  /** For a 429 that no server sent: how long to wait, more precise than the whole seconds of the headers. */
   readonly waitMs?: number
-  /** The body byte for byte as another server sent it, for whoever passes it on. */
+  /** The body byte for byte as another server sent it, for callers that pass it on. */
   readonly text?: string
 }
 
@@ -58,23 +60,25 @@ export interface Reply {
 export interface Caller {
   call(id: OperationId, input: Input, options?: CallOptions): Promise<Reply>
   /**
-   * Answers a request of a server, and reads its input only after the key was accepted: the body of a stranger is never
-   * parsed. Absent where keys are not checked.
+   * Answers a request of a server, and reads its input only after the key was accepted, so that no body of a stranger
+   * is parsed. Absent when keys are not checked.
    */
   answerRequest?(id: OperationId, readInput: () => Promise<Input>, options?: CallOptions): Promise<Reply>
-  /** Whether the same call under the same idempotency key is known to have one effect; it is where this is absent. */
+  /** Returns whether repeated calls under one idempotency key have one effect; assumed when absent. */
   supportsIdempotency?(): Promise<boolean>
-  /** Told of a run whose rows below an ordinal are safe: their replies need not be kept. Of no use to servers. */
+  /**
+   * Discards stored replies to the rows of a run below an ordinal, since the run has stored them. Servers ignore it.
+   */
   discardReplies?(run: string, before: number, options?: CallOptions): Promise<void>
   close(): Promise<void>
 }
 
-/** Whether a reply is a success. */
+/** Returns whether a reply is a success. */
 export const isOk = (reply: Reply): boolean => reply.status >= 200 && reply.status < 300
 
 /**
- * Milliseconds that a `Retry-After` header asks to wait, given in seconds or as an HTTP date; nothing where there is
- * none. `now` is real time.
+ * Returns the milliseconds that a `Retry-After` header (seconds or an HTTP date) asks to wait; `undefined` without
+ * one. `now` is real time.
  */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   const text = header?.trim()

@@ -6,17 +6,17 @@ interface ErrorRow {
   readonly text: string
   /** Exit code of a command that ends with this error. */
   readonly exit: number
-  /** What a person can do about it. */
+  /** What the user can do about it. */
   readonly hint: string
-  /** The `code` on the wire, where the specification or a decision gives one. */
+  /** The `code` on the wire, when the specification or a decision defines one. */
   readonly code?: string
-  /** Every further request of a batch would meet it too. */
+  /** Whether every further request of a batch would get it too. */
   readonly stops?: true
   /** One of the operation's own errors, which take the operation's body shape. */
   readonly own?: true
 }
 
-/** Every error the API can answer: status, text, exit code and hint stand here and nowhere else. */
+/** Every error of the API. Status, text, exit code and hint are defined here and nowhere else. */
 // biome-ignore format: one row, one line
 export const errors = {
   missing_keys: { status: 400, text: 'Missing required keys: {keys}', exit: 7, own: true, hint: 'Give the missing fields.' },
@@ -58,7 +58,7 @@ export const errors = {
 /** The name of an error in the table. */
 export type ErrorCode = keyof typeof errors
 
-/** Values for the places in an error's text, and extra fields of its body. */
+/** Values for the placeholders of an error's text, and extra fields of its body. */
 export type Details = Readonly<Record<string, string | number>>
 
 /** A refusal with a row in the error table; the text comes from there. */
@@ -69,7 +69,7 @@ export class ApiError extends Error {
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ErrorCode, details: Details = {}, headers: Readonly<Record<string, string>> = {}) {
-    // A refusal is an answer and not a fault: nobody needs its stack, and recording one costs more than the rest.
+    // A refusal is not a bug: its stack is never read, and recording one costs more than the rest.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(errors[code].text.replace(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? '')))
@@ -82,7 +82,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The body of an error as the operation answers it. */
+/** Returns the body of an error in the operation's shape. */
 export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>): Record<string, unknown> {
   const row: ErrorRow = errors[error.code]
   const coded = row.own === true && operation?.errors === 'coded'
@@ -91,17 +91,17 @@ export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>
   return error.code === 'insufficient_credits' ? { ...code, top_up_url: error.details.top_up_url } : code
 }
 
-/** What a failed reply means to a command: its table row, found by status, `code` and text, and its own words. */
+/** What a failed reply means to a command: its table row, found by status, `code` and text, and its own text. */
 export interface Failure {
   readonly text: string
   readonly code?: string
   readonly exit: number
   readonly hint: string
-  /** Whether every further request would meet it too. */
+  /** Whether every further request would get it too. */
   readonly stops: boolean
 }
 
-/** A refusal that ends a run, of a row that somebody may have sent before: it says why, and not what the row cost. */
+/** A refusal that ends a run, for a row that may have been sent before: its cost is unknown. */
 export class RefusedInDoubt extends ApiError {
   readonly failure: Failure
 
@@ -113,8 +113,8 @@ export class RefusedInDoubt extends ApiError {
 }
 
 /**
- * How servers have said, or say in other words, what has a row of its own: the statuses, and what the text must say.
- * Empty balances were 422 (waterfall, validation, hiring, stack) or 401 (intents) before they were 402.
+ * Other ways in which servers express an error of the table: their statuses, and what the text must say. Empty
+ * balances were 422 (waterfall, validation, hiring, stack) or 401 (intents) before they were 402.
  */
 const habits: readonly (readonly [statuses: readonly number[], says: RegExp, means: ErrorCode])[] = [
   [
@@ -127,13 +127,13 @@ const habits: readonly (readonly [statuses: readonly number[], says: RegExp, mea
   [[429], /\ba few hours\b|\bby the network\b/i, 'network_rate_limited'],
 ]
 
-/** The row that a refusal means by its words, where its code says nothing. */
+/** Returns the row that the text of a refusal stands for, for use when its code says nothing. */
 function meantBy(status: number, text: string): ErrorRow | undefined {
   const habit = habits.find(([statuses, says]) => statuses.includes(status) && says.test(text))
   return habit && errors[habit[2]]
 }
 
-/** Reads the failure out of a status and body of any server of this kind. */
+/** Reads the failure from a status and body of any server of this API. */
 export function failureOf(status: number, body: unknown): Failure {
   const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   const text = [fields.message, fields.error].find((value) => typeof value === 'string') as string | undefined
@@ -154,7 +154,9 @@ export function failureOf(status: number, body: unknown): Failure {
 const rowsOf = (status: number): ErrorRow[] =>
   Object.values(errors).filter((row: ErrorRow) => row.status === status)
 
-/** The row of a status without a code. Other servers may leave it out; a status of one row alone means that row all the same. */
+/**
+ * Returns the row of a status without a code. Servers may omit the code, so the only row of a status matches as well.
+ */
 function findRow(status: number, text: string): ErrorRow | undefined {
   const rows = rowsOf(status)
   if (rows.length === 1) return rows[0]
@@ -164,7 +166,7 @@ function findRow(status: number, text: string): ErrorRow | undefined {
   )
 }
 
-/** Whether a text was made from a template that has words of its own. */
+/** Returns whether a text matches a template; false for a template without words of its own. */
 function says(text: string, template: string): boolean {
   const words = template.split(/\{\w+\}/)
   const [head = '', tail = ''] = [words[0], words.at(-1)]

@@ -6,26 +6,26 @@ import { type Caller, type CallOptions, type Input, isOk, type Reply } from './c
 /** The fields of a request to an operation: body, query and path parameters in one object. */
 export type InputTo<Id extends OperationId> = z.input<Shapes[Id]['input']>
 
-/** The body of a refusal; operations with coded errors have a number in `error`, and the words in `message`. */
+/** The body of a refusal. Operations with coded errors have a number in `error`, and the text in `message`. */
 export interface Refusal {
   readonly error: string | number
   readonly message?: string
-  /** What to branch on, with the status. */
+  /** The code to branch on, with the status. */
   readonly code?: string
   readonly top_up_url?: string
 }
 
-/** What comes back from an operation: `ok` tells a success from a refusal. */
+/** The reply of an operation: `ok` distinguishes success and refusal. */
 export type ReplyTo<Id extends OperationId> =
   | (Omit<Reply, 'body'> & { readonly ok: true; readonly body: OutputOf<Id> })
   | (Omit<Reply, 'body'> & { readonly ok: false; readonly body: Refusal })
 
-/** A caller whose requests and replies have the types of their operation. It is a `Caller` like any other. */
+/** A caller whose requests and replies have the types of their operation. It is also a `Caller`. */
 export interface TypedCaller extends Omit<Caller, 'call'> {
   call<Id extends OperationId>(id: Id, input: InputTo<Id>, options?: CallOptions): Promise<ReplyTo<Id>>
 }
 
-/** Gives a caller its types, and a key for the calls that bring no options about one. */
+/** Types a caller, and adds a key to the calls whose options have none. */
 export function typed(caller: Caller, apiKey?: string): TypedCaller {
   const call = async (id: OperationId, input: Input, options: CallOptions = {}) => {
     const isKeyless = apiKey !== undefined && !('apiKey' in options)

@@ -1,10 +1,10 @@
-/** The words that a server writes for `network` and `premium` in the names of fields. */
+/** The words of a server for `network` and `premium` in field names. */
 export interface WireNames {
   readonly network: string
   readonly premium: string
 }
 
-/** Fields with `network` in their names; those of one meaning have one spelling inside. */
+/** Fields with `network` in their names; aliases have one internal spelling. */
 const networkFields = [
   'company_network_id',
   'company_network_url',
@@ -25,12 +25,12 @@ const premiumFields = ['premium_profile_url', 'premium_session_valid'] as const
 /** The fields that are renamed on the wire. */
 export const renamedFields: readonly string[] = [...networkFields, ...premiumFields]
 
-/** No body of the API nests deeper; what does is left alone. */
+/** Bodies of the API never nest deeper; deeper values are not renamed. */
 const deepest = 32
 
 type Pairs = ReadonlyMap<string, string>
 
-/** Names inside with their names on the wire. */
+/** Internal names by their names on the wire. */
 const pairsOf = (names: WireNames): Pairs =>
   new Map([
     ...networkFields.map((name) => [name, name.replace('network', names.network)] as const),
@@ -39,13 +39,13 @@ const pairsOf = (names: WireNames): Pairs =>
 
 const inverse = (pairs: Pairs): Pairs => new Map([...pairs].map(([inside, wire]) => [wire, inside]))
 
-/** A body or query of ours with the field names of the wire; values and what is in `custom` stay as they are. */
+/** Renames the fields of a body or query to their names on the wire; values and `custom` stay as they are. */
 export const renameOut = (body: unknown, names: WireNames): unknown => renamed(body, pairsOf(names))
 
-/** A body or query from the wire with our field names. */
+/** Renames the fields of a body or query from the wire to internal names. */
 export const renameIn = (body: unknown, names: WireNames): unknown => renamed(body, inverse(pairsOf(names)))
 
-/** A text of ours that speaks of fields, such as a document, with their names on the wire. */
+/** Renames the fields in a text, such as a document, to their names on the wire. */
 export const renameText = (text: string, names: WireNames): string => renamedText(text, pairsOf(names))
 
 /** Renames a body, and the field names that its error text lists. */

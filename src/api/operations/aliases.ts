@@ -1,6 +1,6 @@
 import type { OperationId } from './table.js'
 
-/** Other spellings of a field, and the spelling it is known by inside. */
+/** Other spellings of a field, and its internal spelling. */
 export type Aliases = Readonly<Record<string, string>>
 
 const person = { network_profile_url: 'network_url', linkedin_url: 'network_url' }
@@ -13,10 +13,10 @@ const aliases: Partial<Record<OperationId, Aliases>> = {
   'contacts.bulk_enrich': contact,
 }
 
-/** Other spellings that an operation accepts; those of a bulk request hold for each of its `contacts`. */
+/** Returns the other spellings that an operation accepts; those of a bulk request apply to each of its `contacts`. */
 export const aliasesOf = (id: OperationId): Aliases => aliases[id] ?? {}
 
-/** The fields with every alias in its own spelling; a field given in both keeps the value of its own. */
+/** Returns the fields with every alias in its internal spelling, which wins when both are given. */
 export function unalias(id: OperationId, input: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const names = aliases[id]
   if (!names) return input

@@ -1,6 +1,6 @@
-/** What one operation of the API is, as plain data. A row has no functions, so it can be printed and tested. */
+/** The facts of one operation, as plain data. A row has no functions, so it can be printed and tested. */
 
-/** A rate limit: so many requests in one window. */
+/** A rate limit: a number of requests in one window. */
 export type Limit = readonly [requests: number, per: 'second' | 'minute']
 
 /** Which request limits count a call: the plan's requests per minute, and the endpoint's own. */
@@ -9,7 +9,7 @@ export interface Rate {
   readonly own?: Limit
 }
 
-/** What is paid for. A handler reports how many of each it found; the pipeline multiplies by the price. */
+/** The units that are paid for. A handler reports how many it found, and the pipeline multiplies by the price. */
 export type Unit = 'company' | 'person' | 'job' | 'email' | 'personal_email' | 'phone' | 'number'
 
 /** Plan quotas: profiles (daily) and companies (daily and monthly). */
@@ -21,7 +21,7 @@ export type Needs = 'unit' | 'types' | 'contacts' | 'numbers' | 'records'
 /** A session on the network that a call needs: always, unless `live: false`, or for the source `live`. */
 export interface Session {
   readonly when: 'always' | 'live' | 'source'
-  /** Needs the premium search tool too; `url` where the url that was given is one of its urls. */
+  /** Whether it also needs the premium search tool; `url` when the given URL is one of that tool. */
   readonly premium?: 'yes' | 'url'
 }
 
@@ -50,21 +50,21 @@ export interface Facts {
   /** Status of a success. */
   readonly ok: 200 | 201 | 202
   readonly summary: string
-  /** Credits per unit found; empty when the operation spends none. */
+  /** Credits per unit found; empty when the operation is free. */
   readonly price: Partial<Readonly<Record<Unit, number>>>
   /** What must be affordable before the work; only on priced operations. */
   readonly needs?: Needs
   readonly quota?: Quota
   /** One rate, or one for live results and one for `live: false`. */
   readonly rate: Rate | { readonly live: Rate; readonly database: Rate }
-  /** The plan counter shared with other operations; its own id unless named. */
+  /** The plan counter shared with other operations; by default its own id. */
   readonly group?: string
   readonly session?: Session
   /** Shape of its own 400, 404, 409 and 422 bodies: `{error}` or `{error: status, message}`. */
   readonly errors: 'text' | 'coded'
   /** Takes an idempotency key. */
   readonly idempotent: boolean
-  /** Starts work whose results are delivered later. */
+  /** Whether it starts work whose results are delivered later. */
   readonly starts?: 'import' | 'waterfall'
   /** Usable with `--csv`. */
   readonly batch?: {
@@ -73,28 +73,28 @@ export interface Facts {
     readonly found?: string
     /** Flag of the row of this command that answers each line of the file at once. */
     readonly through?: string
-    /** The array that takes all lines of the file together, in one request. */
+    /** The array that takes all lines of the file in one request. */
     readonly into?: string
-    /** How several lines go out as one request, whose results come later. */
+    /** How several lines are sent as one request, with later results. */
     readonly together?: Together
   }
-  /** Largest request body in bytes, where it is not the usual 1 MiB. */
+  /** Largest request body in bytes, when it is not 1 MiB. */
   readonly bodyLimit?: number
-  /** Columns of a table on a terminal; dotted paths into the reply (or into one of its records). */
+  /** Columns of a table on a terminal: dotted paths into the reply or one of its records. */
   readonly columns: readonly string[]
 }
 
-/** The rate that applies to a request: anything but the boolean `false` counts as live. */
+/** Returns the rate that applies to a request; anything but `live: false` counts as live. */
 export function rateOf(facts: Facts, live?: unknown): Rate {
   if (!('live' in facts.rate)) return facts.rate
   return live === false ? facts.rate.database : facts.rate.live
 }
 
-/** Whether requests are ever counted by a limit. */
+/** Returns whether a request limit ever counts its requests. */
 export function isLimited({ rate }: Pick<Facts, 'rate'>): boolean {
   const rates = 'live' in rate ? [rate.live, rate.database] : [rate]
   return rates.some(({ plan, own }) => plan || own !== undefined)
 }
 
-/** Whether a call can ever spend credits. */
+/** Returns whether a call can ever spend credits. */
 export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).length > 0

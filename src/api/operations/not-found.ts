@@ -4,8 +4,8 @@ const identifying = ['id', 'name', 'full_name', 'domain', 'network_id', 'network
 const reachable = ['email', 'personal_email', 'phone']
 
 /**
- * Whether a success holds nothing of what was asked for, as some servers answer a lookup that found nothing: all
- * fields that would identify the company or person (of a waterfall: addresses and numbers) are null or missing.
+ * Returns whether a success found nothing, as some servers answer a lookup: all identifying fields (of a waterfall:
+ * addresses and numbers) are null or missing.
  */
 export function resolvesNothing(operation: Operation, body: unknown): boolean {
   if (operation.id === 'contacts.enrich_sync') return isBlank(body, reachable)
@@ -13,7 +13,7 @@ export function resolvesNothing(operation: Operation, body: unknown): boolean {
   return isBlank(body, identifying)
 }
 
-/** Whether the text of a 400 says that a lookup found nothing. */
+/** Returns whether the text of a 400 says that a lookup found nothing. */
 export const saysNothingFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)
 
 const isBlank = (body: unknown, names: readonly string[]): boolean =>

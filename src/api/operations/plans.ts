@@ -1,4 +1,4 @@
-/** What a plan allows. Requests per minute are the specification's; the quotas and grants are settings. */
+/** What a plan allows. Requests per minute are from the specification; quotas and grants are settings. */
 export interface Plan {
   readonly requestsPerMinute: number
   readonly dailyProfiles: number
@@ -38,12 +38,12 @@ export const plans: Readonly<Record<string, Plan>> = {
   team: scale,
 }
 
-/** Whether a plan name is listed; names are matched without regard to case. */
+/** Returns whether a plan is listed; case is ignored. */
 export const isListedPlan = (name: string): boolean => Object.hasOwn(plans, name.toLowerCase())
 
-/** The plan of a name; an unlisted one has the limits of Free. */
+/** Returns the plan of a name; an unlisted one has the limits of Free. */
 export const planOf = (name: string): Plan =>
   isListedPlan(name) ? (plans[name.toLowerCase()] ?? free) : free
 
-/** Credits a new workspace starts with, and its plan. */
+/** Plan and credits of a new workspace. */
 export const newWorkspace = { plan: 'growth', credits: 1_000 } as const

@@ -5,8 +5,8 @@ const exempt = { plan: false } as const
 const waterfallPrice = { email: 3, personal_email: 3, phone: 30 } as const
 
 /**
- * Every operation of the API. Routes, commands, validation, OpenAPI, documents and limits derive from these
- * rows; the schemas of their inputs and outputs are in the file of their area, so that reading a row is cheap.
+ * Every operation of the API. Routes, commands, validation, OpenAPI, documents and limits derive from these rows. The
+ * schemas are in the file of their area, so that reading a row is cheap.
  */
 // biome-ignore format: a row is read as a block, not as a column
 export const table = {
@@ -283,12 +283,12 @@ const rows = new Map<string, Operation>(
 /** All operations, in the order of the table. */
 export const operations = (): Operation[] => [...rows.values()]
 
-/** The operation of an id; a plain `Error` when there is none, since ids come from the program. */
+/** Returns the operation of an id; throws a plain `Error` when there is none, since ids come from the program. */
 export function operation(id: OperationId): Operation {
   const row = rows.get(id)
   if (!row) throw new Error(`no operation ${id}`)
   return row
 }
 
-/** The area of an operation: the part of its id before the dot. */
+/** Returns the area of an operation: the part of its id before the dot. */
 export const areaOf = (id: OperationId): string => id.slice(0, id.indexOf('.'))

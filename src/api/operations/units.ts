@@ -3,12 +3,12 @@ import type { Unit } from './facts.js'
 import { resolvesNothing } from './not-found.js'
 import type { Operation } from './table.js'
 
-/** Units that were found, as a server would charge them. */
+/** Units found, as a server would charge them. */
 export type Units = Partial<Readonly<Record<Unit, number>>>
 
 /**
- * What a success found of what its operation charges for, read from its body. Work that goes on after the reply
- * (imports, waterfalls) has found nothing yet.
+ * Returns the charged units of a success, read from its body. Work that continues after the reply (imports,
+ * waterfalls) has found nothing yet.
  */
 export function unitsOf(operation: Operation, body: unknown): Units {
   if (operation.starts || !isObject(body) || resolvesNothing(operation, body)) return {}
@@ -16,14 +16,14 @@ export function unitsOf(operation: Operation, body: unknown): Units {
   return count?.(body) ?? {}
 }
 
-/** Units of the result of one waterfall; an address that is invalid is not charged, numbers are so once. */
+/** Returns the units of one waterfall; an invalid address is free, and numbers are charged once. */
 export const contactUnits = (result: Fields): Units => ({
   email: Number(isFilled(result.email) && result.email_status !== 'invalid'),
   personal_email: Number(isFilled(result.personal_email) && result.personal_email_status !== 'invalid'),
   phone: Number(isFilled(result.phone)),
 })
 
-/** Credits that a success cost: what the server says, else the price times the units found. */
+/** Returns the credits of a success: what the server says, otherwise price times units. */
 export function creditsCharged(operation: Operation, body: unknown): number {
   if (Object.keys(operation.price).length === 0 || operation.starts || !isObject(body)) return 0
   if (Number.isSafeInteger(body.credits_used)) return Math.max(0, body.credits_used as number)

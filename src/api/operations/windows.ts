@@ -11,7 +11,7 @@ export interface Window {
 
 const windowMsOf = { second: 1_000, minute: 60_000 } as const
 
-/** The windows that a request must fit in on a plan; none for an exempt operation. */
+/** Returns the windows of a request on a plan; none for an exempt operation. */
 export function windowsOf(operation: Operation, plan: string, live: unknown): Window[] {
   const rate = rateOf(operation, live)
   const windows: Window[] = []
@@ -26,7 +26,7 @@ export function windowsOf(operation: Operation, plan: string, live: unknown): Wi
 }
 
 const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Window => ({
-  // The live and the database rate of one endpoint are two windows.
+  // Live and database requests of one endpoint have a window each.
   name: 'live' in operation.rate && live === false ? `own:${operation.id}:database` : `own:${operation.id}`,
   limit,
   windowMs: windowMsOf[per],
@@ -35,15 +35,15 @@ const ownWindow = (operation: Operation, [limit, per]: Limit, live: unknown): Wi
 /** A window with what it counts. */
 export interface Counting {
   readonly window: Window
-  /** The operation whose own window it is; null for the plan's. */
+  /** The operation that the window belongs to; null for a window of the plan. */
   readonly operation: OperationId | null
-  /** The group that a window of the plan counts; null for an operation's own. */
+  /** The group that a window of the plan counts; null for an operation's own window. */
   readonly group: OperationId | null
-  /** Where only live results are counted, or only those of `live: false`; null where both are. */
+  /** Whether only live or only database results are counted; null when both are. */
   readonly live: boolean | null
 }
 
-/** Every window there is on a plan: those of the plan first, in the order of the table. */
+/** Returns every window of a plan: those of the plan first, in the order of the table. */
 export function windowsOn(plan: string): readonly Counting[] {
   const all = new Map<string, Counting>()
   for (const operation of operations())

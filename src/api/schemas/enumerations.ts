@@ -85,7 +85,7 @@ export const industries: Readonly<Record<string, string>> = {
   '96': 'Software Development',
 }
 
-/** Filters of people that only the network itself can honour. */
+/** Filters of people that only the network itself can apply. */
 export const liveOnlyFilters = [
   'connections_of_profile',
   'relationship',

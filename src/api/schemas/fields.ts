@@ -3,7 +3,7 @@ import { isCountry } from '../values/countries.js'
 import { type SearchPage, searchPageOf } from '../values/network-url.js'
 import { parseUrl } from '../values/url.js'
 
-/** Bounds of what a request may hold; a body as a whole is bounded by its size. */
+/** Bounds of request fields; the body as a whole is bounded by its size. */
 export const bounds = {
   text: 500,
   keyword: 5_000,
@@ -13,29 +13,29 @@ export const bounds = {
   depth: 20,
 } as const
 
-/** Describes a schema in place, and returns it: `.describe()` would build every schema twice. */
+/** Describes a schema in place and returns it, because `.describe()` would build every schema twice. */
 export function describe<S extends z.ZodType>(schema: S, description: string, more: z.GlobalMeta = {}): S {
   z.globalRegistry.add(schema, { description, ...more })
   return schema
 }
 
-/** What a refused field means: the row of the error table that answers it. */
+/** The row of the error table that a refused field stands for. */
 export interface Refusal {
   readonly error: 'bad_request' | 'invalid' | 'missing_keys' | 'not_found'
 }
 
 const wrongKind = (error: string) => ({ error, params: { error: 'bad_request' } satisfies Refusal })
-/** Characters that no database keeps: NUL and half a surrogate pair. */
+/** Characters that no database stores: NUL and half a surrogate pair. */
 const unclean = /[\0\p{Cs}]/u
 const trimmed = z.trim()
 const filled = z.minLength(1, { error: 'must not be empty', abort: true })
-/** Whether a database keeps a text as it is. */
+/** Returns whether a database stores a text unchanged. */
 export const isClean = (text: string): boolean => !unclean.test(text)
 const clean = z.refine<string>(isClean, 'must not contain NUL or broken characters')
 const atMost = (max: number) => z.maxLength(max, `must be at most ${max} characters`)
 const string = (...checks: z.core.$ZodCheck<string>[]) => new z.ZodString({ type: 'string', checks })
 
-/** Words in any language, without the space around them. */
+/** Text in any language, trimmed. */
 export const text = (description: string, max: number = bounds.text): z.ZodString =>
   describe(string(trimmed, filled, atMost(max), clean), description)
 
@@ -46,7 +46,7 @@ export const keyword = (): z.ZodString =>
 const isIdLike = (id: string): boolean => /\S/.test(id) && id.length <= 200 && !unclean.test(id)
 const notFound = { error: 'Not found', params: { error: 'not_found' } satisfies Refusal }
 
-/** The id of a resource in a path; text that can be no id is simply not found, as is one of nothing. */
+/** The id of a resource in a path; a text that cannot be an id is 404. */
 export const pathId = (description: string): z.ZodString =>
   describe(string(z.refine<string>(isIdLike, notFound)), description)
 
@@ -84,7 +84,7 @@ export const uri = (description: string): z.ZodString =>
     { format: 'uri' },
   )
 
-/** The address of a company's or a person's profile, as people paste it: the scheme may be missing. */
+/** The URL of a company's or a person's profile, as people paste it: the scheme may be missing. */
 export const profileUrl = (description: string): z.ZodString =>
   describe(
     string(
@@ -98,11 +98,11 @@ export const profileUrl = (description: string): z.ZodString =>
     { format: 'uri' },
   )
 
-/** The refusal of a search url of another kind, without the name of its field. */
+/** Returns the refusal of a search URL of another kind, without the name of its field. */
 export const wrongSearchUrl = (of: SearchPage['of']): string =>
   `must be a valid ${of === 'companies' ? 'company' : 'people'} search URL`
 
-/** The address of a page of search results on the network; another text or page is a bad request. */
+/** The URL of a search result page on the network; anything else is a bad request. */
 export const searchUrl = (
   of: SearchPage['of'],
   description: string,
@@ -124,7 +124,7 @@ function isWebhookTarget(url: string): boolean {
   return target?.username === '' && target.password === '' && target.hash === ''
 }
 
-/** Where results are delivered to. */
+/** The URL that results are delivered to. */
 export const webhookUrl = (description = 'Address that receives the results'): z.ZodString =>
   describe(
     string(
@@ -139,18 +139,18 @@ export const webhookUrl = (description = 'Address that receives the results'): z
     { format: 'uri' },
   )
 
-/** A website domain; an address or an e-mail address of that domain will do. */
+/** A website domain; a URL or an e-mail address of that domain is accepted too. */
 export const domain = (description = 'Website domain, such as example.com'): z.ZodString =>
   text(description, bounds.url)
 
 const codePattern = z.regex(/^[A-Za-z]{2}$/, { error: 'must be an ISO 3166-1 alpha-2 code', abort: true })
 const knownCode = z.refine<string>(isCountry, 'must be an ISO 3166-1 alpha-2 code')
 
-/** A country as two letters, in capitals once read. */
+/** A country as two letters, converted to upper case. */
 export const country = (description = 'ISO 3166-1 alpha-2 code of the country'): z.ZodString =>
   describe(string(trimmed, z.toUpperCase(), codePattern, knownCode), description)
 
-/** A currency as three letters, in capitals once read. */
+/** A currency as three letters, converted to upper case. */
 export const currency = (description: string): z.ZodString =>
   describe(
     string(trimmed, z.toUpperCase(), z.regex(/^[A-Za-z]{3}$/, 'must be an ISO 4217 code, such as EUR')),
@@ -191,10 +191,10 @@ export function number(description: string, min?: number): z.ZodNumber {
   )
 }
 
-/** How many records at most. */
+/** The maximum number of records. */
 export const limit = (of: string): z.ZodInt => whole(`Most ${of} to deliver; all when omitted`, 1)
 
-/** A switch that is off unless given. */
+/** A switch that is off by default. */
 export const flag = (description: string) => describe(z.boolean(), description).default(false)
 
 /** Whether results come from the network in real time or from the service's own database. */
@@ -204,11 +204,11 @@ export const live = () =>
     'true: from the network in real time; false: from the database of the service',
   ).default(true)
 
-/** One of some words. */
+/** One of several words. */
 export const oneOf = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
   describe(z.enum(values), description)
 
-/** Whether a JSON value nests no deeper than so many levels; it stops looking at the first that does. */
+/** Returns whether a JSON value nests no deeper than `levels`; it stops at the first level beyond. */
 export function isShallow(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every((one) => isShallow(one, levels - 1))

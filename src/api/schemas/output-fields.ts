@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { describe } from './fields.js'
 
-/** A text that is always there. */
+/** A text that is always present. */
 export const string = (description: string, more?: z.GlobalMeta) => describe(z.string(), description, more)
 /** A text that may be unknown. */
 export const maybe = (description: string, more?: z.GlobalMeta) => string(description, more).nullable()
@@ -9,7 +9,7 @@ export const maybe = (description: string, more?: z.GlobalMeta) => string(descri
 export const uuid = (description: string) => string(description, { format: 'uuid' })
 /** A moment. */
 export const moment = (description: string) => string(description, { format: 'date-time' })
-/** An address that may be unknown. */
+/** A URL that may be unknown. */
 export const address = (description: string) => maybe(description, { format: 'uri' })
 /** A count. */
 export const count = (description: string) => describe(z.int(), description)

@@ -3,7 +3,7 @@ import { companySizes } from './enumerations.js'
 import { describe } from './fields.js'
 import * as value from './output-fields.js'
 
-// Records are functions, so that an area pays at its start for those alone that it answers with.
+// Records are functions, so that an area builds only those it answers with.
 
 /** A company. */
 export const accountRecord = () =>
@@ -55,11 +55,11 @@ const profileUrls = () => ({
   profile_image_url: value.address('Portrait'),
 })
 
-/** How sure an e-mail address is. */
+/** The confidence of an e-mail address. */
 export const emailStatus = (of: string) =>
   describe(z.enum(['valid', 'risky', 'invalid']), `How sure ${of} is`)
 
-/** A person, as enrichment and reverse lookup answer. */
+/** A person, as enrichment and reverse lookup return it. */
 export const personRecord = () =>
   z.object({
     id: value.string('Identifier of the person in the service'),
@@ -186,7 +186,7 @@ const phoneTypes = [
   'unknown',
 ] as const
 
-/** What a waterfall found. Keys of a type that was not asked for are absent. */
+/** The result of a waterfall. Fields of a type that was not requested are absent. */
 export const contactResult = () =>
   z.object({
     enrichment_id: value.uuid('Identifier of the enrichment'),
@@ -238,9 +238,9 @@ export const pagination = () =>
     'Where the page stands',
   )
 
-// What signals find with a company: functions, for the same reason as records.
+// Findings of signals with a company: functions, for the same reason as records.
 
-/** The technologies of a company that a search asked for. */
+/** The technologies of a company that match a search. */
 export const technologiesFound = () =>
   describe(
     z.array(
@@ -255,7 +255,7 @@ export const technologiesFound = () =>
 
 const share = (of: string) => describe(z.number(), `How alike they are in ${of}, from 0 to 1`)
 
-/** Why a company resembles the ones that were given. */
+/** Why a company resembles the given ones. */
 export const similarity = () =>
   describe(
     z.object({

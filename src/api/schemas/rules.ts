@@ -3,16 +3,16 @@ import type { Refusal } from './fields.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Whether a field was given; an empty list says nothing. */
+/** Returns whether a field was given; an empty list does not count. */
 export const isGiven = (value: unknown): boolean =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
 
-/** What a rule finds wrong: the row of the error table, and a sentence (for `missing_keys`: the keys). */
+/** What a rule objects to: the row of the error table, and a sentence (for `missing_keys`: the keys). */
 export interface Objection extends Refusal {
   readonly reason: string
 }
 
-/** A rule that several fields must fulfil together, as a check of their object. */
+/** Creates a check of several fields of an object. */
 export const rule = (object: (fields: Fields) => Objection | undefined) =>
   z.check<Fields>(({ value, issues }) => {
     const objection = object(value)
@@ -21,14 +21,14 @@ export const rule = (object: (fields: Fields) => Objection | undefined) =>
     issues.push({ code: 'custom', input: value, message: reason, params: { error } satisfies Refusal })
   })
 
-/** A sentence that answers 400. */
+/** An objection that answers 400. */
 export const badRequest = (reason: string): Objection => ({ error: 'bad_request', reason })
-/** A sentence that answers 422. */
+/** An objection that answers 422. */
 export const invalid = (reason: string): Objection => ({ error: 'invalid', reason })
-/** Fields that the others make necessary: 400. */
+/** Fields that the given ones require: 400. */
 export const missing = (...keys: string[]): Objection => ({ error: 'missing_keys', reason: keys.join(', ') })
 
-/** Without one of these fields it is not known what is meant: 400. */
+/** At least one of these fields is required: 400. */
 export const atLeastOne = (...keys: string[]) =>
   rule((fields) =>
     keys.some((key) => isGiven(fields[key]))
@@ -36,7 +36,7 @@ export const atLeastOne = (...keys: string[]) =>
       : badRequest(`Provide at least one of: ${keys.join(', ')}`),
   )
 
-/** One of these fields: none is 400, more than one 422. */
+/** Exactly one of these fields: none is 400, more than one 422. */
 export const exactlyOne = (...keys: string[]) =>
   rule((fields) => {
     const count = keys.filter((key) => isGiven(fields[key])).length
@@ -55,10 +55,10 @@ export const notTogether = (key: string, ...others: string[]) =>
       : undefined
   })
 
-/** A text is a date here; one that is none is told of by its own field. */
+/** Only dates are compared; another text is refused by its own field. */
 const isNoDate = (end: unknown): boolean => typeof end === 'string' && Number.isNaN(Date.parse(end))
 
-/** The ends of a range, the smaller one first: 422. */
+/** The ends of a range, in order: 422. */
 export const inOrder = (from: string, to: string) =>
   rule((fields) => {
     const [low, high] = [fields[from], fields[to]]
@@ -69,7 +69,7 @@ export const inOrder = (from: string, to: string) =>
       : invalid(`${from} must not be ${typeof low === 'string' ? 'after' : 'above'} ${to}`)
   })
 
-/** A cursor knows its place, so that a page beside it is a contradiction: 400. */
+/** A cursor defines the page, so a page number beside it is a contradiction: 400. */
 export const cursorOrPage = () =>
   rule(({ cursor, page }) =>
     cursor !== undefined && page !== undefined ? badRequest('Use cursor or page, not both') : undefined,

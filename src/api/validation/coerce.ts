@@ -1,21 +1,21 @@
 import * as z from 'zod'
 import { parseExact } from '../values/json.js'
 
-/** What a field takes, in plain words for whoever reads text: a query, a command line, a CSV file. */
+/** What a field accepts, for readers of text: a query, a command line, a CSV file. */
 export interface Kind {
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'enum' | 'array' | 'object'
   readonly required: boolean
   readonly description: string
   /** The words of an enum. */
   readonly values?: readonly string[]
-  /** What the items of an array are. */
+  /** The kind of an array's items. */
   readonly item?: Kind
   readonly default?: unknown
 }
 
 type Text = string | readonly string[]
 
-/** Describes what a schema takes; optional, default and nullable ones as what they wrap. */
+/** Returns what a schema accepts; optional, default and nullable ones are unwrapped. */
 export function kindOf(schema: z.core.$ZodType): Kind {
   const layers = layersOf(schema)
   const preset = layers.find((layer) => layer instanceof z.ZodDefault)?.def.defaultValue
@@ -32,11 +32,11 @@ type Wrapper = z.ZodOptional | z.ZodNullable | z.ZodDefault
 const isWrapper = (schema: z.core.$ZodType): schema is Wrapper =>
   schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable
 
-/** A schema and those it wraps, outermost first. */
+/** Yields a schema and those it wraps, outermost first. */
 const layersOf = (schema: z.core.$ZodType): z.core.$ZodType[] =>
   isWrapper(schema) ? [schema, ...layersOf(schema.def.innerType)] : [schema]
 
-/** What a schema wraps. */
+/** Returns the schema that a schema wraps. */
 const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
   isWrapper(schema) ? bare(schema.def.innerType) : schema
 
@@ -50,8 +50,8 @@ function typeOf(schema: z.core.$ZodType): Pick<Kind, 'type' | 'values' | 'item'>
 }
 
 /**
- * Reads text as what a field takes. Text that is no such thing stays as it is, for validation to refuse; of a
- * single value given several times the last counts.
+ * Converts text to the kind of a field. Other text stays as it is, for validation to refuse. The last of several
+ * texts counts for a single value.
  */
 export function coerceField(schema: z.core.$ZodType, given: Text): unknown {
   const inner = bare(schema)
@@ -61,7 +61,7 @@ export function coerceField(schema: z.core.$ZodType, given: Text): unknown {
   return texts.length === 0 ? given : scalar(inner, texts[texts.length - 1] ?? '')
 }
 
-/** Reads the texts among the fields of a request; what has a type already, and unknown fields, stay as they are. */
+/** Converts the texts among the fields of a request; typed values and unknown fields stay as they are. */
 export function coerceInput(
   schema: z.ZodObject,
   fields: Readonly<Record<string, unknown>>,
@@ -88,7 +88,7 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ['false', false],
 ])
 
-/** A number as JSON writes it; a whole one only where it can be kept exactly. */
+/** Returns a number as JSON writes it; a whole one only when it can be kept exactly. */
 function numberIn(text: string): number | undefined {
   if (!/^\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*$/.test(text)) return undefined
   const number = Number(text)
@@ -97,7 +97,10 @@ function numberIn(text: string): number | undefined {
     : undefined
 }
 
-/** Items of a list written in one text: by commas where no item could hold one, such as ids, codes and words. */
+/**
+ * Returns the items of a list in one text, split at commas when no item can contain one, such as ids, codes and
+ * words.
+ */
 function items(item: z.core.$ZodType, text: string): unknown[] {
   if (item instanceof z.ZodObject || item instanceof z.ZodRecord) {
     const json = jsonIn(text)
@@ -108,7 +111,7 @@ function items(item: z.core.$ZodType, text: string): unknown[] {
   return parts.filter((part) => part !== '').map((part) => coerceField(item, part))
 }
 
-/** Whether items are of a form that can be told from a list of them; free text never is. */
+/** Returns whether an item can be told from a list of items; free text never can. */
 const hasFixedForm = (item: z.core.$ZodType): boolean =>
   item instanceof z.ZodEnum ||
   (item instanceof z.ZodString &&
@@ -122,7 +125,7 @@ const jsonIn = (text: string): unknown => {
   }
 }
 
-/** An object from JSON and `key=value` texts together; nothing when one of them is neither. */
+/** Returns an object from JSON and `key=value` texts; `undefined` when one of them is neither. */
 function object(texts: readonly string[]): Record<string, unknown> | undefined {
   const entries: [string, unknown][] = []
   for (const text of texts) {

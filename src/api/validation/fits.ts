@@ -4,9 +4,9 @@ import type { Operation } from '../operations/table.js'
 import { isObject } from '../values/objects.js'
 
 /**
- * What is wrong with the shape of another server's success, in words that follow "Upstream answered"; nothing where it
- * can be used. Only lists and objects that the rest relies on are looked at: records have more, fewer and other fields
- * on other servers, and what was paid for is not thrown away for the type of one field.
+ * Returns what is wrong with the shape of another server's success, in words that follow "Upstream answered";
+ * `undefined` when it is usable. Only lists and objects that the rest relies on are checked. Other servers have other
+ * fields, and a paid result is not discarded for the type of one field.
  */
 export function misfitOf(
   operation: Operation,
@@ -33,7 +33,7 @@ function fieldMisfit(schema: z.core.$ZodType, value: unknown): string | undefine
     return isObject(value) ? undefined : `${called(value)} in place of an object`
   if (!(schema instanceof z.ZodArray)) return undefined
   if (Array.isArray(value)) return elementsMisfit(schema, value)
-  // One value in place of a list of values is how older servers answer.
+  // Older servers answer with one value in place of a list.
   const isOlder = !isObject(value) && !(bare(schema.element) instanceof z.ZodObject)
   return isOlder ? undefined : `${called(value)} in place of a list`
 }

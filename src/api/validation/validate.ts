@@ -8,13 +8,13 @@ import { type Fields, isObject } from '../values/objects.js'
 
 type Row = Refusal['error']
 
-/** How many sentences an answer holds at most, and how many issues are read for them. */
+/** Most sentences of an answer, and most issues read for them. */
 const maxSentences = 5
 const maxIssues = 100
-/** The specification answers missing dates as it answers malformed ones. */
+/** The specification answers missing and malformed dates alike. */
 const missingIsInvalid: ReadonlySet<OperationId> = new Set<OperationId>(['credits.consumption'])
 
-/** The input of an operation, checked and complete; an `ApiError` that names every field that is wrong. */
+/** Validates and completes the input of an operation. Throws an `ApiError` that names every invalid field. */
 export function validate<Id extends OperationId>(id: Id, shape: Shape, input: unknown): InputOf<Id> {
   if (!isObject(input)) throw new ApiError('bad_request', { reason: 'The request must be a JSON object' })
   const fields = unalias(id, input)
@@ -40,13 +40,13 @@ function refusal(
     : new ApiError(row, { reason: joined(sentences) })
 }
 
-/** Required fields that are not there, in the order of the schema. */
+/** Returns the required fields that are missing, in the order of the schema. */
 const missingKeys = (schema: z.ZodObject, fields: Fields): string[] =>
   Object.entries(schema.shape as Record<string, z.core.$ZodType>)
     .filter(([name, field]) => field._zod.optin === undefined && (valueAt(fields, [name]) ?? null) === null)
     .map(([name]) => name)
 
-/** What is missing is told before what is malformed, 400 before 422, and both before what is not there. */
+/** Missing fields are reported before malformed ones, 400 before 422, and both before 404. */
 const severest = (rows: readonly Row[]): Row =>
   (['missing_keys', 'bad_request', 'invalid'] as const).find((row) => rows.includes(row)) ?? 'not_found'
 
@@ -79,7 +79,7 @@ const types: Readonly<Record<string, string>> = {
   record: 'an object',
 }
 
-/** The value at a path, by own properties alone. */
+/** Returns the value at a path of own properties. */
 const valueAt = (fields: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
     (at, key) =>

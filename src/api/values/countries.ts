@@ -1,4 +1,4 @@
-/** The ISO 3166-1 alpha-2 codes, and `XK`, which is in general use for Kosovo. */
+/** The ISO 3166-1 alpha-2 codes, and `XK`, which is in common use for Kosovo. */
 export const countries =
   'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ ' +
   'CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO ' +
@@ -8,5 +8,5 @@ export const countries =
   'PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM ' +
   'TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW'
 
-/** Whether a code in capitals is one of them. */
+/** Returns whether an upper-case code is one of them. */
 export const isCountry = (code: string): boolean => /^[A-Z]{2}$/.test(code) && countries.includes(code)

@@ -1,8 +1,8 @@
 import { parse, stringify } from 'lossless-json'
 
 /**
- * JSON whose whole numbers keep their digits. A number that would lose some (beyond 2^53) is a `bigint` inside, and the
- * same digits again when it is written.
+ * JSON whose integers keep their digits. One that would lose some (beyond 2^53) is a `bigint` in memory, and is
+ * written with the same digits.
  */
 
 /** Returns the value of JSON text, with exact integers. Throws a `SyntaxError` when it is not JSON. */
@@ -23,7 +23,7 @@ function parseSlowly(text: string, parseNumber: (digits: string) => unknown): un
   return parse(text, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue })
 }
 
-/** A `bigint` for an integer that a number would write with other digits. */
+/** Returns a `bigint` for an integer that a number would write with other digits. */
 const exactNumber = (digits: string): number | bigint =>
   /^-?\d{16,}$/.test(digits) && String(Number(digits)) !== digits ? BigInt(digits) : Number(digits)
 
@@ -48,13 +48,13 @@ export function toJson(value: unknown, indent?: number): string {
   try {
     return JSON.stringify(value, null, indent) ?? 'null'
   } catch (error) {
-    // Of a bigint; asking for one with a replacer would slow down everything else.
+    // Thrown for a `bigint`. Looking for one with a replacer would slow down everything else.
     if (!(error instanceof TypeError)) throw error
     return stringify(value, null, indent) ?? 'null'
   }
 }
 
-/** Whether JSON text nests deeper than so many levels: told without parsing it, which could take long. */
+/** Returns whether JSON text nests deeper than `levels`, without parsing it, which could take long. */
 export function isDeeperThan(text: string, levels: number): boolean {
   if (text.length <= 2 * levels) return false
   let depth = 0

@@ -1,16 +1,16 @@
-/** Hosts of the network, with or without `www.`, `m.` or a country in front. A setting. */
+/** Hosts of the network, with or without a prefix of `www.`, `m.` or a country. A setting. */
 export const networkHosts: readonly string[] = ['linkedin.com', 'network.example']
 
-/** Where the urls that we write ourselves lead. A setting. */
+/** The origin of network URLs that we write. A setting. */
 export const networkOrigin = 'https://www.network.example'
 
-/** A url on the network: its path without the first slash, and its query without the question mark, both as written. */
+/** A URL on the network: its path without the first slash, and its query without the question mark, both as written. */
 export interface NetworkUrl {
   readonly path: string
   readonly query: string
 }
 
-/** Takes a url on the network apart, with or without its scheme; undefined for any other text. */
+/** Parses a URL on the network, with or without its scheme; `undefined` for any other text. */
 export function parseNetworkUrl(
   url: string,
   hosts: readonly string[] = networkHosts,
@@ -22,7 +22,7 @@ export function parseNetworkUrl(
     .replace(/\.$/, '')
     .replace(/^(?:www|m|[a-z]{2})\./, '')
   if (!hosts.includes(bare)) return undefined
-  // Older addresses of the premium search tool carry their query behind the hash.
+  // Older URLs of the premium search tool have their query after the hash.
   return { path, query: search === '' && fragment.startsWith('query=') ? fragment : search }
 }
 const parts = /^\s*(?:https?:)?\/{0,2}([^/?#\s]+)\/([^?#]*)(?:\?([^#]*))?(?:#(.*))?/is
@@ -42,7 +42,7 @@ const pages: Readonly<Record<string, Omit<SearchPage, 'query'>>> = {
   'search/results/companies': { of: 'companies', premium: false },
 }
 
-/** The page of search results that a url opens; undefined for any other text. */
+/** Returns the search result page of a URL; `undefined` for any other text. */
 export function searchPageOf(url: string, hosts: readonly string[] = networkHosts): SearchPage | undefined {
   const { path = '', query = '' } = parseNetworkUrl(url, hosts) ?? {}
   const page = path.toLowerCase().replace(/\/$/, '')
@@ -50,6 +50,6 @@ export function searchPageOf(url: string, hosts: readonly string[] = networkHost
   return known && { ...known, query }
 }
 
-/** The path of the premium tool's page of search results. */
+/** Returns the path of the premium tool's search result page. */
 export const premiumPathOf = (of: SearchPage['of']): string =>
   Object.entries(pages).find(([, page]) => page.premium && page.of === of)?.[0] ?? ''

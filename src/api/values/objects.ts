@@ -1,6 +1,6 @@
-/** An object of named values, as JSON has them. */
+/** A JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Whether a value is such an object: neither a list nor null. */
+/** Returns whether a value is an object: neither a list nor null. */
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

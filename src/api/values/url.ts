@@ -1,6 +1,6 @@
 /**
- * The address that a text is; nothing where it is none. `URL.canParse` is used nowhere: in Node 20 and 22 it comes to
- * refuse every host with an accented letter once it was called some thousand times.
+ * Returns the URL in a text; `undefined` when it is none. Never use `URL.canParse`: in Node 20 and 22 it refuses
+ * every host with an accented letter after some thousand calls.
  */
 export function parseUrl(text: string): URL | undefined {
   try {
@@ -10,7 +10,7 @@ export function parseUrl(text: string): URL | undefined {
   }
 }
 
-/** Whether a url leads to this machine itself: what is sent there passes no network and no proxy. */
+/** Returns whether a URL leads to this machine: requests to it pass no network and no proxy. */
 export function isOwnMachine(url: URL): boolean {
   const host = url.hostname.toLowerCase().replace(/\.$/, '')
   return (

@@ -14,9 +14,9 @@ import {
 } from '../schemas/records.js'
 
 interface EventRow {
-  /** The operations whose work it tells of. */
+  /** The operations that start the work. */
   readonly from: readonly OperationId[]
-  /** How its work can end or go on, as the second half of an event's name. */
+  /** How the work can progress or end: the second half of an event's name. */
   readonly phases: readonly ('record' | 'completed' | 'failed')[]
 }
 
@@ -50,11 +50,11 @@ const rows = (): [EventKind, EventRow][] => Object.entries(events) as [EventKind
 export const eventNames = (): EventName[] =>
   rows().flatMap(([kind, { phases }]) => phases.map((phase) => `${kind}.${phase}` as EventName))
 
-/** The kind of event that tells of an operation's work; nothing when its work is done at once. */
+/** Returns the kind of event of an operation's work; `undefined` when the work is done at once. */
 export const eventOf = (id: OperationId): EventKind | undefined =>
   rows().find(([, { from }]) => from.includes(id))?.[0]
 
-/** The body of an event, built when asked for. */
+/** Returns the body schema of an event, built on each call. */
 export function eventBody(name: EventName): z.ZodObject {
   const [kind, phase] = name.split('.') as [EventKind, EventRow['phases'][number]]
   return z.object({
@@ -76,7 +76,7 @@ function carried(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRawSh
 const failure = (phase: EventRow['phases'][number]): z.ZodRawShape =>
   phase === 'failed' ? { error: string('What went wrong') } : {}
 
-/** What was found with a company, by the kind of event. */
+/** Additional findings with a company, by the kind of event. */
 const found: Readonly<Partial<Record<EventKind, () => z.ZodRawShape>>> = {
   hiring_import: () => ({ jobs: describe(z.array(jobRecord()), 'Its job postings that match') }),
   stack_import: () => ({ technologies_found: technologiesFound() }),
@@ -97,7 +97,7 @@ function one(kind: EventKind): z.ZodRawShape {
   return { ordinal: ordinal(), account: describe(accountRecord(), 'The company'), ...foundWith(kind) }
 }
 
-/** All records, each with its ordinal; what was found with a company stands among the fields of the company. */
+/** All records, each with its ordinal; additional findings are among the fields of the company. */
 function all(kind: EventKind): z.ZodRawShape {
   if (kind === 'lead_search') {
     const lead = leadAndCompany().extend({ ordinal: ordinal() })

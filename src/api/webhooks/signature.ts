@@ -1,16 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-// Standard Webhooks 1.0. Its JavaScript library reads the time from the system, so it can only stand in the tests.
+// Standard Webhooks 1.0. Its JavaScript library reads the time from the system, so only the tests can use it.
 
 /** The headers that sign a delivery; the timestamp is in seconds since 1970. */
 export type SignatureHeaders = Readonly<
   Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>
 >
 
-/** Headers as they arrived: those of a fetch request, or of `node:http`. */
+/** Headers as received: those of a fetch request, or of `node:http`. */
 export type ReceivedHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** What the check of a delivery found; `reason` is a sentence for whoever sent it. */
+/** The result of a verification; `reason` is a sentence for the sender. */
 export type Verification =
   | { readonly valid: true; readonly id: string; readonly timestampMs: number }
   | { readonly valid: false; readonly reason: string }
@@ -21,17 +21,17 @@ const usualToleranceMs = 300_000
 const smallestSecret = 24
 const largestSecret = 64
 
-/** A signing secret made of 24 to 64 random bytes. */
+/** Creates a signing secret from 24 to 64 random bytes. */
 export function newSecret(random: Uint8Array): string {
   const secret = prefix + Buffer.from(random).toString('base64')
   if (!isSecret(secret)) throw new RangeError('A signing secret has 24 to 64 bytes')
   return secret
 }
 
-/** Whether a text is a signing secret: `whsec_` and the base64 of 24 to 64 bytes. */
+/** Returns whether a text is a signing secret: `whsec_` and the base64 of 24 to 64 bytes. */
 export const isSecret = (text: string): boolean => keyOf(text) !== undefined
 
-/** Signs a body, with one signature for each secret. Every secret must pass `isSecret`; `timestampMs` is real time. */
+/** Signs a body, with one signature per secret. Every secret must pass `isSecret`; `timestampMs` is real time. */
 export function sign(
   id: string,
   timestampMs: number,
@@ -47,8 +47,8 @@ export function sign(
 }
 
 /**
- * Checks that a body arrived as somebody with one of the secrets signed it, at most `toleranceMs` before or after
- * `nowMs` (real time). The body is the bytes that arrived: one that was parsed and written again does not match.
+ * Verifies that a body was signed with one of the secrets, at most `toleranceMs` before or after `nowMs` (real time).
+ * The body is the bytes as received: parsing and writing it again breaks the signature.
  */
 export function verify(
   headers: ReceivedHeaders,
@@ -105,7 +105,7 @@ function keyOf(secret: string): Buffer | undefined {
   return canonical && key.length >= smallestSecret && key.length <= largestSecret ? key : undefined
 }
 
-/** Compares each with each to the end, so that the time taken says nothing about any of them. */
+/** Compares all pairs to the end, so that the time taken reveals nothing about any of them. */
 function anyEqual(given: readonly string[], expected: readonly string[]): boolean {
   let equal = false
   for (const one of given)
@@ -116,7 +116,7 @@ function anyEqual(given: readonly string[], expected: readonly string[]): boolea
 const sameText = (one: Buffer, other: Buffer): boolean =>
   one.length === other.length && timingSafeEqual(one, other)
 
-/** A header that was sent once; one sent twice has no value that can be trusted. */
+/** Returns a header that was sent once; a repeated one cannot be trusted. */
 function headerOf(headers: ReceivedHeaders, name: string): string | undefined {
   if (headers instanceof Headers) return headers.get(name) ?? undefined
   const values = Object.entries(headers)
