@@ -1,5 +1,5 @@
 /** Installs the packed package for all users of a machine, with the npm that users have. */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { killWhen, serve, start, succeed } from './machine.js'
 
@@ -26,6 +26,8 @@ export async function install(node, { npm, tarball, folder }) {
   const output = `${stdout}\n${stderr}`.trim()
   if (code !== 0) throw new Error(`npm install --global failed: ${output}`)
   const blocked = blockedScripts(output)
+  const compiled = readdirSync(prefix, { recursive: true }).filter((path) => path.endsWith('config.gypi'))
+  if (compiled.length > 0) throw new Error(`npm compiled a package: ${compiled.join(', ')}`)
   if (blocked.length > 0) throw new Error(`npm ran no install script of ${blocked.join(', ')}`)
   return machine(node, prefix, options)
 }

@@ -27,6 +27,14 @@ describe('package-lock.json', () => {
     expect(runTime.length).toBeGreaterThan(20)
     expect(runTime.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path)).toEqual([])
   })
+
+  it('has npm ci compile nothing, which would need Python and a compiler', () => {
+    const { packages } = json<{ packages: Record<string, { readonly gypfile?: boolean }> }>(
+      'package-lock.json',
+    )
+    // Without this, npm sees a binding.gyp and compiles, although the package says not to.
+    expect(packages['node_modules/better-sqlite3']?.gypfile).toBe(false)
+  })
 })
 
 describe('scripts/runtimes.json', () => {
