@@ -1,15 +1,33 @@
 import type { Command } from 'commander'
 import { exits, Stop } from '../../context/errors.js'
+import { type Look, oneLine, widthOf } from '../../output/terminal.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
-import { checks } from './checks.js'
-import { surroundings } from './context/surroundings.js'
-import { type Examination, examine } from './examine.js'
-import { doctorView } from './view.js'
+import {
+  type Check,
+  counted,
+  createDoctorContext,
+  type DoctorContext,
+  problem,
+  reasonOf,
+  type Verdict,
+} from './context.js'
+import { database, leftovers, localData } from './data.js'
+import { clocks, deliveries, jobs, ledger, localKey, sessions, signingSecret, workspace } from './engine.js'
+import {
+  environment,
+  fileSystem,
+  folders,
+  freeSpace,
+  nodeVersion,
+  privateFiles,
+  sqliteVersion,
+} from './machine.js'
+import { server, settingsFile, target, webhooks } from './target.js'
 
 const columns = ['name', 'status', 'text', 'hint']
 
-/** `prospect doctor`: looks at everything that commands rely on, says what is wrong and what to do; changes nothing. */
+/** `prospect doctor`: checks everything that commands rely on, and prints what to do. It changes nothing. */
 export function doctorCommand(shell: Shell): Command {
   const command = shell
     .command('doctor', 'Look for what is wrong on this machine, and say what to do; exit 13 for a problem')
@@ -23,7 +41,7 @@ export function doctorCommand(shell: Shell): Command {
 }
 
 async function run({ context, print }: Shell, { options, globals }: Invocation): Promise<number> {
-  const found = await examine(checks, surroundings(context, globals, options.thorough === true))
+  const found = await runChecks(checks, createDoctorContext(context, globals, options.thorough === true))
   const examination = withoutSecrets(found, context.redact)
   await print(examination, globals, { layout: doctorView, columns })
   const names = new Set(examination.checks.flatMap(({ name, status }) => (status === 'problem' ? name : [])))
@@ -44,3 +62,80 @@ const withoutSecrets = ({ ok, checks }: Examination, redact: (text: string) => s
     hint: finding.hint === null ? null : redact(finding.hint),
   })),
 })
+
+/** All checks, in the order of the report. */
+export const checks: readonly Check[] = [
+  { name: 'node', look: nodeVersion },
+  { name: 'sqlite', look: sqliteVersion },
+  { name: 'environment', look: environment },
+  { name: 'folders', look: folders },
+  { name: 'files', look: privateFiles },
+  { name: 'disk', look: freeSpace },
+  { name: 'file system', look: fileSystem },
+  { name: 'settings', look: settingsFile },
+  { name: 'target', look: target },
+  { name: 'engine database', look: (context) => database(context, 'engine') },
+  { name: 'catalogue database', look: (context) => database(context, 'catalogue') },
+  { name: 'state database', look: (context) => database(context, 'state') },
+  { name: 'clock', look: clocks },
+  { name: 'workspace', look: workspace },
+  { name: 'key', look: localKey },
+  { name: 'sessions', look: sessions },
+  { name: 'ledger', look: ledger },
+  { name: 'jobs', look: jobs },
+  { name: 'deliveries', look: deliveries },
+  { name: 'signing secret', look: signingSecret },
+  { name: 'runs', look: leftovers },
+  { name: 'catalogue', look: localData },
+  { name: 'server', look: server },
+  { name: 'webhooks', look: webhooks },
+]
+
+/** A result with the name of its check. A check may have several results. */
+export interface Finding extends Verdict {
+  readonly name: string
+}
+
+/** The results of all checks. Warnings leave `ok` true. */
+interface Examination {
+  readonly ok: boolean
+  readonly checks: readonly Finding[]
+}
+
+/** Runs the checks one after the other. A check that throws is a problem, and the others still run. */
+export async function runChecks(checks: readonly Check[], context: DoctorContext): Promise<Examination> {
+  const findings: Finding[] = []
+  for (const { name, look } of checks)
+    for (const { status, text, hint } of await runCheck(look, context))
+      findings.push({ name, status, text, hint })
+  return { ok: findings.every(({ status }) => status !== 'problem'), checks: findings }
+}
+
+async function runCheck(look: Check['look'], context: DoctorContext): Promise<readonly Verdict[]> {
+  try {
+    return await look(context)
+  } catch (error) {
+    return [problem(`This could not be looked at: ${reasonOf(error)}.`)]
+  }
+}
+
+/** Formats the report: one line for each result, and below it what to do. */
+function doctorView(body: unknown, look: Look): string {
+  const { checks } = body as Examination
+  const width = Math.max(0, ...checks.map(({ name }) => widthOf(name)))
+  const lines = checks.flatMap((finding) => linesOf(finding, width, look))
+  const warnings = checks.filter(({ status }) => status === 'warning').length
+  const problems = checks.filter(({ status }) => status === 'problem').length
+  return `${[...lines, '', summary(problems, warnings)].join('\n')}\n`
+}
+
+function linesOf({ name, status, text, hint }: Finding, width: number, look: Look): string[] {
+  const word = status === 'ok' ? look.dim(status) : look.bold(status)
+  const first = `${word}${' '.repeat(9 - status.length)}${name.padEnd(width)}  ${oneLine(text)}`
+  return hint === null ? [first] : [first, `${' '.repeat(11 + width)}→ ${oneLine(hint)}`]
+}
+
+function summary(problems: number, warnings: number): string {
+  if (problems + warnings === 0) return 'Everything is in order.'
+  return `${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`
+}

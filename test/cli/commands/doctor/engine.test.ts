@@ -272,7 +272,7 @@ describe('the check of the runs', () => {
     expect(await here.lines('runs')).toEqual([
       `warning | The run run-1 was stopped after 0 of 9 rows; they are in ${output}.partial. | prospect runs resume run-1`,
     ])
-    expect(await here.look('runs', { isUnderWay: async () => true })).toMatchObject([{ status: 'ok' }])
+    expect(await here.look('runs', { isRunning: async () => true })).toMatchObject([{ status: 'ok' }])
   })
 
   it('names the newest of many', async () => {

@@ -2,12 +2,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Database from 'better-sqlite3'
-import { checks } from '../../../../src/cli/commands/doctor/checks.js'
-import { databasesOf } from '../../../../src/cli/commands/doctor/context/databases.js'
-import { type Entry, type Files, realFiles } from '../../../../src/cli/commands/doctor/context/files.js'
-import type { Scene } from '../../../../src/cli/commands/doctor/context/scene.js'
-import { surroundings } from '../../../../src/cli/commands/doctor/context/surroundings.js'
-import { examine, type Finding } from '../../../../src/cli/commands/doctor/examine.js'
+import type { DoctorContext } from '../../../../src/cli/commands/doctor/context.js'
+import { createDoctorContext } from '../../../../src/cli/commands/doctor/context.js'
+import { databasesOf, type Entry, type Files, realFiles } from '../../../../src/cli/commands/doctor/disk.js'
+import { checks, type Finding, runChecks } from '../../../../src/cli/commands/doctor/doctor.js'
 import type { GlobalOptions } from '../../../../src/cli/context/context.js'
 import { createContext } from '../../../../src/cli/target/create.js'
 import { type Admin, createAdmin } from '../../../../src/engine/admin/admin.js'
@@ -17,7 +15,7 @@ import { type Machine, machine, memory } from '../../../support/command.js'
 import { randomIds } from '../../../support/engine.js'
 
 /** What is put in the place of the real thing. */
-export interface Given extends Partial<Omit<Scene, 'files'>> {
+export interface Given extends Partial<Omit<DoctorContext, 'files'>> {
   readonly files?: Partial<Files>
   /** Changes what is known of entries whose path ends so. */
   readonly entries?: Readonly<Record<string, Partial<Entry>>>
@@ -48,7 +46,7 @@ export function place(): Place {
     }
     const context = createContext(streams, given.clock ? { clock: given.clock } : {})
     try {
-      return (await examine(named(name), sceneOf(context, given))).checks
+      return (await runChecks(named(name), doctorContextOf(context, given))).checks
     } finally {
       await context.close()
     }
@@ -81,9 +79,9 @@ function named(name: string) {
   return found
 }
 
-function sceneOf(context: ReturnType<typeof createContext>, given: Given): Scene {
+function doctorContextOf(context: ReturnType<typeof createContext>, given: Given): DoctorContext {
   const { files: fake = {}, entries = {}, options = {}, ...rest } = given
-  const real = surroundings(context, options, false)
+  const real = createDoctorContext(context, options, false)
   const files: Files = {
     ...realFiles,
     entry: (path) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConnectionLost, type Reply } from '../../../../src/api/calls/caller.js'
-import type { Answer, Server } from '../../../../src/cli/commands/doctor/context/scene.js'
+import type { Answer, Server } from '../../../../src/cli/commands/doctor/context.js'
 import { exits, Stop } from '../../../../src/cli/context/errors.js'
 import { type Given, type Place, place } from './place.js'
 

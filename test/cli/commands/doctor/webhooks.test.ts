@@ -30,15 +30,15 @@ describe('the check of webhooks', () => {
     [404, /^warning .*answers 404.*Point the tunnel/],
   ] as const)('tells where the address leads: %s', async (found, told) => {
     await tunnel()
-    expect(await lines({ wayHome: async () => found })).toEqual([expect.stringMatching(told)])
+    expect(await lines({ askPublicUrl: async () => found })).toEqual([expect.stringMatching(told)])
   })
 
   it('says why the address is not reached', async () => {
     await tunnel()
-    const wayHome = async () => {
+    const askPublicUrl = async () => {
       throw new Error('connection refused')
     }
-    expect(await lines({ wayHome })).toEqual([
+    expect(await lines({ askPublicUrl })).toEqual([
       expect.stringMatching(/^warning .*not reached: connection refused/),
     ])
   })

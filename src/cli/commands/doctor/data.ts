@@ -1,0 +1,239 @@
+import { dirname, join } from 'node:path'
+import { findSharedCatalogue, isShared } from '../../../storage/database/catalogue-location.js'
+import {
+  readStoredNumber,
+  type SchemaState,
+  toSchemaState,
+  unfinishedReason,
+} from '../../../storage/database/migrate.js'
+import type { Connection } from '../../../storage/driver/connection.js'
+import type { Run } from '../../../storage/state/runs/runs.js'
+import { grouped } from '../../output/terminal.js'
+import { elsewhere } from '../../runs/run-folder.js'
+import {
+  counted,
+  type DoctorContext,
+  ok,
+  orElse,
+  problem,
+  reasonOf,
+  type Verdict,
+  warning,
+} from './context.js'
+import { type Name, quoted, type Readable, type Served, sizeText } from './disk.js'
+
+/** Size in bytes from which a database is read through only with --thorough. */
+const large = 1_073_741_824
+
+/** What to do about a damaged database. */
+const repairs: Readonly<Record<Name, string>> = {
+  engine: 'Put a backup in its place: prospect engine restore FILE',
+  catalogue: 'Move it away and import your data again: prospect data import companies FILE',
+  state: 'Move it away: runs and received events of this machine are lost with it.',
+}
+
+/** Checks that a database can be read, has the schema of this program and is not corrupt. */
+export async function database(context: DoctorContext, name: Name): Promise<readonly Verdict[]> {
+  const path = context.home[name]
+  const found = await context.databases.find(name)
+  switch (found.is) {
+    case 'missing':
+      return [ok(`${path} is not there yet; the first command that needs it makes it.`)]
+    case 'elsewhere':
+      return [warning(`The database of the ${name} is not a file of this machine, and is not looked at.`)]
+    case 'unreachable':
+      return [problem(`${found.reason}.`, 'Check that it runs, and its address in PROSPECT_DATABASE_URL.')]
+    case 'served':
+      return serverTroubles(found)
+    case 'unreadable':
+      return [problem(`${path} cannot be read: ${found.reason}.`, repairs[name])]
+    default:
+      return [...schemaTroubles(path, found.schema), ...soundness(context, name, found)]
+  }
+}
+
+function serverTroubles({ schema }: Extract<Served, { is: 'served' }>): readonly Verdict[] {
+  const about = "The engine's database is on a server, and"
+  return orElse(schemaTroubles(about, schema), `${about} has schema version ${schema.version}.`)
+}
+
+/** What a schema says about a database beyond that it is current; `about` begins the sentence. */
+function schemaTroubles(about: string, { is, version, newest }: SchemaState): readonly Verdict[] {
+  switch (is) {
+    case 'current':
+      return []
+    case 'empty':
+      return [warning(`${about} has no tables yet; its next use makes them.`)]
+    case 'older':
+      return [warning(`${about} has schema version ${version}; its next use makes that ${newest}.`, keepCopy)]
+    case 'unreleased':
+      return [warning(`${about} has schema version ${version}; its next use marks it with that.`, keepCopy)]
+    case 'newer':
+      return [
+        problem(
+          `${about} has schema version ${version}, newer than this program's ${newest}.`,
+          'Upgrade prospect; this version leaves the database as it is.',
+        ),
+      ]
+    case 'unfinished':
+      return [problem(`${about} cannot be used: ${unfinishedReason}.`)]
+  }
+}
+
+const keepCopy =
+  'Nothing to do. An older program refuses it from then on: keep a copy if you may want to go back.'
+
+function soundness(context: DoctorContext, name: Name, { look, size, schema }: Readable): readonly Verdict[] {
+  const path = context.home[name]
+  const about = `${path}: ${sizeText(size)}, schema version ${schema.version}`
+  if (size > large && !context.thorough)
+    return [ok(`${about}; not read through.`, 'prospect doctor --thorough reads it.')]
+  try {
+    const [first, ...more] = look.faults()
+    if (first === undefined) return schema.is === 'current' ? [ok(`${about}, sound.`)] : []
+    const others = more.length === 0 ? '' : `, and ${more.length} more`
+    return [problem(`${path} is damaged: ${first.replace(/\s+/g, ' ')}${others}.`, repairs[name])]
+  } catch (error) {
+    return [problem(`${path} cannot be read through: ${reasonOf(error)}.`, repairs[name])]
+  }
+}
+
+const about = "The catalogue in the engine's database"
+const look = 'prospect data stats tells what it holds.'
+const filling = 'prospect data sample makes some up; prospect data import companies FILE takes yours.'
+
+/** Checks that the catalogue holds data and that its imports finished. */
+export async function localData(context: DoctorContext): Promise<readonly Verdict[]> {
+  if (isShared(context.home)) return await sharedData(context)
+  const { is } = await context.databases.find('catalogue')
+  if (is === 'missing') return [ok('There is no local data yet: local lookups find nothing.', filling)]
+  const driver = await context.databases.current('catalogue')
+  if (!driver) return []
+  const { conditionOf } = await import('../../../catalogue/lookup/stats.js')
+  const { isEmpty, isUnbuilt } = await driver.read(conditionOf)
+  const unbuilt = warning(
+    'The first import of a kind is under way, or was killed: searches wait for its indexes.',
+    'Where none is under way, prospect data stats builds them; then run the same import again.',
+  )
+  const empty = warning('The catalogue is empty: local lookups find nothing.', filling)
+  return orElse([...(isEmpty ? [empty] : []), ...(isUnbuilt ? [unbuilt] : [])], 'The catalogue holds data.')
+}
+
+/** Checks that the catalogue in the engine's database on a server holds data. */
+async function sharedData(context: DoctorContext): Promise<readonly Verdict[]> {
+  // The check of the engine's database reports that already.
+  if ((await context.databases.find('engine')).is === 'unreachable') return []
+  try {
+    const driver = await findSharedCatalogue(context.home.engine)
+    if (!driver) return [await nothingShared(context)]
+    return [await driver.read((connection) => judged(connection, context)).finally(() => driver.close())]
+  } catch (error) {
+    return [problem(`${about} cannot be read: ${reasonOf(error)}.`)]
+  }
+}
+
+async function judged(connection: Connection, context: DoctorContext): Promise<Verdict> {
+  const { conditionOf } = await import('../../../catalogue/lookup/stats.js')
+  const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
+  const schema = toSchemaState(await readStoredNumber(connection, 'postgres'), catalogueSchema)
+  const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
+  if (trouble) return trouble
+  if (schema.is === 'empty' || (await conditionOf(connection)).isEmpty) return await nothingShared(context)
+  return ok(`${about} holds data.`, look)
+}
+
+/** The catalogue does not move to a server with the engine. */
+async function nothingShared({ databases, home }: DoctorContext): Promise<Verdict> {
+  const here = await databases.find('catalogue')
+  const driver = await databases.current('catalogue')
+  const { conditionOf } = await import('../../../catalogue/lookup/stats.js')
+  const holds = driver ? !(await driver.read(conditionOf)).isEmpty : 'look' in here
+  const text = `${about} is empty: lookups find nothing.`
+  return holds
+    ? warning(
+        `${text} This machine has one in ${home.catalogue}.`,
+        'prospect data copy server brings it there.',
+      )
+    : warning(text, filling)
+}
+
+/** Files that were not written to for this long are left over. */
+const leftMs = 86_400_000
+/** Maximum number of runs in the report. */
+const mostNamed = 3
+
+/** Finds what killed commands left behind: stopped runs, folders and incomplete files. */
+export async function leftovers(context: DoctorContext): Promise<readonly Verdict[]> {
+  const runs = await knownRuns(context)
+  const troubles = [
+    ...(runs ? [...(await partialOutputs(context, runs)), ...folders(context, runs)] : []),
+    ...partialFiles(context),
+  ]
+  return orElse(troubles, 'Nothing is left over from commands that were stopped.')
+}
+
+async function knownRuns(context: DoctorContext): Promise<readonly Run[] | undefined> {
+  const driver = await context.databases.current('state')
+  if (!driver) return undefined
+  const { runsOver } = await import('../../../storage/state/runs/runs.js')
+  return await runsOver(driver).list()
+}
+
+/** Finds stopped runs, whose answered rows are in a partial output file. */
+async function partialOutputs(context: DoctorContext, runs: readonly Run[]): Promise<readonly Verdict[]> {
+  const stopped: Run[] = []
+  for (const run of runs) {
+    const isOpen = run.status !== 'finished' && run.output !== null
+    if (isOpen && context.files.entry(`${run.output}.partial`) && !(await context.isRunning(run)))
+      stopped.push(run)
+  }
+  const named = stopped.slice(0, mostNamed).map((run) => {
+    const rows = `${grouped(run.done)} of ${grouped(run.total)} rows`
+    return warning(
+      `The run ${run.id} was stopped after ${rows}; they are in ${run.output}.partial.`,
+      `prospect runs resume ${run.id}`,
+    )
+  })
+  const more = stopped.length - named.length
+  return more > 0
+    ? [...named, warning(`${grouped(more)} more runs were stopped.`, 'prospect runs list')]
+    : named
+}
+
+/** Finds folders of unknown runs. */
+function folders(context: DoctorContext, runs: readonly Run[]): readonly Verdict[] {
+  const folder = join(dirname(context.home.state), 'runs')
+  const known = new Set(runs.map(({ id }) => id))
+  const left = context.files
+    .names(folder)
+    .filter((name) => !known.has(name) && isOld(context, join(folder, name)))
+    .filter((name) => !context.files.names(join(folder, name)).includes(elsewhere))
+  if (left.length === 0) return []
+  return [
+    warning(
+      `${counted(left.length, 'folder')} of no run in ${folder}.`,
+      'Nothing to do: the next batch removes them.',
+    ),
+  ]
+}
+
+/** Finds temporary files whose command was killed before it renamed them. */
+function partialFiles(context: DoctorContext): readonly Verdict[] {
+  const { home, files } = context
+  const all = [...new Set([home.config, home.catalogue, home.state].map((file) => dirname(file)))]
+  const left = all.flatMap((folder) =>
+    files
+      .names(folder)
+      .filter((name) => name.endsWith('.partial'))
+      .map((name) => join(folder, name))
+      .filter((path) => isOld(context, path)),
+  )
+  return left.map((path) => warning(`${path} was never completed.`, `rm ${quoted(path)}`))
+}
+
+/** Whether neither the path nor anything directly in it was written to recently. */
+function isOld(context: DoctorContext, path: string): boolean {
+  const inside = context.files.names(path).map((name) => join(path, name))
+  const times = [path, ...inside].map((each) => context.files.entry(each)?.writtenAt ?? 0)
+  return context.clock.now() - Math.max(...times) > leftMs
+}

@@ -1,0 +1,224 @@
+import { dirname, join } from 'node:path'
+import { addressOf } from '../../../client/proxy.js'
+import { type DoctorContext, ok, orElse, problem, reasonOf, type Verdict, warning } from './context.js'
+import { type Entry, isFile, nearestFolder, quoted, sizeText } from './disk.js'
+
+/** The oldest Node that this program runs on. */
+const oldest = [20, 19] as const
+
+/** Checks the version of Node. */
+export function nodeVersion({ node }: DoctorContext): readonly Verdict[] {
+  const [major = 0, minor = 0] = node.split('.').map(Number)
+  const isEnough = major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
+  if (isEnough) return [ok(`Node ${node} is new enough.`)]
+  return [
+    problem(`Node ${node} is too old: ${oldest.join('.')} or newer is needed.`, 'Install a newer Node.'),
+  ]
+}
+
+/** Checks that SQLite loads, in a version that several processes can write with safely. */
+export async function sqliteVersion(context: DoctorContext): Promise<readonly Verdict[]> {
+  const hint = 'Install the packages again: npm rebuild better-sqlite3'
+  try {
+    // Loaded here, so that the other checks run without it.
+    const { checkVersion } = await import('../../../storage/driver/sqlite/driver.js')
+    const version = await context.sqlite()
+    checkVersion(version)
+    return [ok(`SQLite ${version} is new enough.`)]
+  } catch (error) {
+    return [problem(`SQLite cannot be used: ${reasonOf(error)}.`, hint)]
+  }
+}
+
+/** Variables whose value may be printed. */
+const plain: readonly string[] = ['PROSPECT_HOME', 'PROSPECT_PROFILE', 'PROSPECT_BASE_URL', 'PROSPECT_DEBUG']
+/** Variables that hold a secret; their value is not printed. */
+const secret: readonly string[] = ['PROSPECT_API_KEY', 'PROSPECT_WEBHOOK_SECRET', 'PROSPECT_DATABASE_URL']
+const proxies: readonly string[] = ['HTTPS_PROXY', 'HTTP_PROXY']
+const others: readonly string[] = [
+  'NO_PROXY',
+  'NO_COLOR',
+  'CI',
+  'NODE_EXTRA_CA_CERTS',
+  'XDG_CONFIG_HOME',
+  'XDG_DATA_HOME',
+  'XDG_STATE_HOME',
+]
+
+/** Lists the environment variables that change what commands do, and those that look misspelled. */
+export function environment({ env }: DoctorContext): readonly Verdict[] {
+  const isSet = (name: string) => Boolean(env[name])
+  const names = [...plain, ...secret, ...proxies, ...proxies.map(lower), ...others, 'no_proxy']
+  const told = names.filter(isSet).map((name) => described(name, env[name] ?? ''))
+  const fine = told.length === 0 ? 'No variable changes what commands do.' : `Set: ${told.join(', ')}.`
+  return [ok(fine), ...unknownNames(Object.keys(env).filter(isSet)), ...unusable(env)]
+}
+
+const lower = (name: string): string => name.toLowerCase()
+
+function described(name: string, value: string): string {
+  if (proxies.includes(name.toUpperCase())) return `${name} (${withoutCredentials(value)})`
+  if (name === 'PROSPECT_BASE_URL') return `${name} (${withoutCredentials(value)})`
+  return plain.includes(name) ? `${name} (${value})` : name
+}
+
+/** Returns an address without user, password and query, which may hold secrets. */
+function withoutCredentials(text: string): string {
+  const url = addressOf(text)
+  if (!url) return 'not an address'
+  const { protocol, host, pathname } = url
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
+}
+
+function unknownNames(names: readonly string[]): readonly Verdict[] {
+  const known = [...plain, ...secret]
+  const unknown = names.filter((name) => name.startsWith('PROSPECT_') && !known.includes(name))
+  if (unknown.length === 0) return []
+  const text = `${unknown.length === 1 ? 'A variable is' : 'Variables are'} not known: ${unknown.join(', ')}.`
+  return [warning(text, `Known: ${known.join(', ')}.`)]
+}
+
+function unusable(env: DoctorContext['env']): readonly Verdict[] {
+  const warnings: Verdict[] = []
+  for (const name of [...proxies, ...proxies.map(lower)])
+    if (env[name] && withoutCredentials(env[name]) === 'not an address')
+      warnings.push(warning(`${name} is not the address of a proxy.`, 'Such as http://proxy.example:3128'))
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
+    warnings.push(
+      warning(
+        'NODE_TLS_REJECT_UNAUTHORIZED is 0: prospect checks certificates all the same.',
+        'Unset it; NODE_EXTRA_CA_CERTS=FILE adds an authority of your own.',
+      ),
+    )
+  return warnings
+}
+
+/** Checks that the folders are private and writable. */
+export function folders(context: DoctorContext): readonly Verdict[] {
+  const { home } = context
+  const all = [...new Set([home.config, home.catalogue, home.state].map((file) => dirname(file)))]
+  const there = all.filter((folder) => context.files.entry(folder))
+  const fine = there.length === 0 ? 'is made by the first command' : 'is private'
+  return orElse(
+    all.flatMap((folder) => folderTroubles(context, folder)),
+    `${all.join(', ')} ${fine}.`,
+  )
+}
+
+function folderTroubles(context: DoctorContext, folder: string): readonly Verdict[] {
+  const entry = context.files.entry(folder)
+  if (!entry) return []
+  if (entry.kind === 'link')
+    return [problem(`${folder} is a symbolic link.`, 'Set PROSPECT_HOME to the folder itself.')]
+  if (entry.kind !== 'folder')
+    return [problem(`${folder} is not a folder.`, 'Set PROSPECT_HOME to a folder.')]
+  // The first command makes an empty folder private.
+  const isEmpty = context.files.names(folder).length === 0
+  const troubles = isEmpty ? [] : ownTroubles(context, folder, entry)
+  if (context.files.isWritable(folder) || troubles.length > 0) return troubles
+  return [problem(`${folder} cannot be written to.`, `chmod 700 ${quoted(folder)}`)]
+}
+
+/** Checks that the files are regular files, private and owned by this user. */
+export function privateFiles(context: DoctorContext): readonly Verdict[] {
+  const { config, credentials, engine, catalogue, state } = context.home
+  const main = [config, credentials, engine, catalogue, state].filter(isFile)
+  const beside = main.slice(2).flatMap((file) => [`${file}-wal`, `${file}-shm`])
+  const below = ['runs', 'locks'].flatMap((name) => within(context, join(dirname(state), name)))
+  const there = [...main, ...beside, ...below].filter((file) => context.files.entry(file))
+  const troubles = [
+    ...main.flatMap((file) => fileTroubles(context, file)),
+    ...[...beside, ...below].flatMap((file) =>
+      fileTroubles(context, file).map(({ text, hint }) => warning(text, hint)),
+    ),
+  ]
+  const some = there.length === 1 ? '1 file is' : `${there.length} files are`
+  return orElse(troubles, there.length === 0 ? 'There are no files yet.' : `${some} readable by you only.`)
+}
+
+/** Returns a folder and everything in it, recursively. */
+function within(context: DoctorContext, folder: string): string[] {
+  const names = context.files.names(folder)
+  const inside = names.flatMap((name) => {
+    const path = join(folder, name)
+    return context.files.entry(path)?.kind === 'folder' ? within(context, path) : [path]
+  })
+  return context.files.entry(folder) ? [folder, ...inside] : []
+}
+
+function fileTroubles(context: DoctorContext, file: string): readonly Verdict[] {
+  const entry = context.files.entry(file)
+  if (!entry) return []
+  if (entry.kind === 'link')
+    return [problem(`${file} is a symbolic link.`, `Put the file itself there: rm ${quoted(file)}`)]
+  return ownTroubles(context, file, entry)
+}
+
+/** Checks owner and mode. Windows has no such bits. */
+function ownTroubles(context: DoctorContext, path: string, entry: Entry): readonly Verdict[] {
+  if (context.platform === 'win32') return []
+  if (context.user !== undefined && entry.owner !== context.user)
+    return [problem(`${path} belongs to another user.`, `sudo chown -R "$(id -un)" ${quoted(path)}`)]
+  if ((entry.mode & 0o077) === 0) return []
+  return [
+    problem(
+      `${path} can be read or changed by other users (mode ${entry.mode.toString(8)}).`,
+      `chmod ${entry.kind === 'folder' ? 700 : 600} ${quoted(path)}`,
+    ),
+  ]
+}
+
+const mebibyte = 1_048_576
+/** The WAL alone grows to 16 MiB before its checkpoint. */
+const tooLittle = 64 * mebibyte
+const little = 1_024 * mebibyte
+
+/** Checks the free disk space. */
+export function freeSpace(context: DoctorContext): readonly Verdict[] {
+  const spaces = placesOf(context).map((folder) => ({ folder, free: context.files.space(folder).free }))
+  const troubles = spaces.flatMap(({ folder, free }) => {
+    if (free >= little) return []
+    const text = `Only ${sizeText(free)} are free where ${folder} is.`
+    return [
+      (free < tooLittle ? problem : warning)(text, 'Free some space, or set PROSPECT_HOME to a larger disk.'),
+    ]
+  })
+  return orElse(troubles, `${sizeText(Math.min(...spaces.map(({ free }) => free)))} are free.`)
+}
+
+/** Network file systems, by their `statfs` type on Linux. */
+const overNetwork: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xfe534d42, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0x5346414f, 'AFS'],
+  [0x00c36400, 'Ceph'],
+  [0x01021997, '9P'],
+  [0x0bd00bd0, 'Lustre'],
+])
+/** A FUSE file system may be local or remote; its type does not tell. */
+const fuse = 0x65735546
+
+/** Checks that the databases are on a local disk. File locks are unreliable over a network. */
+export function fileSystem(context: DoctorContext): readonly Verdict[] {
+  if (context.platform !== 'linux') return []
+  const troubles = placesOf(context).flatMap((folder) => {
+    const { type } = context.files.space(folder)
+    const name = overNetwork.get(type)
+    const hint = 'Set PROSPECT_HOME to a folder on a disk of this machine.'
+    if (name)
+      return [
+        warning(`${folder} is on a network file system (${name}), where databases can be damaged.`, hint),
+      ]
+    if (type !== fuse) return []
+    return [warning(`${folder} is on a FUSE file system, which may be one over a network.`, hint)]
+  })
+  return orElse(troubles, 'The databases are on a disk of this machine.')
+}
+
+/** Returns the existing folders of the databases. */
+function placesOf({ home, files }: DoctorContext): string[] {
+  const locations = [home.engine, home.catalogue, home.state].filter(isFile)
+  return [...new Set(locations.map((path) => nearestFolder(files, path)))]
+}

@@ -1,0 +1,229 @@
+import { ConnectionLost, isOk, type Reply } from '../../../api/calls/caller.js'
+import { isObject } from '../../../api/values/objects.js'
+import { isOwnMachine } from '../../../api/values/url.js'
+import type { Settings } from '../../context/context.js'
+import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { valueAt } from '../../output/records.js'
+import { grouped } from '../../output/terminal.js'
+import { baseUrlOf } from '../../target/base-url.js'
+import type { RemoteTarget } from '../../target/resolve-target.js'
+import { builtIn, keyNames, profileKeys } from '../setup/profile-settings.js'
+import {
+  type Answer,
+  counted,
+  type DoctorContext,
+  ok,
+  orElse,
+  type PublicUrlAnswer,
+  problem,
+  reasonOf,
+  type Verdict,
+  warning,
+} from './context.js'
+import { sessionVerdicts, toleratedMs } from './engine.js'
+
+/** Checks that this program understands `config.json`. */
+export function settingsFile(context: DoctorContext): readonly Verdict[] {
+  const { config } = context.home
+  if (!context.files.entry(config)) return [ok('There is no config.json: every setting has its default.')]
+  const settings = context.settings()
+  if (!settings)
+    return [problem(`${config} is not a JSON object.`, 'Correct it, or delete it to start again.')]
+  const { profile: used, profiles = {}, ...unknown } = settings as Settings & Record<string, unknown>
+  if (!isObject(profiles)) return [problem(`"profiles" in ${config} is not an object.`, `Correct ${config}`)]
+  const names = Object.keys(profiles)
+  const troubles = [
+    ...unknownKeys(Object.keys(unknown), ''),
+    ...names.flatMap((name) => profileTroubles(name, profiles[name])),
+    ...(used === undefined || builtIn.includes(used) || names.includes(used)
+      ? []
+      : [problem(`The profile in use, ${used}, is not there.`, 'prospect profiles use default')]),
+  ]
+  return orElse(troubles, `config.json is in order: ${counted(names.length, 'profile')} of your own.`)
+}
+
+function profileTroubles(name: string, profile: unknown): readonly Verdict[] {
+  if (!isObject(profile))
+    return [problem(`The profile ${name} is not an object.`, `prospect profiles remove ${name}`)]
+  const keys = Object.keys(profile)
+  const isKnown = (key: string): key is keyof typeof profileKeys => Object.hasOwn(profileKeys, key)
+  return [
+    ...unknownKeys(
+      keys.filter((key) => !isKnown(key)),
+      ` in the profile ${name}`,
+    ),
+    ...keys.filter(isKnown).flatMap((key) => valueTroubles(name, key, profile[key])),
+  ]
+}
+
+function unknownKeys(keys: readonly string[], where: string): readonly Verdict[] {
+  if (keys.length === 0) return []
+  const some = keys.length === 1 ? 'A setting is' : 'Settings are'
+  return [warning(`${some} not known${where}: ${keys.join(', ')}.`, `Settings of a profile: ${keyNames}.`)]
+}
+
+function valueTroubles(name: string, key: keyof typeof profileKeys, value: unknown): readonly Verdict[] {
+  const { parse, description } = profileKeys[key]
+  const hint = `It takes ${description}: prospect config set ${key} default --profile ${name} takes it back.`
+  try {
+    if (parse(String(value)) !== undefined) return []
+    return [problem(`${key} of the profile ${name} has a value it does not take.`, hint)]
+  } catch (error) {
+    // An address may hold a password, so the error leaves the value out.
+    return [problem(`${key} of the profile ${name} cannot be used: ${reasonOf(error)}.`, hint)]
+  }
+}
+
+/** Checks that the target is well defined. */
+export function target(context: DoctorContext): readonly Verdict[] {
+  if (context.settings() === undefined) return []
+  try {
+    const found = context.target()
+    if (found.kind === 'local') return [ok('Requests go to the engine of this machine.')]
+    const how = found.direct ? ', directly' : ''
+    return [ok(`Requests go to ${found.baseUrl}${how}.`), ...plainHttp(found.baseUrl)]
+  } catch (error) {
+    if (error instanceof UsageError) return [problem(error.message, error.hint)]
+    throw error
+  }
+}
+
+function plainHttp(baseUrl: string): readonly Verdict[] {
+  try {
+    baseUrlOf(baseUrl, 'The base url')
+    return []
+  } catch (error) {
+    return error instanceof UsageError ? [warning(error.message, 'Use its https address.')] : []
+  }
+}
+
+/** Checks that the server can be reached, what it reports about itself, and that it accepts the key. */
+export async function server(context: DoctorContext): Promise<readonly Verdict[]> {
+  const target = remoteTarget(context)
+  if (!target) return []
+  const reached = await reach(context, target)
+  const isReached = reached.every(({ status }) => status !== 'problem')
+  return isReached ? [...reached, ...(await key(context, target))] : reached
+}
+
+/** Returns the chosen server; `undefined` when the target is local or invalid. */
+function remoteTarget(context: DoctorContext): RemoteTarget | undefined {
+  try {
+    const target = context.settings() === undefined ? undefined : context.target()
+    return target?.kind === 'remote' ? target : undefined
+  } catch {
+    // The check of the target reports the reason.
+    return undefined
+  }
+}
+
+async function reach(context: DoctorContext, target: RemoteTarget): Promise<readonly Verdict[]> {
+  try {
+    const answer = await context.server(target).health()
+    return [healthVerdict(target, answer), ...clockVerdicts(context, answer)]
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/\.$/, '') : String(error)
+    const hint =
+      'Check the address, the network and the proxy settings; --local asks the engine of this machine.'
+    return [problem(`${target.origin} is not reached: ${reason}.`, hint)]
+  }
+}
+
+function healthVerdict({ origin, idempotency }: RemoteTarget, { status, text }: Answer): Verdict {
+  if (status >= 500)
+    return warning(`${origin} is reached, and says that it does not work (${status}).`, 'Try later.')
+  if (status >= 300 && status < 400)
+    return warning(
+      `${origin} answers with a redirect, which is not followed.`,
+      'Use the address it leads to.',
+    )
+  if (idempotency !== undefined || honours(text)) return ok(`${origin} is reached.`)
+  return ok(
+    `${origin} is reached; whether it honours idempotency keys is not known, so that a lost answer is not asked again.`,
+    'Where it does: prospect config set idempotency Idempotency-Key',
+  )
+}
+
+function honours(text: string): boolean {
+  try {
+    return typeof valueAt(JSON.parse(text), 'idempotency') === 'string'
+  } catch {
+    return false
+  }
+}
+
+function clockVerdicts({ clock }: DoctorContext, { headers }: Answer): readonly Verdict[] {
+  const theirs = Date.parse(String(headers.date))
+  if (Number.isNaN(theirs) || Math.abs(theirs - clock.now()) <= toleratedMs) return []
+  const minutes = Math.round(Math.abs(theirs - clock.now()) / 60_000)
+  return [
+    warning(
+      `The clocks of this machine and of the server differ by ${grouped(minutes)} minutes.`,
+      'Set the time of this machine: signed deliveries are refused beyond 5 minutes.',
+    ),
+  ]
+}
+
+async function key(context: DoctorContext, target: RemoteTarget): Promise<readonly Verdict[]> {
+  try {
+    const { call } = context.server(target)
+    const credits = await call('credits.show')
+    if (!isOk(credits)) return [refusal(credits)]
+    const balance = valueAt(credits.body, 'credits.enrichment')
+    const left = typeof balance === 'number' ? `; ${grouped(balance)} credits are left` : ''
+    return [ok(`The server accepts the key${left}.`), ...serverSessions(await call('account.show'))]
+  } catch (error) {
+    if (error instanceof Stop) return [problem(error.message, error.hint)]
+    if (error instanceof ConnectionLost)
+      return [problem(`${error.message}.`, 'Check the network, and try again.')]
+    throw error
+  }
+}
+
+function refusal(reply: Reply): Verdict {
+  const { error, hint } = reportOfReply(reply)
+  return problem(`GET /credits is refused with ${reply.status}: ${error.replace(/\.$/, '')}.`, hint)
+}
+
+function serverSessions({ body }: Reply): readonly Verdict[] {
+  const isValid = (name: string) => valueAt(body, `integrations.${name}_session_valid`) !== false
+  const verdicts = sessionVerdicts(
+    isValid('network'),
+    isValid('premium'),
+    'Renew it where the server is managed.',
+  )
+  return verdicts.filter(({ status }) => status !== 'ok')
+}
+
+/** Checks that the server's deliveries reach this machine. */
+export async function webhooks(context: DoctorContext): Promise<readonly Verdict[]> {
+  const target = remoteTarget(context)
+  if (!target) return []
+  const { publicUrl, baseUrl } = target
+  if (publicUrl === undefined) return [withoutTunnel(isOwnMachine(new URL(baseUrl)))]
+  const { origin } = new URL(publicUrl)
+  try {
+    return [verdictOn(await context.askPublicUrl(publicUrl), origin)]
+  } catch (error) {
+    const hint = 'Start the tunnel, or correct it: prospect config set public_url URL'
+    return [warning(`${origin}, where deliveries should come, is not reached: ${reasonOf(error)}.`, hint)]
+  }
+}
+
+const withoutTunnel = (isOwn: boolean): Verdict =>
+  isOwn
+    ? ok('The server is on this machine, and its deliveries reach it.')
+    : ok(
+        'There is no public_url: imports of companies cannot be waited for, other work is asked for.',
+        'With a tunnel to port 4011: prospect config set public_url URL',
+      )
+
+function verdictOn(found: PublicUrlAnswer, origin: string): Verdict {
+  if (found === 'home') return ok(`${origin} leads to this machine, to the port for deliveries.`)
+  if (found === 'busy')
+    return ok(`Port 4011 is in use, as by prospect listen: where ${origin} leads was not tried.`)
+  return warning(
+    `${origin} answers ${found}, and does not lead to port 4011 of this machine.`,
+    'Point the tunnel at port 4011; for another port, give commands --receive-port.',
+  )
+}
