@@ -1,8 +1,6 @@
 import type { Reply } from '../../../api/calls/caller.js'
-import { ApiError } from '../../../api/calls/errors.js'
 import type { OperationId } from '../../../api/operations/table.js'
 import { isObject } from '../../../api/values/objects.js'
-import { systemReason } from '../../../csv/errors.js'
 import { engineTime } from '../../../engine/clock.js'
 import type { Clock, Reads, Store, Workspace } from '../../../engine/ports/ports.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
@@ -267,18 +265,6 @@ export function readStoredKey({ home, files }: DoctorContext, origin: string): s
     // The parser's message could quote a key.
     throw new Stop(`${home.credentials} is damaged.`, exits.key, 'Delete it and store the keys again.', 'key')
   }
-}
-
-/** Returns the reason of a failure as one line without a final full stop. */
-export function reasonOf(error: unknown): string {
-  const [line = ''] = sentenceOf(error).split('\n')
-  return line.trim().replace(/\.$/, '')
-}
-
-function sentenceOf(error: unknown): string {
-  if (!(error instanceof ApiError)) return systemReason(error)
-  const { reason } = error.details
-  return typeof reason === 'string' ? reason : error.message
 }
 
 /** Returns a number with its noun, such as `1 job` or `1,200 deliveries`. */

@@ -10,17 +10,8 @@ import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { grouped } from '../../output/terminal.js'
 import { elsewhere } from '../../runs/run-folder.js'
-import {
-  counted,
-  type DoctorContext,
-  ok,
-  orElse,
-  problem,
-  reasonOf,
-  type Verdict,
-  warning,
-} from './context.js'
-import { type Name, quoted, type Readable, type Served, sizeText } from './disk.js'
+import { counted, type DoctorContext, ok, orElse, problem, type Verdict, warning } from './context.js'
+import { type Name, quoted, type Readable, reasonOf, type Served, sizeText } from './disk.js'
 
 /** Size in bytes from which a database is read through only with --thorough. */
 const large = 1_073_741_824

@@ -1,5 +1,7 @@
 import { accessSync, constants, lstatSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { ApiError } from '../../../api/calls/errors.js'
+import { systemReason } from '../../../batch/input/errors.js'
 import { systemCode } from '../../../csv/errors.js'
 import { isPostgres } from '../../../storage/database/location.js'
 import {
@@ -11,7 +13,6 @@ import {
 import type { Look } from '../../../storage/database/read-only.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { Home } from '../../context/context.js'
-import { reasonOf } from './context.js'
 
 /** A directory entry. A link is not followed. */
 export interface Entry {
@@ -197,4 +198,16 @@ const schemaOf: Readonly<Record<Name, () => Promise<Schema>>> = {
   engine: async () => (await import('../../../storage/engine/migrations.js')).engineSchema,
   catalogue: async () => (await import('../../../catalogue/schema/sqlite.js')).catalogueSchema,
   state: async () => (await import('../../../storage/state/open.js')).stateSchema,
+}
+
+/** Returns the reason of a failure as one line without a final full stop. */
+export function reasonOf(error: unknown): string {
+  const [line = ''] = sentenceOf(error).split('\n')
+  return line.trim().replace(/\.$/, '')
+}
+
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return systemReason(error)
+  const { reason } = error.details
+  return typeof reason === 'string' ? reason : error.message
 }

@@ -9,10 +9,10 @@ import {
   createDoctorContext,
   type DoctorContext,
   problem,
-  reasonOf,
   type Verdict,
 } from './context.js'
 import { database, leftovers, localData } from './data.js'
+import { reasonOf } from './disk.js'
 import { clocks, deliveries, jobs, ledger, localKey, sessions, signingSecret, workspace } from './engine.js'
 import {
   environment,

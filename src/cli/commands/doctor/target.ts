@@ -16,10 +16,10 @@ import {
   orElse,
   type PublicUrlAnswer,
   problem,
-  reasonOf,
   type Verdict,
   warning,
 } from './context.js'
+import { reasonOf } from './disk.js'
 import { sessionVerdicts, toleratedMs } from './engine.js'
 
 /** Checks that this program understands `config.json`. */
