@@ -1,8 +1,7 @@
 import { accessSync, constants, lstatSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
-import { systemReason } from '../../../batch/input/errors.js'
-import { systemCode } from '../../../csv/errors.js'
+import { systemCode, systemReason } from '../../../csv/errors.js'
 import { isPostgres } from '../../../storage/database/location.js'
 import {
   readStoredNumber,
