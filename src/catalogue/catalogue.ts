@@ -12,16 +12,16 @@ import { countAll, type Stats } from './lookup/stats.js'
 import { stackOf } from './lookup/technologies.js'
 import { titlesLike } from './lookup/titles.js'
 import { findLocations } from './places/locations.js'
-import { accountOf } from './records/company-row.js'
+import { toAccount } from './records/company-row.js'
 import { type Candidate, matchCompany } from './records/match-company.js'
-import { personOf } from './records/person-record.js'
+import { toPerson } from './records/person-record.js'
 import { findTechnologies } from './records/technologies.js'
 import { catalogueSchema } from './schema/sqlite.js'
 import { countProfiles } from './search/people.js'
 import { countFound, find } from './search/searches.js'
 import { searchAt, urlOf } from './search-url/decode.js'
 import { providersOver } from './waterfall/providers.js'
-import { endLoad } from './write/bulk-load.js'
+import { endBulkLoad } from './write/bulk-load.js'
 
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
 export interface Catalogue extends Source {
@@ -55,12 +55,12 @@ async function bringUpToDate(driver: Driver): Promise<void> {
   const stored = await driver.read((connection) => readStoredNumber(connection, dialect))
   const { is } = toSchemaState(stored, catalogueSchema)
   // Steps of the schema may need the indexes that an import left to be built when it was killed.
-  if (is !== 'newer' && is !== 'unfinished') await endLoad(driver)
+  if (is !== 'newer' && is !== 'unfinished') await endBulkLoad(driver)
   await migrate(driver, catalogueSchema)
 }
 
 function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids }): Catalogue {
-  const ports = { driver, clock, ids, importers: { much: 0 } }
+  const ports = { driver, clock, ids, bulkWrites: { active: 0 } }
   const ofCompany = <T>(
     query: CompanyQuery,
     ask: (connection: Connection, company: Candidate) => Awaitable<T>,
@@ -70,7 +70,7 @@ function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids 
       return company && ask(connection, company)
     })
   return {
-    company: (query) => ofCompany(query, (_, { record }) => accountOf(record)),
+    company: (query) => ofCompany(query, (_, { record }) => toAccount(record)),
     stack: (query) => ofCompany(query, stackOf),
     headcount: (query, departments) =>
       ofCompany(query, (connection, company) => headcountOf(connection, company, departments)),
@@ -81,12 +81,12 @@ function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids 
     person: (query) =>
       driver.read(async (connection) => {
         const person = await matchPerson(connection, query)
-        return person && personOf(person)
+        return person && toPerson(person)
       }),
     personByEmail: (email) =>
       driver.read(async (connection) => {
         const person = await matchEmail(connection, email)
-        return person && personOf(person)
+        return person && toPerson(person)
       }),
     reachable: (numbers) => driver.read((connection) => reachableNumbers(connection, numbers)),
     technologies: (query, limit) => driver.read((connection) => findTechnologies(connection, query, limit)),

@@ -4,8 +4,8 @@ import { foldName, foldText } from '../normalize/name.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
 import { toPersonIdentity } from '../normalize/row-identity.js'
 import type { StoredAccount } from '../records/company-row.js'
-import { isMade } from '../records/new-person.js'
-import { fullName, type StoredPerson } from '../records/person.js'
+import { isGeneratedId } from '../records/new-person.js'
+import { type StoredPerson, toFullName } from '../records/person.js'
 import type { FoundPerson } from '../records/person-record.js'
 
 /** The person to erase: everybody with an e-mail address (in lower case), or with a profile. */
@@ -156,7 +156,7 @@ async function companyWith(connection: Connection, phone: string): Promise<unkno
 
 /** Returns a person by their name; nothing when they have none. */
 function toNamedPerson({ row, person, profiles }: Known): NamedPerson[] {
-  const full = fullName(person)
+  const full = toFullName(person)
   const name = foldText(full)
   if (name === '') return []
   const { company_name, company_domain } = row.company === null ? person : readEmployer(row.company)
@@ -173,7 +173,7 @@ function toNamedPerson({ row, person, profiles }: Known): NamedPerson[] {
       companies: new Set([...names, ...distinct(company_domain, ...domains)]),
       identities: distinct(...lookups),
       slugs: distinct(...profiles.map(({ slug }) => slug)),
-      ids: distinct(...profiles.map(({ id }) => (id !== undefined && isMade(id) ? undefined : id))),
+      ids: distinct(...profiles.map(({ id }) => (id !== undefined && isGeneratedId(id) ? undefined : id))),
     },
   ]
 }

@@ -3,8 +3,8 @@ import { eraseFromTables, type PersonalTable, type SubjectMatcher } from '../../
 import { dialectOf } from '../dialect/dialect.js'
 import type { TextTable } from '../full-text/text-query.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
-import { type StoredAccount, wordsOf } from '../records/company-row.js'
-import { jobTexts, type StoredJob } from '../records/jobs.js'
+import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
+import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPost } from '../records/posts.js'
 import type { SubjectIdentifiers } from './identifiers.js'
 
@@ -37,8 +37,8 @@ export async function eraseFromCatalogue(
 /** The tables with personal data. People come last: only their records tell what else is theirs after an interruption. */
 function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: SubjectMatcher): PersonalTable[] {
   const people = JSON.stringify(keys)
-  const jobs = redactedTable('jobs', subject, (job: StoredJob) => jobTexts(job))
-  const companies = redactedTable('companies', subject, (account: StoredAccount) => wordsOf(account))
+  const jobs = redactedTable('jobs', subject, (job: StoredJob) => toJobTexts(job))
+  const companies = redactedTable('companies', subject, (account: StoredAccount) => toCompanyTexts(account))
   return [
     jobs,
     postTable(subject),

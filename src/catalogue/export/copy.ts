@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { type CopiedRow, type CopiedTable, dialectOf } from '../dialect/dialect.js'
-import { type StoredAccount, wordsOf } from '../records/company-row.js'
-import { jobTexts, type StoredJob } from '../records/jobs.js'
-import { findTooLong } from '../records/lengths.js'
+import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
+import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPerson } from '../records/person.js'
-import { textsOf } from '../records/person-row.js'
-import { endLoad } from '../write/bulk-load.js'
+import { toPersonTexts } from '../records/person-row.js'
+import { findTooLong } from '../records/upsert.js'
+import { endBulkLoad } from '../write/bulk-load.js'
 
 /** What comes of a copy: rows that were brought over, or why there are none. */
 export type Copied = { readonly rows: number } | { readonly tooLong: string } | 'not empty' | 'not the same'
@@ -26,7 +26,7 @@ export async function copyCatalogue(
   return await from.read(async (source) => {
     try {
       const copied = await to.transaction((connection) => copyAll(source, connection, onProgress))
-      await endLoad(to)
+      await endBulkLoad(to)
       return copied
     } catch (error) {
       if (error instanceof Different) return 'not the same'
@@ -111,7 +111,7 @@ export const copiedTables: Readonly<Record<string, CopiedTable>> = {
       ...{ industry: text, size: whole, headcount: whole, id: text, city: text, region: text },
       ...{ industry_name: text, company_type: text, revenue: number, revenue_currency: text, record: text },
     },
-    textsOf: (record) => wordsOf(JSON.parse(record) as StoredAccount),
+    textsOf: (record) => toCompanyTexts(JSON.parse(record) as StoredAccount),
   },
   technologies: { keys: 1, columns: { key: whole, slug: text, name: text, category: text } },
   company_technologies: {
@@ -134,7 +134,7 @@ export const copiedTables: Readonly<Record<string, CopiedTable>> = {
       ...{ employer: text, first_name: text, last_name: text, years_of_experience: whole },
       ...{ position_since: whole, months_in_position: whole, months_in_company: whole, record: text },
     },
-    textsOf: (record) => textsOf(JSON.parse(record) as StoredPerson),
+    textsOf: (record) => toPersonTexts(JSON.parse(record) as StoredPerson),
   },
   phones: { keys: 2, columns: { number: text, person: whole, messenger: whole } },
   jobs: {
@@ -143,7 +143,7 @@ export const copiedTables: Readonly<Record<string, CopiedTable>> = {
       ...{ key: whole, company: whole, identity: text, posted_at: whole, country: text, region: text },
       ...{ city: text, statuses: text, record: text },
     },
-    textsOf: (record) => jobTexts(JSON.parse(record) as StoredJob),
+    textsOf: (record) => toJobTexts(JSON.parse(record) as StoredJob),
   },
   posts: {
     keys: 1,

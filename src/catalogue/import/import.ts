@@ -1,5 +1,5 @@
 import type { ImportOptions, InputRow, Kind, RawRecord } from '../kinds/kind.js'
-import { beginMuch, endLoad, type Much } from '../write/bulk-load.js'
+import { type BulkWrite, endBulkLoad, startBulkWrite } from '../write/bulk-load.js'
 import { batchSize, keepAsIs, type PreparedBatch, prepareRows } from './prepare.js'
 import { readBatches } from './reader.js'
 import { addRejected, createTally, ImportError, type ImportReport } from './report.js'
@@ -41,22 +41,22 @@ async function importBatches(
   const tally = createTally()
   let columns: Pick<ImportReport, 'mapping' | 'ignored'> = { mapping: {}, ignored: [] }
   const report = (): ImportReport => ({ ...tally, rejected: [...tally.rejected], ...columns })
-  let much: Much | undefined
+  let bulkWrite: BulkWrite | undefined
   try {
     // Ends the bulk load of an import that was killed.
-    await endLoad(ports.driver)
+    await endBulkLoad(ports.driver)
     for await (const { records, rejected, mapping, ignored } of batches) {
       columns = { mapping, ignored }
       for (const row of rejected) addRejected(tally, row)
-      if (records.length >= batchSize / 2) much ??= await beginMuch(kind, ports)
-      await writeRecords(kind, records, tally, ports, much?.load)
+      if (records.length >= batchSize / 2) bulkWrite ??= await startBulkWrite(kind, ports)
+      await writeRecords(kind, records, tally, ports, bulkWrite?.load)
       onProgress?.(tally.added + tally.updated + tally.rejectedTotal)
     }
   } catch (error) {
     if (error instanceof ImportError) error.report = report()
     throw error
   } finally {
-    await much?.end(tally.updated)
+    await bulkWrite?.end(tally.updated)
   }
   return report()
 }

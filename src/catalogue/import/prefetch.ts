@@ -1,8 +1,8 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import type { Kind } from '../kinds/kind.js'
 import type { Employer } from '../records/write-employer.js'
-import { answered, type Steps } from '../write/sync-steps.js'
-import type { Ahead } from '../write/write-context.js'
+import { awaitResult, type Steps } from '../write/sync-steps.js'
+import type { Prefetched } from '../write/write-context.js'
 import type { Prepared, PreparedRecord } from './prepare.js'
 
 /** Maximum number of records per transaction when lookups are prefetched. */
@@ -16,7 +16,7 @@ export function* prefetch(
   connection: Connection,
   kind: Kind,
   records: readonly PreparedRecord[],
-): Steps<Ahead> {
+): Steps<Prefetched> {
   const lookups = collectLookups(kind, records)
   const queries = [...lookups].map(async ([path, values]) => {
     const [table = '', column = ''] = path.split(' ')
@@ -25,21 +25,21 @@ export function* prefetch(
     const rows = await connection.all<{ value: string; key: number }>(sql, JSON.stringify([...values]))
     return [path, new Map(rows.map(({ value, key }) => [value, key]))] as const
   })
-  const found = new Map(yield* answered(Promise.all(queries)))
+  const found = new Map(yield* awaitResult(Promise.all(queries)))
   const written = new Set<string>()
   const mayExist = (path: string, value: string): boolean =>
     !lookups.get(path)?.has(value) || found.get(path)?.has(value) === true || written.has(`${path} ${value}`)
   return {
-    mayHold(table, column, value) {
+    mayExist(table, column, value) {
       // The value is a company's key and a name; only the name was prefetched.
       const isNameAtCompany = table === 'people' && column === 'company'
       return isNameAtCompany ? mayExist('people name', toName(value)) : mayExist(`${table} ${column}`, value)
     },
-    note(table, column, value) {
+    remember(table, column, value) {
       const isNameAtCompany = table === 'people' && column === 'company'
       written.add(isNameAtCompany ? `people name ${toName(value)}` : `${table} ${column} ${value}`)
     },
-    keyAt: (domain) => found.get('companies domain')?.get(domain),
+    companyKeyAt: (domain) => found.get('companies domain')?.get(domain),
   }
 }
 

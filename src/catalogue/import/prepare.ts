@@ -1,10 +1,10 @@
 import type { Ids } from '../../engine/ports/ports.js'
 import type { ImportOptions, InputRow, InputRows, Kind, RawRecord } from '../kinds/kind.js'
 import { createCountryNormalizer } from '../normalize/country.js'
-import { Unreadable } from '../normalize/readers.js'
+import { InvalidRecordError } from '../normalize/readers.js'
 import { type PreparedCompany, prepareCompany } from '../records/company.js'
 import { type PreparedJob, prepareJob } from '../records/jobs.js'
-import { idMaker, type NewPerson, newPerson } from '../records/new-person.js'
+import { createIdGenerator, type NewPerson, toNewPerson } from '../records/new-person.js'
 import { preparePerson } from '../records/person.js'
 import { type PreparedPost, preparePost } from '../records/posts.js'
 import { openFile } from './open-file.js'
@@ -48,12 +48,12 @@ export const batchSize = 2_000
 /** Options of an import that concern reading the file. */
 export type ReadOptions = Omit<ImportOptions, 'onProgress'>
 
-/** Creates the function that prepares the records of a file. It throws `Unreadable` when a record is invalid. */
+/** Creates the function that prepares the records of a file. It throws `InvalidRecordError` when a record is invalid. */
 const preparers: { readonly [K in Kind]: (ids: Ids) => (raw: RawRecord) => Prepared[K] } = {
   companies: (ids) => (raw) => prepareCompany(raw, ids),
   people: (ids) => {
-    const makeId = idMaker(ids)
-    return (raw) => newPerson(preparePerson(raw), ids, makeId)
+    const makeId = createIdGenerator(ids)
+    return (raw) => toNewPerson(preparePerson(raw), ids, makeId)
   },
   jobs: () => prepareJob,
   posts: () => preparePost,
@@ -116,7 +116,7 @@ function prepareRow(row: InputRow, prepare: (raw: RawRecord) => Prepared[Kind]):
   try {
     return 'reason' in row ? row : { line: row.line, record: prepare(row.raw) }
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
+    if (!(error instanceof InvalidRecordError)) throw error
     return { line: row.line, reason: error.message }
   }
 }

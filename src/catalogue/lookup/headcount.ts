@@ -2,7 +2,7 @@ import type { Headcount } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
 import type { StoredAccount } from '../records/company-row.js'
-import { type HeadcountEntry, headcountBefore, percentageFrom } from '../records/headcount.js'
+import { type HeadcountEntry, headcountBefore, toGrowthPercent } from '../records/headcount.js'
 import type { Candidate } from '../records/match-company.js'
 
 type Evolution = NonNullable<Headcount[string]['3_months_evolution']>
@@ -48,6 +48,6 @@ function evolution(entries: readonly HeadcountEntry[], now: number, months: numb
     base_headcount: base,
     current_headcount: now,
     headcount_gain: base === null ? null : now - base,
-    headcount_gain_percentage: percentageFrom(base, now),
+    headcount_gain_percentage: toGrowthPercent(base, now),
   }
 }

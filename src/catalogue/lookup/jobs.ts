@@ -12,7 +12,7 @@ import {
 } from '../full-text/sql-conditions.js'
 import { anyOf, phrase, within } from '../full-text/text-query.js'
 import { text } from '../normalize/readers.js'
-import { accountOf } from '../records/company-row.js'
+import { toAccount } from '../records/company-row.js'
 import type { StoredJob } from '../records/jobs.js'
 import type { Candidate } from '../records/match-company.js'
 
@@ -33,7 +33,7 @@ export async function jobsOf(
   const newest = `SELECT record FROM jobs WHERE ${where} ORDER BY posted_at DESC NULLS LAST, key DESC LIMIT ?`
   const { total } = (await connection.get<{ total: number }>(count, ...values)) ?? { total: 0 }
   const rows = await connection.all<{ record: string }>(newest, ...values, limit)
-  const { name, domain, network_url } = accountOf(record)
+  const { name, domain, network_url } = toAccount(record)
   return { total, jobs: rows.map((row) => jobOf(row.record, { name, domain, network_url })) }
 }
 

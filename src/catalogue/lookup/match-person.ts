@@ -3,7 +3,7 @@ import type { Connection, Value } from '../../storage/driver/connection.js'
 import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
-import { isMade } from '../records/new-person.js'
+import { isGeneratedId } from '../records/new-person.js'
 import type { StoredPerson } from '../records/person.js'
 import type { FoundPerson } from '../records/person-record.js'
 
@@ -67,7 +67,7 @@ function namesCompany({ record }: FoundPerson, company: string): boolean {
   return company_name !== undefined && foldName(company_name) === company
 }
 
-const hasProfile = ({ slug, network_id }: FoundPerson): boolean => slug !== null || !isMade(network_id)
+const hasProfile = ({ slug, network_id }: FoundPerson): boolean => slug !== null || !isGeneratedId(network_id)
 
 const only = (found: readonly FoundPerson[]): FoundPerson | undefined =>
   found.length === 1 ? found[0] : undefined

@@ -5,18 +5,18 @@ import { toCountryCode } from './country.js'
 import { toDomain } from './domain.js'
 import { foldText } from './name.js'
 
-/** Reads one field of a record: `undefined` when absent or blank. Throws `Unreadable` when invalid. */
+/** Reads one field of a record: `undefined` when absent or blank. Throws `InvalidRecordError` when invalid. */
 export type Reader<T> = (value: unknown) => T | undefined
 
 /** An invalid value or record; the message is for the author of the file. */
-export class Unreadable extends Error {}
+export class InvalidRecordError extends Error {}
 
 /** Text; numbers and booleans are converted, and a lone surrogate becomes U+FFFD. */
 export const text: Reader<string> = (value) => {
   if (value === undefined || value === null) return undefined
-  if (typeof value === 'object') throw new Unreadable('must be text')
+  if (typeof value === 'object') throw new InvalidRecordError('must be text')
   const words = (typeof value === 'string' ? value : String(value)).toWellFormed().trim()
-  if (words.includes('\0')) throw new Unreadable('must not contain NUL')
+  if (words.includes('\0')) throw new InvalidRecordError('must not contain NUL')
   return words === '' ? undefined : words
 }
 
@@ -28,7 +28,7 @@ export const decimal: Reader<number> = (value) => {
     .replace(/^[€$£¥]\s*|\s*[€$£¥]$/g, '')
     .replace(/(?<=\d)[\s'’\u202f](?=\d{3}(?!\d))|,(?=\d{3}(?!\d))/g, '')
   const number = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(bare) ? Number(bare) : Number.NaN
-  if (!Number.isFinite(number)) throw new Unreadable(`must be a number, not '${short(words)}'`)
+  if (!Number.isFinite(number)) throw new InvalidRecordError(`must be a number, not '${shorten(words)}'`)
   return number
 }
 
@@ -37,7 +37,7 @@ export const wholeNumber: Reader<number> = (value) => {
   const number = decimal(value)
   if (number === undefined) return undefined
   if (!Number.isSafeInteger(number) || number < 0)
-    throw new Unreadable(`must be a whole number of 0 or more, not '${number}'`)
+    throw new InvalidRecordError(`must be a whole number of 0 or more, not '${number}'`)
   return number
 }
 
@@ -50,7 +50,7 @@ export const bool: Reader<boolean> = (value) => {
   if (word === undefined) return undefined
   if (yes.has(word)) return true
   if (no.has(word)) return false
-  throw new Unreadable(`must be true or false, not '${short(word)}'`)
+  throw new InvalidRecordError(`must be true or false, not '${shorten(word)}'`)
 }
 
 /** A list of texts: an array, or one text separated by semicolons. */
@@ -65,7 +65,7 @@ export const texts: Reader<string[]> = (value) => {
 export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
   const list = typeof value === 'string' ? parseFieldJson(value) : value
   if (list === undefined || list === null) return undefined
-  if (!Array.isArray(list) || !list.every(isObject)) throw new Unreadable('must be a list of objects')
+  if (!Array.isArray(list) || !list.every(isObject)) throw new InvalidRecordError('must be a list of objects')
   return list
 }
 
@@ -73,7 +73,7 @@ export const objects: Reader<Readonly<Record<string, unknown>>[]> = (value) => {
 export const object: Reader<Readonly<Record<string, unknown>>> = (value) => {
   const one = typeof value === 'string' ? parseFieldJson(value) : value
   if (one === undefined || one === null) return undefined
-  if (!isObject(one)) throw new Unreadable('must be an object')
+  if (!isObject(one)) throw new InvalidRecordError('must be an object')
   return one
 }
 
@@ -83,7 +83,7 @@ export const country: Reader<string> = (value) => {
   if (words === undefined) return undefined
   const code = toCountryCode(words)
   if (code === undefined)
-    throw new Unreadable(`'${short(words)}' is not a country: give its ISO code of two letters`)
+    throw new InvalidRecordError(`'${shorten(words)}' is not a country: give its ISO code of two letters`)
   return code
 }
 
@@ -92,7 +92,7 @@ export const domain: Reader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   const found = toDomain(words)
-  if (found === undefined) throw new Unreadable(`no website domain in '${short(words)}'`)
+  if (found === undefined) throw new InvalidRecordError(`no website domain in '${shorten(words)}'`)
   return found
 }
 
@@ -103,7 +103,7 @@ export const email: Reader<string> = (value) => {
     .replace(/^mailto:/, '')
   if (address === undefined) return undefined
   if (address.length > 320 || !/^[^\s@,;<>]+@[^\s@,;<>]+\.[^\s@.,;<>]+$/.test(address))
-    throw new Unreadable(`'${short(address)}' is not an e-mail address`)
+    throw new InvalidRecordError(`'${shorten(address)}' is not an e-mail address`)
   return address
 }
 
@@ -111,7 +111,7 @@ export const email: Reader<string> = (value) => {
 export const emailStatus: Reader<'valid' | 'risky' | 'invalid'> = (value) => {
   const word = text(value)?.toLowerCase()
   if (word === undefined || word === 'valid' || word === 'risky' || word === 'invalid') return word
-  throw new Unreadable(`must be valid, risky or invalid, not '${short(word)}'`)
+  throw new InvalidRecordError(`must be valid, risky or invalid, not '${shorten(word)}'`)
 }
 
 /** A date or date-time in ISO 8601, kept as written. */
@@ -119,7 +119,7 @@ export const date: Reader<string> = (value) => {
   const words = text(value)
   if (words === undefined) return undefined
   if (!/^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:?\d\d)?)?$/.test(words) || Number.isNaN(Date.parse(words)))
-    throw new Unreadable(`must be a date such as 2025-01-31, not '${short(words)}'`)
+    throw new InvalidRecordError(`must be a date such as 2025-01-31, not '${shorten(words)}'`)
   return words
 }
 
@@ -129,7 +129,9 @@ export const employeeRange: Reader<(typeof companySizes)[number]> = (value) => {
   if (words === undefined) return undefined
   const range = parseCompanySize(words)
   if (!range)
-    throw new Unreadable(`must be a company size (${companySizes.join(', ')}), not '${short(words)}'`)
+    throw new InvalidRecordError(
+      `must be a company size (${companySizes.join(', ')}), not '${shorten(words)}'`,
+    )
   return range
 }
 
@@ -155,13 +157,13 @@ export const labelFrom =
   }
 
 /** Shortens text to 60 characters, for a message. */
-export const short = (words: string): string => (words.length > 60 ? `${words.slice(0, 59)}…` : words)
+export const shorten = (words: string): string => (words.length > 60 ? `${words.slice(0, 59)}…` : words)
 
 function parseFieldJson(json: string): unknown {
   if (json.trim() === '') return undefined
   try {
     return JSON.parse(json)
   } catch {
-    throw new Unreadable('must be JSON')
+    throw new InvalidRecordError('must be JSON')
   }
 }

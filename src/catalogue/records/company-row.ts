@@ -4,11 +4,11 @@ import type { Value } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
 import { regionOf } from '../places/place.js'
 
-/** A stored company: an account without its absent keys, but always with its id. */
+/** A stored company: an account with its id and without absent keys. */
 export type StoredAccount = Partial<Account> & Pick<Account, 'id'>
 
-/** The account that a company's stored JSON stands for, with every key; field by field, since that is fastest. */
-export function accountOf(record: string): Account {
+/** Returns the account in a company's stored JSON, with every key. Copying field by field is fastest. */
+export function toAccount(record: string): Account {
   const known = JSON.parse(record) as StoredAccount
   return {
     id: known.id,
@@ -37,7 +37,7 @@ export function accountOf(record: string): Account {
   }
 }
 
-/** Columns of companies that repeat what the record says, to be found and filtered by. */
+/** Columns of companies that repeat facts of the record, for searches. */
 export const companyColumns = [
   'id',
   'country',
@@ -52,8 +52,8 @@ export const companyColumns = [
   'revenue_currency',
 ] as const
 
-/** What a company is found by, as its columns keep it. */
-export interface CompanyNames {
+/** The values that a company is found by, as stored in its columns. */
+export interface CompanyKeys {
   readonly domain: string | null
   readonly network_id: string | null
   readonly slug: string | null
@@ -61,35 +61,35 @@ export interface CompanyNames {
   readonly name: string | null
 }
 
-/** A company as its table and its texts take it. */
-export interface CompanyRow extends CompanyNames {
+/** A company as it is stored in its table and text index. */
+export interface CompanyRow extends CompanyKeys {
   /** Values of `companyColumns`, in their order. */
   readonly facts: readonly Value[]
   /** Its JSON. */
   readonly record: string
-  /** What keyword searches look through. */
+  /** The texts of keyword searches. */
   readonly words: readonly [name: string, about: string]
 }
 
-/** Makes the row of a company. */
-export const companyRow = (account: StoredAccount, names: CompanyNames): CompanyRow => ({
+/** Returns the row of a company. */
+export const toCompanyRow = (account: StoredAccount, names: CompanyKeys): CompanyRow => ({
   ...names,
-  facts: companyValues(account),
+  facts: toCompanyFacts(account),
   record: JSON.stringify(account),
-  words: wordsOf(account),
+  words: toCompanyTexts(account),
 })
 
-/** What keyword searches look through. */
-export const wordsOf = (account: StoredAccount): [name: string, about: string] => [
+/** Returns the texts of keyword searches. */
+export const toCompanyTexts = (account: StoredAccount): [name: string, about: string] => [
   account.name ?? '',
   [account.description, account.industry, ...(account.technologies ?? [])].filter(Boolean).join(' '),
 ]
 
-/** The columns of a row, all but the key, in the order of `valuesOf`. */
+/** The columns of a row without the key, in the order of `toRowValues`. */
 export const companyRowColumns = ['domain', 'network_id', 'slug', 'name', ...companyColumns, 'record']
 
-/** The values of a row, in the order of `companyRowColumns`. */
-export const valuesOf = ({ domain, network_id, slug, name, facts, record }: CompanyRow): Value[] => [
+/** Returns the values of a row, in the order of `companyRowColumns`. */
+export const toRowValues = ({ domain, network_id, slug, name, facts, record }: CompanyRow): Value[] => [
   domain,
   network_id,
   slug,
@@ -98,17 +98,17 @@ export const valuesOf = ({ domain, network_id, slug, name, facts, record }: Comp
   record,
 ]
 
-/** The values of these columns, in their order. */
-export function companyValues(account: StoredAccount): Value[] {
+/** Returns the values of `companyColumns`, in their order. */
+export function toCompanyFacts(account: StoredAccount): Value[] {
   const { country, city, location, headquarters, industry, industry_id } = account
   const industryName = industry ?? industries[industry_id ?? '']
   return [
     account.id,
     country ?? null,
     regionOf(country ?? undefined, city ?? undefined, location ?? headquarters ?? undefined) ?? null,
-    foldedOrNull(city),
+    foldOrNull(city),
     industry_id ?? industryIds.get(foldText(industry ?? '')) ?? null,
-    foldedOrNull(industryName),
+    foldOrNull(industryName),
     account.employee_range ? companySizes.indexOf(account.employee_range) : null,
     typeLetters.get(account.company_type ?? '') ?? null,
     account.headcount ?? null,
@@ -125,5 +125,5 @@ const typeLetters: ReadonlyMap<string, string> = new Map(
   Object.entries(companyTypes).map(([letter, label]) => [label, letter]),
 )
 
-/** A text as it is compared; null where nothing is left of it. */
-export const foldedOrNull = (text: string | null | undefined): string | null => foldText(text ?? '') || null
+/** Returns folded text; null when it is blank. */
+export const foldOrNull = (text: string | null | undefined): string | null => foldText(text ?? '') || null

@@ -4,36 +4,36 @@ import type { RawRecord } from '../kinds/kind.js'
 import { toDomain } from '../normalize/domain.js'
 import { cleanName, foldName } from '../normalize/name.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
-import { parseCompanySize, short, Unreadable } from '../normalize/readers.js'
-import { type CompanyRow, companyRow } from './company-row.js'
+import { InvalidRecordError, parseCompanySize, shorten } from '../normalize/readers.js'
+import { type CompanyRow, toCompanyRow } from './company-row.js'
 import { type Fields, fields, readFields } from './fields.js'
-import { type HeadcountEntry, readHistory } from './headcount.js'
+import { type HeadcountEntry, readHeadcountHistory } from './headcount.js'
 import { readUses, type TechnologyUse } from './technologies.js'
 
-/** A company read from a file or the sample, ready to be written. */
+/** A company that was read and is ready to be written. */
 export interface PreparedCompany {
   readonly profiles: readonly Profile[]
-  /** Its row as a new company, with an id of its own. */
+  /** Its row as a new company, with a new id unless it has one. */
   readonly row: CompanyRow
   readonly uses: readonly TechnologyUse[] | undefined
   readonly history: readonly HeadcountEntry[] | undefined
 }
 
-/** Reads a given company. Refuses one that nothing identifies: no domain, network id or profile url. */
+/** Reads a company. Throws when nothing identifies it: no domain, network id or profile url. */
 export function prepareCompany(given: RawRecord, ids: Pick<Ids, 'uuid'>): PreparedCompany {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     fields.companies,
-    sized(given),
+    moveRangeToSize(given),
   )
   const domain = account.domain ?? (account.website === undefined ? undefined : toDomain(account.website))
-  const profiles = profilesOf(account)
+  const profiles = readProfiles(account)
   if (domain === undefined && profiles.length === 0)
-    throw new Unreadable('a company needs a domain, a network_id or a network_url')
+    throw new InvalidRecordError('a company needs a domain, a network_id or a network_url')
   const uses = readUses(technologies, technology_details)
   if (domain !== undefined) account.domain = domain
   const name = account.name === undefined ? undefined : foldName(account.name)
   if (account.name !== undefined) account.cleaned_name ??= cleanName(account.name, name)
-  if (account.headcount !== undefined) account.employee_range ??= sizeOf(account.headcount)
+  if (account.headcount !== undefined) account.employee_range ??= toCompanySize(account.headcount)
   if (uses) Object.assign(account, { technologies: uses.map(({ slug }) => slug) })
   const names = {
     domain: domain ?? null,
@@ -43,30 +43,30 @@ export function prepareCompany(given: RawRecord, ids: Pick<Ids, 'uuid'>): Prepar
   }
   return {
     profiles,
-    row: companyRow({ id: ids.uuid(), ...account }, names),
+    row: toCompanyRow({ id: ids.uuid(), ...account }, names),
     uses,
-    history: headcount_history === undefined ? undefined : readHistory(headcount_history),
+    history: headcount_history === undefined ? undefined : readHeadcountHistory(headcount_history),
   }
 }
 
-/** People count in ranges in many files: such a cell is a company size. */
-function sized(given: RawRecord): RawRecord {
+/** Many files have a range such as `51-200` as headcount: it becomes the employee range. */
+function moveRangeToSize(given: RawRecord): RawRecord {
   const range = typeof given.headcount === 'string' ? parseCompanySize(given.headcount) : undefined
   return range === undefined
     ? given
     : { ...given, headcount: undefined, employee_range: given.employee_range ?? range }
 }
 
-function profilesOf({ network_url, network_id }: Fields<'companies'>): Profile[] {
+function readProfiles({ network_url, network_id }: Fields<'companies'>): Profile[] {
   const profiles: Profile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
   if (network_url === undefined) return profiles
   const profile = parseProfile(network_url)
   if (profile?.kind !== 'company')
-    throw new Unreadable(`network_url: '${short(network_url)}' is not the profile url of a company`)
+    throw new InvalidRecordError(`network_url: '${shorten(network_url)}' is not the profile url of a company`)
   return profiles.some(({ id }) => id === profile.id) ? profiles : [...profiles, profile]
 }
 
-function sizeOf(headcount: number): (typeof companySizes)[number] {
+function toCompanySize(headcount: number): (typeof companySizes)[number] {
   const tops = [0, 10, 50, 200, 500, 1_000, 5_000, 10_000]
   const at = tops.findIndex((top) => headcount <= top)
   return companySizes[at < 0 ? companySizes.length - 1 : Math.max(at, 1)] ?? '10001+'

@@ -9,13 +9,13 @@ import {
   email,
   emailStatus,
   employeeRange,
+  InvalidRecordError,
   labelFrom,
   object,
   objects,
   type Reader,
   text,
   texts,
-  Unreadable,
   wholeNumber,
 } from '../normalize/readers.js'
 
@@ -54,7 +54,7 @@ const employer = {
   company_name: text,
 } as const
 
-/** How what is a person's own is read. */
+/** Readers of the fields of a person. */
 export const personFields = {
   id: text,
   first_name: text,
@@ -95,10 +95,10 @@ export const personFields = {
   messenger: bool,
 } as const
 
-/** How it is read where a person works. */
-export const workplaceFields = { ...employer, current_position: object } as const
+/** Readers of the fields that say where a person works. */
+export const personEmployerFields = { ...employer, current_position: object } as const
 
-/** How what is a job's own is read. */
+/** Readers of the fields of a job. */
 export const jobFields = {
   job_title: text,
   job_url: text,
@@ -110,8 +110,8 @@ export const jobFields = {
   hiring_team: objects,
 } as const
 
-/** How it is read who offers a job. */
-export const offererFields = { ...employer, company: object } as const
+/** Readers of the fields that say which company offers a job. */
+export const jobEmployerFields = { ...employer, company: object } as const
 
 const posts = {
   post_url: text,
@@ -121,39 +121,39 @@ const posts = {
   engagers: objects,
 } as const
 
-/** How each field of each kind of record is read. */
+/** Readers of every field of each kind of record. */
 export const fields = {
   companies,
-  people: { ...personFields, ...workplaceFields },
-  jobs: { ...jobFields, ...offererFields },
+  people: { ...personFields, ...personEmployerFields },
+  jobs: { ...jobFields, ...jobEmployerFields },
   posts,
 } as const satisfies Record<Kind, Record<string, Reader<unknown>>>
 
-/** A record with its fields read; absent ones are missing. */
-export type Read<R extends Readers> = {
+/** A record with parsed fields; absent ones are missing. */
+export type ParsedFields<R extends Readers> = {
   -readonly [F in keyof R]?: R[F] extends Reader<infer T> ? T : never
 }
 
-/** A record of a kind with its fields read. */
-export type Fields<K extends Kind> = Read<(typeof fields)[K]>
+/** A record of a kind with parsed fields. */
+export type Fields<K extends Kind> = ParsedFields<(typeof fields)[K]>
 
 type Readers = Readonly<Record<string, Reader<unknown>>>
 
-/** Reads fields of a given record and leaves out all others. Refuses values that make no sense, by field. */
-export function readFields<R extends Readers>(readers: R, given: RawRecord): Read<R> {
+/** Reads fields of a record and drops all others. Throws when a value is invalid, with the name of its field. */
+export function readFields<R extends Readers>(readers: R, given: RawRecord): ParsedFields<R> {
   const record: Record<string, unknown> = {}
   for (const name in given) {
     const value = Object.hasOwn(readers, name) ? readField(name, readers[name], given[name]) : undefined
     if (value !== undefined) record[name] = value
   }
-  return record as Read<R>
+  return record as ParsedFields<R>
 }
 
 function readField(name: string, read: Reader<unknown> | undefined, value: unknown): unknown {
   try {
     return read?.(value)
   } catch (error) {
-    if (error instanceof Unreadable) throw new Unreadable(`${name}: ${error.message}`)
+    if (error instanceof InvalidRecordError) throw new InvalidRecordError(`${name}: ${error.message}`)
     throw error
   }
 }

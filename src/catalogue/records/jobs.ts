@@ -1,31 +1,31 @@
 import type { Value } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { domain, text, Unreadable } from '../normalize/readers.js'
+import { domain, InvalidRecordError, text } from '../normalize/readers.js'
 import { regionOf } from '../places/place.js'
-import { answered, type Steps } from '../write/sync-steps.js'
-import type { Writing, Written } from '../write/write-context.js'
-import { type Fields, jobFields, offererFields, type Read, readFields } from './fields.js'
-import { rowWriter } from './upsert.js'
-import { type Employer, employerKey } from './write-employer.js'
+import { awaitResult, type Steps } from '../write/sync-steps.js'
+import type { WriteContext, WriteResult } from '../write/write-context.js'
+import { type Fields, jobEmployerFields, jobFields, type ParsedFields, readFields } from './fields.js'
+import { createRowWriter } from './upsert.js'
+import { type Employer, findOrCreateEmployer } from './write-employer.js'
 
-/** Columns of jobs that repeat what the record says, to be found and filtered by. */
+/** Columns of jobs that repeat facts of the record, for searches. */
 export const jobColumns = ['posted_at', 'country', 'region', 'city', 'statuses'] as const
 
-/** A stored job: the given fields without those of its company. */
-export type StoredJob = Read<typeof jobFields>
+/** A stored job: its fields without those of the company. */
+export type StoredJob = ParsedFields<typeof jobFields>
 
-/** A job read from a file or the sample, ready to be written. */
+/** A job that was read and is ready to be written. */
 export interface PreparedJob {
   readonly job: StoredJob
   readonly employer: Employer
 }
 
-/** Reads a given job. Refuses one without title or company. */
+/** Reads a job. Throws when it has no title or no company. */
 export function prepareJob(given: RawRecord): PreparedJob {
   const job = readFields(jobFields, given)
   const { company, company_domain, company_network_url, company_network_id, company_name } = readFields(
-    offererFields,
+    jobEmployerFields,
     given,
   )
   const employer: Employer = {
@@ -34,9 +34,9 @@ export function prepareJob(given: RawRecord): PreparedJob {
     company_network_id,
     company_name: company_name ?? text(company?.name),
   }
-  if (job.job_title === undefined) throw new Unreadable('a job needs a job_title')
+  if (job.job_title === undefined) throw new InvalidRecordError('a job needs a job_title')
   if (Object.values(employer).every((value) => value === undefined))
-    throw new Unreadable('a job needs a company_domain')
+    throw new InvalidRecordError('a job needs a company_domain')
   return { job, employer }
 }
 
@@ -46,49 +46,49 @@ interface JobRow {
 }
 
 const columns = ['company', 'identity', ...jobColumns, 'record']
-const rows = rowWriter('jobs', columns, [])
+const rows = createRowWriter('jobs', columns, [])
 
-/** Adds a job, or merges what is given over the one with its url, else with its company, title, location and date. */
-export function* writeJob(writing: Writing, { job, employer }: PreparedJob): Steps<Written> {
-  const { connection, mayHold } = writing
-  const company = yield* employerKey(writing, employer)
+/** Adds a job, or merges it into the stored one with its url, else with its company, title, location and date. */
+export function* writeJob(context: WriteContext, { job, employer }: PreparedJob): Steps<WriteResult> {
+  const { connection, mayExist } = context
+  const company = yield* findOrCreateEmployer(context, employer)
   if (company === undefined)
-    throw new Unreadable(
+    throw new InvalidRecordError(
       `no company '${employer.company_name}' is known, or several are: give its company_domain`,
     )
-  const identity = identityOf(job, company)
-  const existing = mayHold('jobs', 'identity', identity)
-    ? yield* answered(connection.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity))
+  const identity = toJobIdentity(job, company)
+  const existing = mayExist('jobs', 'identity', identity)
+    ? yield* awaitResult(connection.get<JobRow>('SELECT key, record FROM jobs WHERE identity = ?', identity))
     : undefined
   const before = existing && (JSON.parse(existing.record) as StoredJob)
   const after: StoredJob = { ...before, ...job }
-  const values = [company, identity, ...jobValues(after), JSON.stringify(after)]
-  const texts = jobTexts(after)
+  const values = [company, identity, ...toJobFacts(after), JSON.stringify(after)]
+  const texts = toJobTexts(after)
   if (existing) {
-    const isSaidAsBefore = before?.job_title === after.job_title && before?.description === after.description
-    rows.change(writing, existing.key, values, false, isSaidAsBefore ? undefined : texts)
-  } else rows.add(writing, writing.nextKey('jobs'), values, texts)
-  writing.note('jobs', 'identity', identity)
+    const hasSameTexts = before?.job_title === after.job_title && before?.description === after.description
+    rows.change(context, existing.key, values, false, hasSameTexts ? undefined : texts)
+  } else rows.add(context, context.nextKey('jobs'), values, texts)
+  context.remember('jobs', 'identity', identity)
   return existing ? 'updated' : 'added'
 }
 
-/** What keyword searches look through. */
-export const jobTexts = ({ job_title, description }: StoredJob): [title: string, description: string] => [
+/** Returns the texts of keyword searches. */
+export const toJobTexts = ({ job_title, description }: StoredJob): [title: string, description: string] => [
   job_title ?? '',
   description ?? '',
 ]
 
-function identityOf(job: StoredJob, company: number): string {
+function toJobIdentity(job: StoredJob, company: number): string {
   if (job.job_url !== undefined) return job.job_url
   const parts = [job.job_title, job.job_location, job.date_posted].map((part) => foldText(part ?? ''))
   return `${company}:${parts.join(':')}`
 }
 
 /**
- * The values of these columns, in their order. A place is in a country that is given: words alone are too often another
- * place (`Wilmington, DE`, `Atlanta, Georgia`).
+ * Returns the values of `jobColumns`, in their order. A place counts only with a country: its name alone is ambiguous
+ * (`Wilmington, DE`, `Atlanta, Georgia`).
  */
-export function jobValues({
+export function toJobFacts({
   date_posted,
   country_code,
   job_location,
@@ -100,10 +100,10 @@ export function jobValues({
     country_code ?? null,
     (country_code && regionOf(country_code, city, job_location)) ?? null,
     (country_code && foldText(city ?? '')) || null,
-    statusText(employment_statuses ?? []) || null,
+    joinStatuses(employment_statuses ?? []) || null,
   ]
 }
 
-/** Kinds of employment folded, each with a bar on both sides: `|full time|internship|`. */
-const statusText = (statuses: readonly string[]): string =>
+/** Joins folded employment statuses, each with a bar on both sides: `|full time|internship|`. */
+const joinStatuses = (statuses: readonly string[]): string =>
   statuses.length === 0 ? '' : `|${statuses.map(foldText).join('|')}|`

@@ -4,7 +4,7 @@ import { toDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
 
-/** A company that may be meant. `name` is folded; `slug` and `network_id` are what its profile url says. */
+/** A company that may match. `name` is folded; `slug` and `network_id` are from its profile url. */
 export interface Candidate {
   readonly key: number
   readonly domain: string | null
@@ -15,8 +15,8 @@ export interface Candidate {
   readonly record: string
 }
 
-/** A query with its identifiers as they are compared; those that say nothing are missing. */
-interface Wanted {
+/** A query with normalized identifiers; blank ones are missing. */
+interface NormalizedQuery {
   /** The network's id, then the profile url. */
   readonly profiles: readonly Profile[]
   readonly domain: string | undefined
@@ -24,60 +24,59 @@ interface Wanted {
   readonly country: string | undefined
 }
 
-/** More companies than this at one profile url are a placeholder, not a company. */
-const mostAtProfile = 100
+/** A profile url that this many companies share is a placeholder. */
+const maxPerProfile = 100
 
 const columns = 'SELECT key, domain, network_id, slug, name, country, record FROM companies WHERE'
 const byDomain = `${columns} domain = ?`
-const byId = `${columns} network_id = ? ORDER BY key LIMIT ${mostAtProfile}`
-const bySlug = `${columns} slug = ? ORDER BY key LIMIT ${mostAtProfile}`
-// A country is a part of a name. With a profile or domain unknown here, a company that has its own is another one.
+const byId = `${columns} network_id = ? ORDER BY key LIMIT ${maxPerProfile}`
+const bySlug = `${columns} slug = ? ORDER BY key LIMIT ${maxPerProfile}`
+// The country is part of the name. When the query has an unknown profile or domain, a company with another one does not match.
 const byName = `${columns} name = ? AND (CAST(? AS TEXT) IS NULL OR country IS NULL OR country = ?)
   AND (? = 0 OR slug IS NULL AND network_id IS NULL) AND (? = 0 OR domain IS NULL) LIMIT 2`
 
 /**
- * The company that is meant, or nothing: rather nothing than the wrong one. The strongest identifier decides
- * (network id, profile url, then domain, then name with country); a weaker one chooses among its candidates and never
- * overrules it. Where a stronger one is unknown here, a weaker one finds only a company that has no value of
- * its own for it.
+ * Returns the company that matches a query; `undefined` when there is none or the match is ambiguous. The strongest identifier
+ * decides: network id, profile url, domain, then name with country. A weaker one only chooses among its candidates. When a
+ * stronger one is not in the catalogue, a weaker one finds only a company without a value for it.
  */
 export async function matchCompany(
   connection: Connection,
   query: CompanyQuery,
 ): Promise<Candidate | undefined> {
-  const wanted = wantedOf(query)
+  const wanted = normalizeQuery(query)
   for (const [at, profile] of wanted.profiles.entries()) {
-    const candidates = await connection.all<Candidate>(...atProfile(profile))
-    if (candidates.length === mostAtProfile) return undefined
+    const candidates = await connection.all<Candidate>(...selectByProfile(profile))
+    if (candidates.length === maxPerProfile) return undefined
     const stronger = wanted.profiles.slice(0, at)
-    const left = candidates.filter((company) => !hasOther(company, stronger))
-    if (candidates.length > 0) return only(narrowed(left, wanted))
+    const left = candidates.filter((company) => !hasOtherProfile(company, stronger))
+    if (candidates.length > 0) return onlyOne(narrow(left, wanted))
   }
   if (wanted.domain !== undefined) {
-    const company = await connection.get<Candidate>(...atDomain(wanted.domain))
-    if (company) return hasOther(company, wanted.profiles) ? undefined : company
+    const company = await connection.get<Candidate>(...selectByDomain(wanted.domain))
+    if (company) return hasOtherProfile(company, wanted.profiles) ? undefined : company
   }
   if (wanted.name === undefined) return undefined
-  return only(await connection.all<Candidate>(...atName(wanted.name, wanted)))
+  return onlyOne(await connection.all<Candidate>(...selectByName(wanted.name, wanted)))
 }
 
-/** Asks for the company with a domain. */
-export const atDomain = (domain: string): readonly [sql: string, domain: string] => [byDomain, domain]
+/** Returns the query for the company with a domain. */
+export const selectByDomain = (domain: string): readonly [sql: string, domain: string] => [byDomain, domain]
 
-/** Asks for the companies whose profile this is; several when their owner has several domains. */
-export const atProfile = ({ id, slug }: Profile): readonly [sql: string, value: string | null] =>
+/** Returns the query for the companies with a profile: several when one owner has several domains. */
+export const selectByProfile = ({ id, slug }: Profile): readonly [sql: string, value: string | null] =>
   id === undefined ? [bySlug, slug ?? null] : [byId, id]
 
-/** Asks for companies of a folded name, as long as nothing else that is known speaks against them: for two at most. */
-export function atName(
+/** Returns the query for at most two companies with a folded name that contradict nothing in `known`. */
+export function selectByName(
   name: string,
-  known: Partial<Wanted> = {},
+  known: Partial<NormalizedQuery> = {},
 ): readonly [sql: string, ...values: Value[]] {
   const { profiles = [], domain, country = null } = known
   return [byName, name, country, country, profiles.length > 0 ? 1 : 0, domain === undefined ? 0 : 1]
 }
 
-function wantedOf(query: CompanyQuery): Wanted {
+function normalizeQuery(query: CompanyQuery): NormalizedQuery {
   const profile = query.url ? parseProfile(query.url) : undefined
   return {
     profiles: [
@@ -90,25 +89,22 @@ function wantedOf(query: CompanyQuery): Wanted {
   }
 }
 
-/** Of several companies with one profile, those that the weaker identifiers speak for, one after the other. */
-function narrowed(candidates: readonly Candidate[], wanted: Wanted): readonly Candidate[] {
-  const says: readonly ((company: Candidate) => boolean)[] = [
+/** Narrows several companies with one profile by each weaker identifier in turn, as long as one remains. */
+function narrow(candidates: readonly Candidate[], wanted: NormalizedQuery): readonly Candidate[] {
+  const matchers: readonly ((company: Candidate) => boolean)[] = [
     (company) => wanted.domain !== undefined && company.domain === wanted.domain,
     (company) => wanted.name !== undefined && company.name === wanted.name,
     (company) => wanted.country !== undefined && company.country === wanted.country,
   ]
-  return says.reduce((left, speaks) => {
-    const chosen = left.length > 1 ? left.filter(speaks) : left
+  return matchers.reduce((left, matches) => {
+    const chosen = left.length > 1 ? left.filter(matches) : left
     return chosen.length > 0 ? chosen : left
   }, candidates)
 }
 
-/**
- * Whether a company has a profile that is none of these, which did not find it. A name in a url and an id of the
- * network do not compare.
- */
-const hasOther = (company: Candidate, profiles: readonly Profile[]): boolean =>
+/** Returns whether a company has another profile than these, which did not find it. Slugs and ids cannot be compared. */
+const hasOtherProfile = (company: Candidate, profiles: readonly Profile[]): boolean =>
   profiles.some(({ id }) => (id === undefined ? company.slug : company.network_id) !== null)
 
-const only = (companies: readonly Candidate[]): Candidate | undefined =>
+const onlyOne = (companies: readonly Candidate[]): Candidate | undefined =>
   companies.length === 1 ? companies[0] : undefined

@@ -1,23 +1,23 @@
 import type { Ids } from '../../engine/ports/ports.js'
 import type { PreparedPerson } from './person.js'
-import { type PersonRow, personRow } from './person-row.js'
+import { type PersonRow, toPersonRow } from './person-row.js'
 
-/** A person ready to be written: how they and their company are known, and their row as somebody new. */
+/** A person ready to be written: identifiers, employer, and the row of a new person. */
 export interface NewPerson extends Omit<PreparedPerson, 'fields'> {
   readonly email: string | undefined
   readonly phones: readonly string[]
   readonly messenger: boolean | undefined
-  /** With ids of its own where none are given, and without the company. */
+  /** Without the company, and with new ids unless the person has some. */
   readonly row: PersonRow
 }
 
-/** Makes a person that was read ready to be written. */
-export function newPerson(
+/** Prepares a person for writing. */
+export function toNewPerson(
   { fields, employer, id, slug, name }: PreparedPerson,
   ids: Ids,
-  makeId: IdMaker,
+  generateId: IdGenerator,
 ): NewPerson {
-  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? makeId() }
+  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? generateId() }
   return {
     employer,
     id,
@@ -26,19 +26,19 @@ export function newPerson(
     email: fields.email,
     phones: fields.phones ?? [],
     messenger: fields.messenger,
-    // What was read is nobody else's: a copy would cost as much as all the rest.
-    row: personRow(Object.assign(fields, own), slug ?? null),
+    // The fields are not used elsewhere, and a copy would take as long as everything else here.
+    row: toPersonRow(Object.assign(fields, own), slug ?? null),
   }
 }
 
-/** Makes an id of a person in the form of the network's own; no two are the same. */
-export type IdMaker = () => string
+/** Generates unique ids of people, in the form of the network's ids. */
+export type IdGenerator = () => string
 
 /**
- * Ids of one maker follow each other, so that the index they are found by grows in one place: at random places, each
- * transaction of a long import would write most of its pages again.
+ * Creates a generator of consecutive ids. They keep the index growing in one place; with random ids, each transaction of a
+ * long import would rewrite most of its pages.
  */
-export function idMaker(ids: Pick<Ids, 'bytes'>): IdMaker {
+export function createIdGenerator(ids: Pick<Ids, 'bytes'>): IdGenerator {
   const own = ids.bytes(14)
   const bytes = Buffer.alloc(18)
   bytes.set(own.subarray(0, 8))
@@ -51,5 +51,5 @@ export function idMaker(ids: Pick<Ids, 'bytes'>): IdMaker {
   }
 }
 
-/** Whether an id was made here: the network's own are longer. */
-export const isMade = (id: string): boolean => /^ACoAA[\w-]{24}$/.test(id)
+/** Returns whether an id was generated; the network's ids are longer. */
+export const isGeneratedId = (id: string): boolean => /^ACoAA[\w-]{24}$/.test(id)

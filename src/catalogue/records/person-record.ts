@@ -1,9 +1,9 @@
 import { termsAt } from '../../api/values/dates.js'
 import type { FoundLead, Lead, Person } from '../../engine/ports/ports.js'
-import { accountOf, type StoredAccount } from './company-row.js'
-import { fullName, type StoredPerson } from './person.js'
+import { type StoredAccount, toAccount } from './company-row.js'
+import { type StoredPerson, toFullName } from './person.js'
 
-/** A person as found: the stored record, and that of the company where the catalogue has it. */
+/** A stored person, and the record of the company when it is in the catalogue. */
 export interface FoundPerson {
   readonly key: number
   readonly network_id: string
@@ -12,8 +12,8 @@ export interface FoundPerson {
   readonly company: string | null
 }
 
-/** The person record that a stored person stands for, with every key; terms are as they were given. */
-export function personOf({ record, company }: FoundPerson): Person {
+/** Returns the person record of a stored person, with every key; tenures are as imported. */
+export function toPerson({ record, company }: FoundPerson): Person {
   const known = JSON.parse(record) as StoredPerson
   const employer = company === null ? undefined : (JSON.parse(company) as StoredAccount)
   const company_name = employer?.name ?? known.company_name ?? null
@@ -22,20 +22,20 @@ export function personOf({ record, company }: FoundPerson): Person {
     status: 'QUALIFIED',
     first_name: known.first_name ?? null,
     last_name: known.last_name ?? null,
-    full_name: fullName(known) || null,
-    ...profileFields(known),
+    full_name: toFullName(known) || null,
+    ...toProfileFields(known),
     company_name,
     company_domain: employer?.domain ?? known.company_domain ?? null,
-    current_position: positionOf(known, company_name, employer?.network_id ?? null),
+    current_position: toCurrentPosition(known, company_name, employer?.network_id ?? null),
     years_in_position: known.years_in_position ?? null,
     months_in_position: known.months_in_position ?? null,
     years_in_company: known.years_in_company ?? null,
     months_in_company: known.months_in_company ?? null,
-    ...reachedAt(known),
+    ...toContactFields(known),
   }
 }
 
-const profileFields = (known: StoredPerson) => ({
+const toProfileFields = (known: StoredPerson) => ({
   title: known.title ?? null,
   headline: known.headline ?? null,
   summary: known.summary ?? null,
@@ -47,7 +47,7 @@ const profileFields = (known: StoredPerson) => ({
   connections_count: known.connections_count ?? null,
 })
 
-const reachedAt = (known: StoredPerson) => ({
+const toContactFields = (known: StoredPerson) => ({
   network_id: known.network_id,
   network_profile_url: known.network_profile_url ?? null,
   premium_profile_url: known.premium_profile_url ?? null,
@@ -57,8 +57,8 @@ const reachedAt = (known: StoredPerson) => ({
   phones: known.phones ?? [],
 })
 
-/** The post held; null when nothing is known of it. */
-function positionOf(
+/** Returns the current position; null when unknown. */
+function toCurrentPosition(
   known: StoredPerson,
   company_name: string | null,
   company_network_id: string | null,
@@ -69,26 +69,26 @@ function positionOf(
   return { title, company_name, company_network_id, started_at }
 }
 
-/** A person as found: the stored record, and that of the company where the catalogue has it. */
+/** A stored person, and the record of the company when it is in the catalogue. */
 export interface PersonAtCompany {
   readonly record: string
   readonly company: string | null
 }
 
-/** The lead and its company, with every key; terms count up to `now`. */
-export function leadOf({ record, company }: PersonAtCompany, now: number): FoundLead {
+/** Returns the lead and its company, with every key; tenures are computed up to `now`. */
+export function toLead({ record, company }: PersonAtCompany, now: number): FoundLead {
   const known = JSON.parse(record) as StoredPerson
   return {
     network_id: known.network_id ?? null,
-    lead: leadFields(known, now),
-    company: company === null ? null : accountOf(company),
+    lead: toLeadFields(known, now),
+    company: company === null ? null : toAccount(company),
   }
 }
 
-const leadFields = (known: StoredPerson, now: number): Lead['lead'] => ({
+const toLeadFields = (known: StoredPerson, now: number): Lead['lead'] => ({
   first_name: known.first_name ?? null,
   last_name: known.last_name ?? null,
-  full_name: fullName(known) || null,
+  full_name: toFullName(known) || null,
   gender: known.gender ?? null,
   title: known.title ?? null,
   title_description: known.title_description ?? null,
@@ -105,13 +105,13 @@ const leadFields = (known: StoredPerson, now: number): Lead['lead'] => ({
   connection_degree: known.connection_degree ?? null,
   connections_count: known.connections_count ?? null,
   current_positions_count: known.current_positions_count ?? null,
-  ...termsAt(known.started_at, termsOf(known), now),
+  ...termsAt(known.started_at, toTenure(known), now),
   status: 'QUALIFIED',
   rejection_reason: [],
   headline: known.headline ?? null,
 })
 
-const termsOf = (known: StoredPerson) => ({
+const toTenure = (known: StoredPerson) => ({
   years_in_position: known.years_in_position ?? null,
   months_in_position: known.months_in_position ?? null,
   years_in_company: known.years_in_company ?? null,

@@ -2,31 +2,31 @@ import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { readPhone } from '../normalize/phone.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
-import { short, text, Unreadable } from '../normalize/readers.js'
-import { personFields, type Read, readFields, workplaceFields } from './fields.js'
+import { InvalidRecordError, shorten, text } from '../normalize/readers.js'
+import { type ParsedFields, personEmployerFields, personFields, readFields } from './fields.js'
 import type { Employer } from './write-employer.js'
 
-/** A person read from a file or the sample, ready to be written. */
+/** A person that was read. */
 export interface PreparedPerson {
   readonly fields: PersonFields
   readonly employer: Employer
   readonly id: string | undefined
   readonly slug: string | undefined
-  /** Folded full name; blank when there is none. */
+  /** Folded full name; blank when unknown. */
   readonly name: string
 }
 
-/** What a person's record keeps of the fields given. */
-export type PersonFields = Read<typeof personFields>
+/** The fields of a person's record. */
+export type PersonFields = ParsedFields<typeof personFields>
 
-/** A stored person: the given fields, and those of the company only where it is not in the catalogue. */
+/** A stored person. The fields of the company are kept only when it is not in the catalogue. */
 export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
-/** Reads a given person. Refuses one that nothing identifies: no profile url, e-mail, or name with company. */
+/** Reads a person. Throws when nothing identifies them: no profile url, e-mail address, or name with company. */
 export function preparePerson(given: RawRecord): PreparedPerson {
   const fields: PersonFields = readFields(personFields, given)
   const { company_domain, company_network_url, company_network_id, company_name, current_position } =
-    readFields(workplaceFields, given)
+    readFields(personEmployerFields, given)
   const position = current_position ?? {}
   const employer: Employer = {
     company_domain,
@@ -34,39 +34,42 @@ export function preparePerson(given: RawRecord): PreparedPerson {
     company_network_id: company_network_id ?? text(position.company_network_id),
     company_name: company_name ?? text(position.company_name),
   }
-  nameWhole(fields)
+  completeName(fields)
   const [title, since] = [text(position.title), text(position.started_at)]
   if (title !== undefined) fields.title ??= title
   if (since !== undefined) fields.started_at ??= since
-  const phones = phonesOf(fields, given)
+  const phones = readPhones(fields, given)
   if (phones) fields.phones = phones
   if (fields.email !== undefined) fields.email_status ??= 'valid'
   if (fields.personal_email !== undefined) fields.personal_email_status ??= 'valid'
-  const profiles = [personAt('network_profile_url', fields), personAt('premium_profile_url', fields)]
+  const profiles = [
+    readPersonProfile('network_profile_url', fields),
+    readPersonProfile('premium_profile_url', fields),
+  ]
   const prepared = {
     fields,
     employer,
     id: fields.network_id ?? profiles.find((profile) => profile?.id !== undefined)?.id,
     slug: profiles.find((profile) => profile?.slug !== undefined)?.slug,
-    name: foldText(fullName(fields)),
+    name: foldText(toFullName(fields)),
   }
-  if (!isKnown(prepared))
-    throw new Unreadable('a person needs a network_profile_url, an email, or a name with a company')
+  if (!isIdentified(prepared))
+    throw new InvalidRecordError('a person needs a network_profile_url, an email, or a name with a company')
   return prepared
 }
 
-const isKnown = ({ id, slug, fields, name, employer }: PreparedPerson): boolean =>
+const isIdentified = ({ id, slug, fields, name, employer }: PreparedPerson): boolean =>
   id !== undefined ||
   slug !== undefined ||
   fields.email !== undefined ||
   (name !== '' && Object.values(employer).some((value) => value !== undefined))
 
-/** A person's full name, or as much as is known of it. */
-export const fullName = ({ full_name, first_name, last_name }: PersonFields): string =>
+/** Returns a person's full name, or the parts that are known. */
+export const toFullName = ({ full_name, first_name, last_name }: PersonFields): string =>
   full_name ?? [first_name, last_name].filter((part) => part !== undefined).join(' ')
 
-/** Makes the full name from both its parts, or the parts from a full name of two words. */
-function nameWhole(fields: PersonFields): void {
+/** Fills in the full name from its parts, or the parts from a full name of two words. */
+function completeName(fields: PersonFields): void {
   const { first_name, last_name, full_name } = fields
   if (first_name !== undefined && last_name !== undefined) fields.full_name ??= `${first_name} ${last_name}`
   const [first, last, ...more] = full_name?.split(/\s+/) ?? []
@@ -76,13 +79,13 @@ function nameWhole(fields: PersonFields): void {
   fields.last_name = last
 }
 
-function phonesOf({ phones, country }: PersonFields, { phone }: RawRecord): string[] | undefined {
+function readPhones({ phones, country }: PersonFields, { phone }: RawRecord): string[] | undefined {
   const all = [...(phones ?? []), ...(text(phone)?.split(';') ?? [])]
   const numbers = all.map((number) => readPhone(number, country)).filter((number) => number !== undefined)
   return numbers.length === 0 && !phones ? undefined : [...new Set(numbers)]
 }
 
-function personAt(
+function readPersonProfile(
   field: 'network_profile_url' | 'premium_profile_url',
   fields: PersonFields,
 ): Profile | undefined {
@@ -90,6 +93,6 @@ function personAt(
   if (url === undefined) return undefined
   const profile = parseProfile(url)
   if (profile?.kind !== 'person')
-    throw new Unreadable(`${field}: '${short(url)}' is not the profile url of a person`)
+    throw new InvalidRecordError(`${field}: '${shorten(url)}' is not the profile url of a person`)
   return profile
 }

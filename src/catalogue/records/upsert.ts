@@ -1,40 +1,109 @@
-import { send, type Value } from '../../storage/driver/connection.js'
+import { type Connection, send, type Value } from '../../storage/driver/connection.js'
 import { dialectOf, inEachDialect, type RowInserter, type RowTarget } from '../dialect/dialect.js'
 import type { TextTable } from '../full-text/text-query.js'
+import { foldText } from '../normalize/name.js'
+import { InvalidRecordError, shorten } from '../normalize/readers.js'
 
-/** Writes the rows of a table, with the texts that they are searched by. */
+/** Writes the rows of a table, and the texts of keyword searches. */
 export interface RowWriter {
   readonly add: RowInserter
-  /**
-   * `isFoundAsBefore` says that the columns that records are found by have their old values. Texts are left out where they
-   * have not changed.
-   */
+  /** `hasSameKeys` means that no key column changed; `texts` is `undefined` when they did not change. */
   change(
     to: RowTarget,
     key: number,
     values: readonly Value[],
-    isFoundAsBefore: boolean,
+    hasSameKeys: boolean,
     texts: readonly string[] | undefined,
   ): void
 }
 
 /**
- * Makes the writer of a table from its columns, all but the key; values come in their order. An update writes every
- * index of the columns that it names, whether they change or not: so it names those that records are found by, whose
- * indexes are spread wide, only when one of them changes.
+ * Creates the writer of a table from its columns without the key, which values follow in order. An UPDATE rewrites the indexes
+ * of all columns that it names, even when they do not change. So it names `keyColumns`, whose indexes are expensive to write,
+ * only when one of them changes.
  */
-export function rowWriter(table: TextTable, columns: readonly string[], found: readonly string[]): RowWriter {
-  const facts = columns.flatMap((column, at) => (found.includes(column) ? [] : [at]))
+export function createRowWriter(
+  table: TextTable,
+  columns: readonly string[],
+  keyColumns: readonly string[],
+): RowWriter {
+  const facts = columns.flatMap((column, at) => (keyColumns.includes(column) ? [] : [at]))
   const updating = (some: readonly string[]) =>
     `UPDATE ${table} SET ${some.map((column) => `${column} = ?`).join(', ')} WHERE key = ?`
   const insert = inEachDialect(({ texts }) => texts.rowInserter(table, columns))
   const [updateAll, updateFacts] = [updating(columns), updating(facts.map((at) => columns[at] ?? ''))]
   return {
     add: (to, ...row) => insert(to.connection)(to, ...row),
-    change(to, key, values, isFoundAsBefore, texts) {
-      if (isFoundAsBefore) send(to.connection, updateFacts, ...facts.map((at) => values[at] ?? null), key)
+    change(to, key, values, hasSameKeys, texts) {
+      if (hasSameKeys) send(to.connection, updateFacts, ...facts.map((at) => values[at] ?? null), key)
       else send(to.connection, updateAll, ...values, key)
       if (texts) dialectOf(to.connection).texts.replaceTexts(to, table, key, texts)
     },
   }
+}
+
+// PostgreSQL refuses an index entry that is too long, and rolls back the transaction. So such texts are rejected first.
+
+type Database = Pick<Connection, 'dialect'>
+
+const maxBytesOf = (database: Database): number | undefined => dialectOf(database).load.maxIndexedBytes
+
+/** Throws when a company's row would not fit into an index. */
+export function checkCompany(
+  database: Database,
+  { domain, facts }: { readonly domain: string | null; readonly facts: readonly Value[] },
+): void {
+  const maxBytes = maxBytesOf(database)
+  if (maxBytes === undefined) return
+  const texts = [domain, ...facts].filter((value) => typeof value === 'string')
+  if (Buffer.byteLength(texts.join('')) > maxBytes)
+    throw new InvalidRecordError('its domain, industry, place or id is too long')
+}
+
+/** Throws when a department, as given or as compared, would not fit into one. */
+export function checkHistory(database: Database, history: readonly { readonly department: string }[]): void {
+  const maxBytes = maxBytesOf(database)
+  if (maxBytes === undefined) return
+  for (const { department } of history)
+    if ([department, foldText(department)].some((name) => Buffer.byteLength(name) > maxBytes))
+      throw new InvalidRecordError(`headcount_history: the department '${shorten(department)}' is too long`)
+}
+
+/** Throws when the profile of an engager would not fit into one. */
+export function checkEngagers(
+  database: Database,
+  engagers: readonly { readonly profile: string; readonly url: string }[],
+): void {
+  const maxBytes = maxBytesOf(database)
+  if (maxBytes === undefined) return
+  for (const { profile, url } of engagers)
+    if (Buffer.byteLength(profile) > maxBytes)
+      throw new InvalidRecordError(`engagers: the profile url '${shorten(url)}' is too long`)
+}
+
+const factsInIndexes =
+  'domain id country region city industry industry_name company_type revenue_currency'.split(' ')
+const isLong = (text: string, maxBytes: number): string => `octet_length(${text}) > ${maxBytes}`
+const longDepartment = (table: string, maxBytes: number): string =>
+  `SELECT coalesce(domain, name, id) AS name FROM ${table} JOIN companies ON companies.key = ${table}.company
+    WHERE ${isLong('department', maxBytes)} LIMIT 1`
+
+const createLengthQueries = (maxBytes: number): Readonly<Record<string, string>> => ({
+  'The facts of the company': `SELECT coalesce(domain, name, id) AS name FROM companies
+    WHERE ${isLong(factsInIndexes.map((column) => `coalesce(${column}, '')`).join(' || '), maxBytes)} LIMIT 1`,
+  'A department of the company': longDepartment('headcount_history', maxBytes),
+  'A department as compared, of the company': longDepartment('headcount_growth', maxBytes),
+  'The profile of an engager of the post': `SELECT identity AS name FROM engagers JOIN posts ON posts.key = engagers.post
+    WHERE ${isLong('profile', maxBytes)} LIMIT 1`,
+})
+
+/** Returns, in words, what of a catalogue another database would refuse; `undefined` when it takes everything. */
+export async function findTooLong(connection: Connection, target: Database): Promise<string | undefined> {
+  const maxBytes = maxBytesOf(target)
+  if (maxBytes === undefined) return undefined
+  for (const [what, sql] of Object.entries(createLengthQueries(maxBytes))) {
+    const found = await connection.get<{ name: string }>(sql)
+    if (found) return `${what} '${shorten(found.name)}'`
+  }
+  return undefined
 }

@@ -1,9 +1,9 @@
 import { foldName } from '../normalize/name.js'
-import { answered, type Steps } from '../write/sync-steps.js'
-import type { Writing } from '../write/write-context.js'
+import { awaitResult, type Steps } from '../write/sync-steps.js'
+import type { WriteContext } from '../write/write-context.js'
 import { prepareCompany } from './company.js'
-import { atName, type Candidate } from './match-company.js'
-import { existingCompany, writeCompany } from './write-company.js'
+import { type Candidate, selectByName } from './match-company.js'
+import { findExistingCompany, writeCompany } from './write-company.js'
 
 /** The company that a person or a job names. */
 export interface Employer {
@@ -14,23 +14,23 @@ export interface Employer {
 }
 
 /**
- * The key of the company that a record names. One that is not there is created when its domain or profile says
- * which it is; a name alone never makes a company, and finds one only where there is no doubt.
+ * Returns the key of the company that a record names. A missing company is created when it has a domain or profile. A name
+ * alone never creates a company, and finds one only when it is unambiguous.
  */
-export function* employerKey(writing: Writing, employer: Employer): Steps<number | undefined> {
+export function* findOrCreateEmployer(context: WriteContext, employer: Employer): Steps<number | undefined> {
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   const spelling = `${company_domain}\n${company_network_url}\n${company_network_id}\n${company_name}`
-  if (!writing.employers.has(spelling))
-    writing.employers.set(spelling, yield* findEmployer(writing, employer))
-  return writing.employers.get(spelling)
+  if (!context.employers.has(spelling))
+    context.employers.set(spelling, yield* findEmployer(context, employer))
+  return context.employers.get(spelling)
 }
 
-function* findEmployer(writing: Writing, employer: Employer): Steps<number | undefined> {
+function* findEmployer(context: WriteContext, employer: Employer): Steps<number | undefined> {
   const { company_domain, company_network_url, company_network_id, company_name } = employer
   if (!company_domain && !company_network_url && !company_network_id)
-    return yield* onlyOneNamed(writing, foldName(company_name ?? ''))
-  // Most are known by their domain. A profile url must be read, to be refused where it is none.
-  const known = company_domain && !company_network_url && (yield* keyAt(writing, company_domain))
+    return yield* findOnlyByName(context, foldName(company_name ?? ''))
+  // Most companies have a domain. A profile url is always read, so that an invalid one is rejected.
+  const known = company_domain && !company_network_url && (yield* findKeyByDomain(context, company_domain))
   if (known) return known
   const company = prepareCompany(
     {
@@ -39,24 +39,28 @@ function* findEmployer(writing: Writing, employer: Employer): Steps<number | und
       network_id: company_network_id,
       name: company_name,
     },
-    writing.ids,
+    context.ids,
   )
-  const existing = yield* existingCompany(writing, company)
+  const existing = yield* findExistingCompany(context, company)
   if (existing) return existing.key
-  const { key } = yield* writeCompany(writing, company)
-  writing.companies += 1
+  const { key } = yield* writeCompany(context, company)
+  context.companies += 1
   return key
 }
 
-/** Reads nothing but an index. */
-function* keyAt({ connection, keyAt, mayHold }: Writing, domain: string): Steps<number | undefined> {
-  const known = keyAt(domain)
-  if (known !== undefined || !mayHold('companies', 'domain', domain)) return known
+/** Looks up a key by index only, without reading the record. */
+function* findKeyByDomain(
+  { connection, companyKeyAt, mayExist }: WriteContext,
+  domain: string,
+): Steps<number | undefined> {
+  const known = companyKeyAt(domain)
+  if (known !== undefined || !mayExist('companies', 'domain', domain)) return known
   const sql = 'SELECT key FROM companies WHERE domain = ?'
-  return (yield* answered(connection.get<{ key: number }>(sql, domain)))?.key
+  return (yield* awaitResult(connection.get<{ key: number }>(sql, domain)))?.key
 }
 
-function* onlyOneNamed({ connection }: Writing, name: string): Steps<number | undefined> {
-  const [company, another] = name === '' ? [] : yield* answered(connection.all<Candidate>(...atName(name)))
+function* findOnlyByName({ connection }: WriteContext, name: string): Steps<number | undefined> {
+  const [company, another] =
+    name === '' ? [] : yield* awaitResult(connection.all<Candidate>(...selectByName(name)))
   return another ? undefined : company?.key
 }

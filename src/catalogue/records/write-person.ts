@@ -1,60 +1,65 @@
 import { type Connection, send, type Value } from '../../storage/driver/connection.js'
 import { foldName } from '../normalize/name.js'
-import { Unreadable } from '../normalize/readers.js'
-import { answered, type Steps } from '../write/sync-steps.js'
-import type { Writing, Written } from '../write/write-context.js'
-import { isMade, type NewPerson } from './new-person.js'
+import { InvalidRecordError } from '../normalize/readers.js'
+import { awaitResult, type Steps } from '../write/sync-steps.js'
+import type { WriteContext, WriteResult } from '../write/write-context.js'
+import { isGeneratedId, type NewPerson } from './new-person.js'
 import type { PersonFields, StoredPerson } from './person.js'
-import { type PersonRow, personRow, personRowColumns, textsOf, valuesOf } from './person-row.js'
-import { rowWriter } from './upsert.js'
-import { type Employer, employerKey } from './write-employer.js'
+import { type PersonRow, personRowColumns, toPersonRow, toPersonTexts, toRowValues } from './person-row.js'
+import { createRowWriter } from './upsert.js'
+import { type Employer, findOrCreateEmployer } from './write-employer.js'
 
-/** Adds a person, or merges what is given over the one there is with the profile, else e-mail, else name and company. */
-export function* writePerson(writing: Writing, given: NewPerson): Steps<Written> {
-  const employer = yield* employerKey(writing, given.employer)
-  const existing = yield* samePerson(writing, given, employer)
-  if (existing) merge(writing, existing, given, employer ?? existing.company)
-  else add(writing, given, employer ?? null)
+/** Adds a person, or merges them into the stored one with the profile, else the e-mail address, else name and company. */
+export function* writePerson(context: WriteContext, given: NewPerson): Steps<WriteResult> {
+  const employer = yield* findOrCreateEmployer(context, given.employer)
+  const existing = yield* findSamePerson(context, given, employer)
+  if (existing) mergePerson(context, existing, given, employer ?? existing.company)
+  else addPerson(context, given, employer ?? null)
   return existing ? 'updated' : 'added'
 }
 
-const found = ['company', 'network_id', 'slug', 'email', 'personal_email', 'name'] as const
-const rows = rowWriter('people', ['company', ...personRowColumns], found)
+const keyColumns = ['company', 'network_id', 'slug', 'email', 'personal_email', 'name'] as const
+const personWriter = createRowWriter('people', ['company', ...personRowColumns], keyColumns)
 
-function add(writing: Writing, given: NewPerson, company: number | null): void {
-  const key = writing.nextKey('people')
-  const row = company === null ? unplaced(given) : given.row
-  rows.add(writing, key, [company, ...valuesOf(row)], row.texts)
-  writePhones(writing.connection, key, [], given)
-  notePerson(writing, company, row)
+function addPerson(context: WriteContext, given: NewPerson, company: number | null): void {
+  const key = context.nextKey('people')
+  const row = company === null ? toRowWithoutCompany(given) : given.row
+  personWriter.add(context, key, [company, ...toRowValues(row)], row.texts)
+  writePhones(context.connection, key, [], given)
+  rememberPerson(context, company, row)
 }
 
-/** Somebody new whose company is not in the catalogue. */
-function unplaced({ employer, slug, row }: NewPerson): PersonRow {
+/** Returns the row of a new person whose company is not in the catalogue. */
+function toRowWithoutCompany({ employer, slug, row }: NewPerson): PersonRow {
   if (employer.company_name === undefined) return row
   const person = JSON.parse(row.record) as StoredPerson
-  return personRow({ ...named(employer), ...person }, slug ?? null)
+  return toPersonRow({ ...pickCompanyName(employer), ...person }, slug ?? null)
 }
 
-function merge(writing: Writing, existing: KnownPerson, given: NewPerson, company: number | null): void {
+function mergePerson(
+  context: WriteContext,
+  existing: KnownPerson,
+  given: NewPerson,
+  company: number | null,
+): void {
   const before = JSON.parse(existing.record) as StoredPerson
   const after = {
     ...withoutEmployer(before),
-    ...(company === null ? named(given.employer, before) : {}),
+    ...(company === null ? pickCompanyName(given.employer, before) : {}),
     ...(JSON.parse(given.row.record) as StoredPerson),
     id: before.id,
     network_id: given.id ?? before.network_id,
   }
   if (after.first_name !== undefined && after.last_name !== undefined)
     after.full_name ??= `${after.first_name} ${after.last_name}`
-  const row = personRow(after, given.slug ?? existing.slug)
+  const row = toPersonRow(after, given.slug ?? existing.slug)
   const now = { ...row, company, personal_email: after.personal_email ?? null }
-  const isFoundAsBefore = found.every((column) => now[column] === existing[column])
-  const texts = textsOf(before).some((text, at) => text !== row.texts[at]) ? row.texts : undefined
-  rows.change(writing, existing.key, [company, ...valuesOf(row)], isFoundAsBefore, texts)
+  const hasSameKeys = keyColumns.every((column) => now[column] === existing[column])
+  const texts = toPersonTexts(before).some((text, at) => text !== row.texts[at]) ? row.texts : undefined
+  personWriter.change(context, existing.key, [company, ...toRowValues(row)], hasSameKeys, texts)
   const { phones = [], messenger } = after
-  writePhones(writing.connection, existing.key, before.phones ?? [], { phones, messenger })
-  notePerson(writing, company, row)
+  writePhones(context.connection, existing.key, before.phones ?? [], { phones, messenger })
+  rememberPerson(context, company, row)
 }
 
 function withoutEmployer(person: StoredPerson): PersonFields {
@@ -62,8 +67,8 @@ function withoutEmployer(person: StoredPerson): PersonFields {
   return own
 }
 
-/** How the company is named, where that is all there is to know of it. */
-function named(employer: Employer, before?: Employer): Employer {
+/** Returns the name of a company that is not in the catalogue. */
+function pickCompanyName(employer: Employer, before?: Employer): Employer {
   const name = employer.company_name ?? before?.company_name
   return name === undefined ? {} : { company_name: name }
 }
@@ -88,7 +93,7 @@ function writePhones(
     )
 }
 
-/** A person who is in the catalogue. */
+/** A stored person. */
 export interface KnownPerson {
   readonly key: number
   readonly company: number | null
@@ -103,66 +108,74 @@ export interface KnownPerson {
 const columns = 'SELECT key, company, network_id, slug, email, personal_email, name, record FROM people WHERE'
 
 /**
- * The person that a given one is. One found by a weaker key must have no stronger one of its own beside the one
- * given, or it is another person.
+ * Finds the stored person who is the same as a new one. A person found by a weaker identifier is someone else when they have a
+ * different value for a stronger one.
  */
-export function* samePerson(
-  { connection, mayHold }: Writing,
+export function* findSamePerson(
+  { connection, mayExist }: WriteContext,
   given: NewPerson,
   company: number | undefined,
 ): Steps<KnownPerson | undefined> {
   const { id, slug, name, email, employer } = given
   const mayBe = (column: string, value: string | undefined, among?: string): value is string =>
-    value !== undefined && mayHold('people', column, value, among)
+    value !== undefined && mayExist('people', column, value, among)
   const all = (where: string, ...values: Value[]) =>
-    answered(connection.all<KnownPerson>(`${columns} ${where} ORDER BY key`, ...values))
+    awaitResult(connection.all<KnownPerson>(`${columns} ${where} ORDER BY key`, ...values))
   const byId = mayBe('network_id', id) ? (yield* all('network_id = ?', id))[0] : undefined
   const known = byId ?? (mayBe('slug', slug) ? (yield* all('slug = ?', slug))[0] : undefined)
   if (known) return known
-  const open = openTo(given)
+  const open = toProfilePart(given)
   const mailed = mayBe('email', email, open) ? yield* all('email = ?', email) : []
   const owner = mailed.find((person) => !hasOtherProfile(person, given))
   if (owner || name === '') return owner
   const part = open ?? (email === undefined ? undefined : 'without email')
-  if (!mayBe('company', placed(company, name), part)) return undefined
-  const named =
+  if (!mayBe('company', toNameAtCompany(company, name), part)) return undefined
+  const pickCompanyName =
     company === undefined
       ? yield* all('company IS NULL AND name = ?', name)
       : yield* all('company = ? AND name = ?', company, name)
-  const same = named
+  const same = pickCompanyName
     .filter((person) => !hasOtherProfile(person, given) && (email === undefined || person.email === null))
-    .filter((person) => company !== undefined || namesCompany(person, employer))
+    .filter((person) => company !== undefined || isAtNamedCompany(person, employer))
   if (same.length > 1 && id === undefined && slug === undefined && email === undefined)
-    throw new Unreadable('several people of this name are at this company: give a profile url or an email')
+    throw new InvalidRecordError(
+      'several people of this name are at this company: give a profile url or an email',
+    )
   return same.length === 1 ? same[0] : undefined
 }
 
-/** Whether a person who was not found by the profile given has one already. */
+/** Returns whether a person, who was not found by the given profile, has another one. */
 function hasOtherProfile(person: KnownPerson, { id, slug }: NewPerson): boolean {
   if (id === undefined && slug === undefined) return false
-  return person.slug !== null || (id !== undefined && !isMade(person.network_id))
+  return person.slug !== null || (id !== undefined && !isGeneratedId(person.network_id))
 }
 
-/** The part of the people that `hasOtherProfile` leaves; all of them have no name. */
-function openTo({ id, slug }: NewPerson): 'without profile' | 'without slug' | undefined {
+/** Returns the part of the people for which `hasOtherProfile` is false; `undefined` when it is false for all. */
+function toProfilePart({ id, slug }: NewPerson): 'without profile' | 'without slug' | undefined {
   if (id !== undefined) return 'without profile'
   return slug === undefined ? undefined : 'without slug'
 }
 
-const placed = (company: number | null | undefined, name: string): string => `${company ?? ''} ${name}`
+const toNameAtCompany = (company: number | null | undefined, name: string): string =>
+  `${company ?? ''} ${name}`
 
-function namesCompany({ record }: KnownPerson, { company_name }: Employer): boolean {
+function isAtNamedCompany({ record }: KnownPerson, { company_name }: Employer): boolean {
   const { company_name: there } = JSON.parse(record) as StoredPerson
   return company_name !== undefined && there !== undefined && foldName(there) === foldName(company_name)
 }
 
-/** Remembers what a person who is written can be found by, and by whom: the other side of `samePerson`. */
-export function notePerson({ note }: Writing, company: number | null, row: PersonRow): void {
+/** Remembers what a written person can be found by; the counterpart of `findSamePerson`. */
+export function rememberPerson({ remember }: WriteContext, company: number | null, row: PersonRow): void {
   const { network_id, slug, email, name } = row
   const open =
-    slug !== null ? [] : isMade(network_id) ? ['without slug', 'without profile'] : ['without slug']
-  note('people', 'network_id', network_id)
-  note('people', 'slug', slug)
-  note('people', 'email', email, open)
-  note('people', 'company', placed(company, name), email === null ? [...open, 'without email'] : open)
+    slug !== null ? [] : isGeneratedId(network_id) ? ['without slug', 'without profile'] : ['without slug']
+  remember('people', 'network_id', network_id)
+  remember('people', 'slug', slug)
+  remember('people', 'email', email, open)
+  remember(
+    'people',
+    'company',
+    toNameAtCompany(company, name),
+    email === null ? [...open, 'without email'] : open,
+  )
 }

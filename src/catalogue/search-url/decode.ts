@@ -4,7 +4,7 @@ import { bounds, isClean, wrongSearchUrl } from '../../api/schemas/fields.js'
 import { type SearchPage, searchPageOf } from '../../api/values/network-url.js'
 import type { DecodedSearch } from '../../engine/ports/ports.js'
 import { parseProfile } from '../normalize/profile.js'
-import { short } from '../normalize/readers.js'
+import { shorten } from '../normalize/readers.js'
 import {
   endlessRevenue,
   type FilterType,
@@ -118,7 +118,7 @@ export const filterTypeOf = (name: string, of: SearchPage['of']): FilterType | u
 /** The filters that a url asks for; 422 names those that cannot be honoured. */
 export function filtersFor(asks: Asks, of: SearchPage['of']): Readonly<Record<string, unknown>> {
   if (asks.unknown.length > 0) {
-    const names = [...new Set(asks.unknown)].map(short)
+    const names = [...new Set(asks.unknown)].map(shorten)
     throw refused(`these filters cannot be honoured, remove them from the search: ${names.join(', ')}`)
   }
   const filters = new Map<string, Target>()
@@ -170,7 +170,7 @@ function valuesOf(name: string, { value: kind }: FilterType, value: UrlValue): r
   const { read, expected } = readerOf(kind)
   const values = read(value)
   if (values.length > 0) return values
-  throw refused(`${name}: '${short(value.text || value.id || '')}' is not ${expected}`)
+  throw refused(`${name}: '${shorten(value.text || value.id || '')}' is not ${expected}`)
 }
 
 function checked(name: string, text: string, max: number): string {
@@ -236,7 +236,7 @@ function valueIn(value: Nested): UrlValue {
 function isExcluded(name: string, value: Nested): boolean {
   const selection = (isObject(value) && textAt(value, 'selectionType')) || 'INCLUDED'
   if (selection !== 'INCLUDED' && selection !== 'EXCLUDED')
-    throw refused(`${name}: a value is INCLUDED or EXCLUDED, not '${short(selection)}'`)
+    throw refused(`${name}: a value is INCLUDED or EXCLUDED, not '${shorten(selection)}'`)
   return selection === 'EXCLUDED'
 }
 
@@ -248,7 +248,7 @@ function revenueIn(filter: NestedObject | undefined): Pick<Asks, 'min' | 'max' |
   const [min, max] = [endIn(range, 'min'), endIn(range, 'max')]
   const currency = textAt(filter, 'selectedSubFilter')
   if (currency !== undefined && !/^[A-Z]{3}$/.test(currency))
-    throw refused(`${revenueType}: '${short(currency)}' is not a currency such as USD`)
+    throw refused(`${revenueType}: '${shorten(currency)}' is not a currency such as USD`)
   if (min !== undefined && max !== undefined && min > max)
     throw refused(`${revenueType}: min must not be above max`)
   const most = max === endlessRevenue ? undefined : max
@@ -258,7 +258,7 @@ function revenueIn(filter: NestedObject | undefined): Pick<Asks, 'min' | 'max' |
 function endIn(range: NestedObject, end: 'min' | 'max'): number | undefined {
   const text = textAt(range, end)
   if (text !== undefined && !/^\d{1,12}(?:\.\d{1,6})?$/.test(text))
-    throw refused(`${revenueType}: '${short(text)}' is not a number of millions`)
+    throw refused(`${revenueType}: '${shorten(text)}' is not a number of millions`)
   return text === undefined ? undefined : Number(text)
 }
 

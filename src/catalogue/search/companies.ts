@@ -3,7 +3,7 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialect.js'
 import { readKeyword } from '../full-text/keyword.js'
 import { type Condition, every, listed, not } from '../full-text/sql-conditions.js'
-import { accountOf } from '../records/company-row.js'
+import { toAccount } from '../records/company-row.js'
 import { industryIs, revenueIs, sizeIs } from './company-conditions.js'
 import { locatedIn } from './place-condition.js'
 import { partOf, readPosition, type Searcher } from './search-kind.js'
@@ -14,7 +14,7 @@ export const companySearch: Searcher<'companies'> = {
 
   find: async (connection, filters, span) => {
     const { records, ...more } = await walkCompanies(connection, conditionsOf(connection, filters), span)
-    return { records: records.map(({ record }) => ({ account: accountOf(record) })), ...more }
+    return { records: records.map(({ record }) => ({ account: toAccount(record) })), ...more }
   },
 }
 

@@ -2,8 +2,8 @@ import type { EngagerFilters, FoundLead } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, every, isOneOf } from '../full-text/sql-conditions.js'
-import { leadOf } from '../records/person-record.js'
-import { postIdentity } from '../records/posts.js'
+import { toLead } from '../records/person-record.js'
+import { toPostIdentity } from '../records/posts.js'
 import { partOf, readPosition, requireIndexes, type Searcher } from './search-kind.js'
 
 /**
@@ -39,7 +39,7 @@ const engagements = { reactions: ['reaction'], comments: ['comment'], all: ['rea
 
 const engagedWith = ({ post_url, engagement }: EngagerFilters): Condition =>
   every([
-    ['post = (SELECT key FROM posts WHERE identity = ?)', postIdentity(post_url)],
+    ['post = (SELECT key FROM posts WHERE identity = ?)', toPostIdentity(post_url)],
     isOneOf('engagement', engagements[engagement]),
   ])
 
@@ -74,4 +74,4 @@ async function engagersBehind(
 }
 
 const leadFrom = ({ url, record, company }: Engager, now: number): FoundLead =>
-  leadOf({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)
+  toLead({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)

@@ -3,7 +3,7 @@ import type { GrowthFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, every } from '../full-text/sql-conditions.js'
 import { foldText } from '../normalize/name.js'
-import { accountOf } from '../records/company-row.js'
+import { toAccount } from '../records/company-row.js'
 import { countCompanies } from './companies.js'
 import { among, companyConditions } from './company-conditions.js'
 import { partOf, readPosition, type Searcher } from './search-kind.js'
@@ -26,7 +26,7 @@ export const growthSearch: Searcher<'growth'> = {
       if (rows.length > limit) break
     }
     const { records, ...more } = partOf(rows, limit, ({ rank, company }) => [rank, company])
-    return { records: records.map(({ record }) => ({ account: accountOf(record) })), ...more }
+    return { records: records.map(({ record }) => ({ account: toAccount(record) })), ...more }
   },
 }
 

@@ -1,7 +1,7 @@
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, every } from '../full-text/sql-conditions.js'
 import { jobOf } from '../lookup/jobs.js'
-import { accountOf } from '../records/company-row.js'
+import { toAccount } from '../records/company-row.js'
 import { countCompanies } from './companies.js'
 import { among } from './company-conditions.js'
 import { companiesHiring, jobsSought } from './job-conditions.js'
@@ -35,7 +35,7 @@ export const hiringSearch: Searcher<'hiring'> = requireIndexes(['jobs_by_company
     const { records, ...more } = partOf(newest, limit, ({ posted_at, key }) => [posted_at, key])
     const jobs = await jobsOfEach(connection, sought, records)
     const record = ({ company, record }: Newest) => {
-      const account = accountOf(record)
+      const account = toAccount(record)
       const { name, domain, network_url } = account
       const own = (jobs.get(company) ?? []).map((job) => jobOf(job, { name, domain, network_url }))
       return { account, jobs: own }

@@ -3,7 +3,7 @@ import type { LookalikeFilters, Similarity } from '../../engine/ports/ports.js'
 import type { Connection, Value } from '../../storage/driver/connection.js'
 import { dialectOf, type SimilarityScale } from '../dialect/dialect.js'
 import { every } from '../full-text/sql-conditions.js'
-import { accountOf } from '../records/company-row.js'
+import { toAccount } from '../records/company-row.js'
 import { matchCompany } from '../records/match-company.js'
 import { companyConditions } from './company-conditions.js'
 import { partOf, readPosition, requireIndexes, type Searcher } from './search-kind.js'
@@ -36,7 +36,7 @@ export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_techn
       limit + 1,
     )
     const { records, ...more } = partOf(rows, limit, (row) => [row.score, row.key])
-    const record = (row: Row) => ({ account: accountOf(row.record), similarity: similarityOf(row) })
+    const record = (row: Row) => ({ account: toAccount(row.record), similarity: similarityOf(row) })
     return { records: records.map(record), ...more }
   },
 })

@@ -17,7 +17,7 @@ import {
 import { allOf, anyOf, inverse, phrase, type TextQuery, within } from '../full-text/text-query.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { matchCompany } from '../records/match-company.js'
-import { employerWords } from '../records/person-row.js'
+import { toEmployerWords } from '../records/person-row.js'
 import { industryIs, sizeIs, typeIs } from './company-conditions.js'
 import { locatedIn } from './place-condition.js'
 
@@ -137,7 +137,7 @@ export const pastTitleHolds = (titles: readonly string[]): TextQuery =>
 
 /** People who worked at one of some companies before, each given by its name or its id of the network. */
 export const workedAt = (companies: readonly string[]): TextQuery =>
-  within(['past_employers'], anyOf(companies.flatMap(employerWords).map(phrase)))
+  within(['past_employers'], anyOf(companies.flatMap(toEmployerWords).map(phrase)))
 
 /** People who work at a company that fulfils conditions over the columns of `companies`. */
 export function atCompany(conditions: readonly Condition[]): Condition {

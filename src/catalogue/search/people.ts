@@ -3,7 +3,7 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, estimateSelectivity, every } from '../full-text/sql-conditions.js'
 import type { Candidate } from '../records/match-company.js'
-import { leadOf, type PersonAtCompany } from '../records/person-record.js'
+import { type PersonAtCompany, toLead } from '../records/person-record.js'
 import { type PeopleQuery, peopleQuery } from './people-query.js'
 import { partOf, readPosition, type Searcher } from './search-kind.js'
 
@@ -40,7 +40,7 @@ export const peopleSearch: Searcher<'people'> = {
     const { records, ...more } = partOf(rows, limit, ({ key }) => [key])
     const total = rows[0]?.total ?? 0
     return {
-      ...{ records: records.map((row) => leadOf(row, now)), ...more },
+      ...{ records: records.map((row) => toLead(row, now)), ...more },
       ...(isCounted && total <= exactUpTo ? { total } : {}),
     }
   },

@@ -1,6 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { type Condition, isOneOf, listed, some } from '../full-text/sql-conditions.js'
-import { short } from '../normalize/readers.js'
+import { shorten } from '../normalize/readers.js'
 import { type Place, placeOf, regionOf } from '../places/place.js'
 
 /**
@@ -32,7 +32,7 @@ function known(field: string, id: string): Place {
   const place = placeOf(id)
   if (place) return place
   throw new ApiError('invalid', {
-    reason: `${field}: '${short(id)}' is no place known here; find its id with prospect locations find`,
+    reason: `${field}: '${shorten(id)}' is no place known here; find its id with prospect locations find`,
   })
 }
 

@@ -1,8 +1,8 @@
 import type { StackFilters, TechnologiesFound } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { type Condition, isOneOf, listed, not } from '../full-text/sql-conditions.js'
-import { accountOf } from '../records/company-row.js'
-import { slugOf } from '../records/technologies.js'
+import { toAccount } from '../records/company-row.js'
+import { toSlug } from '../records/technologies.js'
 import { countCompanies, walkCompanies } from './companies.js'
 import { industryIs, sizeIs } from './company-conditions.js'
 import { requireIndexes, type Searcher } from './search-kind.js'
@@ -24,7 +24,7 @@ export const stackSearch: Searcher<'stack'> = requireIndexes(['company_technolog
     const keys = records.map(({ key }) => key)
     const found = await usesOf(connection, keys, await asked(connection, filters.stacks))
     const record = ({ key, record }: { key: number; record: string }) => ({
-      account: accountOf(record),
+      account: toAccount(record),
       technologies_found: found.get(key) ?? [],
     })
     return { records: records.map(record), ...more }
@@ -67,7 +67,7 @@ async function asked(
   stacks: readonly string[] | undefined,
 ): Promise<Asked | undefined> {
   if (!stacks?.length) return undefined
-  const slugs = [...new Set(stacks.map(slugOf))]
+  const slugs = [...new Set(stacks.map(toSlug))]
   const rows = await connection.all<{ key: number }>(
     'SELECT key FROM technologies WHERE slug IN (SELECT value FROM json_each(?))',
     JSON.stringify(slugs),

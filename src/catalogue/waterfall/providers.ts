@@ -3,7 +3,7 @@ import type { Driver } from '../../storage/driver/connection.js'
 import { matchPerson } from '../lookup/match-person.js'
 import { describePhone } from '../normalize/phone.js'
 import type { StoredPerson } from '../records/person.js'
-import { personOf } from '../records/person-record.js'
+import { toPerson } from '../records/person-record.js'
 import { patternProvider } from './pattern-provider.js'
 
 /** The steps of a waterfall over the catalogue, in the order they are tried: what is known, then what can be learnt. */
@@ -24,7 +24,7 @@ export function verifiedProvider(driver: Driver): Provider {
     person: async (contact) => {
       const person = await found(contact)
       if (!person) return undefined
-      const known = personOf(person)
+      const known = toPerson(person)
       return {
         url: known.network_profile_url ?? known.premium_profile_url ?? undefined,
         firstName: known.first_name ?? undefined,

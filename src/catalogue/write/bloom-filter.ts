@@ -1,24 +1,24 @@
 import { type Hash, hashOf, IdentityFilter } from '../../csv/identity-filter.js'
 
-/** Enough for the filter to take all of its 16 MiB, which serves millions of records. */
-const expected = 12_000_000
+/** Makes the filter use its maximum of 16 MiB, which is enough for millions of records. */
+const expectedValues = 12_000_000
 
-/** Remembers values of columns, each for all records or for a part of them, in little memory: see `IdentityFilter`. */
-export class Seen {
-  readonly #filter = new IdentityFilter(expected)
+/** A Bloom filter of the values of columns, each for all records or for a part of them; see `IdentityFilter`. */
+export class ColumnBloomFilter {
+  readonly #filter = new IdentityFilter(expectedValues)
   readonly #salts = new Map<string, Map<string, Hash>>()
 
-  /** Whether a value may have been added to a part; never false for one that was. */
+  /** Returns whether a value may have been added to a part; never false for one that was. */
   has(column: string, value: string, part: string): boolean {
-    return this.#filter.has(salted(hashOf(value), this.#saltOf(column, part)))
+    return this.#filter.has(addSalt(hashOf(value), this.#saltOf(column, part)))
   }
 
   add(column: string, value: string, parts: readonly string[]): void {
     const hash = hashOf(value)
-    for (const part of parts) this.#filter.add(salted(hash, this.#saltOf(column, part)))
+    for (const part of parts) this.#filter.add(addSalt(hash, this.#saltOf(column, part)))
   }
 
-  /** What keeps equal values of different columns and parts apart, without a text of both for each. */
+  /** Returns the salt that distinguishes equal values of different columns and parts, without joining their texts. */
   #saltOf(column: string, part: string): Hash {
     let salts = this.#salts.get(column)
     if (!salts) {
@@ -34,4 +34,4 @@ export class Seen {
   }
 }
 
-const salted = (hash: Hash, salt: Hash): Hash => [(hash[0] ^ salt[0]) >>> 0, (hash[1] ^ salt[1]) >>> 0]
+const addSalt = (hash: Hash, salt: Hash): Hash => [(hash[0] ^ salt[0]) >>> 0, (hash[1] ^ salt[1]) >>> 0]

@@ -1,20 +1,20 @@
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { type BulkSettings, dialectOf } from '../dialect/dialect.js'
 import type { Kind } from '../kinds/kind.js'
-import { Seen } from './bloom-filter.js'
-import { answered, done, type Steps } from './sync-steps.js'
+import { ColumnBloomFilter } from './bloom-filter.js'
+import { awaitResult, runSteps, type Steps } from './sync-steps.js'
 
-/** Who imports in this process. */
-export interface Importers {
-  /** The load that wrote last, if that was one. */
-  last?: Load | undefined
-  /** How many write much. */
-  much: number
-  usual?: Promise<BulkSettings> | undefined
+/** The bulk writes of this process. */
+export interface BulkWriteState {
+  /** The load of the last transaction; `undefined` when that was not part of a load. */
+  lastLoad?: BulkLoad | undefined
+  /** Number of bulk writes in progress. */
+  active: number
+  settings?: Promise<BulkSettings> | undefined
 }
 
 /** The tables that records of a kind fill, without those of other kinds. */
-const filled: Readonly<Record<Kind, readonly string[]>> = {
+const filledTables: Readonly<Record<Kind, readonly string[]>> = {
   companies: ['companies', 'company_technologies', 'headcount_history', 'headcount_growth'],
   people: ['people', 'phones'],
   jobs: ['jobs'],
@@ -22,114 +22,113 @@ const filled: Readonly<Record<Kind, readonly string[]>> = {
 }
 
 /**
- * An import into a table that was empty. Its indexes are missing meanwhile, and what the table holds is known from
- * what was written: nearly no record is looked up before it is added. Somebody else who writes takes that knowledge
- * away; then every record is looked up, by the indexes, which come back one by one as they are needed.
+ * An import into an empty table, whose indexes are built at the end. A Bloom filter of written values shows that most records
+ * are new, without a lookup. It is no longer enough once another process or import writes. Then every record is looked up,
+ * and each index is rebuilt when first needed.
  */
-export class Load {
+export class BulkLoad {
   readonly #kind: Kind
-  readonly #seen = new Seen()
-  readonly #found = new Set<string>()
-  #alone = true
+  readonly #written = new ColumnBloomFilter()
+  readonly #indexed = new Set<string>()
+  #isOnlyWriter = true
   /** Changes of the database by other connections. */
-  #others: number | undefined
+  #foreignWrites: number | undefined
 
   constructor(kind: Kind) {
     this.#kind = kind
   }
 
   /**
-   * Begins a transaction. `isNext` says that nobody in this process wrote since the last one of this load, and `others`
-   * how often others did at all.
+   * Begins a transaction. `isNext` is false when this process wrote something else since the last one of this load;
+   * `foreignWrites` counts the writes of others.
    */
-  enter(others: number, isNext: boolean): void {
-    if (!isNext || others !== (this.#others ?? others)) this.#alone = false
-    this.#others = others
-    this.#found.clear()
+  beginTransaction(foreignWrites: number, isNext: boolean): void {
+    if (!isNext || foreignWrites !== (this.#foreignWrites ?? foreignWrites)) this.#isOnlyWriter = false
+    this.#foreignWrites = foreignWrites
+    this.#indexed.clear()
   }
 
-  /** Transactions of this load that are counted with those of others. */
+  /** Transactions of this load, which the database counts together with those of others. */
   readonly own = { transactions: 0 }
 
-  /** Whether a part of the records may have a value, and if so makes sure that they are found fast by it. */
-  mayHold(connection: Connection, table: Kind, column: string, value: string, part: string): boolean {
+  /** Returns whether records of a part may have a value; if so, makes sure that the column has its index. */
+  mayExist(connection: Connection, table: Kind, column: string, value: string, part: string): boolean {
     if (table !== this.#kind) return true
-    if (this.#alone && !this.#seen.has(column, value, part)) return false
-    if (!this.#found.has(column)) dialectOf(connection).load.buildIndexesOn(connection, table, column)
-    this.#found.add(column)
+    if (this.#isOnlyWriter && !this.#written.has(column, value, part)) return false
+    if (!this.#indexed.has(column)) dialectOf(connection).load.buildIndexesOn(connection, table, column)
+    this.#indexed.add(column)
     return true
   }
 
-  /** Remembers a value of a record that is written, and which parts of the records it is in. */
-  note(table: Kind, column: string, value: string, parts: readonly string[]): void {
-    if (table === this.#kind) this.#seen.add(column, value, parts)
+  /** Remembers a value of a written record, and the parts that the record is in. */
+  remember(table: Kind, column: string, value: string, parts: readonly string[]): void {
+    if (table === this.#kind) this.#written.add(column, value, parts)
   }
 }
 
-/**
- * Makes a catalogue ready for much to be written at once, until `endLoad`: words are merged at the end, and where the
- * table of the kind is empty, a load begins, and indexes are built at the end too.
- */
-export async function beginLoad(
-  kind: Kind,
-  { driver, importers }: { readonly driver: Driver; readonly importers: Importers },
-): Promise<Load | undefined> {
-  return await driver.transaction((connection) => done(begin(kind, connection, importers)))
+/** Begins a transaction that writes, and tells its load whether others wrote in between. */
+export function* beginTransaction(
+  connection: Connection,
+  load: BulkLoad | undefined,
+  isNext: boolean,
+): Steps<void> {
+  const count = yield* awaitResult(dialectOf(connection).load.countForeignWrites(connection, load?.own))
+  load?.beginTransaction(count ?? 0, isNext)
 }
 
-function* begin(kind: Kind, connection: Connection, importers: Importers): Steps<Load | undefined> {
-  const dialect = dialectOf(connection).load
-  if (dialect.hasDeferredIndexes(connection)) return undefined
-  const isEmpty = !(yield* answered(connection.get(`SELECT key FROM ${kind} LIMIT 1`)))
-  dialect.deferIndexes(connection, isEmpty ? filled[kind] : [])
-  if (!isEmpty) return undefined
-  const load = new Load(kind)
-  yield* enter(connection, load, true)
-  importers.last = load
-  return load
-}
-
-/** Begins a transaction that writes, of a load if there is one, which learns whether others wrote in between. */
-export function* enter(connection: Connection, load: Load | undefined, isNext: boolean): Steps<void> {
-  const others = yield* answered(dialectOf(connection).load.countForeignWrites(connection, load?.own))
-  load?.enter(others ?? 0, isNext)
-}
-
-/** Ends a load of a kind after an import that `updated` so many records, also one that was killed; no-op after others. */
-export const endLoad = (driver: Driver, kind?: Kind, updated = 0): Promise<void> =>
-  dialectOf(driver).load.endLoad(driver, kind && { table: kind, tables: filled[kind], updated })
-
-/** Much that is written at once. */
-export interface Much {
-  /** Where the table was empty. */
-  readonly load: Load | undefined
-  /** Makes the catalogue as usual again, and what was written durable; so many records were updated. */
+/** Bulk-write mode, from `startBulkWrite` to `end`. */
+export interface BulkWrite {
+  /** `undefined` when the table was not empty. */
+  readonly load: BulkLoad | undefined
+  /** Restores the settings, builds missing indexes and makes everything durable. */
   end(updated: number): Promise<void>
 }
 
-/** Makes a catalogue ready for many records of a kind to be written at once. */
-export async function beginMuch(
+/**
+ * Starts bulk-write mode: text indexes are merged at the end, and commits are not flushed one by one. An empty table also gets
+ * its indexes at the end.
+ */
+export async function startBulkWrite(
   kind: Kind,
-  ports: { readonly driver: Driver; readonly importers: Importers },
-): Promise<Much> {
-  const { driver, importers } = ports
-  const load = await beginLoad(kind, ports)
-  importers.much += 1
-  importers.usual ??= dialectOf(driver).load.beginBulkWrites(driver)
-  const usual = await importers.usual
+  { driver, bulkWrites }: { readonly driver: Driver; readonly bulkWrites: BulkWriteState },
+): Promise<BulkWrite> {
+  const load = await driver.transaction((connection) => runSteps(startLoad(kind, connection, bulkWrites)))
+  bulkWrites.active += 1
+  bulkWrites.settings ??= dialectOf(driver).load.beginBulkWrites(driver)
+  const settings = await bulkWrites.settings
   return {
     load,
     async end(updated) {
-      importers.much -= 1
-      // Of several, the last one sets them back.
-      const isLast = importers.much === 0
-      if (isLast) importers.usual = undefined
+      bulkWrites.active -= 1
+      // The last of several bulk writes restores the settings.
+      const isLast = bulkWrites.active === 0
+      if (isLast) bulkWrites.settings = undefined
       try {
-        if (isLast) await usual.restoreDurability()
-        await endLoad(driver, kind, updated)
+        if (isLast) await settings.restoreDurability()
+        await endBulkLoad(driver, kind, updated)
       } finally {
-        if (isLast) await usual.restoreMemory()
+        if (isLast) await settings.restoreMemory()
       }
     },
   }
 }
+
+function* startLoad(
+  kind: Kind,
+  connection: Connection,
+  bulkWrites: BulkWriteState,
+): Steps<BulkLoad | undefined> {
+  const dialect = dialectOf(connection).load
+  if (dialect.hasDeferredIndexes(connection)) return undefined
+  const isEmpty = !(yield* awaitResult(connection.get(`SELECT key FROM ${kind} LIMIT 1`)))
+  dialect.deferIndexes(connection, isEmpty ? filledTables[kind] : [])
+  if (!isEmpty) return undefined
+  const load = new BulkLoad(kind)
+  yield* beginTransaction(connection, load, true)
+  bulkWrites.lastLoad = load
+  return load
+}
+
+/** Ends the bulk load of an import that `updated` some records, or of one that was killed. Does nothing when there is none. */
+export const endBulkLoad = (driver: Driver, kind?: Kind, updated = 0): Promise<void> =>
+  dialectOf(driver).load.endLoad(driver, kind && { table: kind, tables: filledTables[kind], updated })

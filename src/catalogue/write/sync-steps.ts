@@ -1,26 +1,26 @@
 type Awaitable<T> = T | Promise<T>
 
 /**
- * Work that writes records. Where each statement is answered at once, as in SQLite, it never stops on its way: a turn that
- * is awaited for each would cost more than they do. Where answers come later, it stops at those that it needs.
+ * Work that is synchronous where the database is. SQLite answers at once, and awaiting each statement would cost more than
+ * running it. With PostgreSQL the work waits for the results that it needs.
  */
 export type Steps<T> = Generator<Promise<unknown>, T, unknown>
 
-/** The answer of a statement. */
-export function* answered<T>(answer: Awaitable<T>): Steps<T> {
-  return answer instanceof Promise ? ((yield answer) as T) : answer
+/** Returns the result of a statement, and waits for it only when it is a promise. */
+export function* awaitResult<T>(result: Awaitable<T>): Steps<T> {
+  return result instanceof Promise ? ((yield result) as T) : result
 }
 
-/** Does work; its result is there at once unless an answer came later. */
-export function done<T>(steps: Steps<T>): Awaitable<T> {
+/** Runs steps. The result is synchronous unless a step waited. */
+export function runSteps<T>(steps: Steps<T>): Awaitable<T> {
   const first = steps.next()
-  return first.done ? first.value : later(steps, first.value)
+  return first.done ? first.value : runAsync(steps, first.value)
 }
 
-async function later<T>(steps: Steps<T>, asked: Promise<unknown>): Promise<T> {
-  for (let answer = await asked; ; ) {
-    const next = steps.next(answer)
+async function runAsync<T>(steps: Steps<T>, pending: Promise<unknown>): Promise<T> {
+  for (let result = await pending; ; ) {
+    const next = steps.next(result)
     if (next.done) return next.value
-    answer = await next.value
+    result = await next.value
   }
 }

@@ -2,90 +2,90 @@ import type { Ids } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { createTokenizer, type Tokenizer } from '../full-text/tokenizer.js'
 import type { Kind } from '../kinds/kind.js'
-import type { Load } from './bulk-load.js'
-import { answered, type Steps } from './sync-steps.js'
+import type { BulkLoad } from './bulk-load.js'
+import { awaitResult, type Steps } from './sync-steps.js'
 
-/** What writing records needs within one transaction, and what it learns there; dropped with the transaction. */
-export interface Writing {
+/** What writing records needs in one transaction, and what it learns there. */
+export interface WriteContext {
   readonly connection: Connection
-  /** Cuts texts into words, where the database does not. */
+  /** Splits texts into words, for a database that does not. */
   readonly tokenize: Tokenizer
   readonly ids: Ids
-  /** The key of the next row of a table: this transaction is the only one that adds any. */
+  /** Returns the key of the next row of a table. Only one transaction at a time adds rows. */
   nextKey(table: Kind): number
   /**
-   * Whether a part of the records of a table, of all unless it is named, may have a value in a column; false only where
-   * none does for certain. `column` leads an index.
+   * Returns whether records of a table may have a value in a column, all of them or those of a `part`. False only when
+   * certainly none has it. `column` is the first of an index.
    */
-  mayHold(table: Kind, column: string, value: string, part?: string): boolean
-  /** Remembers a value that a record can be found by from now on, and which parts of the records it is in. */
-  note(table: Kind, column: string, value: string | null, parts?: readonly string[]): void
+  mayExist(table: Kind, column: string, value: string, part?: string): boolean
+  /** Remembers a value that a record can now be found by, and the parts that the record is in. */
+  remember(table: Kind, column: string, value: string | null, parts?: readonly string[]): void
   /** Keys of technologies by slug. */
   readonly technologies: Map<string, number>
-  /** Keys of the companies that people and jobs name, by how they name them. */
+  /** Keys of the companies that people and jobs name, by the spelling of their identifiers. */
   readonly employers: Map<string, number | undefined>
-  /** The key of the company with a domain, where it is known without asking. */
-  keyAt(domain: string): number | undefined
-  /** Companies created because another record named them. */
+  /** Returns the key of the company with a domain, when it was prefetched. */
+  companyKeyAt(domain: string): number | undefined
+  /** Number of companies created because another record named them. */
   companies: number
 }
 
-/**
- * What a transaction knows of the records that it is about to write. Where each answer takes a way to the server and back,
- * nearly none is asked for what is new.
- */
-export interface Ahead {
-  /** Whether a record of a table may have a value in a column; true wherever it was not asked. */
-  mayHold(table: Kind, column: string, value: string): boolean
-  /** Remembers that a record has it from now on. */
-  note(table: Kind, column: string, value: string): void
-  /** The key of the company with a domain, where that was asked and is still so. */
-  keyAt(domain: string): number | undefined
+/** Lookups that were made in advance for the records of a transaction, to avoid a round trip for each new record. */
+export interface Prefetched {
+  /** Returns whether a record of a table may have a value in a column; true when it was not looked up. */
+  mayExist(table: Kind, column: string, value: string): boolean
+  /** Remembers that a written record has a value. */
+  remember(table: Kind, column: string, value: string): void
+  /** Returns the key of the company with a domain; `undefined` when there was none or it was not looked up. */
+  companyKeyAt(domain: string): number | undefined
 }
 
-/** What became of a record. */
-export type Written = 'added' | 'updated'
+/** Whether a record was new. */
+export type WriteResult = 'added' | 'updated'
 
-/** Begins the writing of a transaction, which may be a part of a load, and adds records of a kind. */
-export function* beginWriting(
+/** Creates the context of a transaction that writes records of a kind. */
+export function* createWriteContext(
   connection: Connection,
   kind: Kind,
   ids: Ids,
-  load?: Load,
-  ahead?: Ahead,
-): Steps<Writing> {
+  load?: BulkLoad,
+  prefetched?: Prefetched,
+): Steps<WriteContext> {
   const last = new Map<Kind, number>()
-  // Companies may come with others.
-  for (const table of new Set<Kind>([kind, 'companies'])) last.set(table, yield* lastKey(connection, table))
+  // Other kinds may create companies.
+  for (const table of new Set<Kind>([kind, 'companies']))
+    last.set(table, yield* readLastKey(connection, table))
   return {
     connection,
     tokenize: createTokenizer(),
     ids,
     technologies: new Map(),
     employers: new Map(),
-    keyAt: (domain) => ahead?.keyAt(domain),
+    companyKeyAt: (domain) => prefetched?.companyKeyAt(domain),
     companies: 0,
     nextKey(table) {
       const key = (last.get(table) ?? 0) + 1
       last.set(table, key)
       return key
     },
-    mayHold: (table, column, value, part = all) =>
-      (!ahead || ahead.mayHold(table, column, value)) &&
-      (!load || load.mayHold(connection, table, column, value, part)),
-    note(table, column, value, parts = none) {
+    mayExist: (table, column, value, part = all) =>
+      (!prefetched || prefetched.mayExist(table, column, value)) &&
+      (!load || load.mayExist(connection, table, column, value, part)),
+    remember(table, column, value, parts = none) {
       if (value === null) return
-      ahead?.note(table, column, value)
-      if (load) load.note(table, column, value, [all, ...parts])
+      prefetched?.remember(table, column, value)
+      if (load) load.remember(table, column, value, [all, ...parts])
     },
   }
 }
 
-/** The part that every record is in. */
+/** The part that contains every record. */
 const all = ''
 const none: readonly string[] = []
 
-function* lastKey(connection: Connection, table: Kind): Steps<number> {
-  const row = yield* answered(connection.get<{ key: number | null }>(`SELECT max(key) AS key FROM ${table}`))
+function* readLastKey(connection: Connection, table: Kind): Steps<number> {
+  const row = yield* awaitResult(
+    connection.get<{ key: number | null }>(`SELECT max(key) AS key FROM ${table}`),
+  )
   return row?.key ?? 0
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
-import { Unreadable } from '../../../src/catalogue/normalize/readers.js'
+import { InvalidRecordError } from '../../../src/catalogue/normalize/readers.js'
 
 describe('a number in a file', () => {
   it.each<[string, string | undefined, string]>([
@@ -41,7 +41,7 @@ describe('a number in a file', () => {
     ['+33', undefined],
     ['+33 6 39 98 12 34 56 78 90', undefined],
   ])('%s from %s is refused with an example of what to give', (words, country) => {
-    expect(() => readPhone(words, country)).toThrow(Unreadable)
+    expect(() => readPhone(words, country)).toThrow(InvalidRecordError)
     expect(() => readPhone(words, country)).toThrow(/must be in E\.164, such as \+33612345678/)
   })
 

@@ -7,7 +7,7 @@ import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import { hasDeferredIndexes } from '../../../src/catalogue/dialect/sqlite/load.js'
 import type { ImportReport } from '../../../src/catalogue/import/report.js'
 import type { Kind, RawRecord } from '../../../src/catalogue/kinds/kind.js'
-import { isMade } from '../../../src/catalogue/records/new-person.js'
+import { isGeneratedId } from '../../../src/catalogue/records/new-person.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { exported, openEmpty } from '../open.js'
@@ -197,7 +197,9 @@ describe('the result of an import into an empty table', () => {
   /** Whatever is made at random: its form is compared, not its value. */
   const comparable = ({ id: _, network_id, ...record }: RawRecord): RawRecord => ({
     ...record,
-    ...(typeof network_id === 'string' ? { network_id: isMade(network_id) ? 'made' : network_id } : {}),
+    ...(typeof network_id === 'string'
+      ? { network_id: isGeneratedId(network_id) ? 'made' : network_id }
+      : {}),
   })
 
   /** Imports records into a catalogue with another record, or into an empty one; answers all that can be asked. */
