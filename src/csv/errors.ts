@@ -1,3 +1,20 @@
+/** An option, a file or a run that is refused; `hint` says what to do about it. */
+export class Refusal extends Error {
+  /** Exit code of a command that ends with it. */
+  readonly exit: number
+  readonly hint: string
+  /** The code of the error in a report. */
+  readonly reportCode: string
+
+  constructor(sentence: string, hint = '', exit = 2, reportCode = 'usage') {
+    super(sentence)
+    this.name = 'Refusal'
+    this.exit = exit
+    this.hint = hint
+    this.reportCode = reportCode
+  }
+}
+
 /** A file that cannot be read as a table; `line` counts from 1 as an editor does. */
 export class CsvError extends Error {
   /** Exit code of a command that ends with it. */

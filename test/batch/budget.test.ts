@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
 import { ApiError } from '../../src/api/calls/errors.js'
 import type { Journal } from '../../src/batch/journal/journal.js'
-import { run } from '../../src/batch/run/execute.js'
+import { execute } from '../../src/batch/run/execute.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import type { JournalOptions } from '../../src/storage/state/runs/journal.js'
 import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
@@ -87,7 +87,7 @@ describe.each(states())('%s', (name, open) => {
                   return answer
                 },
               }
-              const report = await run(
+              const report = await execute(
                 await companyBatch(file, guarded, memorySink(), {
                   journal: filling(journal, room),
                   concurrency,
@@ -136,7 +136,7 @@ describe.each(states())('%s', (name, open) => {
                   concurrency,
                   most: () => most,
                 })
-                await run(batch)
+                await execute(batch)
                 expect(total()).toBeLessThanOrEqual(perDay)
               }),
             )
@@ -152,7 +152,7 @@ describe.each(states())('%s', (name, open) => {
         const target = chargingCaller(1, [0])
         const added = await runsOver(driver).add(newRun({ id, knownBy: id, profile }))
         const journal = await journalFor(driver, added, { budget: { perDay: 3 }, now: () => now })
-        await run(await companyBatch(await csvOf(names(20)), target.caller, memorySink(), { journal }))
+        await execute(await companyBatch(await csvOf(names(20)), target.caller, memorySink(), { journal }))
         return target.total()
       }
       const day = 86_400_000
@@ -168,7 +168,7 @@ describe.each(states())('%s', (name, open) => {
       const journal = await journalFor(driver, await runsOver(driver).add(newRun()), {
         budget: { perRun: 0 },
       })
-      const report = await run(
+      const report = await execute(
         await companyBatch(await csvOf(names(5)), target.caller, memorySink(), { journal, total: 5 }),
       )
       expect(report.stopped).toMatchObject({
@@ -196,7 +196,7 @@ describe.each(states())('%s', (name, open) => {
       const journal = await journalFor(driver, await runsOver(driver).add(newRun()), { budget: { perRun } })
       const batch = await companyBatch(await csvOf(names(rows)), caller, memorySink(), { journal })
       const { input } = batch
-      const report = await run({
+      const report = await execute({
         ...batch,
         input: (cells) => ({ ...input(cells), limit: 100 }),
         most: () => 100,
@@ -237,7 +237,11 @@ describe.each(states())('%s', (name, open) => {
       const batch = await companyBatch(await csvOf(rows), caller, sink, { journal })
       const { input } = batch
       const priced = { operation: 'accounts.hiring', most: () => 100, perRecord: 1 } as const
-      const report = await run({ ...batch, ...priced, input: (cells) => ({ ...input(cells), limit: 100 }) })
+      const report = await execute({
+        ...batch,
+        ...priced,
+        input: (cells) => ({ ...input(cells), limit: 100 }),
+      })
       return { report, sources: sink.text().match(/(?:live|store|duplicate)$/gm) }
     }
 

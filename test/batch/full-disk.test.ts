@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
 import type { Journal } from '../../src/batch/journal/journal.js'
-import { type Files, fileSink, nodeFiles, type OutputFile, type Sink } from '../../src/batch/output/sink.js'
+import { type Files, fileSink, nodeFiles, type OutputFile, type Sink } from '../../src/batch/output/writer.js'
 import type { Batch } from '../../src/batch/run/batch.js'
-import { run } from '../../src/batch/run/execute.js'
+import { execute } from '../../src/batch/run/execute.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
@@ -95,7 +95,7 @@ test('a full disk or an empty balance leaves no truncated output, loses no answe
         for (const fault of [...parts, never]) {
           await bench.admin.setCredits(fault.credits)
           const sink = await fileSink(output, filling(fault))
-          const report = await run(await partOf(driver, bench, file, sink, fault))
+          const report = await execute(await partOf(driver, bench, file, sink, fault))
           if (!report.stopped) break
           expect([4, 10]).toContain(report.stopped.exit_code)
           await expect(stat(output)).rejects.toThrow()

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import type { Input } from '../../src/api/calls/caller.js'
 import { ApiError } from '../../src/api/calls/errors.js'
 import { checkTable, openTable } from '../../src/batch/input/table.js'
-import { fileSink } from '../../src/batch/output/sink.js'
-import { run } from '../../src/batch/run/execute.js'
+import { fileSink } from '../../src/batch/output/writer.js'
+import { execute } from '../../src/batch/run/execute.js'
 import { CsvError } from '../../src/csv/errors.js'
 import { hashOf } from '../../src/csv/identity-filter.js'
 import { company, companyBatch, fakeCaller } from './fakes.js'
@@ -53,7 +53,7 @@ test.each([
 
   const output = folder.path('messy.csv')
   const fake = fakeCaller((input) => company(identity(input)))
-  const report = await run(
+  const report = await execute(
     await companyBatch(file, fake.caller, await fileSink(output), { identity, validate }),
   )
 
@@ -69,7 +69,7 @@ test('an output is an input again: its cells are as they were, its status is ove
   const file = await folder.file(enriched)
   const output = folder.path('again.csv')
   const fake = fakeCaller((input) => company(identity(input)))
-  await run(await companyBatch(file, fake.caller, await fileSink(output), { identity, validate }))
+  await execute(await companyBatch(file, fake.caller, await fileSink(output), { identity, validate }))
   const table = await openTable(output)
   expect(table.header).toEqual([...(await openTable(file)).header, 'result.domain', 'result.industry'])
   for await (const rows of table.rows()) if (rows[1]) expect(rows[1].cells[3]).toBe('=SUM(A1)')

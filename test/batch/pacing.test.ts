@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
-import { run } from '../../src/batch/run/execute.js'
+import { execute } from '../../src/batch/run/execute.js'
 import type { PacedWindow } from '../../src/client/pace.js'
 import { paced, type Windows } from '../../src/client/paced.js'
 import { companyBatch, memorySink, newJournal, reply } from './fakes.js'
@@ -108,7 +108,7 @@ it.each<[string, OperationId, number, number, number, number, number]>([
         time,
         journal: await newJournal(),
       })
-      return run(batch)
+      return execute(batch)
     }
     const reports = await time.during(Promise.all(Array.from({ length: processes }, one)))
     expect(reports.map(({ found }) => found)).toEqual(Array(processes).fill(rows))

@@ -53,6 +53,26 @@ export function parsePins(pairs: readonly string[]): Record<string, string> {
   )
 }
 
+/** A mapping that was saved under a name. */
+export interface SavedMap {
+  readonly name: string
+  /** `field=Column` */
+  readonly pairs: readonly string[]
+}
+
+/** Returns the columns that options name: `--map` comes first, and a saved map fills no other fields. */
+export function toPins(
+  map: readonly string[],
+  saved: SavedMap | undefined,
+): Pick<MappingRequest, 'pins' | 'namedIn' | 'isExact'> {
+  const given = parsePins(map)
+  return {
+    pins: { ...parsePins(saved?.pairs ?? []), ...given },
+    namedIn: (field) => (saved && !Object.hasOwn(given, field) ? `The saved map ${saved.name}` : '--map'),
+    isExact: saved !== undefined,
+  }
+}
+
 /** Matches the columns of a file with the fields of an operation; throws MappingError. */
 export function mapColumns(request: MappingRequest): Mapping {
   const pinned = pinnedColumns(request)

@@ -3,7 +3,15 @@ import { defuse } from '../../csv/formulas.js'
 import { columnNamed, nearest } from '../../csv/names.js'
 import { MappingError } from '../input/mapping.js'
 import type { Source, Status } from '../journal/answer.js'
-import { type Many, type ResultColumn, shownOf, valueAt } from './columns.js'
+import {
+  type Many,
+  type ResultColumn,
+  type ResultRequest,
+  rowColumnsOf,
+  shownOf,
+  toCell,
+  valueAt,
+} from './columns.js'
 
 /** One row of the output: what came in, and what became of it. */
 export interface OutputRow {
@@ -182,17 +190,6 @@ export function jsonFormat(layout: Layout): Format {
   }
 }
 
-const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null
-
-/** A value as the text of one cell: nothing for null, `a; b` for a list of scalars, JSON for what is nested. */
-export function toCell(value: unknown): string {
-  if (typeof value === 'string') return value
-  if (value === null || value === undefined) return ''
-  if (typeof value !== 'object') return String(value)
-  if (Array.isArray(value) && value.every(isScalar)) return value.map(toCell).join('; ')
-  return toJson(value)
-}
-
 const option = '--only-missing'
 
 /** Which column of the input `--only-missing FIELD` (or `FIELD=Column`) means, and the result that completes it. */
@@ -208,6 +205,19 @@ export function findOnlyMissing(
   const at = columnNamed(header, wanted)
   if (at < 0) throw unknownColumn(field, wanted, header)
   return { at, column }
+}
+
+/** Returns the column that rows may have filled already; `undefined` where all rows are looked up. */
+export const onlyMissingOf = (
+  request: ResultRequest & {
+    readonly choices: { readonly explode?: boolean; readonly onlyMissing?: string | undefined }
+  },
+  header: readonly string[],
+): OnlyMissing | undefined => {
+  const { explode = false, onlyMissing } = request.choices
+  return onlyMissing === undefined
+    ? undefined
+    : findOnlyMissing(onlyMissing, rowColumnsOf(request, explode).all, header)
 }
 
 /** Whether a row has already what is asked for; a row with too many or too few cells is none that could. */

@@ -30,7 +30,7 @@ export interface Results {
 }
 
 /** What there is to pay with. */
-export interface Means {
+export interface SpendableCredits {
   /** null where the target does not say. */
   readonly balance: number | null
   /** What is left of the week; undefined where nothing limits it, null where the target does not say. */
@@ -65,7 +65,7 @@ export type Basis =
 export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 
 /** What a batch will cost, before it starts. */
-export interface Quote {
+export interface BatchQuote {
   readonly rows: number
   readonly unique: number
   readonly in_store: number
@@ -89,12 +89,12 @@ export interface Quote {
 }
 
 /** Everything a quote is made of. */
-export interface QuoteFacts {
+export interface QuoteInput {
   readonly counted: Counted
   readonly results: Results
   /** What is assumed of the maximum without own results. */
   readonly defaultShare: number
-  readonly means: Means
+  readonly spendable: SpendableCredits
   /** null where the limits are not known. */
   readonly windows: readonly RateWindow[] | null
 }
@@ -102,13 +102,13 @@ export interface QuoteFacts {
 const unlimited = Number.POSITIVE_INFINITY
 
 /** Credits that are surely there for a run; what is not known is no limit. */
-export const fundsOf = ({ balance, allowance, budget }: Omit<Means, 'quotas'>): number =>
+export const countSpendable = ({ balance, allowance, budget }: Omit<SpendableCredits, 'quotas'>): number =>
   Math.min(balance ?? unlimited, allowance ?? unlimited, budget ?? unlimited)
 
 /** Makes the quote of a batch. A lookup that finds nothing costs nothing, so that the minimum is nothing. */
-export function quoteOf({ counted, results, defaultShare, means, windows }: QuoteFacts): Quote {
+export function createQuote({ counted, results, defaultShare, spendable, windows }: QuoteInput): BatchQuote {
   const { rows, unique, inStore, invalid, answered, skipped, lookups, most, affordable } = counted
-  const { balance, allowance, budget, quotas } = means
+  const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
   const basis = basisOf(max, results, defaultShare)
   const seconds = secondsFor(lookups, windows)
@@ -123,7 +123,7 @@ export function quoteOf({ counted, results, defaultShare, means, windows }: Quot
     rows_affordable: affordable,
     ...{ answered, skipped, lookups, basis },
     budget: budget ?? null,
-    shortage: shortageOf(max, lookups, means),
+    shortage: shortageOf(max, lookups, spendable),
     unknown: Object.entries(missing).flatMap(([name, value]) => (value === null ? [name] : [])),
   }
 }
@@ -140,10 +140,10 @@ function expectedOf(basis: Basis, { most, lookups }: Counted, { credits, answers
 }
 
 /** The balance is looked at first, as the API does. */
-function shortageOf(max: number, lookups: number, means: Means): Shortage | null {
-  if (max > (means.balance ?? unlimited)) return 'credits'
-  if (max > (means.allowance ?? unlimited)) return 'weekly_limit'
-  return lookups > (means.quotaLeft ?? unlimited) ? 'quota' : null
+function shortageOf(max: number, lookups: number, spendable: SpendableCredits): Shortage | null {
+  if (max > (spendable.balance ?? unlimited)) return 'credits'
+  if (max > (spendable.allowance ?? unlimited)) return 'weekly_limit'
+  return lookups > (spendable.quotaLeft ?? unlimited) ? 'quota' : null
 }
 
 /** Seconds until the last of so many requests fits in all windows. */
@@ -158,7 +158,7 @@ function secondsIn({ limit, seconds, left, resetsIn }: RateWindow, requests: num
 }
 
 /** A file whose rows are counted, and what is known of them already. */
-export interface Counting extends Lookup {
+export interface CountRequest extends Lookup {
   readonly table: Pick<Table, 'header' | 'rows'>
   /** Which rows have answers; nothing is put on record. */
   readonly journal: Pick<Journal, 'resume' | 'recall'>
@@ -173,7 +173,7 @@ export interface Counting extends Lookup {
 const batchSize = 256
 
 /** Goes through a file as a run would, in constant memory, and counts what its rows would need; sends nothing. */
-export async function countRows(counting: Counting): Promise<Counted> {
+export async function countRows(counting: CountRequest): Promise<Counted> {
   const counter = new Counter(counting)
   for await (const rows of counting.table.rows()) {
     for (let at = 0; at < rows.length; at += batchSize) await counter.count(rows.slice(at, at + batchSize))
@@ -185,13 +185,13 @@ export async function countRows(counting: Counting): Promise<Counted> {
 type Counts = { -readonly [name in keyof Counted]: number }
 
 class Counter {
-  readonly #counting: Counting
+  readonly #counting: CountRequest
   readonly counted: Counts = {
     ...{ rows: 0, unique: 0, inStore: 0, answered: 0, invalid: 0, skipped: 0, lookups: 0, most: 0 },
     affordable: 0,
   }
 
-  constructor(counting: Counting) {
+  constructor(counting: CountRequest) {
     this.#counting = counting
   }
 

@@ -21,7 +21,7 @@ const aloneAtOnce = 64
 export class BulkLauncher {
   readonly #ports: BulkPorts
   readonly #calls: BulkCalls
-  readonly #spendable: SpendableCredits
+  readonly #spendable: CreditBalance
   /** Rows that go by themselves. */
   readonly #alone = new Set<RowState>()
   /** Resolves when what was answered is on record. */
@@ -31,7 +31,7 @@ export class BulkLauncher {
   constructor(ports: BulkPorts, kept: () => Promise<void>) {
     this.#ports = ports
     this.#calls = new BulkCalls(ports)
-    this.#spendable = new SpendableCredits(ports.batch)
+    this.#spendable = new CreditBalance(ports.batch)
     this.#kept = kept
     this.#most = ports.together.most
   }
@@ -179,7 +179,7 @@ const mostOf = (states: readonly RowState[]): number =>
   states.reduce((credits, { most }) => credits + most, 0)
 
 /** What the balance of a target can pay, as far as it is known; asking for it is free. */
-export class SpendableCredits {
+export class CreditBalance {
   readonly #batch: Batch
   #left: number | undefined
 

@@ -22,7 +22,7 @@ const requestsPerBatch = 5
  * Turns rows into calls and answers into rows, in the order of the input and in constant memory. A refusal that every
  * further row would meet ends the run; whatever was answered until then is written. Rejects only for bugs.
  */
-export function run(batch: Batch): Promise<Report> {
+export function execute(batch: Batch): Promise<Report> {
   return new Runner(batch).run()
 }
 

@@ -1,7 +1,7 @@
 import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../../api/calls/errors.js'
 import { CsvError } from '../../csv/errors.js'
 import type { Shortage } from '../journal/journal.js'
-import { OutputError } from '../output/sink.js'
+import { OutputError } from '../output/writer.js'
 
 interface Cause {
   readonly reason: string

@@ -1,37 +1,32 @@
 import { shapeOf } from '../../api/areas/shapes.js'
 import { operations } from '../../api/operations/table.js'
-import type { Batch } from '../../batch/run/batch.js'
+import type { Together } from '../../batch/run/bulk.js'
 import type { Context } from '../context/context.js'
 import { readBy } from '../wait/watch-polling.js'
-import type { Job } from './job.js'
+import type { BatchCommand } from './request.js'
 
-/** How several rows of a run, whose lock is held, go out as one request; nothing where each goes by itself. */
-export async function togetherOf(
-  { shell, operation, globals, choices }: Job,
+/** Returns how several rows of a run, whose lock is held, go out as one request; `undefined` where each goes by itself. */
+export async function bulkOptions(
+  context: Context,
+  { operation, globals, choices }: BatchCommand,
   run: string,
-): Promise<Pick<Batch, 'together'>> {
+): Promise<Together | undefined> {
   const { together } = operation.batch ?? {}
   const row = operations().find(
     ({ command, flag }) => command === operation.command && flag === together?.flag,
   )
-  if (!together || !row) return {}
+  if (!together || !row) return undefined
   const { into, least, most } = together
   const fields = Object.keys((await shapeOf(row.id)).input.shape)
-  const { context } = shell
   const shared = fields.filter((name) => name !== into)
-  // Whoever has its rows spread does none of the work: what is accepted is done by the workers.
-  const doing = choices.distribute ? async () => {} : worksOf(context, run)
-  const work = context.isLocal(globals) ? { work: doing } : {}
-  return {
-    together: { operation: row.id, reader: readBy.contact_enrichment, into, shared, least, most, ...work },
-  }
+  // The workers of a distributed run do all of the work that is accepted.
+  const finish = choices.distribute ? async () => {} : finishHere(context, run)
+  const work = context.isLocal(globals) ? { work: finish } : {}
+  return { operation: row.id, reader: readBy.contact_enrichment, into, shared, least, most, ...work }
 }
 
-/**
- * What this machine's engine accepts is done by this process, unless another one is at it: a server or worker, for an
- * earlier part of the run does not live any more.
- */
-function worksOf(context: Context, run: string): (id: string, signal: AbortSignal) => Promise<void> {
+/** Finishes what this machine's engine accepts, unless a server or worker does so for an earlier part of the run. */
+function finishHere(context: Context, run: string): (id: string, signal: AbortSignal) => Promise<void> {
   return async (id, signal) => {
     const worker = await context.worker()
     const stop = () => void worker.stop()

@@ -1,67 +1,70 @@
+import { join } from 'node:path'
 import type { z } from 'zod'
-import { type Mapping, MappingError, type MappingRequest, mapColumns } from '../../batch/input/mapping.js'
-import type { Table } from '../../batch/input/table.js'
+import { parseJson } from '../../api/values/json.js'
+import { isObject } from '../../api/values/objects.js'
+import {
+  describeMapping,
+  type Mapping,
+  MappingError,
+  type MappingRequest,
+  mapColumns,
+  type SavedMap,
+  toPins,
+} from '../../batch/input/mapping.js'
+import type { InputChoices } from '../../batch/run/request.js'
+import type { ChosenMapping } from '../../batch/run-batch.js'
+import { nearest } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'
+import { exits, UsageError } from '../context/errors.js'
+import { prepareHome } from '../context/home.js'
+import { readPrivate, writePrivate } from '../context/private-file.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { askChoice, canAsk } from '../prompt/ask.js'
-import { type Job, mappingRequestOf, pinsOf } from './job.js'
-import type { InputChoices } from './options.js'
-import { checkMapName, keepMap } from './saved-maps.js'
-
-/** A mapping, and the choices that lead to it again without a question. */
-export interface Mapped<T extends InputChoices> {
-  readonly mapping: Mapping
-  readonly choices: T
-}
-
-/** What columns are to be matched with, whatever the options name. */
-type Unpinned = Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>
+import type { Shell } from '../shell/shell.js'
 
 /**
  * Matches the columns of a file with fields. Where none is known that is needed, a person at a terminal is asked;
  * elsewhere that is refused. `--save-map` keeps what came out.
  */
-export async function mapFile<T extends InputChoices>(
+export async function chooseMapping(
   context: Context,
   globals: GlobalOptions,
-  choices: T,
-  request: Unpinned,
+  choices: Pick<InputChoices, 'map' | 'saved' | 'saveMap'>,
+  request: Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>,
   schema: z.ZodObject,
-): Promise<Mapped<T>> {
+): Promise<ChosenMapping> {
   const { saveMap } = choices
   if (saveMap !== undefined) checkMapName(saveMap)
-  const mapped = await mappedOrAsked(context, globals, choices, request, schema)
+  const chosen = await mapOrAsk(context, globals, choices, request, schema)
   if (saveMap !== undefined) {
-    keepMap(context, mapped.mapping, saveMap)
+    saveMapping(context, chosen.mapping, saveMap)
     context.notify(`The map is kept: --use-map ${saveMap}`, globals)
   }
-  return mapped
+  return chosen
 }
 
-/** The same for the rows of a batch; the job that comes back says of itself which column fills which field. */
-export async function mapRows(job: Job, table: Table): Promise<{ mapping: Mapping; job: Job }> {
-  const { shell, globals, shape } = job
-  const request = mappingRequestOf(job, table)
-  const { mapping, choices } = await mapFile(shell.context, globals, job.choices, request, shape.input)
-  return { mapping, job: { ...job, choices } }
+/** Prints which column fills which field; returns the exit code. */
+export async function showMapping(shell: Shell, mapping: Mapping, globals: GlobalOptions): Promise<number> {
+  await shell.print(mapping, globals, { layout: () => `${describeMapping(mapping).join('\n')}\n` })
+  return exits.ok
 }
 
-async function mappedOrAsked<T extends InputChoices>(
+async function mapOrAsk(
   context: Context,
   globals: GlobalOptions,
-  choices: T,
-  request: Unpinned,
+  { map: given, saved }: Pick<InputChoices, 'map' | 'saved'>,
+  request: Omit<MappingRequest, 'pins' | 'namedIn' | 'isExact'>,
   schema: z.ZodObject,
-): Promise<Mapped<T>> {
-  for (let asked = choices; ; ) {
+): Promise<ChosenMapping> {
+  for (let map = given; ; ) {
     try {
-      return { mapping: mapColumns({ ...request, ...pinsOf(asked) }), choices: asked }
+      return { mapping: mapColumns({ ...request, ...toPins(map, saved) }), map }
     } catch (error) {
       if (!(error instanceof MappingError) || error.needed.length === 0 || !canAsk(context, globals))
         throw error
       const pairs = await askPairs(context, globals, request.header, error.needed, schema)
-      context.notify(`Next time: ${pairs.map((pair) => `--map ${quoted(pair)}`).join(' ')}`, globals)
-      asked = { ...asked, map: [...asked.map, ...pairs] }
+      context.notify(`Next time: ${pairs.map((pair) => `--map ${quotePair(pair)}`).join(' ')}`, globals)
+      map = [...map, ...pairs]
     }
   }
 }
@@ -105,7 +108,71 @@ function labelOf(field: string, schema: z.ZodObject): string {
   return description ? `${field}: ${description}` : field
 }
 
-const quoted = (pair: string): string => {
+const quotePair = (pair: string): string => {
   const at = pair.indexOf('=')
   return `${pair.slice(0, at)}="${pair.slice(at + 1)}"`
 }
+
+type Maps = Readonly<Record<string, readonly string[]>>
+
+/** The file of the maps that were kept. */
+const mapsFile = ({ home }: Context): string => join(home.folder, 'maps.json')
+
+/** The choices with the map that `--use-map` names. */
+export function withSavedMap<T extends InputChoices>(context: Context, choices: T, name: unknown): T {
+  return typeof name === 'string' ? { ...choices, saved: findMap(context, name) } : choices
+}
+
+function findMap(context: Context, name: string): SavedMap {
+  const maps = readMaps(context)
+  const pairs = Object.hasOwn(maps, name) ? maps[name] : undefined
+  if (pairs) return { name, pairs }
+  const names = Object.keys(maps)
+  const near = nearest(name, names)
+  if (near !== undefined) throw new UsageError(`There is no saved map "${name}".`, `Did you mean ${near}?`)
+  throw new UsageError(
+    `There is no saved map "${name}".`,
+    names.length > 0 ? `There are: ${names.join(', ')}.` : `Keep one with --save-map ${name}.`,
+  )
+}
+
+/** Saves a mapping under a name, in place of one that has it. */
+function saveMapping(context: Context, { columns }: Mapping, name: string): void {
+  checkMapName(name)
+  prepareHome(context.home)
+  const pairs = columns.map(({ field, column }) => `${field}=${column}`)
+  const maps: Maps = { ...readMaps(context), [name]: pairs }
+  writePrivate(mapsFile(context), `${JSON.stringify(maps, null, 2)}\n`, context.ids.uuid())
+}
+
+/** Throws UsageError for what is not a name. */
+function checkMapName(name: string): void {
+  if (/^[\w.-]{1,64}$/.test(name) && name !== '__proto__') return
+  throw new UsageError(
+    `--save-map does not take "${name}".`,
+    'Use letters, digits, dots, dashes and underscores.',
+  )
+}
+
+function readMaps(context: Context): Maps {
+  const file = mapsFile(context)
+  const text = readPrivate(file)
+  if (text === undefined) return {}
+  const value = parseMaps(text)
+  if (isMaps(value)) return value
+  throw new UsageError(`${file} is not what --save-map wrote.`, 'Mend it, or remove it to begin anew.')
+}
+
+function parseMaps(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isMaps = (value: unknown): value is Maps =>
+  isObject(value) &&
+  Object.values(value).every(
+    (pairs) => Array.isArray(pairs) && pairs.every((pair) => typeof pair === 'string'),
+  )

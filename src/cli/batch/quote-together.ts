@@ -1,11 +1,11 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import { type Counted, quoteOf } from '../../batch/plan/quote.js'
+import { identityOf } from '../../batch/plan/lookup.js'
+import { type Counted, createQuote } from '../../batch/plan/quote.js'
 import type { GlobalOptions } from '../context/context.js'
-import { leftOf } from '../quote/remaining.js'
+import { readRemaining } from '../quote/remaining.js'
 import { showQuote } from '../quote/show.js'
 import type { Shell } from '../shell/shell.js'
-import { identityOf } from './row-identity.js'
 
 /** Shows the quote of rows that go out together, in one free request; answers the exit code. */
 export async function quoteTogether(
@@ -15,16 +15,16 @@ export async function quoteTogether(
   invalid: number,
   globals: GlobalOptions,
 ): Promise<number> {
-  const left = await leftOf(shell.context, operation, {}, globals)
+  const left = await readRemaining(shell.context, operation, {}, globals)
   if ('reply' in left) return showQuote(shell, left, globals)
   const rows = items.length + invalid
   const counted: Counted = {
     ...{ rows, unique: different(items.map(identityOf(operation))), invalid, lookups: 1, affordable: rows },
     ...{ inStore: 0, answered: 0, skipped: 0, most: 0 },
   }
-  const means = { ...left.means, budget: undefined }
+  const spendable = { ...left.spendable, budget: undefined }
   const results = { credits: 0, answers: 0 }
-  const quote = quoteOf({ counted, results, defaultShare: 0, means, windows: left.windows })
+  const quote = createQuote({ counted, results, defaultShare: 0, spendable, windows: left.windows })
   return showQuote(shell, quote, globals)
 }
 

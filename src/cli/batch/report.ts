@@ -1,14 +1,14 @@
-import type { Rejects } from '../../batch/output/rejects.js'
 import type { Report } from '../../batch/output/report.js'
+import type { Rejects } from '../../batch/output/writer.js'
+import type { BatchRequest } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { duration } from '../output/progress.js'
 import { complain } from '../output/report-error.js'
 import { grouped } from '../output/terminal.js'
 import { credited } from '../output/text.js'
-import type { Job } from './job.js'
 
 /** Tells how a run ended, on stderr: its counts, and why it stopped and how to go on where it did. */
-export async function tellReport(
+export async function showReport(
   context: Context,
   report: Report,
   options: GlobalOptions,
@@ -18,7 +18,7 @@ export async function tellReport(
   context.notify(counts(report), options)
   const { stopped, output, partial } = report
   const [toMend, when] = rejects?.file ? [rejects.file, 'and run again'] : [rejects?.partial, 'so far']
-  if (toMend) context.notify(`${rowed(report.invalid)} to mend ${when}: ${toMend}`, options)
+  if (toMend) context.notify(`${countRows(report.invalid)} to mend ${when}: ${toMend}`, options)
   if (!stopped) {
     if (output !== null) context.notify(`Written to ${output}`, options)
     return
@@ -36,8 +36,8 @@ export async function tellReport(
 }
 
 /** How to go on with a run that was stopped, as what works: a command that begins anew would not. */
-export function goingOn(
-  { choices, place = '' }: Pick<Job, 'place'> & { choices: Pick<Job['choices'], 'fresh' | 'retryUnknown'> },
+export function formatResumeHint(
+  { choices, place = '' }: Pick<BatchRequest, 'choices' | 'place'>,
   run: string,
 ): string {
   const again = choices.fresh ? '' : ', run the same command again, or'
@@ -45,14 +45,14 @@ export function goingOn(
 }
 
 /** A number of rows in words. */
-export const rowed = (rows: number): string => `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
+export const countRows = (rows: number): string => `${grouped(rows)} ${rows === 1 ? 'row' : 'rows'}`
 
 const keptText = (rows: number, partial: string): string =>
   rows === 0
     ? `Nothing was answered yet: ${partial} is empty.`
     : `The rows answered so far are in ${partial}.`
 
-const leftOf = (rows: number): string => `${rowed(rows)} ${rows === 1 ? 'is' : 'are'} left.`
+const leftOf = (rows: number): string => `${countRows(rows)} ${rows === 1 ? 'is' : 'are'} left.`
 
 const took = (seconds: number): string => (seconds < 1 ? 'less than a second' : duration(seconds))
 
@@ -72,5 +72,5 @@ export function counts(report: Report): string {
   const counted = parts
     .filter(([count], at) => count > 0 || at === 0)
     .map(([count, what]) => `${grouped(count)} ${what}`)
-  return `${rowed(report.rows)} in ${took(report.seconds)}: ${counted.join(', ')}; ${paid(report)}.`
+  return `${countRows(report.rows)} in ${took(report.seconds)}: ${counted.join(', ')}; ${paid(report)}.`
 }

@@ -1,15 +1,15 @@
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Status } from '../../batch/journal/answer.js'
-import type { Rejects } from '../../batch/output/rejects.js'
 import type { Report, Stop } from '../../batch/output/report.js'
-import { fileSink } from '../../batch/output/sink.js'
+import { fileSink, type Rejects } from '../../batch/output/writer.js'
+import type { BatchRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
+import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { exits, reportOf, UsageError } from '../context/errors.js'
-import type { Job } from './job.js'
 
-/** What is known of a run when it has ended. */
-export interface Ended {
+/** How a batch has ended. */
+export interface EndedBatch {
   /** null where none is put on record. */
   readonly run: Run | null
   readonly report: Report
@@ -38,23 +38,27 @@ interface Summary extends Pick<Report, Status | 'rows' | 'credits' | 'credits_be
   readonly finished_at: string
 }
 
-/** What a summary tells of a batch itself. */
-export interface Summarised extends Pick<Job, 'shell' | 'operation' | 'globals'> {
-  readonly choices: Pick<Job['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
+/** What a summary says of a batch itself. */
+export interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
+  readonly choices: Pick<BatchRequest['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>
+  readonly globals: GlobalOptions
 }
 
+type SummaryContext = StreamsContext & ClockContext
+
 /** Does a batch and writes how it ended to the file of `--summary-json`, whatever the end is. */
-export async function summarised(
-  job: Summarised,
-  work: (ended: (what: Ended) => void) => Promise<number>,
+export async function withSummary(
+  context: SummaryContext,
+  batch: SummarisedBatch,
+  work: (ended: (what: EndedBatch) => void) => Promise<number>,
 ): Promise<number> {
-  const { summaryJson: file } = job.choices
-  if (file === undefined || job.choices.dryRun) return work(() => {})
-  await checkFile(file, job)
-  const startedAt = job.shell.context.clock.now()
-  let what: Ended | undefined
-  const told = async (exit: number, stop: Stop | null) => {
-    const text = JSON.stringify(summaryOf(job, startedAt, what, exit, stop), null, 2)
+  const { summaryJson: file } = batch.choices
+  if (file === undefined || batch.choices.dryRun) return work(() => {})
+  await checkFile(context, file, batch)
+  const startedAt = context.clock.now()
+  let what: EndedBatch | undefined
+  const writeSummary = async (exit: number, stop: Stop | null) => {
+    const text = JSON.stringify(createSummary(context, batch, startedAt, what, exit, stop), null, 2)
     const sink = await fileSink(file)
     await sink.write(`${text}\n`)
     await sink.finish()
@@ -63,11 +67,11 @@ export async function summarised(
     const exit = await work((ended) => {
       what = ended
     })
-    if (what) await told(exit, what.report.stopped ?? null)
+    if (what) await writeSummary(exit, what.report.stopped ?? null)
     return exit
   } catch (error) {
     const { error: reason, hint, exit_code } = reportOf(error) ?? bugOf(error)
-    await told(exit_code, { reason, hint, exit_code, at_row: null, rows_left: null }).catch(() => {})
+    await writeSummary(exit_code, { reason, hint, exit_code, at_row: null, rows_left: null }).catch(() => {})
     throw error
   }
 }
@@ -78,10 +82,12 @@ const bugOf = (error: unknown) => ({
   exit_code: exits.bug,
 })
 
-async function checkFile(file: string, { shell, choices, globals }: Summarised): Promise<void> {
-  const others = [choices.file, globals.output].map(
-    (path) => path && resolve(shell.context.streams.cwd, path),
-  )
+async function checkFile(
+  { streams }: StreamsContext,
+  file: string,
+  { choices, globals }: SummarisedBatch,
+): Promise<void> {
+  const others = [choices.file, globals.output].map((path) => path && resolve(streams.cwd, path))
   if ([...others, choices.rejects].includes(file))
     throw new UsageError(
       `--summary-json would replace another file of this command: ${file}.`,
@@ -94,8 +100,8 @@ async function checkFile(file: string, { shell, choices, globals }: Summarised):
   if (there?.isDirectory()) throw new UsageError(`--summary-json: ${file} is a folder; name a file in it.`)
 }
 
-const inputOf = (file: string, { context }: Job['shell']): string =>
-  file === '-' ? file : resolve(context.streams.cwd, file)
+const inputOf = (file: string, { streams }: StreamsContext): string =>
+  file === '-' ? file : resolve(streams.cwd, file)
 
 const nothing = {
   ...{ rows: 0, found: 0, not_found: 0, invalid: 0, failed: 0, skipped: 0 },
@@ -103,10 +109,11 @@ const nothing = {
   ...{ seconds: 0, output: null, partial: null },
 }
 
-function summaryOf(
-  { shell, operation, choices }: Summarised,
+function createSummary(
+  context: SummaryContext,
+  { operation, choices }: SummarisedBatch,
   startedAt: number,
-  ended: Ended | undefined,
+  ended: EndedBatch | undefined,
   exit_code: number,
   stopped: Stop | null,
 ): Summary {
@@ -121,11 +128,11 @@ function summaryOf(
     sources: { live: report.live, store: report.stored, duplicate: report.duplicates },
     ...{ credits, credits_before },
     files: {
-      ...{ input: run?.file ?? inputOf(choices.file, shell), output, partial },
+      ...{ input: run?.file ?? inputOf(choices.file, context), output, partial },
       ...{ rejects: rejects?.file ?? null, rejects_partial: rejects?.partial ?? null },
     },
     started_at: new Date(startedAt).toISOString(),
-    finished_at: new Date(shell.context.clock.now()).toISOString(),
+    finished_at: new Date(context.clock.now()).toISOString(),
     seconds: report.seconds,
   }
 }

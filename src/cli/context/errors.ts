@@ -74,7 +74,7 @@ export function reportOf(error: unknown): Report | undefined {
   if (!isRefusal(error)) return undefined
   const exit = isMisplaced(error) ? exits.usage : (error.exit ?? exits.usage)
   const codes: Readonly<Record<number, string>> = { [exits.usage]: 'usage', [exits.notFound]: 'not_found' }
-  return report(error.message, codes[exit] ?? 'output', null, exit, error.hint ?? '')
+  return report(error.message, error.reportCode ?? codes[exit] ?? 'output', null, exit, error.hint ?? '')
 }
 
 /** What it means that no answer came. */
@@ -118,6 +118,8 @@ function report(
 interface Refusal extends Error {
   readonly exit?: number
   readonly hint?: string
+  /** The code of the report; by default it follows from the exit code. */
+  readonly reportCode?: string
 }
 
 const refusals: readonly string[] = ['AdminError', 'InputError', 'MappingError', 'ImportError']

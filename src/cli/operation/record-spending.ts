@@ -2,10 +2,10 @@ import type { Reply } from '../../api/calls/caller.js'
 import type { Layer } from '../../api/calls/compose.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation } from '../../api/operations/table.js'
+import type { RunPlace } from '../../batch/run/records.js'
 import type { Spending } from '../../storage/state/runs/spending.js'
 import type { Context, GlobalOptions, HomeContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
-import type { RunPlace } from '../runs/run-store.js'
 import { profileName, targetName } from '../target/target-name.js'
 
 /** What the commands of this machine spent, or all that share a database; closed with the command. */

@@ -1,7 +1,5 @@
 import type { Shape } from '../../api/areas/shapes.js'
-import { type Node, nodeOf } from '../../batch/output/columns.js'
-import { nearest } from '../../csv/names.js'
-import { UsageError } from '../context/errors.js'
+import { type Node, nodeOf, unknownField } from '../../batch/output/columns.js'
 
 /** Refuses names in `--fields` that no result of this kind has, before anything is paid for. */
 export function checkFields(output: Shape['output'], fields: readonly string[] | undefined): void {
@@ -13,15 +11,6 @@ export function checkFields(output: Shape['output'], fields: readonly string[] |
     if (names.has(part)) continue
     throw unknownField(part, [...names])
   }
-}
-
-/** The refusal of a name in `--fields`, with the one that was probably meant, or all there are. */
-export function unknownField(field: string, names: readonly string[]): UsageError {
-  const meant = nearest(field, names)
-  return new UsageError(
-    `--fields names "${field}", which the result does not have.`,
-    meant ? `Did you mean ${meant}?` : `It has: ${names.join(', ')}.`,
-  )
 }
 
 /** Gathers all names of a schema, at any depth; `open` when it takes names of its own. */

@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
-import { toCell } from '../../batch/output/format.js'
+import { toCell } from '../../batch/output/columns.js'
 import { defuse } from '../../csv/formulas.js'
 import { flattened, namesOf, type Row, valueAt } from './records.js'
 

@@ -1,10 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { fileSink } from '../../batch/output/sink.js'
+import { fileSink, keepPartial } from '../../batch/output/writer.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { write } from '../context/io.js'
 import { checkOutputName } from '../options/output-name.js'
-import { keepPartial } from './keep-partial.js'
 
 /** Where a result goes. */
 export interface Sink {
@@ -31,8 +30,9 @@ export async function openSink(
       discard: async () => {},
     }
   checkOutputName(file)
-  await keepPartial(context, file, options)
-  const sink = await fileSink(resolve(context.streams.cwd, file))
+  const path = resolve(context.streams.cwd, file)
+  await keepPartial(path, (text) => context.notify(text, options))
+  const sink = await fileSink(path)
   return {
     write: sink.write,
     finish: sink.finish,

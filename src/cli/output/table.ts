@@ -1,5 +1,5 @@
 import Table from 'cli-table3'
-import { toCell } from '../../batch/output/format.js'
+import { toCell } from '../../batch/output/columns.js'
 import { flattened, type Listing, namesOf, type Row, valueAt } from './records.js'
 import { grouped, type Look, oneLine, widthOf } from './terminal.js'
 

@@ -6,7 +6,7 @@ import { callOnce } from '../operation/call.js'
 import { valueAt } from '../output/records.js'
 import { grouped } from '../output/terminal.js'
 import { credited, priceText } from '../output/text.js'
-import { leftOf } from './remaining.js'
+import { readRemaining } from './remaining.js'
 import { quotasText } from './view.js'
 
 /** What an import of everything that matches can take, for a person; only free questions are sent. */
@@ -16,10 +16,10 @@ export async function importQuote(
   input: Input,
   globals: GlobalOptions,
 ): Promise<Readonly<Record<string, string>>> {
-  const left = await leftOf(context, operation, input, globals)
+  const left = await readRemaining(context, operation, input, globals)
   // Whoever is refused learns it from the import, which is not done.
   if ('reply' in left) return {}
-  const { balance, allowance, quotas, quotaLeft } = left.means
+  const { balance, allowance, quotas, quotaLeft } = left.spendable
   const matches = await matchesOf(context, operation, input, globals)
   const price = operation.price.company ?? 0
   const paid = isPriced(operation)

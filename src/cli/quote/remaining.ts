@@ -1,44 +1,38 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
 import { windowsOf } from '../../api/operations/windows.js'
-import type { Means, RateWindow } from '../../batch/plan/quote.js'
+import type { RateWindow } from '../../batch/plan/quote.js'
+import type { Remaining, TargetRefusal } from '../../batch/run-batch.js'
 import { limitsOf } from '../commands/limits/limits.js'
-import { isRefused, type Refused } from '../commands/limits/remote.js'
+import { isRefused } from '../commands/limits/remote.js'
 import type { Limits } from '../commands/limits/result.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { targetOf } from '../target/resolve-target.js'
 
-/** What is left at a target for the lookups of an operation. */
-export interface Left {
-  readonly means: Omit<Means, 'budget'>
-  /** null where the plan's limits are not known. */
-  readonly windows: readonly RateWindow[] | null
-}
-
-const nothingKnown: Left['means'] = { balance: null, allowance: null, quotas: {}, quotaLeft: null }
+const nothingKnown: Remaining['spendable'] = { balance: null, allowance: null, quotas: {}, quotaLeft: null }
 
 /** Asks a target, for free, what is left; what it does not say is null. A key that is not accepted is refused. */
-export async function leftOf(
+export async function readRemaining(
   context: Context,
   operation: Operation,
   { live }: Input,
   globals: GlobalOptions,
-): Promise<Left | Refused> {
+): Promise<Remaining | TargetRefusal> {
   const found = await limitsOf(context, globals)
   const isKnown = !isRefused(found)
   if (!isKnown && found.reply.status === 401) return found
-  const means = isKnown ? readSpendableCredits(operation, found, context.isLocal(globals)) : nothingKnown
+  const spendable = isKnown ? readSpendableCredits(operation, found, context.isLocal(globals)) : nothingKnown
   const target = targetOf(globals, context.streams.env, context.settings())
   const plan = (isKnown ? found.plan : null) ?? (target.kind === 'remote' ? target.plan : undefined)
   const known = isKnown ? found.windows : []
-  return { means, windows: openWindows(operation, plan, live, known, context.clock.now()) }
+  return { spendable, windows: openWindows(operation, plan, live, known, context.clock.now()) }
 }
 
 function readSpendableCredits(
   { quota }: Operation,
   { credits, weekly, quotas }: Limits,
   isLocal: boolean,
-): Left['means'] {
+): Remaining['spendable'] {
   const ofQuota = {
     profiles: [quotas.daily_profile_scraping],
     companies: [quotas.daily_company_import, quotas.monthly_company_import],
@@ -60,7 +54,7 @@ function openWindows(
   live: unknown,
   known: Limits['windows'],
   now: number,
-): Left['windows'] {
+): Remaining['windows'] {
   const windows: RateWindow[] = []
   for (const { name, limit: usual, windowMs } of windowsOf(operation, plan ?? '', live)) {
     const isOfPlan = name.startsWith('plan:')

@@ -1,6 +1,6 @@
 import { errors } from '../../api/calls/errors.js'
-import type { Quote, Shortage } from '../../batch/plan/quote.js'
-import type { Refused } from '../commands/limits/remote.js'
+import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
+import type { TargetRefusal } from '../../batch/run-batch.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { exits } from '../context/errors.js'
 import { refuse } from '../operation/run-sync.js'
@@ -16,7 +16,7 @@ const view = async (quote: unknown, look: Look) => (await import('./view.js')).q
 /** Prints a quote; answers 0 when its maximum is covered, else what it would be refused with. */
 export async function showQuote(
   shell: Shell,
-  made: Quote | Refused,
+  made: BatchQuote | TargetRefusal,
   globals: GlobalOptions,
 ): Promise<number> {
   // A file, its format and its columns are those of the rows.
@@ -29,9 +29,9 @@ export async function showQuote(
 }
 
 /** Shows a person a quote and asks whether to start; without one, and with `--yes`, the answer is yes. */
-export async function agreedTo(
+export async function confirmQuote(
   context: Context,
-  make: () => Promise<Quote | Refused>,
+  make: () => Promise<BatchQuote | TargetRefusal>,
   globals: GlobalOptions,
 ): Promise<boolean> {
   if (globals.yes || !canAsk(context, globals)) return true
@@ -52,7 +52,7 @@ const refusals = {
 
 function tellShortage(
   context: Context,
-  quote: Quote,
+  quote: BatchQuote,
   shortage: Shortage,
   globals: GlobalOptions,
 ): Promise<number> {
@@ -61,7 +61,7 @@ function tellShortage(
   return complain(context, { ...report, exit_code: exit, hint }, globals)
 }
 
-function shortageText(quote: Quote, shortage: Shortage): string {
+function shortageText(quote: BatchQuote, shortage: Shortage): string {
   const { credits, balance, weekly_allowance: allowance, lookups } = quote
   if (shortage === 'quota') return `The quota does not cover ${grouped(lookups)} lookups`
   const most = `which can cost ${credited(credits.max)}`

@@ -1,4 +1,4 @@
-import type { Basis, Quote } from '../../batch/plan/quote.js'
+import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
 import { duration } from '../output/progress.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
@@ -6,9 +6,9 @@ import { grouped, type Look } from '../output/terminal.js'
 import { credited } from '../output/text.js'
 
 /** A quote for a person: a line for each fact. */
-export const quoteView = (body: unknown, look: Look): string => record(facts(body as Quote), look)
+export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote), look)
 
-function facts(quote: Quote): Readonly<Record<string, string>> {
+function facts(quote: BatchQuote): Readonly<Record<string, string>> {
   const { rows, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
   const isFree = credits.max === 0
   const isUnknown = (name: string) => unknown.includes(name)
@@ -36,7 +36,7 @@ const quotaNames: Readonly<Record<string, string>> = {
 }
 
 /** What is left of each quota, in a line. */
-export function quotasText(quotas: Quote['quotas']): string {
+export function quotasText(quotas: BatchQuote['quotas']): string {
   const left = Object.entries(quotas).map(
     ([name, state]) => `${grouped(Number(valueAt(state, 'remaining')))} ${quotaNames[name] ?? name}`,
   )
@@ -44,7 +44,7 @@ export function quotasText(quotas: Quote['quotas']): string {
 }
 
 /** How many lookups the rows come down to, and what became of the others; what does not occur is left out. */
-function lookupsText(quote: Quote): string {
+function lookupsText(quote: BatchQuote): string {
   const duplicates = quote.rows - quote.unique - quote.invalid - quote.skipped
   const others = [
     [quote.answered, 'answered before'],
@@ -57,7 +57,7 @@ function lookupsText(quote: Quote): string {
   return [grouped(quote.lookups), ...told].join(', ')
 }
 
-const creditsText = ({ min, expected, max }: Quote['credits']): string =>
+const creditsText = ({ min, expected, max }: BatchQuote['credits']): string =>
   `at least ${grouped(min)}, about ${grouped(expected)}, at most ${grouped(max)}`
 
 function basisText(basis: Basis): string {
@@ -68,14 +68,14 @@ function basisText(basis: Basis): string {
   return ''
 }
 
-function affordableText({ rows, rows_affordable: affordable, credits }: Quote): string {
+function affordableText({ rows, rows_affordable: affordable, credits }: BatchQuote): string {
   if (credits.max === 0) return ''
   return affordable === rows
     ? 'all rows'
     : `the first ${grouped(affordable)} of ${grouped(rows)} rows for certain`
 }
 
-const timeText = ({ seconds }: Quote): string =>
+const timeText = ({ seconds }: BatchQuote): string =>
   seconds === null || seconds === 0
     ? 'no rate limit slows it down'
     : `${duration(seconds)} or more, because of rate limits`

@@ -1,10 +1,12 @@
 import { type Command, Option } from 'commander'
+import type { RunHome } from '../../batch/run/ports.js'
+import type { RunPlace } from '../../batch/run/records.js'
 import { isPostgres } from '../../storage/database/location.js'
-import type { Context } from '../context/context.js'
+import type { ClockContext, Context, HomeContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import { prepareHome } from '../context/home.js'
 import { withoutPassword } from '../options/delivery-targets.js'
 import type { Invocation } from '../shell/shell.js'
-import type { RunPlace } from './run-store.js'
 
 /** Gives a command the options that say whose runs are meant: those of this machine where neither is given. */
 export const sharedOptions = (command: Command): Command =>
@@ -49,3 +51,12 @@ function served(database: string, name: string): string {
     'For example: --database postgres://prospect@db.example/prospect',
   )
 }
+
+/** Returns what the records of runs need of a context. */
+export const toRunHome = (context: ClockContext & HomeContext): RunHome => ({
+  home: context.home,
+  clock: context.clock,
+  ids: context.ids,
+  prepareHome: () => prepareHome(context.home),
+  onClose: (work) => context.onClose(work),
+})

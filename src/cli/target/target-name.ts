@@ -1,17 +1,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Former } from '../../storage/state/runs/former-targets.js'
+import type { TargetNames } from '../../batch/run/ports.js'
 import type { GlobalOptions, Home, HomeContext, StreamsContext, TargetContext } from '../context/context.js'
 import { targetOf } from './resolve-target.js'
-
-/** What a target is called on record, and was before. */
-export interface TargetNames {
-  readonly name: string
-  /** What an engine is known by wherever it is; nothing where it is on a server, or has no workspace yet. */
-  readonly engine?: string
-  readonly formerly: readonly Omit<Former, 'knownBy'>[]
-}
 
 const own = 'local'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { resultColumns } from '../../../src/batch/output/columns.js'
+import { resultColumns, toCell } from '../../../src/batch/output/columns.js'
 import {
   createLayout,
   csvFormat,
@@ -9,7 +9,6 @@ import {
   jsonFormat,
   ndjsonFormat,
   type OutputRow,
-  toCell,
 } from '../../../src/batch/output/format.js'
 import { undefuse } from '../../../src/csv/formulas.js'
 import { parseRows } from '../../../src/csv/parse.js'

@@ -2,8 +2,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openTable, type ReadOptions } from '../../../src/batch/input/table.js'
-import { rejectsTo } from '../../../src/batch/output/rejects.js'
-import { fileSink } from '../../../src/batch/output/sink.js'
+import { fileSink, rejectsTo } from '../../../src/batch/output/writer.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()

@@ -10,7 +10,7 @@ import {
   OutputError,
   type OutputFile,
   streamSink,
-} from '../../../src/batch/output/sink.js'
+} from '../../../src/batch/output/writer.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()

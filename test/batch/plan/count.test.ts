@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { Recalled } from '../../../src/batch/journal/journal.js'
-import { type Counting, countRows } from '../../../src/batch/plan/quote.js'
+import { type CountRequest, countRows } from '../../../src/batch/plan/quote.js'
 import { openFirstSeen } from '../../../src/storage/state/runs/seen-on-disk.js'
 
 const answer = (status: Recalled['answer']['status']): Recalled => ({
@@ -18,7 +18,7 @@ interface Known {
 async function count(rows: readonly (readonly [name: string, price: number])[], known: Known = {}) {
   const { own = {}, stored = [], funds = Number.POSITIVE_INFINITY } = known
   const seen = openFirstSeen()
-  const counting: Counting = {
+  const counting: CountRequest = {
     table: {
       header: ['name', 'price'],
       rows: async function* () {

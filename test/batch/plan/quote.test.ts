@@ -1,18 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import { type Counted, fundsOf, type Means, type QuoteFacts, quoteOf } from '../../../src/batch/plan/quote.js'
+import {
+  type Counted,
+  countSpendable,
+  createQuote,
+  type QuoteInput,
+  type SpendableCredits,
+} from '../../../src/batch/plan/quote.js'
 
 const counted: Counted = {
   ...{ rows: 120, unique: 100, inStore: 10, answered: 0, invalid: 5, skipped: 0 },
   ...{ lookups: 90, most: 270, affordable: 120 },
 }
-const means: Means = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
-const facts: QuoteFacts = {
-  ...{ counted, means, windows: [], defaultShare: 0.5 },
+const spendable: SpendableCredits = { balance: 1_000, allowance: undefined, budget: undefined, quotas: {} }
+const facts: QuoteInput = {
+  ...{ counted, spendable, windows: [], defaultShare: 0.5 },
   results: { credits: 0, answers: 0 },
 }
 
-const quote = (change: Partial<QuoteFacts> = {}) => quoteOf({ ...facts, ...change })
-const with_ = (change: Partial<Means>) => quote({ means: { ...means, ...change } })
+const quote = (change: Partial<QuoteInput> = {}) => createQuote({ ...facts, ...change })
+const with_ = (change: Partial<SpendableCredits>) => quote({ spendable: { ...spendable, ...change } })
 
 describe('a quote', () => {
   it('has the fields of the contract, in their order', () => {
@@ -75,7 +81,7 @@ describe('the maximum', () => {
 
 describe('what is not known', () => {
   it('is null and named', () => {
-    const unknown = quote({ means: { ...means, balance: null, allowance: null }, windows: null })
+    const unknown = quote({ spendable: { ...spendable, balance: null, allowance: null }, windows: null })
     expect(unknown).toMatchObject({ balance: null, weekly_allowance: null, seconds: null })
     expect(unknown.unknown).toEqual(['balance', 'weekly_allowance', 'seconds'])
   })
@@ -87,7 +93,7 @@ describe('what is not known', () => {
 
 describe('the time', () => {
   const minute = { limit: 40, seconds: 60, left: 40, resetsIn: 60 }
-  const lasts = (windows: QuoteFacts['windows'], lookups = 90) =>
+  const lasts = (windows: QuoteInput['windows'], lookups = 90) =>
     quote({ windows, counted: { ...counted, lookups } }).seconds
 
   it.each([
@@ -110,8 +116,10 @@ describe('the time', () => {
 
 describe('the funds', () => {
   it('are the least of what there is', () => {
-    expect(fundsOf({ balance: 9, allowance: 8, budget: 7 })).toBe(7)
-    expect(fundsOf({ balance: 9, allowance: undefined, budget: undefined })).toBe(9)
-    expect(fundsOf({ balance: null, allowance: null, budget: undefined })).toBe(Number.POSITIVE_INFINITY)
+    expect(countSpendable({ balance: 9, allowance: 8, budget: 7 })).toBe(7)
+    expect(countSpendable({ balance: 9, allowance: undefined, budget: undefined })).toBe(9)
+    expect(countSpendable({ balance: null, allowance: null, budget: undefined })).toBe(
+      Number.POSITIVE_INFINITY,
+    )
   })
 })

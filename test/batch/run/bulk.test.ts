@@ -11,10 +11,10 @@ import {
 import { ApiError, errorBody } from '../../../src/api/calls/errors.js'
 import type { Journal } from '../../../src/batch/journal/journal.js'
 import { createLayout, csvFormat } from '../../../src/batch/output/format.js'
-import { createWriter } from '../../../src/batch/output/sink.js'
+import { createWriter } from '../../../src/batch/output/writer.js'
 import type { Batch } from '../../../src/batch/run/batch.js'
 import { acceptedIn, type Together } from '../../../src/batch/run/bulk.js'
-import { run } from '../../../src/batch/run/execute.js'
+import { execute } from '../../../src/batch/run/execute.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import type { JournalOptions } from '../../../src/storage/state/runs/journal.js'
 import { type Run, runsOver } from '../../../src/storage/state/runs/runs.js'
@@ -58,7 +58,7 @@ describe.each(states())('%s', (name, open) => {
         const batch = await companyBatch(path, target.caller, sink)
         const results = ['domain', 'email', 'custom'].map((name) => ({ name, path: [name] }))
         const writer = createWriter(sink, csvFormat(createLayout(batch.table.header, results)))
-        const ended = run({
+        const ended = execute({
           ...{ ...batch, writer, together, operation: 'contacts.enrich_sync' as const, most: () => price },
           ...around({ journal, caller: target.caller }),
         })

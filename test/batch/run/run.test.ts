@@ -5,9 +5,9 @@ import { ConnectionLost, type Input } from '../../../src/api/calls/caller.js'
 import { ApiError, failureOf, RefusedInDoubt } from '../../../src/api/calls/errors.js'
 import type { Journal } from '../../../src/batch/journal/journal.js'
 import { exitCodeOf, type Progress } from '../../../src/batch/output/report.js'
-import { OutputError } from '../../../src/batch/output/sink.js'
+import { OutputError } from '../../../src/batch/output/writer.js'
 import type { Batch } from '../../../src/batch/run/batch.js'
-import { run } from '../../../src/batch/run/execute.js'
+import { execute } from '../../../src/batch/run/execute.js'
 import { CsvError } from '../../../src/csv/errors.js'
 import { company, companyBatch, fakeCaller, fakeTime, memorySink, reply } from '../fakes.js'
 import { testFolder } from '../folder.js'
@@ -26,7 +26,7 @@ async function runDomains(
 ) {
   const fake = fakeCaller(answer)
   const sink = memorySink()
-  const report = await run(
+  const report = await execute(
     await companyBatch(await csvOf(rows), fake.caller, sink, { total: rows.length, ...more }),
   )
   return { report, sink, fake, rows: sink.text() === '' ? [] : rowsOf(sink.text()) }
@@ -135,7 +135,7 @@ describe('rows', () => {
     const validate = ({ country }: Input) => {
       if (country === 'XX') throw new ApiError('invalid', { reason: 'country XX is unknown' })
     }
-    const report = await run(await companyBatch(file, fake.caller, sink, { validate }))
+    const report = await execute(await companyBatch(file, fake.caller, sink, { validate }))
     expect(rowsOf(sink.text()).map((row) => [row._status, row._error, row._credits, row._source])).toEqual([
       ['found', '', '1', 'live'],
       ['invalid', 'Line 3 has 1 cell; the header has 2', '0', ''],
@@ -552,7 +552,7 @@ describe('what breaks on the way', () => {
       concurrency: 4,
       total: 500,
     })
-    const report = await run(batch)
+    const report = await execute(batch)
     expect(report.stopped).toMatchObject({ exit_code: 10, reason: expect.stringContaining('ENOSPC') })
     expect(fake.calls.length).toBeLessThan(500)
     expect(report.credits).toBe(fake.calls.length)
@@ -568,7 +568,7 @@ describe('what breaks on the way', () => {
       yield* batch.table.rows()
       throw new CsvError('a quote is never closed.', 9)
     }
-    const report = await run({ ...batch, table: { header: batch.table.header, rows } })
+    const report = await execute({ ...batch, table: { header: batch.table.header, rows } })
     expect(report).toMatchObject({
       rows: 2,
       stopped: { exit_code: 2, reason: 'Line 9: a quote is never closed.' },
@@ -587,7 +587,7 @@ describe('what breaks on the way', () => {
       concurrency: 4,
       identity,
     })
-    await expect(run(batch)).rejects.toThrow('a bug')
+    await expect(execute(batch)).rejects.toThrow('a bug')
     expect(rowsOf(sink.text())).toHaveLength(20)
     expect(sink.ended()).toBe('abandoned')
   })
@@ -607,7 +607,7 @@ test('a file is not read further ahead than a few times the calls under way', as
       yield [{ line: read + 2, cells: [`d${read}.example`] }]
     }
   }
-  const report = await run({ ...batch, table: { header: ['domain'], rows } })
+  const report = await execute({ ...batch, table: { header: ['domain'], rows } })
   expect(report.rows).toBe(400)
   expect(ahead).toBeLessThanOrEqual(32)
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Quote } from '../../../src/batch/plan/quote.js'
+import type { BatchQuote } from '../../../src/batch/plan/quote.js'
 import { machine } from '../../support/command.js'
 
 const here = machine()
@@ -91,10 +91,10 @@ const means = async (balance: number, week: number | undefined): Promise<void> =
 }
 
 /** Asks what a batch will cost, which spends nothing, then runs it; answers how that ended, and the quote. */
-async function agreed(...batch: string[]): Promise<{ readonly code: number; readonly quote: Quote }> {
+async function agreed(...batch: string[]): Promise<{ readonly code: number; readonly quote: BatchQuote }> {
   const before = await spent()
   const quoted = await here.run([...batch, '--dry-run', '--json'])
-  const quote = quoted.json as Quote
+  const quote = quoted.json as BatchQuote
   const exits = { credits: 4, weekly_limit: 5, quota: 6 }
   expect([await spent(), quoted.code]).toEqual([before, quote.shortage === null ? 0 : exits[quote.shortage]])
   const { code, stderr } = await here.run([...batch, '-o', 'out.csv'])

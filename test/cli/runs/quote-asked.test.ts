@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Reply } from '../../../src/api/calls/caller.js'
-import type { Quote } from '../../../src/batch/plan/quote.js'
+import type { BatchQuote } from '../../../src/batch/plan/quote.js'
 import { type Served, served } from '../../client/serving.js'
 import {
   answering,
@@ -158,7 +158,7 @@ describe('a server', () => {
     const far = { env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key } }
     const batch = ['accounts', 'enrich', '--csv', 'in.csv', ...(how === 'direct' ? ['--direct'] : [])]
     const quote = async (...more: string[]) =>
-      (await here.run([...batch, '--dry-run', ...more], far)).json as Quote
+      (await here.run([...batch, '--dry-run', ...more], far)).json as BatchQuote
     expect(await quote()).toMatchObject({ balance: 20, credits: { max: 6 }, unknown: ['weekly_allowance'] })
     await here.run([...batch, '-o', 'out.csv'], far)
     expect(await quote('--fresh')).toMatchObject({ balance: 14, credits: { expected: 6, max: 6 } })

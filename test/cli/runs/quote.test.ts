@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Quote } from '../../../src/batch/plan/quote.js'
+import type { BatchQuote } from '../../../src/batch/plan/quote.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 let filled: Awaited<ReturnType<typeof machines>>
@@ -19,7 +19,7 @@ afterEach(() => here.remove())
 const charged = async () => (await here.charges()).reduce((sum, one) => sum + one, 0)
 const asked = async (...more: string[]) => {
   const { code, json, stderr } = await here.enrich('--dry-run', '--json', ...more)
-  return { code, stderr, quote: json as Quote }
+  return { code, stderr, quote: json as BatchQuote }
 }
 const quoted = async (...more: string[]) => (await asked(...more)).quote
 

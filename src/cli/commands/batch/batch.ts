@@ -1,13 +1,13 @@
 import type { Shape } from '../../../api/areas/shapes.js'
 import type { Input } from '../../../api/calls/caller.js'
 import type { Operation } from '../../../api/operations/table.js'
+import { withSavedMap } from '../../batch/map-columns.js'
 import { choicesOf } from '../../batch/options.js'
-import { runBatch } from '../../batch/run.js'
-import { withSavedMap } from '../../batch/saved-maps.js'
+import { batch } from '../../batch/run.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 
 /** Runs a lookup for each row of a CSV file; answers the exit code. */
-export async function batch(
+export async function lookUpRows(
   shell: Shell,
   operation: Operation,
   shape: Shape,
@@ -18,5 +18,5 @@ export async function batch(
   const choices = withSavedMap(shell.context, given, invocation.options.useMap)
   const { database } = invocation.options
   const place = typeof database === 'string' ? { database } : {}
-  return runBatch({ shell, operation, shape, constants, choices, globals: invocation.globals, ...place })
+  return batch(shell, { operation, shape, constants, choices, globals: invocation.globals, ...place })
 }

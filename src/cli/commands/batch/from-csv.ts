@@ -15,10 +15,10 @@ export async function fromCsv(
     const { gathered } = await import('./one-request.js')
     return gathered(shell, operation, shape, operation.batch.into, input, invocation)
   }
-  const { batch } = await import('./batch.js')
+  const { lookUpRows } = await import('./batch.js')
   const answering = answeringRow(operation)
   const rowShape = answering === operation ? shape : await shapeOf(answering.id)
-  return batch(shell, answering, rowShape, input, invocation)
+  return lookUpRows(shell, answering, rowShape, input, invocation)
 }
 
 /** The row that answers a line of the file at once, where the one of the command only accepts it. */

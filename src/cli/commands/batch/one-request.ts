@@ -8,21 +8,22 @@ import { validate } from '../../../api/validation/validate.js'
 import { toJson } from '../../../api/values/json.js'
 import { describeMapping, type Mapping, rowInput } from '../../../batch/input/mapping.js'
 import type { Table } from '../../../batch/input/table.js'
-import type { Rejects } from '../../../batch/output/rejects.js'
 import type { Report } from '../../../batch/output/report.js'
-import { openInput, openRejectsOf } from '../../batch/files.js'
-import { mapFile } from '../../batch/map-columns.js'
-import { type InputChoices, inputChoicesOf, runChoicesOf } from '../../batch/options.js'
-import { valueReader } from '../../batch/row-values.js'
-import { withSavedMap } from '../../batch/saved-maps.js'
-import { showMapping } from '../../batch/show-mapping.js'
-import { type Ended, summarised } from '../../batch/summary-json.js'
+import type { Rejects } from '../../../batch/output/writer.js'
+import { valueReader } from '../../../batch/plan/lookup.js'
+import { openInput } from '../../../batch/run/find-run.js'
+import { openRejectsOf } from '../../../batch/run/open-output.js'
+import type { InputChoices } from '../../../batch/run/request.js'
+import { chooseMapping, showMapping, withSavedMap } from '../../batch/map-columns.js'
+import { inputChoicesOf, runChoicesOf } from '../../batch/options.js'
+import { type EndedBatch, withSummary } from '../../batch/summary-json.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { exits, UsageError } from '../../context/errors.js'
 import { fieldsOfSchema } from '../../options/schema-options.js'
 import { fileOf } from '../../output/output.js'
 import { grouped } from '../../output/terminal.js'
 import { askMissing } from '../../prompt/ask-fields.js'
+import { toRunHome } from '../../runs/shared-runs.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { runStarting } from '../../wait/run-async.js'
 
@@ -43,7 +44,7 @@ export async function gathered(
   const asked = { ...inputChoicesOf(invocation, context.streams), summaryJson }
   const choices = withSavedMap(context, asked, options.useMap)
   const request = { shell, operation, shape, into, given, invocation, choices }
-  return summarised({ shell, operation, globals, choices }, (ended) => gather(request, ended))
+  return withSummary(context, { operation, globals, choices }, (ended) => gather(request, ended))
 }
 
 /** A list that is to be made of a file. */
@@ -57,19 +58,21 @@ interface Request {
   readonly choices: InputChoices
 }
 
-async function gather(request: Request, ended: (what: Ended) => void): Promise<number> {
+async function gather(request: Request, ended: (what: EndedBatch) => void): Promise<number> {
   const { shell, operation, shape, into, given, invocation, choices } = request
   const { context } = shell
   const { globals } = invocation
   const begun = context.clock.now()
-  const { table } = await openInput(context, choices)
+  const ports = { ...toRunHome(context), streams: context.streams }
+  const { table } = await openInput(ports, choices)
   const item = itemOf(shape, into)
   const subject = operation.batch?.identity ?? 'company'
   const columns = { header: table.header, fields: Object.keys(item.shape), subject }
-  const { mapping } = await mapFile(context, globals, choices, columns, item)
+  const { mapping } = await chooseMapping(context, globals, choices, columns, item)
   if (choices.mapOnly) return showMapping(shell, mapping, globals)
   for (const line of describeMapping(mapping)) context.notify(line, globals)
-  const rejects = choices.dryRun ? undefined : await openRejectsOf(context, table, choices, globals)
+  const output = outputOf(context, globals)
+  const rejects = choices.dryRun ? undefined : await openRejectsOf(output, table, choices)
   const rows = await readItems(operation, item, table, mapping, rejects)
   tellProblems(context, rows.problems, globals, rejects?.file ?? null)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no row that could be sent.`)
@@ -96,7 +99,6 @@ function reportOf(
   ms: number,
 ): Report {
   const isDone = code === exits.ok
-  const file = fileOf(globals)
   const stopped = {
     ...{ reason: 'The list was not completed; stderr says why', hint: '', exit_code: code },
     ...{ at_row: null, rows_left: items.length },
@@ -106,8 +108,14 @@ function reportOf(
     ...{ invalid: problems.length, failed: isDone ? 0 : items.length, skipped: 0 },
     ...{ live: items.length, stored: 0, duplicates: 0, credits: 0, credits_before: 0, seconds: ms / 1_000 },
     ...(isDone ? {} : { stopped }),
-    ...{ output: isDone && file !== undefined ? resolve(context.streams.cwd, file) : null, partial: null },
+    ...{ output: isDone ? outputOf(context, globals) : null, partial: null },
   }
+}
+
+/** Returns the absolute path of the output; null for stdout. */
+function outputOf({ streams }: Context, globals: GlobalOptions): string | null {
+  const file = fileOf(globals)
+  return file === undefined ? null : resolve(streams.cwd, file)
 }
 
 /** The schema of the items of an array field. */

@@ -1,9 +1,9 @@
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { runFolder, runsFolder } from '../../../batch/run/records.js'
 import { isShared } from '../../../storage/database/catalogue-location.js'
 import type { Context } from '../../context/context.js'
-import { folderOf, runsFolder } from '../../runs/run-folder.js'
 
 /** Input and output of a run; null for stdout. */
 export interface RunFiles {
@@ -36,7 +36,7 @@ async function ownFiles(context: Context): Promise<string[]> {
   const databases = [...(isShared(context.home) ? [] : [catalogue]), engine, state]
   const folders = new Set([config, catalogue, state].map((file) => dirname(file)))
   const spooled = await readdir(runsFolder(context)).catch(() => [])
-  const below = spooled.map((run) => folderOf(context, run))
+  const below = spooled.map((run) => runFolder(context, run))
   const files = await Promise.all([...folders, ...below].map(filesIn))
   const inUse = new Set(databases.flatMap((file) => [file, `${file}-wal`, `${file}-shm`]))
   return [...new Set([...files.flat(), ...(await underTheName(engine))])].filter((file) => !inUse.has(file))

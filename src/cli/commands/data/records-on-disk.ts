@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { fileLocks, leasesOver } from '../../../batch/run/records.js'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import type { Store } from '../../../engine/ports/ports.js'
 import {
@@ -13,7 +14,6 @@ import { findShared, openState } from '../../../storage/state/open.js'
 import type { RunLocks } from '../../../storage/state/runs/run-leases.js'
 import type { ClockContext, Context, HomeContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
-import { fileLocks, leasesOver } from '../../runs/locks.js'
 
 /** The databases of this machine; those that were never made stay so. */
 export interface RecordsOnDisk {

@@ -133,7 +133,7 @@ export function createDoctorContext(
       if (key !== undefined) context.conceal(key)
       return key
     },
-    isRunning: async (run) => (await import('../../runs/run-store.js')).isRunning(context, run),
+    isRunning: async (run) => (await import('../../../batch/run/records.js')).isRunning(context, run),
     server: (target) => serverOf(context, target, options),
     askPublicUrl: (url) => askPublicUrl(context, url),
   }

@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path'
+import { elsewhere } from '../../../batch/run/records.js'
 import { findSharedCatalogue, isShared } from '../../../storage/database/catalogue-location.js'
 import {
   readStoredNumber,
@@ -9,7 +10,6 @@ import {
 import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { grouped } from '../../output/terminal.js'
-import { elsewhere } from '../../runs/run-folder.js'
 import { counted, type DoctorContext, ok, orElse, problem, type Verdict, warning } from './context.js'
 import { type Name, quoted, type Readable, reasonOf, type Served, sizeText } from './disk.js'
 

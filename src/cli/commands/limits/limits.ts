@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { TargetRefusal } from '../../../batch/run-batch.js'
 import type { LimitsReport } from '../../../engine/admin/limits.js'
 import type { Context, GlobalOptions, TargetContext } from '../../context/context.js'
 import { exits } from '../../context/errors.js'
@@ -6,7 +7,7 @@ import { refuse } from '../../operation/run-sync.js'
 import { isoTime } from '../../options/time-values.js'
 import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
-import { isRefused, type Refused, serverLimits } from './remote.js'
+import { isRefused, serverLimits } from './remote.js'
 import type { Limits } from './result.js'
 import { limitsView } from './view.js'
 
@@ -40,7 +41,7 @@ const untold = ({ windows }: Limits): string =>
     : 'Requests are those that this machine knows of. A weekly limit, and when quotas reset, is known to the server only.'
 
 /** What is left of everything that can run out at a target. */
-export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limits | Refused> =>
+export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limits | TargetRefusal> =>
   context.isLocal(globals) ? localLimits(context, globals) : serverLimits(context, globals)
 
 async function localLimits(context: TargetContext, globals: GlobalOptions): Promise<Limits> {

@@ -1,5 +1,6 @@
 import { isOk, type Reply } from '../../../api/calls/caller.js'
-import { type Operation, type OperationId, operation } from '../../../api/operations/table.js'
+import { type OperationId, operation } from '../../../api/operations/table.js'
+import type { TargetRefusal } from '../../../batch/run-batch.js'
 import type { QuotaName } from '../../../engine/credits/quotas.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { callOnce } from '../../operation/call.js'
@@ -7,20 +8,17 @@ import { valueAt } from '../../output/records.js'
 import { targetOf } from '../../target/resolve-target.js'
 import type { Limits, ShownQuota } from './result.js'
 
-/** A server that did not answer what it was asked. */
-export interface Refused {
-  readonly operation: Operation
-  readonly reply: Reply
-}
-
 /** Whether the server refused. */
-export const isRefused = (found: Limits | Refused): found is Refused => 'reply' in found
+export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal => 'reply' in found
 
 /**
  * What a server says of limits, in its two free answers: balance, quotas and plan. It tells nothing of holds, of weekly
  * limits and of when quotas reset; windows are as this machine knows them.
  */
-export async function serverLimits(context: Context, globals: GlobalOptions): Promise<Limits | Refused> {
+export async function serverLimits(
+  context: Context,
+  globals: GlobalOptions,
+): Promise<Limits | TargetRefusal> {
   const credits = await ask(context, 'credits.show', globals)
   if (!isOk(credits.reply)) return credits
   const account = await ask(context, 'account.show', globals)
@@ -48,7 +46,7 @@ async function windowsKnown(
   return windowsOfServer(context, target, await context.apiKey(globals), target.plan ?? plan)
 }
 
-async function ask(context: Context, id: OperationId, globals: GlobalOptions): Promise<Refused> {
+async function ask(context: Context, id: OperationId, globals: GlobalOptions): Promise<TargetRefusal> {
   const caller = await context.caller(globals)
   return { operation: operation(id), reply: await callOnce(context, caller, operation(id), {}, globals) }
 }

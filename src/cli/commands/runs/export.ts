@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
+import { openRuns } from '../../../batch/run/records.js'
 import { exportAnswers } from '../../batch/export-answers.js'
 import { sameFile } from '../../batch/flags.js'
-import { jobOf } from '../../batch/run-request.js'
-import { openRuns } from '../../runs/run-store.js'
-import { contextOfRuns, placeWords, sharedOptions } from '../../runs/shared-runs.js'
+import { fromRecord } from '../../batch/request.js'
+import { contextOfRuns, placeWords, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
@@ -22,9 +22,15 @@ export function exportRun(shell: Shell): Command {
   )
   return shell.action(command, async (invocation) => {
     const { context, place } = contextOfRuns(shell.context, invocation.options)
-    const records = await openRuns(context, place)
+    const records = await openRuns(toRunHome(context), place)
     const run = await knownRun(records.runs, invocation.args[0] ?? '')
-    const job = await jobOf({ ...shell, context }, { ...run, output: null }, invocation)
-    return exportAnswers({ ...job, run, place: placeWords(shell.context, place) }, records)
+    const command = await fromRecord({ ...run, output: null }, invocation, context.streams)
+    return exportAnswers(context, {
+      ...command,
+      ...place,
+      run,
+      place: placeWords(shell.context, place),
+      records,
+    })
   })
 }

@@ -1,11 +1,9 @@
 import { rm } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { ApiError } from '../../../api/calls/errors.js'
+import { holdRun, openRuns, runFolder } from '../../../batch/run/records.js'
 import type { Context } from '../../context/context.js'
-import { holdRun } from '../../runs/locks.js'
-import { folderOf } from '../../runs/run-folder.js'
-import { openRuns } from '../../runs/run-store.js'
-import { contextOfRuns, sharedOptions } from '../../runs/shared-runs.js'
+import { contextOfRuns, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
@@ -19,7 +17,7 @@ export function forgetRun(shell: Shell): Command {
   guide(command, ['runs forget 7f6f2d0e'], 'Their answers are still taken by a batch with --max-age.')
   return shell.action(command, async ({ args, options, globals }) => {
     const { context, place } = contextOfRuns(shell.context, options)
-    const { runs, locks, now } = await openRuns(context, place)
+    const { runs, locks, now } = await openRuns(toRunHome(context), place)
     const { mayStillSend } = await import('../../../storage/state/runs/lost-runs.js')
     const held = new Set<string>()
     for (const id of args) {
@@ -31,7 +29,7 @@ export function forgetRun(shell: Shell): Command {
       await runs.forget(run, now())
       // A later batch has them dropped when nobody is left who would pay for a row once more.
       if (!mayStillSend({ lostAt }, now())) await forgetReplies(context, run.target, run.id)
-      await rm(folderOf(context, run.id), { recursive: true, force: true })
+      await rm(runFolder(context, run.id), { recursive: true, force: true })
       context.notify(`Run ${run.id} is forgotten.`, globals)
     }
     return 0

@@ -1,4 +1,8 @@
+import { join } from 'node:path'
+import { isRunning, runsFolder } from '../../../batch/run/records.js'
+import type { RunLocks } from '../../../storage/state/runs/run-leases.js'
 import type { Run, Runs } from '../../../storage/state/runs/runs.js'
+import type { ClockContext, HomeContext } from '../../context/context.js'
 import { exits, Stop, UsageError } from '../../context/errors.js'
 
 /** The run with an id, or with one that begins so; ends the command with exit 9 when there is none. */
@@ -14,4 +18,24 @@ export async function knownRun(runs: Runs, id: string): Promise<Run> {
     )
   if (other) throw new UsageError(`${found.length} runs begin with ${id}.`, 'Give more of the id.')
   return run
+}
+
+/** A run as commands show it. */
+export async function toRunView(context: HomeContext & ClockContext, run: Run, locks: RunLocks) {
+  const stopped = run.status === 'running' && !(await isRunning(context, run, locks))
+  const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
+  const time = (at: number) => new Date(at).toISOString()
+  return {
+    id: run.id,
+    operation: run.operation,
+    file: isPiped ? '-' : run.file,
+    output: run.output,
+    target: run.target,
+    status: stopped ? 'stopped' : run.status,
+    rows: run.total,
+    done: run.done,
+    credits: run.credits,
+    started_at: time(run.startedAt),
+    finished_at: run.status === 'finished' && run.endedAt !== null ? time(run.endedAt) : null,
+  }
 }

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
-import { openRuns, shownRun } from '../../runs/run-store.js'
-import { placeOf, sharedOptions } from '../../runs/shared-runs.js'
+import { openRuns } from '../../../batch/run/records.js'
+import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
+import { toRunView } from './known-run.js'
 
 /** `prospect runs list`: the runs of this machine, newest first. */
 export function listRuns(shell: Shell): Command {
@@ -14,8 +15,8 @@ export function listRuns(shell: Shell): Command {
   )
   return shell.action(command, async ({ options, globals }) => {
     const { context } = shell
-    const { runs, locks } = await openRuns(context, placeOf(context, options))
-    const shown = await Promise.all((await runs.list()).map((run) => shownRun(context, run, locks)))
+    const { runs, locks } = await openRuns(toRunHome(context), placeOf(context, options))
+    const shown = await Promise.all((await runs.list()).map((run) => toRunView(context, run, locks)))
     const columns = ['id', 'operation', 'file', 'status', 'rows', 'done', 'credits', 'started_at']
     await shell.print(shown, globals, { columns })
     return 0

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
+import { openRuns } from '../../../batch/run/records.js'
 import { sameFile, spending } from '../../batch/flags.js'
-import { runBatch } from '../../batch/run.js'
-import { jobOf } from '../../batch/run-request.js'
+import { fromRecord } from '../../batch/request.js'
+import { batch } from '../../batch/run.js'
 import { groups } from '../../options/flags.js'
-import { openRuns } from '../../runs/run-store.js'
-import { placeOf, sharedOptions } from '../../runs/shared-runs.js'
+import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
@@ -25,8 +25,9 @@ export function resumeRun(shell: Shell): Command {
   )
   return shell.action(command, async (invocation) => {
     const place = placeOf(shell.context, invocation.options)
-    const records = await openRuns(shell.context, place)
+    const records = await openRuns(toRunHome(shell.context), place)
     const run = await knownRun(records.runs, invocation.args[0] ?? '')
-    return runBatch({ ...(await jobOf(shell, run, invocation)), ...place, records })
+    const command = await fromRecord(run, invocation, shell.context.streams)
+    return batch(shell, { ...command, ...place, records })
   })
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { openRuns, shownRun } from '../../runs/run-store.js'
-import { placeOf, sharedOptions } from '../../runs/shared-runs.js'
+import { openRuns } from '../../../batch/run/records.js'
+import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
-import { knownRun } from './known-run.js'
+import { knownRun, toRunView } from './known-run.js'
 
 /** `prospect runs show ID`: a run, with what is set aside for it and how it was mapped. */
 export function showRun(shell: Shell): Command {
@@ -14,11 +14,11 @@ export function showRun(shell: Shell): Command {
   guide(command, ['runs show 7f6f2d0e', 'runs show 7f6f2d0e --json'])
   return shell.action(command, async ({ args: [id = ''], options, globals }) => {
     const { context } = shell
-    const { runs, locks } = await openRuns(context, placeOf(context, options))
+    const { runs, locks } = await openRuns(toRunHome(context), placeOf(context, options))
     const run = await knownRun(runs, id)
     const { reserved, profile, fileHash } = run
     const shown = {
-      ...(await shownRun(context, run, locks)),
+      ...(await toRunView(context, run, locks)),
       profile,
       credits_reserved: reserved,
       file_sha256: fileHash,

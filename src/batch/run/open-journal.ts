@@ -1,28 +1,27 @@
+import type { Caller } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
-import type { Journal } from '../../batch/journal/journal.js'
-import type { Batch } from '../../batch/run/batch.js'
 import type { JournalOptions } from '../../storage/state/runs/journal.js'
 import type { NewRun, Run, RunIdentity } from '../../storage/state/runs/runs.js'
-import { lockOfDead } from '../runs/locks.js'
-import { markShared } from '../runs/run-folder.js'
-import type { RunRecords } from '../runs/run-store.js'
-import { profileName } from '../target/target-name.js'
-import type { InputFile } from './files.js'
-import type { Known } from './find-run.js'
-import type { Job } from './job.js'
-import { requestOf } from './run-request.js'
+import type { Journal } from '../journal/journal.js'
+import type { Batch } from './batch.js'
+import { type InputFile, type KnownRun, toRecord } from './find-run.js'
+import type { RunPorts } from './ports.js'
+import { lockOfDead, markShared, type RunRecords } from './records.js'
+import type { BatchRequest } from './request.js'
 
-/** What is known of a run before it begins. */
-export interface Beginning {
+/** A batch whose run was looked for on record. */
+export interface ResolvedBatch {
+  readonly request: BatchRequest
   readonly records: RunRecords
   readonly identity: RunIdentity
-  readonly known: Known | undefined
+  /** The run that it resumes; `undefined` for a new one. */
+  readonly known: KnownRun | undefined
   readonly input: InputFile
 }
 
 /** A run with its journal, and who answers its rows. */
-export interface Begun {
+export interface OpenRun {
   readonly run: Run
   readonly journal: Journal
   readonly target: Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>
@@ -31,32 +30,31 @@ export interface Begun {
 const goneAnswer = { status: 'failed', error: 'Its answer is no longer kept' } as const
 
 /** What rows of a run get that must not be sent, and have no answer; undefined where all may be sent. */
-export const othersOf = (known: Known | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
+export const othersOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
 
 /** Puts a run on record, or goes on with one; one that is finished is only read. */
 export async function openJournal(
-  job: Job,
-  beginning: Beginning,
+  ports: RunPorts,
+  batch: ResolvedBatch,
   rows: number,
   output: string | null,
-): Promise<Begun> {
-  const { records } = beginning
-  const { choices } = job
-  const run = await begin(job, beginning, rows, output)
+): Promise<OpenRun> {
+  const { records, request } = batch
+  const run = await begin(ports, batch, rows, output)
   if (run.status === 'finished') {
     const journal = await readingJournal(records, run, goneAnswer)
-    return { run, journal, target: { caller: nobody } }
+    return { run, journal, target: { caller: noCaller } }
   }
-  const target = await targetOf(job, records, run)
-  const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = choices
+  const target = await targetOf(ports, batch, run)
+  const { maxAgeMs, maxCredits: perRun, maxCreditsPerDay: perDay, retryUnknown } = request.choices
   const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
-  const mayRepeat = await isRepeatable(job, target.caller)
+  const mayRepeat = await isRepeatable(request, target.caller)
   const options = {
     budget: { perRun, perDay },
     mayRepeat,
     retryUnknown,
     store,
-    others: othersOf(beginning.known),
+    others: othersOf(batch.known),
   }
   return { run, journal: await openOver(records, run, options), target }
 }
@@ -83,19 +81,18 @@ export async function openOver(
 }
 
 async function begin(
-  job: Job,
-  { records, identity, known, input }: Beginning,
+  ports: RunPorts,
+  { request, records, identity, known, input }: ResolvedBatch,
   total: number,
   output: string | null,
 ): Promise<Run> {
-  const { context } = job.shell
   // What was read from a pipe this time is gone with this command: the run has it, or another file of that content.
   const file = known && input.isPiped ? known.file : identity.file
   const going = {
     file,
     output,
-    request: requestOf(job, file),
-    spread: job.choices.distribute ? 1 : 0,
+    request: toRecord(request, file),
+    spread: request.choices.distribute ? 1 : 0,
   } as const
   if (known) {
     if (known.status === 'finished') return known
@@ -106,33 +103,30 @@ async function begin(
     ...identity,
     ...going,
     ...{ id: input.id, total },
-    profile: profileName(context, job.globals),
+    profile: ports.target.profile,
     startedAt: records.now(),
   }
   const made = await records.runs.add(run)
   // From its id follow the keys of its rows: it must be there whatever happens.
   await records.database.flush()
   input.keep()
-  if (records.address !== undefined && input.isPiped) await markShared(context, made.id)
+  if (records.address !== undefined && input.isPiped) await markShared(ports, made.id)
   return made
 }
 
 /** Whether rows may be sent again under their keys. */
-export const isRepeatable = async (
-  { operation }: Job,
-  { supportsIdempotency }: Batch['caller'],
-): Promise<boolean> => !isPriced(operation) || !supportsIdempotency || supportsIdempotency()
+const isRepeatable = async ({ operation }: BatchRequest, { supportsIdempotency }: Caller): Promise<boolean> =>
+  !isPriced(operation) || !supportsIdempotency || supportsIdempotency()
 
 async function targetOf(
-  { shell, operation, globals }: Job,
-  records: RunRecords,
+  { target }: RunPorts,
+  { request, records }: ResolvedBatch,
   run: Run,
-): Promise<Begun['target']> {
-  const { context } = shell
-  const caller = await context.caller(globals)
-  const callOptions = { apiKey: await context.apiKey(globals) }
+): Promise<OpenRun['target']> {
+  const caller = await target.caller()
+  const callOptions = { apiKey: await target.apiKey() }
   const { discardReplies } = caller
-  if (!discardReplies || !isPriced(operation)) return { caller, callOptions }
+  if (!discardReplies || !isPriced(request.operation)) return { caller, callOptions }
   const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
   if (records.address !== undefined) await settleOthers(records, run, drop)
   const { mayStillSend } = await import('../../storage/state/runs/lost-runs.js')
@@ -161,9 +155,49 @@ async function settleOthers(
 }
 
 /** Who is never asked. */
-export const nobody: Batch['caller'] = {
+export const noCaller: Caller = {
   call: async () => {
     throw new Error('a finished run asks nobody')
   },
   close: async () => {},
+}
+
+/** What a run that does not exist yet looks like: no answers, nothing spent. */
+const toUnstartedRun = ({ profile }: RunPorts['target'], identity: RunIdentity): Run => ({
+  ...identity,
+  ...{ id: '', number: 0, status: 'stopped', request: '{}', output: null, total: 0, done: 0 },
+  profile,
+  ...{ credits: 0, reserved: 0, sentFrom: 0, sentTo: 0, loweredRow: null, loweredLimit: null },
+  ...{ indexed: 2, lostAt: null, spread: 0, startedAt: 0, endedAt: null },
+})
+
+/** Where the run will find answers; it is only asked, so that nothing is put on record. */
+export async function openQuoteJournal(
+  { target }: RunPorts,
+  { request, records, identity, known }: ResolvedBatch,
+): Promise<Pick<Journal, 'resume' | 'recall'>> {
+  if (known?.status === 'finished') return readingJournal(records, known, { status: 'failed', error: null })
+  const run = known ?? toUnstartedRun(target, identity)
+  const { maxAgeMs, retryUnknown } = request.choices
+  const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
+  const isOpen = run.sentTo > run.sentFrom
+  const mayRepeat = !isOpen || (await isRepeatable(request, await target.caller()))
+  const others = othersOf(known)
+  return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, others })
+}
+
+/** What the budgets leave for the run; undefined where it has none. */
+export async function readBudget(
+  { target }: RunPorts,
+  { request, records, identity, known }: ResolvedBatch,
+): Promise<number | undefined> {
+  const { maxCredits: perRun, maxCreditsPerDay: perDay } = request.choices
+  if (perRun === undefined && perDay === undefined) return undefined
+  const { budgetLeft } = await import('../../storage/state/runs/budget.js')
+  const run = known ?? toUnstartedRun(target, identity)
+  const left = await records.database.read((connection) =>
+    budgetLeft(connection, run, { perRun, perDay }, records.now()),
+  )
+  // What is set aside for rows under way is still theirs to spend.
+  return Math.max(0, left.credits + left.reserved)
 }

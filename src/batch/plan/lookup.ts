@@ -1,0 +1,164 @@
+import type { z } from 'zod'
+import type { Shape } from '../../api/areas/shapes.js'
+import type { Input } from '../../api/calls/caller.js'
+import type { Identity } from '../../api/operations/facts.js'
+import type { Operation } from '../../api/operations/table.js'
+import { coerceField, kindOf } from '../../api/validation/coerce.js'
+import { validate } from '../../api/validation/validate.js'
+import { toJson } from '../../api/values/json.js'
+import { toCountryCode } from '../../catalogue/normalize/country.js'
+import { toE164 } from '../../catalogue/normalize/phone.js'
+import { parseProfile } from '../../catalogue/normalize/profile.js'
+import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/row-identity.js'
+import { mostCredits } from '../../engine/credits/price.js'
+import { type Mapping, type MappingRequest, rowInput, toPins } from '../input/mapping.js'
+import { identifying } from '../input/synonyms.js'
+import { hasResult, onlyMissingOf } from '../output/format.js'
+import type { BatchRequest } from '../run/request.js'
+import type { Lookup } from '../run/row-batch.js'
+
+/** Returns what the columns of a file are matched with. */
+export const toMappingRequest = (
+  { operation, shape, constants, choices }: BatchRequest,
+  header: readonly string[],
+): MappingRequest => ({
+  header,
+  fields: Object.keys(shape.input.shape),
+  subject: operation.batch?.identity ?? 'company',
+  constants,
+  ...toPins(choices.map, choices.saved),
+})
+
+/** Returns what the rows of a mapped file ask for, and what that can cost. */
+export function createLookup(request: BatchRequest, mapping: Mapping, header: readonly string[]): Lookup {
+  const { operation, shape, constants } = request
+  const onlyMissing = onlyMissingOf(request, header)
+  const read = rowInput(mapping, constants, valueReader(shape.input))
+  const tidy = tidyInput(operation)
+  return {
+    input: (cells) => tidy(read(cells)),
+    validate: (input) => void validate(operation.id, shape, input),
+    identity: identityOf(operation),
+    ...rowPriceOf(operation, shape),
+    ...(onlyMissing ? { skip: hasResult(onlyMissing, header) } : {}),
+  }
+}
+
+const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>> = {
+  company: toCompanyIdentity,
+  person: toPersonIdentity,
+  contact: toPersonIdentity,
+  email: ({ email }) => (typeof email === 'string' ? email.trim().toLowerCase() : undefined),
+  number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
+}
+
+/** Fields that describe whom a row spendable; whatever else it has is an option of the request. */
+const weaker = [
+  'country',
+  'country_code',
+  'name',
+  'company_name',
+  'domain',
+  'company_domain',
+  'email',
+  'full_name',
+  'first_name',
+  'last_name',
+  'firstname',
+  'lastname',
+]
+
+/** What makes two rows of a batch the same paid lookup: whom they mean, together with the options. */
+export function identityOf(operation: Operation): (input: Input) => string | undefined {
+  const subject = operation.batch?.identity ?? 'company'
+  const descriptive = new Set<string>([...identifying[subject], ...weaker])
+  return (input) => {
+    const identity = subjects[subject](input)
+    if (identity === undefined) return undefined
+    const options = Object.keys(input).filter((name) => !descriptive.has(name))
+    return options.length === 0
+      ? identity
+      : `${identity} ${toJson(options.sort().map((name) => [name, input[name]]))}`
+  }
+}
+
+/** What the rows of an operation can cost. */
+function rowPriceOf(operation: Operation, shape: Shape): Pick<Lookup, 'most' | 'perRecord'> {
+  const { job } = operation.price
+  if (job === undefined) return { most: (input) => mostCredits(operation, input) ?? 0 }
+  // An omitted limit is a price too.
+  const limit = shape.input.shape.limit?.safeParse(undefined).data
+  return { most: (input) => mostCredits(operation, { limit, ...input }) ?? 0, perRecord: job }
+}
+
+/** Reads cells as the fields of a schema take them; countries by any of their names, phone numbers with any separators. */
+export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
+  const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
+  const lists = new Set(Object.keys(fields).filter((name) => isList(fields[name])))
+  return (field, cell) => {
+    if (field === 'country' || field === 'country_code') return toCountryCode(cell) ?? cell
+    const schema = fields[field]
+    const value = schema ? coerceField(schema, lists.has(field) ? partsOf(cell) : cell) : cell
+    return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
+  }
+}
+
+const isList = (schema: Parameters<typeof coerceField>[0] | undefined): boolean =>
+  schema !== undefined && kindOf(schema).type === 'array'
+
+/** The parts of a cell that holds a list as an output writes it: `a; b`. */
+const partsOf = (cell: string): string[] =>
+  cell
+    .split(';')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+
+/** Phone numbers as the API takes them; what is none stays as it is, for validation to refuse. */
+function inE164(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inE164)
+  return typeof value === 'string' ? (toE164(value) ?? value) : value
+}
+
+/** Fields of which a request takes one only, the best first, by operation. */
+const exclusive: Readonly<Record<string, readonly string[]>> = {
+  'accounts.count_profiles': ['company_network_url', 'company_network_id'],
+  'messenger.validate': ['phone_numbers', 'phone_number'],
+}
+
+/** What a profile of the other kind has in its url. */
+const signs = { company: /\/(?:in|lead)\//i, person: /\/company\//i } as const
+
+const profileFields = ['company_network_url', 'network_url', 'network_profile_url', 'linkedin_url']
+
+/** Leaves out of the input of a row what would only spoil it: files have more columns than a request wants. */
+function tidyInput(operation: Operation): (input: Input) => Input {
+  const { id, batch } = operation
+  const subject = batch?.identity ?? 'company'
+  const kind = subject === 'company' ? 'company' : 'person'
+  const one = exclusive[id] ?? []
+  const watched = [...new Set([...profileFields, ...one])]
+  return (input) => {
+    const best = one.find((field) => input[field] !== undefined)
+    const spoilt = watched.filter(
+      (field) =>
+        input[field] !== undefined &&
+        ((one.includes(field) && field !== best) || isOther(input, field, kind)),
+    )
+    if (spoilt.length === 0) return input
+    // Where nothing else says whom the row spendable, the refusal is to name the field.
+    const isKnown = identifying[subject].some(
+      (field) => input[field] !== undefined && !spoilt.includes(field),
+    )
+    if (!isKnown) return input
+    return Object.fromEntries(Object.entries(input).filter(([field]) => !spoilt.includes(field)))
+  }
+}
+
+/** Whether a field holds the profile of a company where a person is meant, or the other way round. */
+function isOther(input: Input, field: string, kind: 'company' | 'person'): boolean {
+  const url = profileFields.includes(field) ? input[field] : undefined
+  // Most are right, and reading a url takes a while.
+  if (typeof url !== 'string' || !signs[kind].test(url)) return false
+  const profile = parseProfile(url)
+  return profile !== undefined && profile.kind !== kind
+}

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { toJson } from '../../api/values/json.js'
+import { CsvError, Refusal } from '../../csv/errors.js'
+import type { Run, RunIdentity, Runs } from '../../storage/state/runs/runs.js'
+import type { Mapping } from '../input/mapping.js'
+import { openTable, spool, type Table } from '../input/table.js'
+import type { RunPorts } from './ports.js'
+import { openRunFolder } from './records.js'
+import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
+
+/** The input of a batch. */
+export interface InputFile {
+  readonly table: Table
+  /** Id for a run that reads it. */
+  readonly id: string
+  /** Whether it was read from a pipe. */
+  readonly isPiped: boolean
+  /** Keeps what was read from a pipe when the command ends. */
+  keep(): void
+}
+
+/** Opens an input file. A pipe can be read only once, so it is first copied to a folder. */
+export async function openInput(
+  ports: Omit<RunPorts, 'target' | 'notify'>,
+  { file, encoding, delimiter, raw }: InputChoices,
+): Promise<InputFile> {
+  const options = { encoding, delimiter, raw }
+  const id = ports.ids.uuid()
+  if (file !== '-') {
+    const table = await openTable(resolve(ports.streams.cwd, file), options)
+    return { table, id, isPiped: false, keep: () => {} }
+  }
+  const folder = await openRunFolder(ports, id)
+  const copy = join(folder.path, 'stdin.csv')
+  await spool(ports.streams.stdin, copy)
+  return { table: await openTable(copy, options), id, isPiped: true, keep: folder.keep }
+}
+
+/** Opens the input of a batch; the file that a run on record read may have been moved since. */
+export async function openRunInput(ports: RunPorts, { choices, run }: BatchRequest): Promise<InputFile> {
+  try {
+    return await openInput(ports, choices)
+  } catch (error) {
+    if (choices.file !== run?.file || existsSync(run.file) || !(error instanceof CsvError)) throw error
+    throw new Refusal(
+      `${error.message} Run ${run.id} read it there, maybe on another machine.`,
+      'Say where the same file is now, with --csv FILE; --csv - reads it from stdin.',
+    )
+  }
+}
+
+/** What makes a batch the same run when it is started again. */
+export async function identifyRun(
+  { operation, constants, choices }: BatchRequest,
+  { target: { names } }: RunPorts,
+  table: Table,
+  mapping: Mapping,
+): Promise<RunIdentity> {
+  const { name: target, engine, formerly } = await names()
+  const fileHash = await hashOf(table.path)
+  const columns = mapping.columns.map(({ field, at }) => [field, at])
+  const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
+  const reading = [choices.encoding, choices.delimiter, choices.raw]
+  const all = [operation.id, fileHash, columns, fields, reading]
+  // Which rows are looked up is part of what was asked for.
+  if (choices.onlyMissing !== undefined) all.push(choices.onlyMissing)
+  const knownBy = (name: string) =>
+    createHash('sha256')
+      .update(toJson([name, ...all]))
+      .digest('hex')
+      .slice(0, 32)
+  return {
+    ...{ knownBy: knownBy(target), operation: operation.id, target, file: table.path, fileHash, engine },
+    formerly: formerly.map((former) => ({ ...former, knownBy: knownBy(former.target) })),
+  }
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}
+
+/** A run that a batch goes on with. */
+export interface KnownRun extends Run {
+  /** It is finished, and only its rows whose outcome is unknown are sent again. */
+  readonly onlyUnknown?: boolean
+}
+
+/** The run that a batch goes on with, as `findRun`; a finished one, too, where `--retry-unknown` finds something to do. */
+export async function findKnown(
+  request: BatchRequest,
+  identity: RunIdentity,
+  runs: Runs,
+): Promise<KnownRun | undefined> {
+  const known = await findRun(request, identity, runs)
+  if (known?.status !== 'finished' || !request.choices.retryUnknown) return known
+  return (await runs.hasUnknown(known)) ? { ...known, status: 'stopped', onlyUnknown: true } : known
+}
+
+/** The run that a batch goes on with, nothing where it is a new one; throws Refusal where another stands in its way. */
+export async function findRun(
+  request: BatchRequest,
+  identity: RunIdentity,
+  runs: Runs,
+): Promise<Run | undefined> {
+  const { choices, run, place = '' } = request
+  await runs.adopt(identity)
+  if (run) return sameRun(request, run, identity, runs)
+  if (choices.fresh) return undefined
+  const known = await runs.known(identity)
+  if (known) return known
+  const other = await runs.inTheWay(identity)
+  if (!other) return undefined
+  const where = `${other.id}${place}`
+  const goOn =
+    place === ''
+      ? 'Put the file back to go on'
+      : `To go on with the file that it read: prospect runs resume ${where} --csv FILE`
+  throw new Refusal(
+    `${identity.file} has changed since run ${other.id} read it${place === '' ? '' : ', maybe on another machine'}, which has ` +
+      `${formatCount(other.done)} of ${formatCount(other.total)} rows and is not finished.`,
+    `${goOn}; to give that run up, add --fresh, or: prospect runs forget ${where}`,
+  )
+}
+
+/** Returns a number with its thousands separated, the same in every locale. */
+const formatCount = (value: number): string => value.toLocaleString('en-US')
+
+/** The record of a run as it is now, if it is still the same run. */
+async function sameRun(
+  { choices, place }: BatchRequest,
+  run: Run,
+  identity: RunIdentity,
+  runs: Runs,
+): Promise<Run> {
+  const [now] = await runs.find(run.id)
+  if (now && identity.knownBy === now.knownBy) return now
+  if (identity.target !== run.target)
+    throw new Refusal(
+      `Run ${run.id} is for another target: ${run.target}.`,
+      'Choose that target with --profile, --base-url or --local.',
+    )
+  if (choices.file !== run.file && identity.fileHash !== run.fileHash)
+    throw new Refusal(
+      `${choices.file === '-' ? 'What came through the pipe' : identity.file} has other content than ${run.file}, as run ${run.id} read it.`,
+      'Give the same file with --csv, or start a new run with this one.',
+    )
+  throw new Refusal(
+    `${run.file} is not what run ${run.id} read: it has changed${place ? ', or this machine has another file there' : ''}.`,
+    'Put the file back, name the same one with --csv FILE, or start a new run with it.',
+  )
+}
+
+/** Returns the request for the record of a run, as JSON; `file` is where its input is kept. */
+export function toRecord(
+  { constants, choices, targetOptions, operation }: BatchRequest,
+  file: string,
+): string {
+  const request: RecordedRequest = {
+    constants,
+    choices: { ...choices, file, fresh: false, lock: undefined, retryUnknown: false, saveMap: undefined },
+    globals: targetOptions,
+    batch: operation.batch,
+  }
+  return toJson(request)
+}

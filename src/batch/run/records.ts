@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Refusal } from '../../csv/errors.js'
+import type { Clock } from '../../engine/ports/ports.js'
+import { isLocked, type Lock, takeLock } from '../../storage/database/file-lock.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import type { HeldRun, RunLocks } from '../../storage/state/runs/run-leases.js'
+import type { Run, Runs } from '../../storage/state/runs/runs.js'
+import type { RunHome } from './ports.js'
+
+/** What is remembered of runs, who keeps them from others, and the database it is in. */
+export interface RunRecords {
+  readonly runs: Runs
+  readonly locks: RunLocks
+  readonly database: Driver
+  /** The address that other machines have the same records at; absent where they are in the home of this one. */
+  readonly address: string | undefined
+  /** Real time, by the clock of all who have these records. */
+  now(): number
+}
+
+/** Where the records of runs are: on a server by its `postgres://` address, else in the home of this machine. */
+export interface RunPlace {
+  readonly database?: string | undefined
+}
+
+/** Opens the records of runs, unless they are those that were opened before; closed with the command. */
+export async function openRuns(
+  home: RunHome,
+  { database: address }: RunPlace = {},
+  opened?: RunRecords,
+): Promise<RunRecords> {
+  if (opened && opened.address === address) return opened
+  home.prepareHome()
+  const { openState } = await import('../../storage/state/open.js')
+  const { runsOver } = await import('../../storage/state/runs/runs.js')
+  // Whoever needs to know that something survives a power cut flushes it.
+  const clock = () => home.clock.now()
+  const options = { durable: false, now: clock }
+  const database = await openState(address ?? home.home.state, options)
+  home.onClose(() => database.close())
+  const locks = address === undefined ? fileLocks(home) : await leasesOver(home, database)
+  const now = () => clock() + (database.aheadMs?.() ?? 0)
+  return { runs: runsOver(database, locks.fenceOf), locks, database, address, now }
+}
+
+/** Whether a run is under way: on record as such, by a process that lives. */
+export const isRunning = async (
+  home: Pick<RunHome, 'home' | 'clock'>,
+  run: Run,
+  locks: RunLocks = fileLocks(home),
+): Promise<boolean> => run.status === 'running' && (await locks.isHeld(run.knownBy))
+
+const lockFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'locks')
+
+type HomeOnly = Pick<RunHome, 'home'>
+
+/** Where the lock of a run is: of all runs that would be the same. */
+const runLock = (home: HomeOnly, knownBy: string): string => join(lockFolder(home), `run-${knownBy}`)
+
+/** Where the lock of a name is. */
+export function namedLock(home: HomeOnly, name: string): string {
+  if (!/^[\w.-]{1,100}$/.test(name))
+    throw new Refusal('--lock takes a name of letters, digits, dots, - and _.', 'For example: --lock nightly')
+  return join(lockFolder(home), `name-${name}`)
+}
+
+/** Where the lock of a file is that a command writes. */
+export const fileLock = (home: HomeOnly, path: string): string =>
+  join(lockFolder(home), `file-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`)
+
+/** The locks of the runs of this machine, which the system frees when their process ends. */
+export const fileLocks = (home: Pick<RunHome, 'home' | 'clock'>): RunLocks => ({
+  take: async (knownBy) => {
+    const lock = tryLock(runLock(home, knownBy))
+    if (lock) writeHolder(home, runLock(home, knownBy))
+    return lock
+  },
+  isHeld: async (knownBy) => isLocked(runLock(home, knownBy)),
+  holder: async (knownBy) => readHolder(runLock(home, knownBy)),
+  fenceOf: () => '',
+})
+
+/** The locks of runs in a database that several machines share. */
+export async function leasesOver(
+  { clock, ids }: Pick<RunHome, 'clock' | 'ids'>,
+  database: Driver,
+): Promise<RunLocks> {
+  const { leaseLocks } = await import('../../storage/state/runs/run-leases.js')
+  const holder = `${holderOf(clock)}, on ${hostname()}`
+  return leaseLocks(database, { token: () => ids.uuid(), holder })
+}
+
+/** Takes the lock of a run for a moment; nothing where somebody has it, for whom nobody waits. */
+export const lockOfDead = async (locks: RunLocks, knownBy: string): Promise<HeldRun | undefined> =>
+  (await locks.isHeld(knownBy)) ? undefined : locks.take(knownBy)
+
+/** Holds a run until the command ends; ends the command with exit 15 when somebody else has it. */
+export async function holdRun(
+  home: Pick<RunHome, 'onClose'>,
+  locks: RunLocks,
+  knownBy: string,
+  what: string,
+): Promise<void> {
+  const held = await locks.take(knownBy)
+  if (!held) throw inUse(what, await locks.holder(knownBy), locks.freedAfterMs)
+  home.onClose(() => held.release())
+}
+
+/**
+ * Holds a lock until the command ends, and for others on record who holds it; ends the command with exit 15 when another
+ * process has it. `what` is what it locks, as the beginning of a sentence.
+ */
+export function hold(home: Pick<RunHome, 'clock' | 'onClose'>, path: string, what: string): void {
+  const lock = tryLock(path)
+  if (!lock) throw inUse(what, readHolder(path))
+  home.onClose(() => lock.release())
+  writeHolder(home, path)
+}
+
+function tryLock(path: string): Lock | undefined {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  return takeLock(path)
+}
+
+function inUse(what: string, holder: string | undefined, freedAfterMs?: number): Refusal {
+  const text = `${what} is in use by another command${holder === undefined ? '' : ` (${holder})`}.`
+  const killed =
+    freedAfterMs === undefined ? '' : ` One that was killed frees it after ${freedAfterMs / 1_000} seconds.`
+  return new Refusal(text, `Wait until it ends, or stop it.${killed}`, 15, 'locked')
+}
+
+const holderOf = (clock: Clock): string =>
+  `process ${process.pid}, since ${new Date(clock.now()).toISOString()}`
+
+const writeHolder = ({ clock }: Pick<RunHome, 'clock'>, path: string): void =>
+  writeFileSync(`${path}.holder`, holderOf(clock), { mode: 0o600 })
+
+function readHolder(path: string): string | undefined {
+  try {
+    return readFileSync(`${path}.holder`, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** Where the folders of runs are. */
+export const runsFolder = ({ home }: HomeOnly): string => join(dirname(home.state), 'runs')
+
+/** The folder of a run: what it read from a pipe. */
+export const runFolder = (home: HomeOnly, id: string): string => join(runsFolder(home), id)
+
+/** A folder for what is read from a pipe; gone when the command ends, unless it is kept for a run. */
+export interface RunFolder {
+  readonly path: string
+  keep(): void
+}
+
+/** Makes the folder of a run. */
+export async function openRunFolder(home: RunHome, id = home.ids.uuid()): Promise<RunFolder> {
+  home.prepareHome()
+  const path = runFolder(home, id)
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  let kept = false
+  home.onClose(async () => {
+    if (!kept) await rm(path, { recursive: true, force: true })
+  })
+  return {
+    path,
+    keep: () => {
+      kept = true
+    },
+  }
+}
+
+/** Says that the run of a folder is on record in another place than the home of this machine. */
+export const elsewhere = 'elsewhere'
+
+/** Keeps the folder of a run whose records machines share from being taken for a leftover of this one. */
+export const markShared = (home: HomeOnly, id: string): Promise<void> =>
+  writeFile(join(runFolder(home, id), elsewhere), '', { mode: 0o600 })
+
+/** A folder of no run is a leftover when nothing was written to it for so long. */
+const leftoverMs = 86_400_000
+
+/** Removes the folders of commands that were killed while they read a pipe; `known` are the ids of runs. */
+export async function removeLeftovers(
+  home: Pick<RunHome, 'home' | 'clock'>,
+  known: ReadonlySet<string>,
+): Promise<void> {
+  const names = await readdir(runsFolder(home)).catch(() => [])
+  for (const name of names) {
+    if (known.has(name)) continue
+    // What cannot be removed now is left to the next batch; no run fails because of another one.
+    await removeIfOld(join(runsFolder(home), name), home.clock.now()).catch(() => {})
+  }
+}
+
+async function removeIfOld(folder: string, now: number): Promise<void> {
+  const names = await readdir(folder)
+  if (names.includes(elsewhere)) return
+  const files = [folder, ...names.map((name) => join(folder, name))]
+  const times = await Promise.all(files.map(async (file) => (await stat(file)).mtimeMs))
+  if (now - Math.max(...times) > leftoverMs) await rm(folder, { recursive: true, force: true })
+}

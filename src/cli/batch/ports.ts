@@ -1,0 +1,57 @@
+import type { RunPorts } from '../../batch/run/ports.js'
+import type { BatchDialog, BatchPorts } from '../../batch/run-batch.js'
+import { isPostgres } from '../../storage/database/location.js'
+import type { Context } from '../context/context.js'
+import { interruptible } from '../context/interrupts.js'
+import { readRemaining } from '../quote/remaining.js'
+import { placeWords, toRunHome } from '../runs/shared-runs.js'
+import { profileName, targetNames } from '../target/target-name.js'
+import { bulkOptions } from './bulk.js'
+import { checkDatabase, distribute } from './distributed.js'
+import type { BatchCommand } from './request.js'
+
+/** Returns a batch with the context of its database: its engine is there, and so are the records of its run. */
+export function withRunDatabase(
+  context: Context,
+  command: BatchCommand,
+): { readonly context: Context; readonly command: BatchCommand } {
+  const { choices, globals } = command
+  const database = command.database ?? (choices.distribute ? context.home.engine : undefined)
+  if (choices.distribute) checkDatabase(context, database, globals)
+  const isShared = database !== undefined && isPostgres(database)
+  return {
+    context:
+      database === undefined || database === context.home.engine ? context : context.withDatabase(database),
+    command: isShared ? { ...command, database, place: placeWords(context, { database }) } : command,
+  }
+}
+
+/** Returns what a batch needs of the context of its command. */
+export function createPorts(context: Context, command: BatchCommand, dialog: BatchDialog): BatchPorts {
+  const { globals } = command
+  return {
+    ...createRunPorts(context, command),
+    sleep: (ms, signal) => context.sleep(ms, signal),
+    interruptible: (work) => interruptible(context.streams, work),
+    remaining: (operation, constants) => readRemaining(context, operation, constants, globals),
+    dialog,
+  }
+}
+
+/** Returns what a run needs of the context of its command. */
+export function createRunPorts(context: Context, command: BatchCommand): RunPorts {
+  const { globals } = command
+  return {
+    ...toRunHome(context),
+    streams: context.streams,
+    notify: (text) => context.notify(text, globals),
+    target: {
+      profile: profileName(context, globals),
+      names: () => targetNames(context, globals),
+      caller: () => context.caller(globals),
+      apiKey: () => context.apiKey(globals),
+      bulk: (run) => bulkOptions(context, command, run),
+      distribute: (run, apiKey, signal) => distribute(context, command, run, apiKey, signal),
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { shapeOf } from '../../api/areas/shapes.js'
+import { type OperationId, operation } from '../../api/operations/table.js'
+import { parseExact } from '../../api/values/json.js'
+import type { BatchRequest, RecordedRequest } from '../../batch/run/request.js'
+import type { Run } from '../../storage/state/runs/runs.js'
+import type { GlobalOptions, Streams } from '../context/context.js'
+import { fieldsOf, fileOf } from '../output/output.js'
+import type { Invocation } from '../shell/shell.js'
+import { rowFormat, runChoicesOf } from './options.js'
+
+/** A batch as a command asks for it, with the global options of the command. */
+export interface BatchCommand extends Omit<BatchRequest, 'output' | 'targetOptions' | 'locale'> {
+  readonly globals: GlobalOptions
+}
+
+/** Global options that say where requests go; those that hold a secret or are about output are not among them. */
+const targetOptions: readonly string[] = [
+  ...['profile', 'local', 'baseUrl', 'direct', 'insecureHttp', 'networkName', 'premiumName'],
+]
+
+/** Returns the request of a batch command, without anything of the command line. */
+export function toRequest({ globals, ...asked }: BatchCommand, { env }: Streams): BatchRequest {
+  const kept = Object.entries(globals).filter(([name]) => targetOptions.includes(name))
+  return {
+    ...asked,
+    output: fileOf(globals),
+    targetOptions: Object.fromEntries(kept),
+    locale: env.LC_ALL || env.LC_NUMERIC || env.LANG || undefined,
+  }
+}
+
+/** Returns the batch of a run on record; what the command says now comes first. */
+export async function fromRecord(
+  run: Run,
+  { options, globals }: Invocation,
+  streams: Streams,
+): Promise<BatchCommand> {
+  const request = parseExact(run.request) as RecordedRequest
+  const row = operation(run.operation as OperationId)
+  const given = Object.entries(runChoicesOf(options, streams)).filter(([, value]) => value !== undefined)
+  const output = globals.output ?? run.output
+  const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
+  const shaped = {
+    ...(isShaped ? { format: rowFormat(globals, streams) } : {}),
+    ...(globals.fields === undefined ? {} : { fields: fieldsOf(globals) }),
+  }
+  return {
+    operation: request.batch ? { ...row, batch: request.batch } : row,
+    shape: await shapeOf(row.id),
+    constants: request.constants,
+    choices: {
+      ...{ ...request.choices, ...Object.fromEntries(given), ...shaped },
+      // The file may be elsewhere on this machine.
+      ...(typeof options.csv === 'string' ? { file: options.csv } : {}),
+      dryRun: options.dryRun === true,
+    },
+    globals: { ...request.globals, ...globals, ...(output === null ? {} : { output }) },
+    run,
+  }
+}
