@@ -18,7 +18,7 @@ const suites = [
   'lookup/jobs',
   'search/hiring',
   'import/import',
-  'import-people',
+  'import/import-people',
   'search/place-condition',
   'search/lookalikes',
   'records/match-company',

@@ -26,12 +26,21 @@ export interface Given extends Overrides {
 }
 
 /** How a command ended. */
-export interface CommandResult {
+export class CommandResult {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
+
+  constructor(code: number, stdout: string, stderr: string) {
+    this.code = code
+    this.stdout = stdout
+    this.stderr = stderr
+  }
+
   /** stdout parsed as JSON. Throws when it is something else. */
-  readonly json: unknown
+  get json(): unknown {
+    return JSON.parse(this.stdout)
+  }
 }
 
 /** Returns a stream that keeps what is written to it, and gives all of it to `onText` each time. */
@@ -89,14 +98,7 @@ export async function command(argv: readonly string[], given: Given = {}): Promi
     ...(signals ? { signals } : {}),
   }
   const code = await main(argv, streams, world)
-  return {
-    code,
-    stdout: stdout.text(),
-    stderr: stderr.text(),
-    get json(): unknown {
-      return JSON.parse(stdout.text())
-    },
-  }
+  return new CommandResult(code, stdout.text(), stderr.text())
 }
 
 /** A home folder for several commands. */

@@ -45,7 +45,8 @@ it('gives halves of characters in lists the sign that stands for them, and leave
 it('names each inner question of a statement that PostgreSQL is given', () => {
   const ofSqlite = [
     'src/catalogue/places/gazetteer.ts',
-    'FROM ($' + '{each}) GROUP BY coalesce(person, profile)',
+    'src/catalogue/dialect/sqlite/',
+    'src/storage/driver/sqlite/',
   ]
   const files = ['src/catalogue', 'src/storage', 'src/engine'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -58,9 +59,7 @@ it('names each inner question of a statement that PostgreSQL is given', () => {
       const rest = text.slice(endOf(text, text.indexOf('(', index)))
       const line = text.slice(index, index + 60).split('\n')[0] ?? ''
       const isNamed = /^\s+(?:AS )?(?!ON\b|WHERE\b|GROUP\b|ORDER\b|LIMIT\b)\w/.test(rest)
-      return isNamed || ofSqlite.some((known) => file === known || line.startsWith(known))
-        ? []
-        : [`${file}: ${line}`]
+      return isNamed || ofSqlite.some((path) => file.startsWith(path)) ? [] : [`${file}: ${line}`]
     })
   })
   expect(nameless).toEqual([])
