@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { CommandMap } from '../shell/command-map.js'
 import type { Shell } from '../shell/shell.js'
 
 /** A hand-written command as the program mounts it: its one line of help, and its code, loaded when it is used. */
@@ -7,7 +6,7 @@ export interface Handwritten {
   readonly summary: string
   /** Where help lists it. */
   readonly group: 'machine' | 'data' | 'engine' | 'servers'
-  readonly load: () => Promise<(shell: Shell, map: CommandMap) => Command>
+  readonly load: () => Promise<(shell: Shell) => Command>
 }
 
 /** The commands that are not derived from the operation table, in the order of help. */

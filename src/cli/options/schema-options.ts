@@ -32,6 +32,9 @@ export function fieldsOfSchema(schema: z.ZodObject): Field[] {
   }))
 }
 
+/** The values of options that are checked with their field, for completion. */
+export const optionValues = new WeakMap<Option, readonly string[]>()
+
 /** The options of a field: one, or two for a switch, of which help shows the one that changes something. */
 export function optionsOf(field: Field): Option[] {
   const { flag, kind, name } = field
@@ -41,6 +44,7 @@ export function optionsOf(field: Field): Option[] {
     return [on.hideHelp(kind.default === true), off.hideHelp(kind.default !== true)].map(grouped)
   }
   const option = new Option(`--${flag} <${placeholder(kind)}>`, describe(kind))
+  optionValues.set(option, kind.values ?? kind.item?.values ?? [])
   const isMany = kind.type === 'array' || kind.type === 'object'
   return [grouped(isMany ? option.argParser(repeated) : option)]
 }

@@ -1,8 +1,7 @@
 import type { Command, Option } from 'commander'
-import { shapeOf } from '../../api/areas/shapes.js'
-import { type Operation, operations } from '../../api/operations/table.js'
+import { operations } from '../../api/operations/table.js'
 import { handwritten } from '../commands/index.js'
-import { fieldsOfSchema } from '../options/schema-options.js'
+import { optionValues } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
 import type { Shell } from '../shell/shell.js'
 import { operationCommand } from './operation-command.js'
@@ -55,7 +54,7 @@ export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
       const words = row.command.split(' ')
       const command = await operationCommand(shell, words.at(-1) ?? '', row)
       return {
-        ...facts(command, row.command, await fieldValues(row)),
+        ...facts(command, row.command),
         ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
         operation: row.id,
         method: row.method,
@@ -66,9 +65,7 @@ export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
       }
     }),
   )
-  const written = await Promise.all(
-    Object.values(handwritten).map(async ({ load }) => (await load())(shell, () => commandMap(shell))),
-  )
+  const written = await Promise.all(Object.values(handwritten).map(async ({ load }) => (await load())(shell)))
   return [
     ...derived,
     ...[...written, commandsCommand(shell)].flatMap((command) => leaves(command, command.name())),
@@ -83,15 +80,7 @@ function leaves(command: Command, path: string): MappedCommand[] {
   return acts ? [facts(command, path), ...below] : below
 }
 
-type Values = ReadonlyMap<string, readonly string[]>
-
-/** The words that the fields of a request take, by option. */
-async function fieldValues(row: Operation): Promise<Values> {
-  const fields = fieldsOfSchema((await shapeOf(row.id)).input)
-  return new Map(fields.map(({ flag, kind }) => [`--${flag}`, kind.values ?? kind.item?.values ?? []]))
-}
-
-function facts(command: Command, path: string, values: Values = new Map()): MappedCommand {
+function facts(command: Command, path: string): MappedCommand {
   return {
     command: path,
     summary: command.description(),
@@ -101,13 +90,13 @@ function facts(command: Command, path: string, values: Values = new Map()): Mapp
       description: argument.description,
       ...(argument.argChoices ? { values: argument.argChoices } : {}),
     })),
-    options: command.options.filter((option) => !option.hidden).map((option) => mapped(option, values)),
+    options: command.options.filter((option) => !option.hidden).map(mapped),
   }
 }
 
-function mapped(option: Option, values: Values): MappedOption {
+function mapped(option: Option): MappedOption {
   const name = option.long ?? option.short ?? ''
-  const words = option.argChoices ?? values.get(name) ?? []
+  const words = option.argChoices ?? optionValues.get(option) ?? []
   return {
     flags: option.flags,
     name,

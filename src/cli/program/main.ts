@@ -22,6 +22,11 @@ export async function main(
       return 0
     }
     const shell = createShell(context)
+    if (argv[0] === '__complete') {
+      const { completeWords } = await import('./complete.js')
+      await completeWords(shell, argv.slice(1))
+      return 0
+    }
     const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv]
     await (await buildProgram(shell, words)).parseAsync(words, { from: 'user' })
     return shell.exitCode()

@@ -54,8 +54,7 @@ export async function buildProgram(shell: Shell, argv: readonly string[]): Promi
       ),
     )
   for (const [name, { summary, group, load }] of Object.entries(others)) {
-    const map = async () => (await import('./command-map.js')).commandMap(shell)
-    const command = name === area ? (await load())(shell, map) : stub(name, summary)
+    const command = name === area ? (await load())(shell) : stub(name, summary)
     program.addCommand(command.helpGroup(headings[group]))
   }
   if (area !== '') checkWord(program, area)

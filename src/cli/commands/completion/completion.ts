@@ -1,23 +1,69 @@
 import { Argument, type Command } from 'commander'
 import { write } from '../../context/io.js'
-import type { CommandMap } from '../../shell/command-map.js'
 import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
-import { bashScript } from './bash.js'
-import { fishScript } from './fish.js'
-import { type Places, placesOf } from './places.js'
-import { powershellScript } from './powershell.js'
-import { zshScript } from './zsh.js'
 
-const scripts: Readonly<Record<string, (places: Places) => string>> = {
-  bash: bashScript,
-  zsh: zshScript,
-  fish: fishScript,
-  powershell: powershellScript,
+/** Scripts that ask `prospect __complete` for each completion. */
+const scripts: Readonly<Record<string, string>> = {
+  bash: `# bash completion for prospect. For every new shell: source <(prospect completion bash)
+_prospect() {
+  local word
+  COMPREPLY=()
+  while IFS=$'\t' read -r word _; do
+    printf -v word %q "$word"
+    COMPREPLY+=("$word")
+  done < <(prospect __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+}
+complete -o default -F _prospect prospect
+`,
+  zsh: `#compdef prospect
+# zsh completion for prospect. For every new shell, after compinit: source <(prospect completion zsh)
+_prospect() {
+  local -a list
+  local name summary
+  while IFS=$'\t' read -r name summary; do
+    list+=("\${name//:/\\:}\${summary:+:$summary}")
+  done < <(prospect __complete "\${(@Q)words[2,CURRENT]}" 2> /dev/null)
+  if (( ! \${#list} )); then _files
+  elif [[ "\${words[CURRENT]}" == -* ]]; then _describe -o option list
+  else _describe command list
+  fi
+}
+if [[ "\${funcstack[1]}" == _prospect ]]; then _prospect "$@"; else compdef _prospect prospect; fi
+`,
+  fish: `# fish completion for prospect. For every new shell:
+#   prospect completion fish > ~/.config/fish/completions/prospect.fish
+function __prospect_complete
+  set -l current (commandline -ct)
+  set -l found (prospect __complete (commandline -opc)[2..-1] "$current" 2> /dev/null)
+  if test (count $found) -gt 0
+    printf '%s\\n' $found
+  else
+    __fish_complete_path "$current"
+  end
+end
+complete -c prospect -f -a '(__prospect_complete)'
+`,
+  // Older versions of PowerShell drop empty arguments; `=` stands for one.
+  powershell: `# PowerShell completion for prospect. For every new shell, in your $PROFILE:
+#   prospect completion powershell | Out-String | Invoke-Expression
+Register-ArgumentCompleter -Native -CommandName prospect -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements | Select-Object -Skip 1 |
+    Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })
+  $current = if ($wordToComplete) { $wordToComplete } else { '=' }
+  prospect __complete @words $current | ForEach-Object {
+    $name, $summary = $_ -split "\`t", 2
+    $text = if ($name -match '\\s') { "'$name'" } else { $name }
+    $tip = if ($summary) { $summary } else { $name }
+    [System.Management.Automation.CompletionResult]::new($text, $name, 'ParameterValue', $tip)
+  }
+}
+`,
 }
 
-/** `prospect completion`: a script that completes commands, options and values; it needs nothing at run time. */
-export function completionCommand(shell: Shell, map: CommandMap): Command {
+/** `prospect completion`: prints a script that completes commands, options and values. */
+export function completionCommand(shell: Shell): Command {
   const command = shell
     .command('completion', 'Print a script that completes commands, options and values in your shell')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
@@ -32,8 +78,7 @@ export function completionCommand(shell: Shell, map: CommandMap): Command {
     'To try it in this bash only: source <(prospect completion bash)\nAfter an upgrade, write it again.',
   )
   return shell.action(command, async ({ args: [name = ''] }) => {
-    const script = scripts[name]
-    if (script) await write(shell.context.streams.stdout, script(placesOf(await map())))
+    await write(shell.context.streams.stdout, scripts[name] ?? '')
     return 0
   })
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../../support/command.js'
 
@@ -19,12 +19,16 @@ afterAll(() => here.remove())
 /** What bash offers for the last word of a line, by its own machinery. */
 function offered(...words: string[]): string[] {
   const program = `
+    prospect() { node "$PROSPECT_BIN" "$@"; }
     source "$0"
     COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
     complete -p prospect > /dev/null || exit 1
     $(complete -p prospect | sed 's/.*-F \\([^ ]*\\).*/\\1/')
     printf '%s\\n' "\${COMPREPLY[@]}"`
-  const text = execFileSync('bash', ['-c', program, script, 'prospect', ...words], { encoding: 'utf8' })
+  const text = execFileSync('bash', ['-c', program, script, 'prospect', ...words], {
+    encoding: 'utf8',
+    env: { ...process.env, PROSPECT_HOME: here.home, PROSPECT_BIN: resolve('bin/prospect.js') },
+  })
   return text.split('\n').filter((line) => line !== '')
 }
 
@@ -70,17 +74,49 @@ describe('completion in bash', () => {
 
 describe('completion in other shells', () => {
   it.each([
+    ['bash', 'complete -o default -F _prospect prospect'],
     ['zsh', '#compdef prospect'],
     ['fish', 'complete -c prospect'],
     ['powershell', 'Register-ArgumentCompleter'],
-  ])('in %s knows the same words', async (shell, sign) => {
+  ])('asks the program itself in %s', async (shell, sign) => {
     const { stdout } = await here.run(['completion', shell])
     expect(stdout).toContain(sign)
-    for (const word of ['accounts', 'advance', 'company-size', '51-200', 'ndjson'])
-      expect(stdout).toContain(word)
+    expect(stdout).toContain('prospect __complete')
   })
 
   it.each([['tcsh'], [undefined]])('refuses %s', async (shell) => {
     expect((await here.run(['completion', ...(shell ? [shell] : [])])).code).toBe(2)
+  })
+})
+
+describe('prospect __complete', () => {
+  const lines = async (...words: string[]) => (await here.run(['__complete', ...words])).stdout.split('\n')
+
+  it.each([
+    ['accounts', ['acc']],
+    ['advance', ['engine', 'clock', '']],
+    ['--company-size', ['accounts', 'search', '--']],
+    ['51-200', ['accounts', 'search', '--company-size', '']],
+    ['ndjson', ['credits', '--format', '=']],
+  ])('offers %s', async (word, words) => {
+    expect((await lines(...words)).map((line) => line.split('\t')[0])).toContain(word)
+  })
+
+  it('describes what it offers', async () => {
+    expect(await lines('accou')).toContain('account\tThe account behind the key')
+  })
+
+  it('completes the value in a word with its option', async () => {
+    expect(await lines('credits', '--format=nd')).toEqual(['--format=ndjson\t', ''])
+  })
+
+  it('offers the profiles of this machine', async () => {
+    await here.run(['profiles', 'add', 'team', '--local'])
+    expect(await lines('credits', '--profile', 'te')).toEqual(['team\t', ''])
+  })
+
+  it('offers nothing, so that the shell offers files, for a free value', async () => {
+    expect(await lines('accounts', 'enrich', '--csv', '')).toEqual([''])
+    expect(await lines('nonsense', '')).toEqual([''])
   })
 })

@@ -1,0 +1,103 @@
+import type { Command, Option } from 'commander'
+import { write } from '../context/io.js'
+import { optionValues } from '../options/schema-options.js'
+import type { Shell } from '../shell/shell.js'
+import { buildProgram } from './program.js'
+
+/** A word that can be typed next, and its description. */
+interface Candidate {
+  readonly name: string
+  readonly summary: string
+}
+
+/**
+ * `prospect __complete WORD…`: prints what can follow as lines of a word, a tab and its description. The last word is the
+ * one that is being typed. Nothing is printed where a file or any text can stand; the shell then offers files.
+ */
+export async function completeWords(shell: Shell, typed: readonly string[]): Promise<void> {
+  const lines = (await candidates(shell, typed)).map(({ name, summary }) => `${name}\t${summary}\n`)
+  await write(shell.context.streams.stdout, lines.join(''))
+}
+
+async function candidates(shell: Shell, typed: readonly string[]): Promise<readonly Candidate[]> {
+  // bash splits `--format=json` into three words.
+  const current = typed.at(-1) === '=' ? '' : (typed.at(-1) ?? '')
+  const words = typed.slice(0, -1).filter((word) => word !== '=')
+  const [, attached] = /^(--[\w-]+=)/.exec(current) ?? []
+  if (attached) words.push(attached.slice(0, -1))
+  const { command, option, position } = walk(await programFor(shell, words), words)
+  const found = option
+    ? valuesOf(option, shell)
+    : current.startsWith('-')
+      ? optionsOf(command)
+      : wordsAt(command, position)
+  const rest = current.slice(attached?.length ?? 0)
+  return found
+    .filter(({ name }) => name.startsWith(rest))
+    .map(({ name, summary }) => ({ name: (attached ?? '') + name, summary }))
+}
+
+/** Builds the program for the words before the current one; without the last of them when that is no command. */
+async function programFor(shell: Shell, words: readonly string[]): Promise<Command> {
+  try {
+    return await buildProgram(shell, words)
+  } catch {
+    return buildProgram(shell, [])
+  }
+}
+
+/** The command that words lead to, the option whose value comes next, and the index of the next argument. */
+interface Position {
+  readonly command: Command
+  readonly option: Option | undefined
+  readonly position: number
+}
+
+function walk(program: Command, words: readonly string[]): Position {
+  let command = program
+  let option: Option | undefined
+  let position = 0
+  for (const word of words) {
+    if (option) option = undefined
+    else if (word.startsWith('-')) {
+      const named = command.options.find(({ short, long }) => word === short || word === long)
+      if (named?.required) option = named
+    } else {
+      const child = position === 0 && command.commands.find((each) => each.name() === word)
+      if (child) command = child
+      else position++
+    }
+  }
+  return { command, option, position }
+}
+
+function valuesOf(option: Option, { context }: Shell): readonly Candidate[] {
+  const names =
+    option.long === '--profile'
+      ? ['default', 'local', ...Object.keys(context.settings().profiles ?? {})]
+      : (option.argChoices ?? optionValues.get(option) ?? [])
+  return [...new Set(names)].map((name) => ({ name, summary: '' }))
+}
+
+/** Returns the options that help shows. A group hides those of all commands, which can be typed there, too. */
+function optionsOf(command: Command): readonly Candidate[] {
+  const isGroup = command.commands.length > 0
+  const shown = command.options.filter(({ hidden }) => isGroup || !hidden)
+  return [
+    ...shown.map(({ long, short, description }) => ({
+      name: long ?? short ?? '',
+      // The values in brackets at its end are candidates of their own.
+      summary: description.replace(/ \([^()]*\)$/, ''),
+    })),
+    { name: '--help', summary: 'show this help' },
+  ]
+}
+
+function wordsAt(command: Command, position: number): readonly Candidate[] {
+  const below = position === 0 ? command.commands : []
+  const choices = command.registeredArguments[position]?.argChoices ?? []
+  return [
+    ...below.map((each) => ({ name: each.name(), summary: each.description() })),
+    ...choices.map((name) => ({ name, summary: '' })),
+  ]
+}
