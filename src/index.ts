@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import manifest from '../package.json' with { type: 'json' }
 import type { Caller } from './api/calls/caller.js'
 import { compose } from './api/calls/compose.js'
-import { type TypedCaller, typed } from './api/calls/typed.js'
+import { type TypedCaller, withTypes } from './api/calls/typed.js'
 import type { WireNames } from './api/calls/wire-names.js'
 import { type ReceivedHeaders, type Verification, verify as verifyAt } from './api/webhooks/signature.js'
 import { type Catalogue, openCatalogue } from './catalogue/catalogue.js'
@@ -84,7 +84,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
     await caller.close()
     await catalogue.close()
   }
-  return { caller: typed(caller), admin: createAdmin({ store, clock, ids }), catalogue, worker, close }
+  return { caller: withTypes(caller), admin: createAdmin({ store, clock, ids }), catalogue, worker, close }
 }
 
 const openCatalogueAt = async (place: string, ports: { clock: Clock; ids: Ids }): Promise<Catalogue> =>
@@ -114,7 +114,7 @@ export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
   const ports = { clock: systemClock, ids: systemIds }
   const sleep = async (ms: number, signal?: AbortSignal) => void (await pause(ms, undefined, { signal }))
   const shared = { env: process.env, random: Math.random, ...ports, ...rest, baseUrl, sleep }
-  if (state === undefined) return typed(createRemote(shared), apiKey)
+  if (state === undefined) return withTypes(createRemote(shared), apiKey)
   const database = await openState(state)
   const memory = serverMemory(database, origin)
   const server = createRemote({ ...shared, remembered: memory })
@@ -123,7 +123,7 @@ export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
     await caller.close()
     await database.close()
   }
-  return typed({ ...caller, close }, apiKey)
+  return withTypes({ ...caller, close }, apiKey)
 }
 
 /** Options of a handler. */

@@ -91,7 +91,7 @@ function wholeHeader(description: string): Schema {
 }
 
 /** References to headers by name. */
-export const headersNamed = (...names: string[]): Schema =>
+export const headerReferences = (...names: string[]): Schema =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** Names of the headers on every reply that a request limit counts. */
@@ -129,7 +129,7 @@ function errorResponse(status: number, shape: Operation['errors']): Schema {
   const found = codesOf(status).map(errorOf)
   return {
     description: [...new Set(found.map(({ code }) => errors[code].hint))].join(' '),
-    ...(status === 429 ? { headers: headersNamed(...rateHeaders, 'Retry-After') } : {}),
+    ...(status === 429 ? { headers: headerReferences(...rateHeaders, 'Retry-After') } : {}),
     content: {
       'application/json': {
         schema: { $ref: `#/components/schemas/${schema}` },

@@ -82,7 +82,7 @@ function planTable(): string {
       plan.dailyCompanies,
       plan.monthlyCompanies,
       plan.monthlyCredits,
-    ].map(grouped),
+    ].map(formatCount),
   ])
   const heads = [
     'Requests per minute',
@@ -116,4 +116,4 @@ function errorTable(): string {
 }
 
 const capital = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1)
-const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',')
+const formatCount = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',')

@@ -2,7 +2,7 @@ import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import { aliasesOf } from '../api/operations/aliases.js'
 import { isLimited, isPriced } from '../api/operations/facts.js'
 import { areaOf, type Operation, operations } from '../api/operations/table.js'
-import { errorResponses, errorSchemas, errorsOf, headers, headersNamed, rateHeaders } from './answers.js'
+import { errorResponses, errorSchemas, errorsOf, headerReferences, headers, rateHeaders } from './answers.js'
 import { examples } from './examples.js'
 import { jsonSchema, type Schema, type Schemas, schemas } from './schemas.js'
 import { eventBodies, webhookParameters, webhooks } from './webhooks.js'
@@ -145,7 +145,7 @@ function success(operation: Operation, schema: Schema): Schema {
   ]
   return {
     description: operation.starts ? 'Accepted; results are delivered later' : 'Success',
-    ...(names.length > 0 ? { headers: headersNamed(...names) } : {}),
+    ...(names.length > 0 ? { headers: headerReferences(...names) } : {}),
     content: json(schema, examples[operation.id].reply),
   }
 }

@@ -26,7 +26,7 @@ export interface TypedCaller extends Omit<Caller, 'call'> {
 }
 
 /** Types a caller, and adds a key to the calls whose options have none. */
-export function typed(caller: Caller, apiKey?: string): TypedCaller {
+export function withTypes(caller: Caller, apiKey?: string): TypedCaller {
   const call = async (id: OperationId, input: Input, options: CallOptions = {}) => {
     const isKeyless = apiKey !== undefined && !('apiKey' in options)
     const reply = await caller.call(id, input, isKeyless ? { ...options, apiKey } : options)

@@ -40,38 +40,39 @@ const pairsOf = (names: WireNames): Pairs =>
 const inverse = (pairs: Pairs): Pairs => new Map([...pairs].map(([inside, wire]) => [wire, inside]))
 
 /** Renames the fields of a body or query to their names on the wire; values and `custom` stay as they are. */
-export const renameOut = (body: unknown, names: WireNames): unknown => renamed(body, pairsOf(names))
+export const renameOut = (body: unknown, names: WireNames): unknown => renameBody(body, pairsOf(names))
 
 /** Renames the fields of a body or query from the wire to internal names. */
-export const renameIn = (body: unknown, names: WireNames): unknown => renamed(body, inverse(pairsOf(names)))
+export const renameIn = (body: unknown, names: WireNames): unknown =>
+  renameBody(body, inverse(pairsOf(names)))
 
 /** Renames the fields in a text, such as a document, to their names on the wire. */
-export const renameText = (text: string, names: WireNames): string => renamedText(text, pairsOf(names))
+export const renameText = (text: string, names: WireNames): string => renameWords(text, pairsOf(names))
 
 /** Renames a body, and the field names that its error text lists. */
-function renamed(body: unknown, pairs: Pairs): unknown {
-  const copy = renamedKeys(body, pairs, deepest)
+function renameBody(body: unknown, pairs: Pairs): unknown {
+  const copy = renameKeys(body, pairs, deepest)
   if (!isPlain(copy)) return copy
   for (const key of ['error', 'message']) {
     const text = copy[key]
-    if (typeof text === 'string') copy[key] = renamedText(text, pairs)
+    if (typeof text === 'string') copy[key] = renameWords(text, pairs)
   }
   return copy
 }
 
-const renamedText = (text: string, pairs: Pairs): string =>
+const renameWords = (text: string, pairs: Pairs): string =>
   text.replace(/[a-z][a-z0-9_]*/gi, (word) => pairs.get(word) ?? word)
 
-function renamedKeys(value: unknown, pairs: Pairs, levels: number): unknown {
+function renameKeys(value: unknown, pairs: Pairs, levels: number): unknown {
   if (levels === 0) return value
-  if (Array.isArray(value)) return value.map((one) => renamedKeys(one, pairs, levels - 1))
+  if (Array.isArray(value)) return value.map((one) => renameKeys(one, pairs, levels - 1))
   if (!isPlain(value)) return value
   const taken = new Set(Object.keys(value).flatMap((key) => pairs.get(key) ?? []))
   const entries = Object.entries(value).filter(([key]) => pairs.has(key) || !taken.has(key))
   return Object.fromEntries(
     entries.map(([key, one]) => [
       pairs.get(key) ?? key,
-      key === 'custom' ? one : renamedKeys(one, pairs, levels - 1),
+      key === 'custom' ? one : renameKeys(one, pairs, levels - 1),
     ]),
   )
 }

@@ -20,14 +20,14 @@ export const aliasesOf = (id: OperationId): Aliases => aliases[id] ?? {}
 export function unalias(id: OperationId, input: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const names = aliases[id]
   if (!names) return input
-  if (id !== 'contacts.bulk_enrich' || !Array.isArray(input.contacts)) return renamed(input, names)
-  return { ...input, contacts: input.contacts.map((one) => (isFields(one) ? renamed(one, names) : one)) }
+  if (id !== 'contacts.bulk_enrich' || !Array.isArray(input.contacts)) return renameFields(input, names)
+  return { ...input, contacts: input.contacts.map((one) => (isFields(one) ? renameFields(one, names) : one)) }
 }
 
 const isFields = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
-function renamed(fields: Readonly<Record<string, unknown>>, names: Aliases): Record<string, unknown> {
+function renameFields(fields: Readonly<Record<string, unknown>>, names: Aliases): Record<string, unknown> {
   const found = Object.entries(names).filter(([alias]) => Object.hasOwn(fields, alias))
   const own = Object.fromEntries(found.map(([alias, name]) => [name, fields[alias]]))
   return found.length === 0 ? fields : { ...own, ...fields }

@@ -15,8 +15,8 @@ export function misfitOf(
 ): string | undefined {
   const schema = bare(output)
   if (schema instanceof z.ZodArray)
-    return Array.isArray(body) ? elementsMisfit(schema, body) : `${called(body)} in place of a list`
-  if (!isObject(body)) return `${called(body)} in place of an object`
+    return Array.isArray(body) ? elementsMisfit(schema, body) : `${describeValue(body)} in place of a list`
+  if (!isObject(body)) return `${describeValue(body)} in place of an object`
   const isRecord = operation.needs === 'unit' && operation.batch?.found === undefined
   if (isRecord || !(schema instanceof z.ZodObject)) return undefined
   const shape: Readonly<Record<string, z.core.$ZodType>> = schema.shape
@@ -30,12 +30,12 @@ export function misfitOf(
 function fieldMisfit(schema: z.core.$ZodType, value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined
   if (schema instanceof z.ZodObject)
-    return isObject(value) ? undefined : `${called(value)} in place of an object`
+    return isObject(value) ? undefined : `${describeValue(value)} in place of an object`
   if (!(schema instanceof z.ZodArray)) return undefined
   if (Array.isArray(value)) return elementsMisfit(schema, value)
   // Older servers answer with one value in place of a list.
   const isOlder = !isObject(value) && !(bare(schema.element) instanceof z.ZodObject)
-  return isOlder ? undefined : `${called(value)} in place of a list`
+  return isOlder ? undefined : `${describeValue(value)} in place of a list`
 }
 
 function elementsMisfit(schema: z.ZodArray, values: readonly unknown[]): string | undefined {
@@ -48,7 +48,7 @@ const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
     ? bare(schema.def.innerType)
     : schema
 
-function called(value: unknown): string {
+function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (value === null) return 'nothing'
   return typeof value === 'object' ? 'an object' : 'a single value'

@@ -33,11 +33,11 @@ function refusal(
   if (keys.length > 0 && !missingIsInvalid.has(id))
     return new ApiError('missing_keys', { keys: keys.join(', ') })
   const row = severest(issues.map(rowOf))
-  const told = issues.filter((issue) => rowOf(issue) === row).slice(0, maxIssues)
-  const sentences = [...new Set(told.map((issue) => sentenceOf(issue, fields)))]
+  const reported = issues.filter((issue) => rowOf(issue) === row).slice(0, maxIssues)
+  const sentences = [...new Set(reported.map((issue) => sentenceOf(issue, fields)))]
   return row === 'missing_keys'
     ? new ApiError(row, { keys: sentences.join(', ') })
-    : new ApiError(row, { reason: joined(sentences) })
+    : new ApiError(row, { reason: joinSentences(sentences) })
 }
 
 /** Returns the required fields that are missing, in the order of the schema. */
@@ -53,7 +53,7 @@ const severest = (rows: readonly Row[]): Row =>
 const rowOf = (issue: z.core.$ZodIssue): Row =>
   issue.code === 'custom' ? ((issue.params?.error as Row | undefined) ?? 'invalid') : 'invalid'
 
-const joined = (sentences: readonly string[]): string =>
+const joinSentences = (sentences: readonly string[]): string =>
   sentences.slice(0, maxSentences).join('; ') + (sentences.length > maxSentences ? '; and more' : '')
 
 function sentenceOf(issue: z.core.$ZodIssue, fields: Fields): string {
@@ -61,10 +61,10 @@ function sentenceOf(issue: z.core.$ZodIssue, fields: Fields): string {
   const path = issue.path.map(String).join('.')
   if (valueAt(fields, issue.path) === undefined) return `${path} is required`
   if (/^(must|has) /.test(issue.message)) return `${path} ${issue.message}`
-  return issue.code === 'custom' ? `${path}: ${issue.message}` : `${path} must be ${expected(issue)}`
+  return issue.code === 'custom' ? `${path}: ${issue.message}` : `${path} must be ${expectedOf(issue)}`
 }
 
-function expected(issue: z.core.$ZodIssue): string {
+function expectedOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_value') return `one of: ${issue.values.map(String).join(', ')}`
   return issue.code === 'invalid_type' ? (types[issue.expected] ?? issue.expected) : 'valid'
 }

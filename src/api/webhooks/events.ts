@@ -62,11 +62,11 @@ export function eventBody(name: EventName): z.ZodObject {
     id: uuid('Identifier of the search, import, list or enrichment'),
     created_at: moment('When it happened'),
     custom: echo(),
-    ...carried(kind, phase),
+    ...bodyFields(kind, phase),
   })
 }
 
-function carried(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRawShape {
+function bodyFields(kind: EventKind, phase: EventRow['phases'][number]): z.ZodRawShape {
   if (kind === 'list_import') return { list: describe(listRecord(), 'The list'), ...failure(phase) }
   if (phase === 'failed') return failure(phase)
   if (kind === 'contact_enrichment') return contactResult().shape

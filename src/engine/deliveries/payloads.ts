@@ -120,7 +120,7 @@ export async function bodiesOf(
   let size = bodies[0].length
   for (const delivery of others) {
     if (size > readAtOnce) break
-    const body = await bodyIn(reads, job, delivery).catch(unlessGone)
+    const body = await bodyIn(reads, job, delivery).catch(ignoreGone)
     if (body === undefined) break
     bodies.push(body)
     size += body.length
@@ -129,7 +129,7 @@ export async function bodiesOf(
 }
 
 /** The error is thrown when this body is requested on its own. */
-function unlessGone(error: unknown): undefined {
+function ignoreGone(error: unknown): undefined {
   if (!(error instanceof RecordsGone)) throw error
 }
 

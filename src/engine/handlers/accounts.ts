@@ -19,7 +19,7 @@ export const technologies: Handler<'accounts.technologies'> = async ({ input, so
 
 /** The technologies of a company, surest first; free when none is known. */
 export const stack: Handler<'accounts.stack'> = async ({ input, source }) => {
-  const uses = found(await source.stack(companyOf(input)))
+  const uses = orNotFound(await source.stack(companyOf(input)))
   return {
     output: { technologies: uses.map(({ name }) => name), technologies_with_confidence: [...uses] },
     used: { company: uses.length > 0 ? 1 : 0 },
@@ -28,7 +28,7 @@ export const stack: Handler<'accounts.stack'> = async ({ input, source }) => {
 
 /** Headcount by department. `live: false` omits the evolution. */
 export const headcount: Handler<'accounts.headcount'> = async ({ input, source }) => {
-  const output = found(await source.headcount(companyOf(input), input.departments ?? []))
+  const output = orNotFound(await source.headcount(companyOf(input), input.departments ?? []))
   if (input.live !== false) return { output }
   const now = ([department, { current_headcount }]: [string, Headcount[string]]) =>
     [department, { current_headcount }] as const
@@ -41,7 +41,7 @@ export const countProfiles: Handler<'accounts.count_profiles'> = async ({ input,
   const filters = { title_to_include, title_to_exclude, included_locations, excluded_locations }
   return {
     output: {
-      total: found(await source.countProfiles(companyOf(input), filters)),
+      total: orNotFound(await source.countProfiles(companyOf(input), filters)),
       title_to_include: title_to_include ?? [],
       title_to_exclude: title_to_exclude ?? [],
       included_locations: included_locations ?? [],
@@ -53,7 +53,7 @@ export const countProfiles: Handler<'accounts.count_profiles'> = async ({ input,
 /** The newest open jobs of a company, never more than can be paid for. */
 export const hiring: Handler<'accounts.hiring'> = async ({ input, source, affordable, now }) => {
   const { limit, full_description, ...filters } = input
-  const { total, jobs } = found(
+  const { total, jobs } = orNotFound(
     await source.jobs(companyOf(input), filters, Math.min(limit, affordable), now),
   )
   return {
@@ -93,7 +93,7 @@ const companyOf = (input: Named): CompanyQuery => ({
 })
 
 /** Returns what was found; throws 404 when the company is unknown. */
-function found<T>(answer: T | undefined): T {
+function orNotFound<T>(answer: T | undefined): T {
   if (answer === undefined) throw new ApiError('no_company_found')
   return answer
 }

@@ -1,6 +1,6 @@
 import type { Search } from '../ports/ports.js'
 import { blurCompany } from '../records/blur.js'
-import { previewCompanies as seenCompanies } from './account-imports.js'
+import { previewCompanies } from './account-imports.js'
 import type { Handler, Work } from './handler.js'
 import {
   type Asked,
@@ -12,7 +12,7 @@ import {
   searchFor,
   startedMessage,
 } from './imports.js'
-import { previewCompanies as seenPeople } from './lead-imports.js'
+import { previewPeople } from './lead-imports.js'
 
 /** `POST /intents/accounts/stack/preview`: an exact count, and companies that cannot be recognised. */
 export const stackPreview: Handler<'intents.stack_preview'> = async ({ input, now, source }) => {
@@ -62,7 +62,7 @@ async function companies(
   search: Search<'growth' | 'lookalikes'>,
   what: string,
 ) {
-  const { total, preview } = await seenCompanies(source, search, now)
+  const { total, preview } = await previewCompanies(source, search, now)
   const id = ids.uuid()
   return {
     output: { message: startedMessage, id, total, preview },
@@ -72,7 +72,7 @@ async function companies(
 
 /** `POST /intents/leads/posts_engagers`: people who reacted to a post or commented on it. */
 export const postEngagers: Handler<'intents.post_engagers'> = async ({ input, now, source, ids }) => {
-  const { total, preview, search } = await seenPeople(source, searchFor('engagers', filtersOf(input)), now)
+  const { total, preview, search } = await previewPeople(source, searchFor('engagers', filtersOf(input)), now)
   const id = ids.uuid()
   return {
     output: { message: startedMessage, id, total, preview },

@@ -29,7 +29,7 @@ export const extract: Handler<'leads.extract'> = async ({ input, principal, now,
 /** `POST /leads/advanced_search`: extracts the people that match filters. */
 export const advancedSearch: Handler<'leads.advanced_search'> = async (work) => {
   const { input, now, source, ids } = work
-  const search = await advanced(work)
+  const search = await advancedFilters(work)
   const id = ids.uuid()
   const job = importOf(id, nameOf(input, 'Lead search', now), search, input, await source.count(search, now))
   const message = {
@@ -43,13 +43,13 @@ export const advancedSearch: Handler<'leads.advanced_search'> = async (work) => 
 
 /** `POST /leads/advanced_search/preview`: the approximate number of matches, and the first of them. */
 export const advancedPreview: Handler<'leads.advanced_search_preview'> = async (work) => {
-  const { total, preview } = await previewCompanies(work.source, await advanced(work), work.now)
+  const { total, preview } = await previewPeople(work.source, await advancedFilters(work), work.now)
   return { output: { total_count: total, preview } }
 }
 
 type Advanced = 'leads.advanced_search' | 'leads.advanced_search_preview'
 
-async function advanced({ input, principal, store }: Work<Advanced>): Promise<Search<'people'>> {
+async function advancedFilters({ input, principal, store }: Work<Advanced>): Promise<Search<'people'>> {
   const filters = await store.read((reads) => withAccounts(reads, principal.workspace.id, filtersOf(input)))
   return searchFor('people', filters)
 }
@@ -98,7 +98,7 @@ async function personaOf({ input, principal, store }: Work<'leads.search'>): Pro
 }
 
 /** Returns how many people a search finds, and the first of them. */
-export async function previewCompanies(source: Source, search: Search<'people' | 'engagers'>, now: number) {
+export async function previewPeople(source: Source, search: Search<'people' | 'engagers'>, now: number) {
   const { records, next, total } = await source.find(search, { limit: previewSize, now })
   // Finding out that these are all takes as long as counting.
   const count = next === undefined ? records.length : (total ?? (await source.count(search, now)))

@@ -36,23 +36,25 @@ export function suggestTitles(asked: readonly string[], held: readonly string[] 
 
 /** Returns titles that people hold besides the ones asked for, without the excluded ones. */
 function others(held: readonly string[], asked: readonly string[], excluded: readonly string[]): string[] {
-  const said = new Set(asked.map(padded))
-  const unwanted = excluded.map(padded)
+  const said = new Set(asked.map(padWords))
+  const unwanted = excluded.map(padWords)
   return held.filter((title) => {
-    const words = padded(title)
+    const words = padWords(title)
     return !said.has(words) && !unwanted.some((keyword) => words.includes(keyword))
   })
 }
 
 /** Returns the role with this title, else the one with the longest title inside it: "Senior Data Engineer, EMEA". */
 function familyOf(title: string): TitleFamily | undefined {
-  const named = titleFamilies.find(({ titles }) => titles.some((known) => folded(known) === folded(title)))
+  const named = titleFamilies.find(({ titles }) =>
+    titles.some((known) => foldWords(known) === foldWords(title)),
+  )
   if (named || usualExclusions.some((keyword) => hasWords(title, keyword))) return named
   let best: { family: TitleFamily; length: number } | undefined
   for (const family of titleFamilies) {
     if (family.excluded.some((keyword) => hasWords(title, keyword))) continue
     for (const known of family.titles) {
-      const { length } = folded(known)
+      const { length } = foldWords(known)
       if (length > (best?.length ?? 0) && hasWords(title, known)) best = { family, length }
     }
   }
@@ -60,16 +62,16 @@ function familyOf(title: string): TitleFamily | undefined {
 }
 
 /** Returns whether a text contains the words of another in sequence; case, accents and punctuation do not matter. */
-export const hasWords = (text: string, words: string): boolean => padded(text).includes(padded(words))
+export const hasWords = (text: string, words: string): boolean => padWords(text).includes(padWords(words))
 
-const padded = (text: string): string => ` ${folded(text)} `
+const padWords = (text: string): string => ` ${foldWords(text)} `
 
 /** Returns a title without the "(F/H)" of job advertisements. */
 export const plainTitle = (text: string): string =>
   text.replace(/\(?\b(?:h\s*\/\s*f|f\s*\/\s*h|m\s*\/\s*f|f\s*\/\s*m)\b\)?/gi, ' ').trim()
 
 /** Returns words without case, accents, punctuation and gender marks. */
-const folded = (text: string): string =>
+const foldWords = (text: string): string =>
   plainTitle(text)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
@@ -79,6 +81,6 @@ const folded = (text: string): string =>
 
 function distinct(texts: readonly string[]): string[] {
   const seen = new Map<string, string>()
-  for (const text of texts) if (!seen.has(folded(text))) seen.set(folded(text), text)
+  for (const text of texts) if (!seen.has(foldWords(text))) seen.set(foldWords(text), text)
   return [...seen.values()]
 }

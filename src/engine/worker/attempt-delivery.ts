@@ -93,12 +93,12 @@ async function createPoster(
     await reads.members(workspaceId),
     await validSecrets(reads, workspaceId, engineTime(await reads.clock(), clock.now())),
   ])
-  const made = () =>
+  const createSecrets = () =>
     store.transaction(
       async (tx) => secretsOf(tx, ids, workspaceId, engineTime(await tx.clock(), clock.now())),
       workspaceId,
     )
-  const secrets = known.length > 0 ? known : await made()
+  const secrets = known.length > 0 ? known : await createSecrets()
   const permitted = targets(members.length)
   return async ({ url, id }, bodies) => {
     try {

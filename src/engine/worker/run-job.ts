@@ -79,8 +79,8 @@ async function toItsEnd(
   } catch (error) {
     if (error instanceof LeaseLost || isPassing(error)) throw error
     if (!(error instanceof ApiError)) ports.onTrouble?.(error)
-    const told = error instanceof ApiError ? error.message : 'Internal error'
-    return await failJob(ports, claimed, told, onStep)
+    const message = error instanceof ApiError ? error.message : 'Internal error'
+    return await failJob(ports, claimed, message, onStep)
   }
 }
 
