@@ -27,7 +27,7 @@ export function describeCaller(name: string, open: () => Promise<Subject>): void
     })
     afterEach(() => subject.close())
 
-    it('answers a success with the operation’s status and a body of its schema', async () => {
+    it('returns a success with the operation’s status and a body of its schema', async () => {
       const successes = [
         ['accounts.enrich', { domain: 'known.example' }],
         ['accounts.technologies', { query: 'r', limit: 2 }],
@@ -49,7 +49,7 @@ export function describeCaller(name: string, open: () => Promise<Subject>): void
       expect((await call('credits.show', {})).body).toMatchObject({ credits: { enrichment: 999 } })
     })
 
-    it('answers fields of a query as typed values', async () => {
+    it('reads fields of a query as typed values', async () => {
       const reply = await call('accounts.technologies', { limit: 1 })
       expect(reply.body).toMatchObject({ technologies: [expect.anything()] })
       expect((await call('accounts.technologies', { limit: 0 })).status).toBe(422)
@@ -69,19 +69,19 @@ export function describeCaller(name: string, open: () => Promise<Subject>): void
       expect(reply.body).toEqual({ error: expect.stringMatching(/\w/) })
     })
 
-    it('answers its own errors with a number where the operation does', async () => {
+    it('returns its own errors with a number when the operation does', async () => {
       const reply = await call('accounts.hiring', { limit: 0, company_domain: 'known.example' })
       expect(reply).toMatchObject({ status: 422, body: { error: 422, message: expect.any(String) } })
     })
 
-    it('refuses whoever has no key', async () => {
+    it('refuses a caller without a key', async () => {
       for (const apiKey of [undefined, 'pk_wrong']) {
         const reply = await subject.caller.call('credits.show', {}, { apiKey })
         expect(reply).toMatchObject({ status: 401, body: { error: 'Invalid API key' } })
       }
     })
 
-    it('answers 402 with a code and where to buy credits, then 403 with a code and no such place', async () => {
+    it('returns 402 with a code and where to buy credits, then 403 with a code and no such place', async () => {
       await subject.bench.admin.setCredits(0)
       await subject.bench.admin.changeMember('me@localhost', { weeklyLimit: 0 })
       const empty = await call('accounts.enrich', { domain: 'known.example' })
@@ -111,7 +111,7 @@ export function describeCaller(name: string, open: () => Promise<Subject>): void
       expect(replies[2]?.body).toEqual({ error: 'Rate limit exceeded. Please wait before retrying.' })
     })
 
-    it('answers a key it knows with the reply it gave, byte for byte', async () => {
+    it('returns the stored reply of a known key byte for byte', async () => {
       const input = { domain: 'known.example', name: 'Known ✓ é 株' }
       const first = await call('accounts.enrich', input, { idempotencyKey: 'key' })
       const again = await call('accounts.enrich', input, { idempotencyKey: 'key' })
@@ -123,7 +123,7 @@ export function describeCaller(name: string, open: () => Promise<Subject>): void
       expect(await subject.bench.balance()).toBe(999)
     })
 
-    it('answers every operation, known to the engine or not, with no fault', async () => {
+    it('answers every operation, known to the engine or not, without a fault', async () => {
       await subject.bench.admin.setPlan('Scale')
       for (const { id } of operations()) {
         const reply = await call(id, { id: uuid, uuid })

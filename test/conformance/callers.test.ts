@@ -62,7 +62,7 @@ describe('six ways to ask an engine', () => {
 
   it('are these', () => expect(names).toHaveLength(6))
 
-  it.each(names)('answer with the same statuses and bodies: %s', async (name) => {
+  it.each(names)('return the same statuses and bodies: %s', async (name) => {
     const open = compositions[name] as (typeof compositions)[string]
     if (expected.length === 0) expected = await transcript(compositions['the engine'] as typeof open)
     expect(expected.length).toBeGreaterThan(100)

@@ -37,7 +37,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
 
     afterEach(() => store.close())
 
-    it('belong to one at a time, the oldest first, and say who they are called for', async () => {
+    it('belong to one worker at a time, the oldest first, with the key of their run', async () => {
       await put({ id: 'c2', createdAt: 6 }, {})
       expect(await claim('a', 0)).toEqual({
         ...{ id: 'c1', run: 'r1', operation: 'accounts.enrich', calls: '[1]' },
@@ -48,7 +48,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect(await claim('c', 30_000)).toMatchObject({ id: 'c1', taken: 2 })
     })
 
-    it('are answered by whoever has them, and by nobody else', async () => {
+    it('are answered only by the worker that has them', async () => {
       await put({})
       await claim('a', 0)
       await claim('b', 30_000)
@@ -65,7 +65,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toEqual([])
     })
 
-    it('are begun for a command that lives, by those who ask its source', async () => {
+    it('are started for a live command, by workers of its source', async () => {
       await put({})
       expect(await work(0)).toEqual({ runs: 1, left: 0, isDue: true })
       expect(await work(0, 'https://other.example/')).toEqual({ runs: 0, left: 0, isDue: false })
@@ -74,7 +74,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect(await claim('a', 100_000)).toBeUndefined()
     })
 
-    it('are taken back where nobody has begun them, or all of them', async () => {
+    it('are withdrawn when no worker took them, or all of them', async () => {
       await put({}, { id: 'c2', createdAt: 6 }, { id: 'c3', createdAt: 7 })
       await claim('a', 0)
       await answer('a')
@@ -84,7 +84,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect(await store.read((reads) => reads.answeredChunks('r1', 9))).toHaveLength(1)
     })
 
-    it('go with the command that another one follows, and with one that is long gone', async () => {
+    it('are deleted with their command when another one follows, and when it is long dead', async () => {
       await put({})
       await store.transaction((tx) => tx.takeChunkRun({ ...run, token: 'next' }))
       expect(await claim('a', 0)).toBeUndefined()
@@ -100,7 +100,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect(await left(100_001)).toBe(0)
     })
 
-    it('are gone when nothing was heard of a command for long, which may go on unless another one came', async () => {
+    it('are deleted after a long silence of their command, which may resume unless another one came', async () => {
       await put({})
       await tidy(100_001)
       expect([await renew(), await renew(), await work(0)]).toEqual([
@@ -118,14 +118,14 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect([await renew('next'), await left(250_001)]).toEqual(['lost', 0])
     })
 
-    it('are gone when somebody must not be on record any more', async () => {
+    it('are deleted when a person is erased', async () => {
       await put({})
       await store.transaction((tx) => tx.releaseJobs())
       expect(await work(0)).toEqual({ runs: 0, left: 0, isDue: false })
       expect(await renew()).toBe('lost')
     })
 
-    it('tell how many take part', async () => {
+    it('show how many workers take part', async () => {
       const count = (now: number) => store.read((reads) => reads.chunkWorkers('', now))
       await store.transaction((tx) => tx.keepChunkWorker('a', '', 10))
       await store.transaction((tx) => tx.keepChunkWorker('a', '', 20))
@@ -139,7 +139,7 @@ export function describeChunks(name: string, open: () => Promise<Store>): void {
       expect([await count(9), await left(11)]).toEqual([0, 0])
     })
 
-    it('find who asks by the id of a key', async () => {
+    it('find the principal by the id of a key', async () => {
       const found = await store.read((reads) => reads.principalOfKey(key.id))
       expect([found?.member.id, found?.workspace.id]).toEqual([member.id, workspace.id])
       expect(await store.read((reads) => reads.principalOfKey('nobody'))).toBeUndefined()

@@ -49,7 +49,7 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
 
     afterEach(() => store.close())
 
-    it('are answered as they were given, to their own workspace only', async () => {
+    it('are returned as they were stored, to their own workspace only', async () => {
       const whole = { ...delivery, part: 1, parts: 2, status: 500, error: 'no', finishedAt: 9, token: 't' }
       await add(whole)
       expect(await one('d1')).toEqual(whole)
@@ -71,7 +71,7 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       })
     })
 
-    it('have one number each among those of their job', async () => {
+    it('have a unique number each within their job', async () => {
       await add(delivery)
       await expect(add(behind(1, { id: 'other' }))).rejects.toThrow()
       await add(behind(1, { id: 'other', jobId: 'j2' }))
@@ -82,7 +82,7 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       })
     })
 
-    it('are taken up when they are due, the oldest first, each by one', async () => {
+    it('are taken when they are due, the oldest first, each by one worker', async () => {
       const again = { attempts: 1 }
       await add({ ...delivery, ...again, dueAt: 30 }, behind(2, { ...again, dueAt: 20 }), behind(3))
       expect([await isDue(19), await claim('a', 19)]).toEqual([false, undefined])
@@ -92,21 +92,21 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       expect([await isDue(30), await claim('c', 30)]).toEqual([false, undefined])
     })
 
-    it('are taken up for the first time whatever the clock says, once that is allowed', async () => {
+    it('are taken for the first time whatever the clock says, once that is allowed', async () => {
       await add({ ...delivery, dueAt: 500 }, behind(2))
       expect(await isDue(1)).toBe(true)
       expect((await claim('a', 1))?.id).toBe('d1')
       expect(await isDue(9e9)).toBe(false)
     })
 
-    it('are due again when only a clock that went back says they are not', async () => {
+    it('are due again when only a clock that went back says otherwise', async () => {
       await add({ ...delivery, attempts: 1, dueAt: 5_000_000 })
       expect(await isDue(4_000_000)).toBe(false)
       expect(await isDue(3_999_999)).toBe(true)
       expect((await claim('a', 3_999_999))?.id).toBe('d1')
     })
 
-    it('are taken up by somebody else when the lease has run out, who alone may write then', async () => {
+    it('are taken by another worker when the lease has expired, which alone may write then', async () => {
       await add(delivery)
       await claim('a', 10)
       const { leaseUntil } = lease(0)
@@ -122,20 +122,20 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       expect((await claim('c', 50, lease(leaseUntil)))?.id).toBe('d1')
     })
 
-    it('that have ended change no more', async () => {
+    it('change no more once they have ended', async () => {
       await add({ ...delivery, token: 't', state: 'delivered' })
       expect(await store.transaction((tx) => tx.changeDelivery('d1', 't', { state: 'failed' }))).toBe(false)
       expect([await isDue(9e9), await claim('a', 9e9)]).toEqual([false, undefined])
     })
 
-    it('to a url that is busy are left', async () => {
+    it('to a busy URL are left', async () => {
       await add(delivery, behind(1, { id: 'x1', jobId: 'j2', url: 'https://other.example/', dueAt: 20 }))
       expect((await claim('a', 30, { busy: [url] }))?.id).toBe('x1')
       expect(await isDue(30, { busy: [url] })).toBe(false)
       expect(await isDue(30)).toBe(true)
     })
 
-    it('of one job alone are its first attempts', async () => {
+    it('of a single job are its first attempts', async () => {
       await add(
         behind(1, { jobId: 'j2', id: 'x1', dueAt: 1 }),
         behind(1, { attempts: 1, dueAt: 2 }),
@@ -147,7 +147,7 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       expect(await isDue(10, { jobId: 'j2' })).toBe(true)
     })
 
-    it('that wait are known in order, and change together with the one before them', async () => {
+    it('that wait are listed in order, and change together with the one before them', async () => {
       await add(delivery, behind(4), behind(2), behind(3), behind(5, { attempts: 1, dueAt: 90 }))
       await store.transaction(async (tx) => {
         await tx.claimDelivery({ ...due(10), token: 'a' })
@@ -161,7 +161,7 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       })
     })
 
-    it('are let go one at a time', async () => {
+    it('are released one at a time', async () => {
       await add(delivery, behind(2), behind(3), behind(1, { id: 'x1', jobId: 'j2' }))
       const release = (jobId = 'j1') => store.transaction((tx) => tx.releaseNext(jobId, 70))
       await release()
@@ -178,7 +178,7 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       expect(await dues()).toMatchObject({ d3: null, x1: 70 })
     })
 
-    it('are made again from the start when they are replayed, one after the other', async () => {
+    it('start again from the first attempt when they are replayed, one after the other', async () => {
       const ended = { state: 'failed', attempts: 8, status: 500, error: 'no', finishedAt: 9 } as const
       await add(behind(1, ended), behind(2, ended), behind(3, { ...ended, state: 'delivered' }), behind(4))
       await store.transaction(async (tx) => {
@@ -191,14 +191,14 @@ export function describeDeliveries(name: string, open: () => Promise<Store>): vo
       expect(await dues()).toEqual({ d1: null, d2: 40, d3: null, d4: null })
     })
 
-    it('wait for the one that is leaving when they are replayed', async () => {
+    it('wait for the one in progress when they are replayed', async () => {
       await add(behind(1, { state: 'failed', attempts: 8 }), behind(2, { dueAt: 5 }))
       await claim('a', 10)
       await store.transaction((tx) => tx.replayDeliveries('w1', ['d1'], 40))
       expect(await dues()).toEqual({ d1: null, d2: 5 })
     })
 
-    it('are given to as many as ask at once, each to one', async () => {
+    it('are given to as many workers as ask at once, each to one', async () => {
       await store.transaction(async (tx) => {
         for (let at = 0; at < 50; at++) {
           await tx.addJob({ ...job, id: `job ${at}` })

@@ -58,7 +58,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
 
     afterEach(() => store.close())
 
-    it('answers a job as it was given, to its own workspace only', async () => {
+    it('returns a job as it was stored, to its own workspace only', async () => {
       await add({})
       await store.read(async (reads) => {
         expect(await reads.job('w1', 'j1')).toEqual(job)
@@ -67,7 +67,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       })
     })
 
-    it('takes up the oldest job, each for one at a time', async () => {
+    it('takes the oldest job, each for one worker at a time', async () => {
       await add({ id: 'j2', createdAt: 5 }, { id: 'j1', createdAt: 9 }, { id: 'j3', createdAt: 9 })
       expect(await claim('a', 100)).toMatchObject({ id: 'j2', state: 'running', token: 'a', attempts: 1 })
       expect((await claim('b', 100))?.id).toBe('j1')
@@ -75,7 +75,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect([await isDue(100), await claim('d', 100)]).toEqual([false, undefined])
     })
 
-    it('takes up the job that is named, or none', async () => {
+    it('takes the given job, or none', async () => {
       await add({ id: 'j1' }, { id: 'j2', createdAt: 9_000 })
       expect((await claim('a', 100, 'j2'))?.id).toBe('j2')
       expect(await claim('b', 100, 'j2')).toBeUndefined()
@@ -83,7 +83,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect(await isDue(100)).toBe(true)
     })
 
-    it('gives a job to somebody else when its lease has run out, and not before', async () => {
+    it('gives a job to another worker when its lease has expired, and not before', async () => {
       await add({})
       await claim('a', 100)
       expect(await claim('b', 100 + leaseMs - 1)).toBeUndefined()
@@ -93,7 +93,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect(await claim('b', 100 + leaseMs + 50)).toMatchObject({ token: 'b', attempts: 2 })
     })
 
-    it('gives a job to its own owner at once, which fences off the one before, and to nobody else', async () => {
+    it('gives a job to its own owner at once, which fences off the previous token, and to nobody else', async () => {
       await add({})
       const take = (owner: string, token: string) =>
         store.transaction((tx) => tx.claimJob({ token, owner, id: 'j1', ...lease(100) }))
@@ -107,7 +107,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect(await take('run-1', 'run-1 c')).toBeUndefined()
     })
 
-    it('gives a job to somebody else when its lease is from before the clock went back', async () => {
+    it('gives a job to another worker when its lease is from before the clock went back', async () => {
       await add({})
       await claim('a', 10_000_000)
       expect(await claim('b', 10_000_000 - leaseMs)).toBeUndefined()
@@ -115,7 +115,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect(await claim('b', 9_000_000)).toMatchObject({ token: 'b' })
     })
 
-    it('fences off whoever has lost a job', async () => {
+    it('fences off a worker that has lost a job', async () => {
       await add({})
       await claim('a', 100)
       await claim('b', 100 + leaseMs)
@@ -144,7 +144,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       },
     )
 
-    it('changes what is named of a job and leaves the rest', async () => {
+    it('changes only the given fields of a job', async () => {
       await add({})
       const change: JobChange = {
         ...{ state: 'running', done: 7, place: 'p', truncated: true, parts: [1, 5], partBytes: 99 },
@@ -156,7 +156,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       expect(await store.read((reads) => reads.job('w1', 'j1'))).toEqual({ ...job, ...change, place: null })
     })
 
-    it('lists and counts jobs by kind, state and whether somebody can be reached, newest first', async () => {
+    it('lists and counts jobs by kind, state and contact data, newest first', async () => {
       await add(
         { id: 'j1', createdAt: 1, enriched: true },
         { id: 'j2', createdAt: 2, kind: 'lead_search' },
@@ -178,7 +178,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       })
     })
 
-    it('knows what is held, by member and by job', async () => {
+    it('knows the holds by member and by job', async () => {
       await add({ id: 'j1', held: 7 }, { id: 'j2', held: 5 }, { id: 'j3', held: 0, state: 'finished' })
       const hold = { seq: 1, kind: 'hold', debit: 'credits', credit: 'held', amount: 4 } as const
       await store.transaction(async (tx) => {
@@ -201,7 +201,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       })
     })
 
-    it('keeps each record of a job once, and answers them in order', async () => {
+    it('stores each record of a job once, and returns them in order', async () => {
       await add({})
       const records = [record(2, 'DISQUALIFIED'), record(1), record(3)]
       await store.transaction((tx) => tx.addRecords('j1', records))
@@ -222,7 +222,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       })
     })
 
-    it('keeps no record of a job that is not there', async () => {
+    it('stores no record of an unknown job', async () => {
       await expect(store.transaction((tx) => tx.addRecords('nobody', [record(1)]))).rejects.toThrow()
     })
 
@@ -238,7 +238,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       })
     })
 
-    it('keeps a list, its companies and what they were found to be', async () => {
+    it('stores a list, its companies and their matches', async () => {
       const { companies, ...kept } = list
       await add({})
       await store.transaction(async (tx) => {
@@ -268,7 +268,7 @@ export function describeWork(name: string, open: () => Promise<Store>): void {
       })
     })
 
-    it('gives jobs to as many as ask at once, each to one', async () => {
+    it('gives jobs to as many workers as ask at once, each to one', async () => {
       await add(...Array.from({ length: 50 }, (_, at) => ({ id: `job ${at}`, createdAt: at })))
       const claimed = await Promise.all(Array.from({ length: 80 }, (_, at) => claim(`t${at}`, 100)))
       const ids = claimed.flatMap((one) => one?.id ?? [])

@@ -38,7 +38,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
 
     afterEach(() => store.close())
 
-    it('answers records as they were given', async () => {
+    it('returns records as they were stored', async () => {
       const principal = await store.read((reads) => reads.principal(key.hash))
       expect(principal).toEqual({ key, member, workspace, clock: { offsetMs: 0, frozenAt: null } })
       expect(await store.read((reads) => reads.workspaces())).toEqual([workspace])
@@ -46,7 +46,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.read((reads) => reads.keys('w1'))).toEqual([key])
     })
 
-    it('answers nothing for what is not there', async () => {
+    it('returns nothing for an unknown id', async () => {
       await store.read(async (reads) => {
         expect(await reads.principal('b'.repeat(64))).toBeUndefined()
         expect(await reads.workspace('w2')).toBeUndefined()
@@ -57,7 +57,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       })
     })
 
-    it('changes what is named and leaves the rest', async () => {
+    it('changes only the given fields', async () => {
       await store.transaction(async (tx) => {
         await tx.changeWorkspace('w1', { plan: 'Free', networkSession: false, dailyCompanies: null })
         await tx.changeMember('m1', { weeklyLimit: null })
@@ -81,7 +81,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect((await store.read((reads) => reads.workspace()))?.id).toBe('w2')
     })
 
-    it('keeps nothing of a transaction that fails', async () => {
+    it('keeps nothing of a failed transaction', async () => {
       const failed = store.transaction(async (tx) => {
         await tx.setCounter('o', 'n', { startedAt: 1, count: 1 })
         throw new Error('no')
@@ -90,7 +90,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.read((reads) => reads.counter('o', 'n'))).toBeUndefined()
     })
 
-    it('counts without losing a count, however many ask at once', async () => {
+    it('loses no count under concurrency', async () => {
       const hit = () =>
         store.transaction(async (tx) => {
           const count = (await tx.lockCounter('o', 'n'))?.count ?? 0
@@ -102,7 +102,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.read((reads) => reads.counter('o', 'n'))).toBeUndefined()
     })
 
-    it('adds movements and finds what was consumed', async () => {
+    it('adds movements and sums consumption', async () => {
       const common = { workspaceId: 'w1', memberId: 'm1', reference: null, held: 0 }
       const grant = {
         ...common,
@@ -172,7 +172,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       await store.transaction((tx) => tx.append({ ...grant, seq: 1, credits: 5 }))
     })
 
-    it('lets one claim a key, and only its holder keep the reply', async () => {
+    it('lets one process claim a key, and only its holder store the reply', async () => {
       await store.transaction(async (tx) => {
         expect(await tx.claim('w1', 'k', claim)).toBe(true)
         expect(await tx.claim('w1', 'k', { ...claim, token: 'other' })).toBe(false)
@@ -199,7 +199,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       })
     })
 
-    it('lists personas newest first, by id where moments are equal, from a place on', async () => {
+    it('lists personas newest first, then by id, from a position on', async () => {
       const listed = await store.transaction(async (tx) => {
         for (const [id, createdAt] of [
           ['p1', 5],
@@ -224,7 +224,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(await store.read((reads) => reads.countPersonas('w1'))).toBe(5)
     })
 
-    it('shows and drops a persona to its own workspace only', async () => {
+    it('returns and deletes a persona for its own workspace only', async () => {
       await store.transaction(async (tx) => {
         await tx.addWorkspace({ ...workspace, id: 'w2', name: 'Second' }, false)
         await tx.addPersona(persona)

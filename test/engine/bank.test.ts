@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(program))
 
-it('P42: whoever looks while credits move between workspaces sees them all', async () => {
+it('P42: every read while credits move between workspaces sees the same total', async () => {
   const { transfers, looks } = await runBank(program, { ms: 3_000, kills: 4 })
   expect(transfers).toBeGreaterThan(0)
   expect(looks).toBeGreaterThan(0)

@@ -6,7 +6,7 @@ const at = Date.parse
 const iso = (ms: number) => new Date(ms).toISOString()
 
 describe('engine time', () => {
-  it('is real time plus the offset, or stands still', () => {
+  it('is real time plus the offset, or stands still when frozen', () => {
     expect(engineTime({ offsetMs: 5, frozenAt: null }, 100)).toBe(105)
     expect(engineTime({ offsetMs: 5, frozenAt: 42 }, 100)).toBe(42)
   })
@@ -40,7 +40,7 @@ describe('engine time', () => {
     },
   )
 
-  it('knows the leap day', () => {
+  it('counts renewals over a leap day', () => {
     expect(dayOf('2028-02-29')).toBe(Date.UTC(2028, 1, 29))
   })
 })

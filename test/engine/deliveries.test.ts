@@ -52,7 +52,7 @@ async function untilNothingIsDue(world: World, jobId: string): Promise<number[]>
 const ordinals = (sender: FakeSender) => sender.bodies().map(({ ordinal }) => ordinal)
 
 describe('P14: a dead receiver', () => {
-  it('is tried on the schedule, with one id and a new timestamp each time, then given up', async () => {
+  it('is tried on the schedule with one id and new timestamps, then marked as failed', async () => {
     const world = await open()
     world.sender.answer = () => unanswered
     const began = world.bench.clock.now()
@@ -72,7 +72,7 @@ describe('P14: a dead receiver', () => {
     expect(delivery).toMatchObject({ jobId: id, attempts: 8, error: 'refused the connection', status: null })
   })
 
-  it('has the schedule that is published', () => {
+  it('follows the published schedule', () => {
     const [second, minute] = [1_000, 60_000]
     expect(schedule).toEqual([
       0,
@@ -86,7 +86,7 @@ describe('P14: a dead receiver', () => {
     ])
   })
 
-  it('that comes back gets what failed when it is replayed, with the same id', async () => {
+  it('gets its failed deliveries with the same ids when they are replayed', async () => {
     const world = await open()
     world.sender.answer = () => answered(410)
     const id = await searched(world, 1)
@@ -100,7 +100,7 @@ describe('P14: a dead receiver', () => {
 })
 
 describe('a receiver that answers', () => {
-  it.each([429, 503])('%i with Retry-After is not tried before', async (status) => {
+  it.each([429, 503])('%i with Retry-After is not retried earlier', async (status) => {
     const world = await open()
     world.sender.answer = () => answered(status, hour)
     const began = world.bench.clock.now()
@@ -112,7 +112,7 @@ describe('a receiver that answers', () => {
     expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
   })
 
-  it('429 with a Retry-After that is soon keeps to the schedule', async () => {
+  it('keeps to the schedule for a 429 with a short Retry-After', async () => {
     const world = await open()
     world.sender.answer = () => answered(429, 1)
     const began = world.bench.clock.now()
@@ -135,7 +135,7 @@ describe('a receiver that answers', () => {
     expect(await world.worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
   })
 
-  it('a redirect or an error is tried again', async () => {
+  it('is retried after a redirect or an error', async () => {
     for (const status of [301, 400, 404, 500]) {
       const world = await open()
       world.sender.answer = () => answered(status)
@@ -164,7 +164,7 @@ describe('streaming', () => {
     expect(new Set(world.sender.attempts.map((attempt) => attempt.id)).size).toBe(231)
   })
 
-  it('sends the first attempts in order, and is not held up by one that fails', async () => {
+  it('makes first attempts in order, and a failed one holds nothing up', async () => {
     const world = await open()
     const fails = (attempt: Attempt) => [2, 100, 101].includes(JSON.parse(attempt.body).ordinal as number)
     world.sender.answer = (attempt) => (fails(attempt) ? unanswered : undefined)
@@ -194,7 +194,7 @@ describe('first attempts of one search', () => {
   /** Ordinals in the order of their first attempts. */
   const firsts = (sender: FakeSender) => [...new Set(ordinals(sender))]
 
-  it('leave in order and none is forgotten, whatever fails, is replayed and crashes in between', async () => {
+  it('are made in order and none is lost, despite failures, replays and crashes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 12 }),
@@ -245,7 +245,7 @@ describe('first attempts of one search', () => {
     await bench.store.transaction((tx) => tx.claimDelivery({ ...claim, busy: [] }))
   }
 
-  it('that were replayed together leave one after the other, in their order', async () => {
+  it('are made one after the other when they were replayed together', async () => {
     const world = await open()
     const id = await searched(world, 40, { streaming: true })
     const all = await deliveriesOf(world, id)
@@ -275,7 +275,7 @@ describe('completed bodies', () => {
     return { world, id }
   }
 
-  it('above 5 MB go in parts that together hold each record once', async () => {
+  it('above 5 MB are split into parts that contain each record once', async () => {
     const { world, id } = await found(600, { custom: { of: 'mine' } })
     const bodies = world.sender.bodies() as { leads: { ordinal: number }[]; part: number; parts: number }[]
     expect(bodies.map(({ part, parts }) => [part, parts])).toEqual([
@@ -290,7 +290,7 @@ describe('completed bodies', () => {
     expect(new Set(world.sender.attempts.map((attempt) => attempt.id)).size).toBe(3)
   })
 
-  it('are never larger than 5 MB, and in one piece up to there', async () => {
+  it('are at most 5 MB, and in one piece up to there', async () => {
     for (const matches of [240, 248, 249, 250, 260]) {
       const { world } = await found(matches, { custom: { note: 'y'.repeat(10_000) } })
       const sizes = world.sender.attempts.map(({ body }) => Buffer.byteLength(body))
@@ -299,7 +299,7 @@ describe('completed bodies', () => {
     }
   })
 
-  it('tell of nothing when nothing was found', async () => {
+  it('are empty when nothing was found', async () => {
     const world = await open()
     const id = await searched(world, 0)
     expect(world.sender.bodies()).toMatchObject([{ id, leads: [], total: 0, truncated: false }])
@@ -307,7 +307,7 @@ describe('completed bodies', () => {
 })
 
 describe('secrets', () => {
-  it('sign together for a day after a rotation', async () => {
+  it('both sign for a day after a rotation', async () => {
     const world = await open()
     const id = await searched(world, 1)
     const again = async () => {
@@ -326,7 +326,7 @@ describe('secrets', () => {
 })
 
 describe('a delivery whose records were deleted', () => {
-  it('is given up with a reason, and does not hold up the others', async () => {
+  it('fails with a reason, and does not hold up the others', async () => {
     const world = await open()
     world.sender.answer = () => answered(410)
     const id = await searched(world, 3, { streaming: true })
@@ -345,7 +345,7 @@ describe('a delivery whose records were deleted', () => {
 })
 
 describe('when the clock goes back', () => {
-  it('first attempts still leave, and retries do not wait for longer than any pause', async () => {
+  it('makes first attempts all the same, and retries wait no longer than the longest pause', async () => {
     const world = await open()
     world.sender.answer = () => unanswered
     world.bench.source.matches = 1
@@ -361,7 +361,7 @@ describe('when the clock goes back', () => {
     expect(await deliveriesOf(world, idOf(body))).toMatchObject([{ state: 'delivered' }])
   })
 
-  it('work of processes that are gone is taken up all the same', async () => {
+  it('takes over the work of dead processes all the same', async () => {
     const world = await open()
     world.bench.source.matches = 1
     const { body } = await world.bench.call('leads.advanced_search', lead)

@@ -66,7 +66,7 @@ const queuedCalls = async (): Promise<readonly ChunkCall[]> => {
 }
 
 describe('rows of a chunk that somebody else had', () => {
-  it('are all open at once where they cannot be called again', async () => {
+  it('all have an unknown outcome when calls cannot be repeated', async () => {
     const command = work.command('run')
     const replies = command.all(domains(20))
     await killed()
@@ -80,7 +80,7 @@ describe('rows of a chunk that somebody else had', () => {
     expect([source.asked, await work.spent()]).toEqual([0, 0])
   })
 
-  it('go out as what may have been called, and by nobody who must not do that again', async () => {
+  it('are sent as possibly made, and not by workers that must not repeat them', async () => {
     const replies = work.command('run').all(domains(3))
     await killed()
     await answered('giving', [null, null, null])
@@ -92,7 +92,7 @@ describe('rows of a chunk that somebody else had', () => {
     expect(source.asked).toBe(0)
   })
 
-  it('that come back stay fresh where nobody had them', async () => {
+  it('stay fresh when nobody had them', async () => {
     const replies = work.command('run').all(domains(3))
     await answered('giving', [null, null, null])
     const calls = await queuedCalls()
@@ -129,7 +129,7 @@ describe('rows of a chunk that somebody else had', () => {
     await reply
   })
 
-  it('go out no more once a refusal has ended the run', async () => {
+  it('are not sent again once a refusal has ended the run', async () => {
     const command = work.command('run', { rows: 2, atOnce: 2 })
     const replies = command.all(domains(2))
     const [first, second] = [await taken('first'), await taken('second')]
@@ -142,13 +142,13 @@ describe('rows of a chunk that somebody else had', () => {
     expect(await chunks('queued')).toEqual([])
   })
 
-  it('are told what they are refused with where nobody had them', async () => {
+  it('get their refusal when nobody had them', async () => {
     const replies = work.command('run').all(domains(2))
     await answered('giving', [busy, null])
     expect(await replies).toMatchObject([busy, busy])
   })
 
-  it('are open where the one who has them now cannot reach anybody', async () => {
+  it('have an unknown outcome when their worker cannot reach the server', async () => {
     const reply = expect(work.command('run').call(0, 'known.example')).rejects.toMatchObject({
       unknown: true,
     })
@@ -174,7 +174,7 @@ describe('a worker whose database fails', () => {
     },
   )
 
-  it('clears workers away that are gone, though no run is dead', async () => {
+  it('deletes dead workers even when no run is dead', async () => {
     await schema.sql("INSERT INTO chunk_workers (id, source, seen_until) VALUES ('killed', '', 1)")
     work.work()
     await until(async () => (await schema.sql('SELECT id FROM chunk_workers')).length === 0)
@@ -185,7 +185,7 @@ describe('a command that pauses', () => {
   const leaseUntil = async () =>
     Number((await schema.sql("SELECT lease_until FROM chunk_runs WHERE run = 'run'"))[0]?.lease_until ?? 0)
 
-  it('lives on though nothing is under way', async () => {
+  it('keeps its run while nothing is in flight', async () => {
     work.work()
     const command = work.command('run', { leaseMs: 1_200 })
     await command.call(0, 'known.example')
@@ -194,7 +194,7 @@ describe('a command that pauses', () => {
     expect((await command.call(1, 'known.example')).status).toBe(200)
   })
 
-  it('for long, and whose chunks were cleared away, sends their rows again as what may have been called', async () => {
+  it('sends its rows again as possibly made when its chunks were deleted', async () => {
     const reply = work.command('run').call(0, 'known.example')
     await killed()
     const before = { chunks: Number.MAX_SAFE_INTEGER, runs: 0, workers: 0 }
@@ -204,7 +204,7 @@ describe('a command that pauses', () => {
     expect(await reply).toMatchObject({ status: 200, credits: 1 })
   })
 
-  it('while another one takes the run ends with the code of a lock', async () => {
+  it('ends with the exit code of a lock when another command takes the run', async () => {
     const first = expect(work.command('run').call(0, 'known-0.example')).rejects.toMatchObject({ exit: 15 })
     await until(async () => (await chunks('queued')).length > 0)
     const second = work.command('run').call(1, 'known-1.example')
@@ -213,7 +213,7 @@ describe('a command that pauses', () => {
     expect((await second).status).toBe(200)
   })
 
-  it('takes nothing back of what is in the hands of another one', async () => {
+  it('withdraws nothing that another command has', async () => {
     const ports = {
       store: work.store,
       clock,
@@ -240,7 +240,7 @@ describe('a command whose database refuses', () => {
       BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '55P03'; END $$;
       CREATE TRIGGER refused BEFORE ${when} ON chunks FOR EACH ROW EXECUTE FUNCTION refused()`)
 
-  it('to drop what is answered drops it later', async () => {
+  it('to delete answered chunks deletes them later', async () => {
     await refuse('DELETE')
     work.work()
     const command = work.command('run')
@@ -252,7 +252,7 @@ describe('a command whose database refuses', () => {
     await until(async () => (await chunks('answered')).length === 0)
   })
 
-  it('lets no row wait for an answer that cannot be read', async () => {
+  it('leaves no row waiting for an answer that cannot be read', async () => {
     const reply = expect(work.command('run').call(0, 'known.example')).rejects.toThrow(SyntaxError)
     await until(async () => (await chunks('queued')).length > 0)
     await schema.sql("UPDATE chunks SET state = 'answered', replies = '{'")
@@ -261,7 +261,7 @@ describe('a command whose database refuses', () => {
 })
 
 describe('charges of several chunks', () => {
-  it('and a command that takes the run do not wait for each other', async () => {
+  it('does not deadlock with a command that takes the run', async () => {
     const ports = {
       store: work.store,
       clock,
@@ -295,7 +295,7 @@ describe('charges of several chunks', () => {
     expect([tries, await schema.sql('SELECT id FROM chunks')]).toEqual([1, []])
   })
 
-  it('and signs of life of their worker do not wait for each other', async () => {
+  it('does not deadlock with the heartbeats of the worker', async () => {
     const source = new TestSource()
     let release = () => {}
     const released = new Promise<void>((resolve) => {

@@ -13,7 +13,7 @@ interface Hiring {
 }
 
 describe('hiring', () => {
-  it('answers and charges what exists, is wanted and can be paid, and says when credits kept jobs back', async () => {
+  it('returns and charges the jobs that exist, are wanted and can be paid, and says when credits cut them short', async () => {
     const bench = await openBench()
     const cases = fc.tuple(
       fc.integer({ min: 0, max: 120 }),
@@ -42,7 +42,7 @@ describe('hiring', () => {
     )
   })
 
-  it('is clipped by the weekly allowance as by the balance', async () => {
+  it('is limited by the weekly allowance as by the balance', async () => {
     const bench = await openBench()
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 7 })
     bench.source.openJobs = 20
@@ -53,7 +53,7 @@ describe('hiring', () => {
     expect((await bench.call('accounts.hiring', known)).status).toBe(403)
   })
 
-  it('answers an empty list of a company without jobs, and 404 of an unknown one, both free', async () => {
+  it('returns an empty list for a company without jobs and 404 for an unknown one, both free', async () => {
     const bench = await openBench()
     expect(await bench.call('accounts.hiring', known)).toMatchObject({
       status: 200,
@@ -68,7 +68,7 @@ describe('hiring', () => {
     expect(await bench.balance()).toBe(1_000)
   })
 
-  it('cuts descriptions of more than 300 characters unless they are wanted whole', async () => {
+  it('cuts descriptions at 300 characters unless full ones are requested', async () => {
     const bench = await openBench()
     bench.source.openJobs = 3
     const lengths = async (more: Record<string, unknown>) =>
@@ -87,7 +87,7 @@ describe('hiring', () => {
     ])
   })
 
-  it('cuts no character in two', async () => {
+  it('never cuts a character in two', async () => {
     const bench = await openBench()
     bench.source.openJobs = 1
     bench.source.letter = '🎈'
@@ -110,7 +110,7 @@ describe('hiring', () => {
 })
 
 describe('stack', () => {
-  it('costs 3 credits of a company that uses something', async () => {
+  it('costs 3 credits when the company uses something', async () => {
     const bench = await openBench()
     bench.source.uses = [react]
     expect(await bench.call('accounts.stack', known)).toMatchObject({
@@ -120,7 +120,7 @@ describe('stack', () => {
     })
   })
 
-  it('costs nothing where nothing is known of a company, or the company is unknown', async () => {
+  it('costs nothing when the company is unknown or uses nothing known', async () => {
     const bench = await openBench()
     const none = { technologies: [], technologies_with_confidence: [] }
     expect(await bench.call('accounts.stack', known)).toMatchObject({ status: 200, body: none, credits: 0 })
@@ -130,7 +130,7 @@ describe('stack', () => {
 })
 
 describe('headcount', () => {
-  it('has the evolution, and with live: false only the headcount of now', async () => {
+  it('contains the evolution, and with live: false only the current headcount', async () => {
     const bench = await openBench()
     expect((await bench.call('accounts.headcount', known)).body).toHaveProperty([
       'All',
@@ -141,7 +141,7 @@ describe('headcount', () => {
     expect(body).toEqual({ All: { current_headcount: 10 } })
   })
 
-  it('answers 404 of an unknown company', async () => {
+  it('returns 404 for an unknown company', async () => {
     const bench = await openBench()
     expect((await bench.call('accounts.headcount', unknown)).status).toBe(404)
   })
@@ -150,7 +150,7 @@ describe('headcount', () => {
 describe('count profiles', () => {
   const company_network_url = 'https://www.network.example/company/known'
 
-  it('gives the total and the filters back as they were given', async () => {
+  it('returns the total and echoes the filters', async () => {
     const bench = await openBench()
     bench.source.people = 12
     const filters = { title_to_include: ['CTO'], excluded_locations: ['FR'] }
@@ -158,7 +158,7 @@ describe('count profiles', () => {
     expect(body).toEqual({ total: 12, title_to_exclude: [], included_locations: [], ...filters })
   })
 
-  it('answers 404 of an unknown company', async () => {
+  it('returns 404 for an unknown company', async () => {
     const bench = await openBench()
     expect((await bench.call('accounts.count_profiles', { company_network_id: '7' })).status).toBe(404)
   })

@@ -4,7 +4,7 @@ import { openBench } from '../support/engine.js'
 const ada = 'https://www.network.example/in/ada'
 
 describe('leads.enrich', () => {
-  it('answers the person for one credit', async () => {
+  it('returns the person for one credit', async () => {
     const bench = await openBench()
     const reply = await bench.call('leads.enrich', { network_url: ada })
     expect(reply).toMatchObject({
@@ -25,14 +25,14 @@ describe('leads.enrich', () => {
     expect((await bench.call('leads.enrich', input)).status).toBe(status)
   })
 
-  it('charges nothing where nobody is found', async () => {
+  it('charges nothing when no one is found', async () => {
     const bench = await openBench()
     const reply = await bench.call('leads.enrich', { network_url: `${ada}-2` })
     expect(reply).toMatchObject({ status: 404, body: { error: 'No person found' }, credits: 0 })
     expect(await bench.balance()).toBe(1_000)
   })
 
-  it('omits address, its status and phones with live: false, and nothing else', async () => {
+  it('omits the address, its status and phones with live: false, and nothing else', async () => {
     const bench = await openBench()
     const full = (await bench.call('leads.enrich', { network_url: ada })).body as Record<string, unknown>
     const { body, credits } = await bench.call('leads.enrich', { network_url: ada, live: false })
@@ -61,7 +61,7 @@ describe('leads.enrich', () => {
     })
   })
 
-  it('counts the terms by the clock of the engine', async () => {
+  it("counts the terms by the engine's clock", async () => {
     const bench = await openBench()
     await bench.admin.setClock(Date.parse('2027-01-20T00:00:00Z'), true)
     const { body } = await bench.call('leads.enrich', { network_url: ada })
@@ -77,7 +77,7 @@ describe('the terms of a person', () => {
     return (await bench.call('leads.enrich', { network_url: ada })).body
   }
 
-  it('in the company are those given where they are longer than the position', async () => {
+  it('in the company are the given ones when they are longer than the position', async () => {
     expect(await enriched({ years_in_company: 7, months_in_company: 2 })).toMatchObject({
       years_in_position: 2,
       months_in_position: 1,
@@ -93,7 +93,7 @@ describe('the terms of a person', () => {
     })
   })
 
-  it('are those given where the position has no beginning', async () => {
+  it('are the given ones when the position has no start date', async () => {
     const given = {
       years_in_position: 4,
       months_in_position: null,
@@ -105,7 +105,7 @@ describe('the terms of a person', () => {
 })
 
 describe('contacts.reverse_lookup', () => {
-  it('answers the whole person for one credit, with the terms of today', async () => {
+  it('returns the whole person for one credit, with current terms', async () => {
     const bench = await openBench()
     const reply = await bench.call('contacts.reverse_lookup', { email: 'bob@known.example' })
     expect(reply).toMatchObject({
@@ -115,7 +115,7 @@ describe('contacts.reverse_lookup', () => {
     })
   })
 
-  it('charges nothing where nobody is found', async () => {
+  it('charges nothing when no one is found', async () => {
     const bench = await openBench()
     const reply = await bench.call('contacts.reverse_lookup', { email: 'bob@unknown.example' })
     expect(reply).toMatchObject({ status: 404, body: { error: 'No person found' }, credits: 0 })
@@ -126,7 +126,7 @@ describe('contacts.reverse_lookup', () => {
 describe('messenger.validate', () => {
   const [reachable, other, unreachable] = ['+33639980001', '+33639980011', '+33639980002']
 
-  it('answers in the order given, at engine time, and charges for the reachable', async () => {
+  it('returns results in the given order, at engine time, and charges for reachable numbers', async () => {
     const bench = await openBench()
     const numbers = [unreachable, other, reachable]
     const checked_at = '2026-03-10T12:00:00.000Z'
@@ -144,20 +144,20 @@ describe('messenger.validate', () => {
     expect(await bench.balance()).toBe(998)
   })
 
-  it('takes one number', async () => {
+  it('accepts a single number', async () => {
     const bench = await openBench()
     const { body, credits } = await bench.call('messenger.validate', { phone_number: unreachable })
     expect(body).toMatchObject({ results: [{ phone_number: unreachable, reachable: false }] })
     expect(credits).toBe(0)
   })
 
-  it('is paid once for a number that stands there twice', async () => {
+  it('charges a duplicate number once', async () => {
     const bench = await openBench()
     const reply = await bench.call('messenger.validate', { phone_numbers: [reachable, reachable] })
     expect(reply).toMatchObject({ body: { results: [{}, {}] }, credits: 1 })
   })
 
-  it('refuses before the work what a wholly reachable answer would cost too much', async () => {
+  it('refuses up front what would cost too much if all numbers were reachable', async () => {
     const bench = await openBench()
     await bench.admin.setCredits(1)
     const reply = await bench.call('messenger.validate', { phone_numbers: [unreachable, other] })

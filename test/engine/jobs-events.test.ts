@@ -76,7 +76,7 @@ const unplugged = (after: number) => (asked: number) => {
 }
 
 describe('every event is what its schema says', () => {
-  it.each(imports)('%s: %s', async (id, kind, input) => {
+  it.each(imports)('%s: %s matches its schema', async (id, kind, input) => {
     for (const streaming of [false, true]) {
       const { bodies } = await delivered(id, { ...input, streaming })
       for (const body of bodies) {
@@ -92,13 +92,13 @@ describe('every event is what its schema says', () => {
     }
   })
 
-  it.each(imports)('%s that fails: %s', async (id, kind, input) => {
+  it.each(imports)('%s matches its schema when the work fails', async (id, kind, input) => {
     const { bodies } = await delivered(id, input, unplugged(1))
     expect(bodies).toMatchObject([{ event: `${kind}.failed`, error: 'Internal error', ...custom }])
     for (const body of bodies) expectDocumented(body)
   })
 
-  it('hiring: jobs stand with their company', async () => {
+  it('hiring: jobs are delivered with their company', async () => {
     const bench = await openBench()
     const { sender, worker } = workerOf(bench)
     bench.source.matches = 1
@@ -111,7 +111,7 @@ describe('every event is what its schema says', () => {
     expect(completed).toMatchObject({ accounts: [{ ordinal: 1, jobs: [{ job_title: 'Job 1' }] }] })
   })
 
-  it('a list: completed and failed', async () => {
+  it('a list: completed and failed match their schemas', async () => {
     const input = { name: 'Mine', companies: [{ domain: 'known.example' }, { name: 'Nobody' }] }
     for (const [harm, event, status] of [
       [undefined, 'list_import.completed', 'completed'],
@@ -123,7 +123,7 @@ describe('every event is what its schema says', () => {
     }
   })
 
-  it('a contact', async () => {
+  it('a contact matches its schema', async () => {
     for (const enrichment_type of [['email'], ['phone'], ['email', 'phone']]) {
       const asked = { ...ada, network_url: 'https://www.network.example/in/ada', enrichment_type }
       const { bodies, reply } = await delivered('contacts.enrich', asked)
@@ -132,7 +132,7 @@ describe('every event is what its schema says', () => {
     }
   })
 
-  it('contacts in bulk: one each, under its own id', async () => {
+  it('contacts in bulk are delivered one by one, under their own ids', async () => {
     const contacts = Array.from({ length: 45 }, (_, at) => ({
       ...ada,
       lastname: at % 3 === 0 ? 'Nobody' : 'Byron',
@@ -147,7 +147,7 @@ describe('every event is what its schema says', () => {
     for (const body of bodies) expectDocumented(body)
   })
 
-  it('contacts in bulk that fail: what was found, and a failure for each of the others', async () => {
+  it('contacts in bulk that fail deliver what was found, and a failure for each of the others', async () => {
     const contacts = Array.from({ length: 45 }, (_, at) => ({ ...ada, custom: { at } }))
     const { bodies, reply } = await delivered(
       'contacts.bulk_enrich',
@@ -163,7 +163,7 @@ describe('every event is what its schema says', () => {
     for (const body of bodies) expectDocumented(body)
   })
 
-  it('and nothing is sent where the asker reads the results from the store', async () => {
+  it('nothing is sent when the caller reads the results from the store', async () => {
     const { bodies } = await delivered('leads.advanced_search', {
       ...{ keyword: 'known', streaming: true },
       webhook_url: 'https://prospect.invalid/own',

@@ -30,7 +30,7 @@ afterEach(async () => {
 })
 
 describe('workers on three nodes and one PostgreSQL', () => {
-  it('P13, P44: lose no job and double no record, though they are killed', async () => {
+  it('P13, P44: lose no job and double no record although they are killed', async () => {
     await acceptMixed(work, 40)
     const crew = startCrew(3, program, work.file, leaseMs, '20', '1000000')
     expect(await killOverProgress(crew, 6, () => progressOf(work))).toBe(6)
@@ -38,7 +38,7 @@ describe('workers on three nodes and one PostgreSQL', () => {
     expect(await expectNothingLost(work)).toMatchObject({ jobs: 40 })
   })
 
-  it('P44: have nothing taken from whoever stood still and lost a job', async () => {
+  it('P44: lose nothing to a worker that froze and lost its job', async () => {
     const input = { webhook_url: work.receiver.url, keyword: 'known', limit: 1_000 }
     const id = await work.accept('accounts.search', input)
     const first = start(program, work.file, leaseMs, '40', '1000000')

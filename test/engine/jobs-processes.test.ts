@@ -42,7 +42,7 @@ describe('P13: workers that are killed', () => {
     expect(await expectNothingLost(work)).toMatchObject({ jobs: 100 })
   })
 
-  it('end soon when they are asked to, and others go on with their work', async () => {
+  it('end soon when asked to, and others continue their work', async () => {
     const id = await work.accept('accounts.search', {
       ...{ webhook_url: work.receiver.url, keyword: 'known', limit: 3_000 },
     })
@@ -91,7 +91,7 @@ describe('P12: whoever accepts is killed', () => {
   const points = ['in1', 'after1', 'in2', 'after2']
   const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 
-  it('at any point, and asked again with the same key the work is accepted once', async () => {
+  it('accepts the work once when it is killed at any point and asked again with the same key', async () => {
     const rounds = Array.from({ length: 20 }, (_, at) => ({
       key: `key ${at}`.replace(' ', '-'),
       point: points[at % 4],

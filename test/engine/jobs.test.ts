@@ -32,7 +32,7 @@ const idOf = (body: unknown): string => {
 }
 
 describe('an import', () => {
-  it('keeps every record in order, and takes each from the quota', async () => {
+  it('stores every record in order, and takes each from the quota', async () => {
     const bench = await openBench()
     bench.source.matches = 230
     const before = (await bench.call('credits.show', {})).body as { credits: Record<string, number> }
@@ -66,7 +66,7 @@ describe('an import', () => {
     },
   )
 
-  it('leaves out what scale leaves out', async () => {
+  it('leaves out the fields that scale leaves out', async () => {
     const bench = await openBench()
     bench.source.matches = 1
     const { body } = await bench.call('leads.advanced_search', { ...lead, scale: true })
@@ -77,7 +77,7 @@ describe('an import', () => {
     expect(found).toMatchObject({ network_profile_url: 'https://www.network.example/in/ACoAA0' })
   })
 
-  it('fails where the source fails, and keeps what it has', async () => {
+  it('fails when the source fails, and keeps its records', async () => {
     const bench = await openBench()
     bench.source.matches = 230
     const { body } = await bench.call('intents.stack', { webhook_url: hook, stacks: ['react'] })
@@ -95,7 +95,7 @@ describe('an import', () => {
 })
 
 describe('P04: hold, then settle once', () => {
-  it('holds price times records, pays for each, and gives the rest back', async () => {
+  it('holds price times records, pays for each record, and releases the rest', async () => {
     const bench = await openBench()
     bench.source.matches = 50
     const { body } = await bench.call('intents.stack', { webhook_url: hook, stacks: ['react'], limit: 80 })
@@ -108,7 +108,7 @@ describe('P04: hold, then settle once', () => {
     expect(await positionOf(bench)).toMatchObject({ credits: 880, held: 0, spent: 120 })
   })
 
-  it('never pays more than it holds, however many match by then', async () => {
+  it('never pays more than it holds, however many records match later', async () => {
     const bench = await openBench()
     bench.source.matches = 10
     const { body } = await bench.call('intents.hiring', { webhook_url: hook })
@@ -129,7 +129,7 @@ describe('P04: hold, then settle once', () => {
     expect(await positionOf(bench)).toMatchObject({ seq: 1, credits: 1_000, held: 0 })
   })
 
-  it('counts what is held against the week, and gives it back', async () => {
+  it('counts held credits against the weekly limit, and releases them', async () => {
     const bench = await openBench()
     bench.source.matches = 50
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 100 })
@@ -142,7 +142,7 @@ describe('P04: hold, then settle once', () => {
     expect((await bench.call('accounts.enrich', { domain: 'known.example' })).status).toBe(200)
   })
 
-  it('loses and doubles nothing, whatever happens at once', async () => {
+  it('loses and doubles nothing under concurrency', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -215,7 +215,7 @@ describe('a job', () => {
     )
   })
 
-  it('goes on where it stopped when it is asked to stop', async () => {
+  it('resumes where it stopped when it is asked to stop', async () => {
     const all = await queued(250)
     const stopping = new AbortController()
     const first = await claimed(all, 'a')
@@ -224,7 +224,7 @@ describe('a job', () => {
     expect(await finished(all.bench, all.id)).toMatchObject({ state: 'finished', done: 250 })
   })
 
-  it('never goes back', async () => {
+  it('never moves backwards', async () => {
     const all = await queued(1)
     await finished(all.bench, all.id)
     for (const state of ['queued', 'running', 'failed'] as const)
@@ -232,7 +232,7 @@ describe('a job', () => {
     expect(await claimed(all, 'c')).toBeUndefined()
   })
 
-  it('is given up when it ended its process again and again', async () => {
+  it('fails after it killed its process again and again', async () => {
     const all = await queued(10)
     for (let attempt = 0; attempt < 10; attempt++) {
       await claimed(all, `lost ${attempt}`)
@@ -282,7 +282,7 @@ describe('a waterfall', () => {
     expect(await positionOf(bench)).toMatchObject({ credits: 997, held: 0, spent: 3 })
   })
 
-  it('in bulk answers each contact by its own id, and pays only for those found', async () => {
+  it('in bulk returns each contact by its own id, and pays only for those found', async () => {
     const bench = await open()
     const contacts = Array.from({ length: 45 }, (_, at) => ({
       ...ada,
@@ -300,7 +300,7 @@ describe('a waterfall', () => {
     expect(await positionOf(bench)).toMatchObject({ credits: 910, held: 0, spent: 90 })
   })
 
-  it('answered at once is charged at once, and can be asked for again', async () => {
+  it('is charged at once when it is answered at once, and can be read again', async () => {
     const bench = await open()
     const { body, credits } = await bench.call('contacts.enrich_sync', { ...ada, enrichment_type: ['email'] })
     expect(credits).toBe(3)
@@ -321,7 +321,7 @@ describe('a waterfall', () => {
 })
 
 describe('a list', () => {
-  it('is pending, then completed, and narrows searches to its companies', async () => {
+  it('is pending, then completed, and limits searches to its companies', async () => {
     const bench = await openBench()
     const companies = [{ domain: 'known.example' }, { domain: 'nobody.example' }, { name: 'Known' }]
     const { body, status } = await bench.call('lists.create', { name: 'Mine', companies })

@@ -19,7 +19,7 @@ describe('the windows of a member', () => {
     expect(windows.filter(({ limit, remaining }) => limit !== remaining)).toEqual([])
   })
 
-  it('count what was asked, until they end', async () => {
+  it('count requests until they end', async () => {
     const bench = await openBench()
     await bench.call('accounts.technologies', {})
     await bench.call('accounts.technologies', {})
@@ -30,7 +30,7 @@ describe('the windows of a member', () => {
     expect(await groupOf(bench, 'accounts.technologies')).toMatchObject({ used: 0, resetsAt: null })
   })
 
-  it('are what the headers of the next answer say, less the one it took', async () => {
+  it('match the headers of the next reply, minus that request', async () => {
     const bench = await openBench()
     for (const { id } of operations()) await bench.call(id, {})
     const before = (await groupOf(bench, 'personas.list'))?.remaining ?? 0
@@ -46,7 +46,7 @@ describe('the windows of a member', () => {
     expect(await groupOf(bench, 'accounts.search_preview')).toBeUndefined()
   })
 
-  it('are two where live and database results have rates of their own', async () => {
+  it('are two when live and database results have separate rates', async () => {
     const bench = await openBench()
     await bench.call('leads.advanced_search_preview', { live: false })
     expect(await ownOf(bench, 'leads.advanced_search_preview')).toMatchObject([
@@ -55,11 +55,11 @@ describe('the windows of a member', () => {
     ])
   })
 
-  it('say where only the database results are counted', async () => {
+  it('say when only database results are counted', async () => {
     expect(await groupOf(await openBench(), 'leads.search')).toMatchObject({ live: false })
   })
 
-  it('are one for each operation that has a limit, of the plan or its own', async () => {
+  it('exist for each operation with a limit, of the plan or its own', async () => {
     const { windows } = await limits(await openBench())
     const rates = operations().flatMap((row) => ('live' in row.rate ? Object.values(row.rate) : [row.rate]))
     expect(windows.filter(({ operation }) => operation)).toHaveLength(rates.filter(({ own }) => own).length)
@@ -86,7 +86,7 @@ describe('the windows of a member', () => {
 })
 
 describe('asking for the limits', () => {
-  it('counts nowhere', async () => {
+  it('does not count as a request', async () => {
     const bench = await openBench()
     const first = await limits(bench)
     expect(await limits(bench)).toEqual(first)
@@ -100,7 +100,7 @@ describe('asking for the limits', () => {
 })
 
 describe('the money', () => {
-  it('is the balance, what is held, and the next grant', async () => {
+  it('are the balance, the hold and the next grant', async () => {
     const bench = await openBench()
     expect((await limits(bench)).credits).toEqual({
       enrichment: 1_000,
@@ -109,7 +109,7 @@ describe('the money', () => {
     })
   })
 
-  it('holds the grant that is due', async () => {
+  it('include the grant that is due', async () => {
     const bench = await openBench()
     bench.clock.set('2026-04-10T00:00:01Z')
     expect((await limits(bench)).credits).toMatchObject({
@@ -118,11 +118,11 @@ describe('the money', () => {
     })
   })
 
-  it('has no week where the member has no weekly limit', async () => {
+  it('have no week without a weekly limit', async () => {
     expect((await limits(await openBench())).weekly).toBeNull()
   })
 
-  it('has what is left of the week, until Monday', async () => {
+  it('include the rest of the week, until Monday', async () => {
     const bench = await openBench()
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 50 })
     await bench.call('accounts.enrich', { domain: 'known.example', live: false })
@@ -139,7 +139,7 @@ describe('the money', () => {
     })
   })
 
-  it('has the quotas', async () => {
+  it('include the quotas', async () => {
     const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 7 })
     expect((await limits(bench)).quotas).toMatchObject({

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { openBench } from '../support/engine.js'
 
-it('answers the places that the source knows, for nothing', async () => {
+it('returns the locations that the source knows, free of charge', async () => {
   const bench = await openBench()
   const reply = await bench.call('locations.find', { name: 'lyon', source: 'database' })
   expect(reply).toMatchObject({ status: 200, body: [{ id: 'known:lyon', name: 'lyon' }], credits: 0 })
 })
 
-it('answers an empty list where the source knows none', async () => {
+it('returns an empty list when the source knows none', async () => {
   const bench = await openBench()
   bench.source.locations = () => []
   expect(await bench.call('locations.find', { name: 'x', source: 'hiring' })).toMatchObject({
@@ -16,7 +16,7 @@ it('answers an empty list where the source knows none', async () => {
   })
 })
 
-it('asks the catalogue of the network unless told otherwise', async () => {
+it("asks the network's catalogue by default", async () => {
   const bench = await openBench()
   const asked: unknown[] = []
   bench.source.locations = (...values: unknown[]) => {

@@ -28,7 +28,7 @@ async function secondKey(bench: Bench): Promise<string> {
 const notFound = { status: 404, body: { error: 'Not found' }, credits: 0 }
 
 describe('a persona', () => {
-  it('is answered as it was created, and costs nothing', async () => {
+  it('is returned as it was created, free of charge', async () => {
     const bench = await openBench()
     const given = {
       name: ' Buyers ',
@@ -56,7 +56,7 @@ describe('a persona', () => {
     expect(names((await bench.call('personas.list', {})).body)).toEqual(['Buyers'])
   })
 
-  it('leaves nothing when its creation is refused', async () => {
+  it('stores nothing when its creation is refused', async () => {
     const bench = await openBench()
     const refused = [{}, { name: ' ' }, { name: 'x', functions: ['999'] }, { name: 'x', job_titles: [''] }]
     for (const input of refused) {
@@ -69,7 +69,7 @@ describe('a persona', () => {
     })
   })
 
-  it('has an id and moments of the server, whatever is sent', async () => {
+  it('has an id and timestamps of the server, whatever is sent', async () => {
     const bench = await openBench()
     const sent = { name: 'x', id: 'mine', workspace_id: 'other', created_at: '1999-01-01T00:00:00Z' }
     const { body } = await bench.call('personas.create', sent)
@@ -86,7 +86,7 @@ describe('a persona', () => {
     expect(await bench.call('personas.delete', { uuid: id })).toMatchObject(notFound)
   })
 
-  it('that is unknown, of another workspace or no uuid is not found alike', async () => {
+  it('is 404 when it is unknown, of another workspace or no uuid', async () => {
     const bench = await openBench()
     const { id } = await created(bench, 'Buyers')
     const apiKey = await secondKey(bench)
@@ -163,13 +163,13 @@ describe('pages', () => {
     expect(last.pagination).toEqual({ page: 3, per_page: 2, total_count: 5, has_more: false })
   })
 
-  it('take more than 500 rows as 500, and say so', async () => {
+  it('have at most 500 rows, and say so', async () => {
     const bench = await openBench()
     expect((await paged(bench, { per_page: 501 })).pagination.per_page).toBe(500)
     expect((await paged(bench, { per_page: '9000' })).pagination.per_page).toBe(500)
   })
 
-  it('behind the last are empty, however far', async () => {
+  it('after the last one are empty, however far', async () => {
     const bench = await withPersonas(1)
     const { personas, pagination } = await paged(bench, { page: Number.MAX_SAFE_INTEGER, per_page: 500 })
     expect([personas, pagination.has_more, pagination.total_count]).toEqual([[], false, 1])
@@ -253,7 +253,7 @@ async function walked({ start, perPage, between }: Walk): Promise<void> {
 }
 
 describe('P23: stable walk', () => {
-  it('meets every row that stays exactly once, and those added behind the cursor', async () => {
+  it('visits every row that stays exactly once, and rows added after the cursor', async () => {
     await fc.assert(fc.asyncProperty(walk, walked), { numRuns: 500 })
   })
 })

@@ -51,7 +51,7 @@ const right = [0, 0, 0, 0]
 const minutes = 60_000
 
 describe('four nodes on one PostgreSQL', () => {
-  it('P02: spend exactly what there is', async () => {
+  it('P02: spend exactly the balance', async () => {
     await admin.setCredits(100)
     const lines = await calls(right, 'accounts.enrich', '100', '16', '-')
     expect(withStatus(lines, 200)).toHaveLength(100)
@@ -67,14 +67,14 @@ describe('four nodes on one PostgreSQL', () => {
     expect(withStatus(lines, 429)).toHaveLength(140)
   })
 
-  it('P10: execute a key once, however many bring it', async () => {
+  it('P10: execute a key once, however many send it', async () => {
     const lines = await calls(right, 'accounts.enrich', '25', '5', 'key')
     expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
     expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(100)
     expect((await admin.status()).credits.enrichment).toBe(975)
   })
 
-  it('P12, P43: every key has one effect, however often nodes are killed', async () => {
+  it('P12, P43: give every key one effect, however often nodes are killed', async () => {
     const acknowledged = new Set<string>()
     for (let kill = 0; kill < 8; kill++) {
       const running = start(program, schema.url, key, 'accounts.enrich', '400', '8', 'key')
@@ -102,7 +102,7 @@ describe('four nodes on one PostgreSQL', () => {
     await own.drop()
   })
 
-  it('P39: bring its schema up to date once, when eight start at the same time', async () => {
+  it('P39: migrate the schema once when eight start at the same time', async () => {
     const fresh = await freshSchema()
     const stores = await Promise.all(Array.from({ length: 8 }, () => openStore(fresh.url)))
     for (const one of stores) expect(await one.read((reads) => reads.workspaces())).toEqual([])

@@ -46,7 +46,7 @@ const withStatus = (lines: readonly string[], status: number) =>
   lines.filter((line) => line.split(' ')[1] === String(status))
 
 describe('four processes on one store', () => {
-  it('P02: spend exactly what there is, and no reader sees less than nothing', async () => {
+  it('P02: spend exactly the balance, and no reader sees less than nothing', async () => {
     await admin.setCredits(100)
     let lowest = 100
     const watching = setInterval(async () => {
@@ -70,7 +70,7 @@ describe('four processes on one store', () => {
     expect(withStatus(lines, 429)).toHaveLength(400)
   })
 
-  it('P10: execute a key once, however many bring it', async () => {
+  it('P10: execute a key once, however many send it', async () => {
     const lines = await calls(4, 'accounts.enrich', '25', '5', 'key')
     expect(lines.filter((line) => line.endsWith('200 executed'))).toHaveLength(25)
     expect(withStatus(lines, 200).length + withStatus(lines, 409).length).toBe(100)
@@ -79,7 +79,7 @@ describe('four processes on one store', () => {
 })
 
 describe('P12 and P38: killed at any moment', () => {
-  it('every key has one effect, and what was acknowledged is there', async () => {
+  it('gives every key one effect, and keeps what was acknowledged', async () => {
     const acknowledged = new Set<string>()
     for (let kill = 0; kill < 20; kill++) {
       // A later process lives past the leases of the killed ones, as if half a minute had gone by.

@@ -8,7 +8,7 @@ const dayMs = 86_400_000
 const nothing = { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
 
 describe('purging accepted work', () => {
-  it('leaves what is still to be delivered', async () => {
+  it('keeps undelivered work', async () => {
     const bench = await openBench()
     bench.source.matches = 3
     const { sender, worker } = workerOf(bench)
@@ -27,7 +27,7 @@ describe('purging accepted work', () => {
     })
   })
 
-  it('leaves what is younger', async () => {
+  it('keeps younger work', async () => {
     const bench = await openBench()
     bench.source.matches = 3
     await bench.call('leads.advanced_search', lead)
@@ -36,7 +36,7 @@ describe('purging accepted work', () => {
     expect(await purgeWork(bench.store, bench.clock, dayMs / 2)).toEqual(nothing)
   })
 
-  it('drops the replies to the rows of runs that are gone, and no others', async () => {
+  it('deletes the replies to rows of deleted runs, and no others', async () => {
     const bench = await openBench()
     const call = (run: string, ordinal: number, fresh = true) =>
       bench.call('contacts.reverse_lookup', { email: 'a@known.example' }, { row: { run, ordinal, fresh } })

@@ -54,21 +54,21 @@ const remoteOf = async (port: number, names?: { network: string; premium: string
 }
 
 describe('an integer beyond 2^53', () => {
-  it('comes back from the engine as it was given, and from a replay too', async () => {
+  it('comes back from the engine as it was given, also in a replay', async () => {
     const once = { 'idempotency-key': 'once' }
     const first = await send(engine.caller, '/leads/search', search, once)
     expect([first.status, first.text]).toEqual([202, expect.stringContaining(`"custom":${custom}`)])
     expect((await send(engine.caller, '/leads/search', search, once)).text).toBe(first.text)
   })
 
-  it('makes two requests of two that differ in their last digit', async () => {
+  it('makes two requests different when only their last digit differs', async () => {
     const once = { 'idempotency-key': 'once' }
     expect((await send(engine.caller, '/leads/search', search, once)).status).toBe(202)
     const other = search.replace(digits, '9007199254740992')
     expect((await send(engine.caller, '/leads/search', other, once)).status).toBe(409)
   })
 
-  it('is of a wrong type where a text or a small number is asked for', async () => {
+  it('is of the wrong type where a text or a small number is expected', async () => {
     const bodies = [`{"domain":${digits}}`, `{"domain":"known.example","live":${digits}}`]
     for (const body of bodies)
       expect((await send(engine.caller, '/accounts/single_enrich', body)).status).toBe(422)
@@ -80,7 +80,7 @@ describe('an integer beyond 2^53', () => {
     expect(limit.status).toBe(422)
   })
 
-  it('goes on to another server, and comes back from it, digit by digit', async () => {
+  it('passes through another server and back, digit by digit', async () => {
     const server = await upstream(
       () => `{"id":"7f6f2d0e-5d0c-4d8e-9b0a-2f6f3f0f1a11","network_list_id":${digits}}`,
     )
@@ -93,7 +93,7 @@ describe('an integer beyond 2^53', () => {
     expect([status, text]).toEqual([200, expect.stringContaining(`"network_list_id":${digits}`)])
   })
 
-  it('does so where fields have other names too', async () => {
+  it('passes through when fields have other names too', async () => {
     const names = { network: 'linkedin', premium: 'sales_navigator' }
     const server = await upstream(() => `{"id":"a","linkedin_list_id":${digits},"custom":${custom}}`)
     const caller = await remoteOf(server.port, names)

@@ -69,7 +69,7 @@ function run(program: string, ...argv: string[]) {
 }
 
 describe('the packed package', () => {
-  it('has the program, the library, its declarations and the documents, and no sources', () => {
+  it('contains the program, the library, its declarations and the documents, and no sources', () => {
     for (const file of [
       'bin/prospect.js',
       'dist/main.cjs',
@@ -98,7 +98,7 @@ describe('the packed package', () => {
     })
   })
 
-  it('does not compile with fields and operations that there are not, nor with the body of a refusal as one', () => {
+  it('does not compile with unknown fields and operations, nor with the body of a refusal as one', () => {
     const lines = [
       "import { openEngine } from 'prospect-cli'",
       'const { caller } = await openEngine()',

@@ -18,22 +18,22 @@ function recordedText({ exchanges, events }: SampleRun): string {
 }
 
 describe('examples', () => {
-  it('are what the engine answers; npx vitest run test/reference -u records them anew', async () => {
+  it('are what the engine returns; npx vitest run test/reference -u records them again', async () => {
     await expect(recordedText(run)).toMatchFileSnapshot('../../src/reference/examples.json')
   })
 
-  it('show a success of every operation', () => {
+  it('contain a success of every operation', () => {
     expect(Object.keys(examples)).toEqual(operations().map(({ id }) => id))
     expect(run.exchanges.map(({ id, status }) => [id, status])).toEqual(
       operations().map(({ id, ok }) => [id, ok]),
     )
   })
 
-  it('show a body of every event', () => {
+  it('contain a body of every event', () => {
     expect(Object.keys(eventExamples)).toEqual(eventNames())
   })
 
-  it('show records, not empty lists', () => {
+  it('contain records, not empty lists', () => {
     for (const { id, body } of run.exchanges.filter(({ id }) => !id.startsWith('account.')))
       for (const [name, value] of Object.entries(body as object))
         if (/preview|jobs|leads|lists|searches|contacts|suggestions|technologies|results/.test(name))

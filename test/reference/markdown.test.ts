@@ -7,7 +7,7 @@ import { refresh, render, renderable } from '../../src/reference/markdown.js'
 const rowsOf = (table: string) => table.split('\n').filter((line) => line.startsWith('| `'))
 
 describe('render', () => {
-  it('prints every operation with what it costs and counts', () => {
+  it('prints every operation with its price and counters', () => {
     const rows = rowsOf(render('operations'))
     expect(rows).toHaveLength(operations().length)
     expect(rows.find((row) => row.includes('/accounts/company_hiring'))).toBe(
@@ -18,7 +18,7 @@ describe('render', () => {
     )
   })
 
-  it('prints every price and nothing that is free', () => {
+  it('prints every price and no free operation', () => {
     const prices = render('prices')
     expect(rowsOf(prices)).toHaveLength(11)
     expect(prices).toContain('3 credits per email, 3 credits per personal email, 30 credits per phone')
@@ -36,7 +36,7 @@ describe('render', () => {
     )
   })
 
-  it('prints limits of endpoints, and both where live: false changes them', () => {
+  it('prints limits of endpoints, and both when live: false changes them', () => {
     const limits = render('limits')
     expect(limits).toContain('| `POST /accounts/` | 20 per minute and plan |')
     expect(limits).toContain('| `POST /leads/search` | none; with live: false: plan |')
@@ -58,7 +58,7 @@ describe('render', () => {
     expect(bodies.map(({ event }) => event)).toEqual(eventNames())
   })
 
-  it('prints every event with what it carries, and where it comes from', () => {
+  it('prints every event with its fields and sources', () => {
     const events = render('events')
     for (const name of eventNames()) expect(events).toContain(`| \`${name}\` |`)
     expect(events).toContain(
@@ -87,7 +87,7 @@ describe('render', () => {
         expect(new Set(table.split('\n').map((row) => row.split(/(?<!\\)\|/).length)).size).toBe(1)
   })
 
-  it('names what there is when asked for something else', () => {
+  it('names the known parts when asked for an unknown one', () => {
     expect(() => render('toString')).toThrow('operations, prices, limits, errors, events, event-fields')
   })
 })
@@ -96,7 +96,7 @@ describe('refresh', () => {
   const stale = 'Before\n\n<!-- generated:a -->\nold\n<!-- /generated -->\n\nAfter\n'
   const fresh = 'Before\n\n<!-- generated:a -->\n\nnew $1\n\n<!-- /generated -->\n\nAfter\n'
 
-  it('replaces what stands between the markers and nothing else', () => {
+  it('replaces only what is between the markers', () => {
     expect(refresh(stale, { a: 'new $1' })).toBe(fresh)
   })
 
@@ -104,7 +104,7 @@ describe('refresh', () => {
     expect(refresh(fresh, { a: 'new $1' })).toBe(fresh)
   })
 
-  it('takes several parts, also of the same name', () => {
+  it('replaces several parts, also of the same name', () => {
     const document = `${stale}${stale.replace(':a', ':b')}${stale}`
     expect(refresh(document, { a: '1', b: '2' }).match(/^\d$/gm)).toEqual(['1', '2', '1'])
   })
@@ -118,7 +118,7 @@ describe('refresh', () => {
     expect(() => refresh(`<!-- generated:a -->\n${stale}`, { a: 'x' })).toThrow('has no <!-- /generated -->')
   })
 
-  it('refuses a name that nothing was generated for', () => {
+  it('refuses a name without generated text', () => {
     expect(() => refresh(stale, {})).toThrow('<!-- generated:a -->')
   })
 })

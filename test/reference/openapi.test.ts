@@ -67,12 +67,12 @@ describe('the document', () => {
     expect(validator.version).toBe('3.1')
   })
 
-  it('is found invalid by that validator when it is not', async () => {
+  it('is rejected by that validator when it is invalid', async () => {
     const broken = { ...document, paths: { '/x': { get: { responses: { ok: {} } } } } }
     expect((await new Validator().validate(JSON.parse(JSON.stringify(broken)))).valid).toBe(false)
   })
 
-  it('refers only to what it holds, and holds only what it refers to', () => {
+  it('refers only to what it contains, and contains only what it refers to', () => {
     const found = new Set(references(document))
     const held = ['schemas', 'responses', 'headers', 'parameters'].flatMap((kind) =>
       Object.keys(document.components[kind] ?? {}).map((name) => `#/components/${kind}/${name}`),
@@ -86,12 +86,12 @@ describe('the document', () => {
     expect(document.servers).toEqual([{ url: 'http://127.0.0.1:4010/api/v2' }])
   })
 
-  it('asks for the key in X-API-KEY everywhere', () => {
+  it('requires the key in X-API-KEY everywhere', () => {
     expect(document.security).toEqual([{ apiKey: [] }])
     expect(document.components.securitySchemes?.apiKey).toMatchObject({ in: 'header', name: 'X-API-KEY' })
   })
 
-  it('holds records once, however often they are used', () => {
+  it('contains records once, however often they are used', () => {
     const text = JSON.stringify(document.components.schemas)
     for (const field of ['cleaned_name', 'is_open_to_work_network', 'technology_name', 'hiring_team'])
       expect(text.split(`"${field}":{`)).toHaveLength(2)
@@ -110,7 +110,7 @@ describe('the document', () => {
 })
 
 describe('operations', () => {
-  it('are all there, with their method, path, status, tag and price', () => {
+  it('are complete, with method, path, status, tag and price', () => {
     expect(all()).toHaveLength(operations().length)
     for (const row of operations()) {
       const one = document.paths[row.path]?.[row.method.toLowerCase()]
@@ -126,7 +126,7 @@ describe('operations', () => {
     expect([...used].sort()).toEqual(document.tags.map(({ name }) => name).sort())
   })
 
-  it('take every field, in the path, the query or the body', async () => {
+  it('accept every field, in the path, the query or the body', async () => {
     for (const row of operations()) {
       const one = described(row.id)
       const schema = one?.requestBody?.content['application/json'].schema.$ref.split('/').at(-1) ?? ''
@@ -138,7 +138,7 @@ describe('operations', () => {
     }
   })
 
-  it('have every path parameter, required', () => {
+  it('require every path parameter', () => {
     for (const [path, methods] of Object.entries(document.paths))
       for (const { parameters } of Object.values(methods)) {
         const names = parameters
@@ -150,7 +150,7 @@ describe('operations', () => {
 })
 
 describe('webhooks', () => {
-  it('are the events, each with a body of its own', () => {
+  it('are the events, each with its own body', () => {
     expect(Object.keys(document.webhooks)).toEqual(eventNames())
     for (const [name, { post }] of Object.entries(document.webhooks)) {
       const reference = post.requestBody.content['application/json'].schema.$ref.split('/').at(-1) ?? ''
@@ -172,7 +172,7 @@ describe('webhooks', () => {
     }
   })
 
-  it('name every endpoint that they come from', () => {
+  it('name every endpoint that starts them', () => {
     for (const { id, method, path, starts } of operations()) {
       const from = Object.values(document.webhooks).filter(({ post }) =>
         post.description.includes(`\`${method} ${path}\``),
@@ -183,7 +183,7 @@ describe('webhooks', () => {
 })
 
 describe('examples', () => {
-  it('are shown of every path parameter', () => {
+  it('exist for every path parameter', () => {
     const inPath = all().flatMap(({ parameters = [] }) => parameters.filter((one) => one.in === 'path'))
     expect(inPath.length).toBeGreaterThan(5)
     for (const { example } of inPath) expect(example).toMatch(/^[0-9a-f-]{36}$/)
@@ -191,11 +191,11 @@ describe('examples', () => {
 })
 
 describe('errors', () => {
-  it('that every operation can end with are on every one', () => {
+  it('that every operation can return are on every one', () => {
     for (const status of [401, 403, 413, 500, 503]) expect(idsWith(status)).toHaveLength(operations().length)
   })
 
-  it('of credits are on those that spend some, and never on a preview', () => {
+  it('of credits are on priced operations, and never on a preview', () => {
     expect(idsWith(402)).toEqual([
       'accounts.enrich',
       'accounts.hiring',
@@ -211,7 +211,7 @@ describe('errors', () => {
     ])
   })
 
-  it('of idempotency are on those that take a key', () => {
+  it('of idempotency are on operations that accept a key', () => {
     const takesKey = all().filter(({ parameters }) =>
       parameters?.some(({ $ref }) => $ref?.endsWith('IdempotencyKey')),
     )
@@ -224,7 +224,7 @@ describe('errors', () => {
     )
   })
 
-  it('of a body are on those that have one', () => {
+  it('of a body are on operations with a body', () => {
     expect(idsWith(415)).toEqual(
       operations()
         .filter((row) => row.method === 'POST')
@@ -233,18 +233,18 @@ describe('errors', () => {
     )
   })
 
-  it('of fields are not on those that have none', () => {
+  it('of fields are not on operations without fields', () => {
     for (const id of ['credits.show', 'account.show']) expect(statusesOf(id)).not.toContain(422)
     expect(statusesOf('credits.consumption')).toContain(422)
   })
 
-  it('of rates are not on those that no limit counts', () => {
+  it('of rates are not on operations without limits', () => {
     for (const id of ['credits.show', 'lists.get', 'contacts.enrich', 'account.show'])
       expect(statusesOf(id)).not.toContain(429)
     for (const id of ['accounts.hiring', 'leads.search', 'lists.list']) expect(statusesOf(id)).toContain(429)
   })
 
-  it('of lookups are on those that name one thing', () => {
+  it('of lookups are on operations that name one thing', () => {
     for (const id of [
       'lists.get',
       'personas.delete',
@@ -264,7 +264,7 @@ describe('errors', () => {
       expect(responses[401]?.$ref).toBe('#/components/responses/Unauthorized')
   })
 
-  it('show the very body of each error of the table that a request can meet', () => {
+  it('show the exact body of each error that a request can get', () => {
     const text = JSON.stringify(document.components.responses)
     const early: number[] = [405, 408, 431]
     for (const [code, row] of Object.entries(errors))

@@ -64,7 +64,7 @@ describe('the receiver of docs/webhooks.md, with the official package', () => {
     await expect.poll(() => printed).toContain(`${name} `)
   })
 
-  it('takes either secret of a rotation, and refuses another', async () => {
+  it('accepts either secret of a rotation, and refuses another', async () => {
     const other = newSecret(new Uint8Array(32).fill(9))
     expect((await send('lead_search.completed', [other, secret])).status).toBe(200)
     expect((await send('lead_search.completed', [other])).status).toBe(401)

@@ -30,7 +30,7 @@ async function newWorkspace(bench: Bench): Promise<string> {
 }
 
 describe('P01: balanced, append-only', () => {
-  it('keeps the sum of all entries at zero and every balance as recomputed, and nothing below zero', async () => {
+  it('keeps the sum of all entries at zero, every balance as recomputed, and nothing below zero', async () => {
     const bench = await openBench()
     const command = fc.record({ step: fc.constantFrom(...steps), amount: fc.integer({ min: 1, max: 700 }) })
     await fc.assert(
@@ -111,7 +111,7 @@ describe('P01: balanced, append-only', () => {
     expect(await admin.verify()).toEqual({ ok: true, movements: 2, problems: [] })
   })
 
-  it('names the movement and the balance that are wrong', async () => {
+  it('names the wrong movement and balance', async () => {
     const bench = await openBench()
     const broken: Store = {
       ...bench.store,
@@ -135,7 +135,7 @@ describe('P01: balanced, append-only', () => {
 const enrich = (bench: Bench, domain = 'known.example') => bench.call('accounts.enrich', { domain })
 
 describe('P02: no overspend', () => {
-  it('lets exactly what the balance pays for succeed, whatever the concurrency', async () => {
+  it('succeeds for exactly what the balance pays for, whatever the concurrency', async () => {
     const bench = await openBench()
     await bench.admin.setCredits(100)
     const replies = await Promise.all(Array.from({ length: 640 }, () => enrich(bench)))
@@ -159,7 +159,7 @@ describe('P02: no overspend', () => {
     })
   })
 
-  it('charges no more than the weekly allowance, however many ask at once', async () => {
+  it('charges no more than the weekly allowance under concurrency', async () => {
     const bench = await openBench()
     await bench.admin.changeMember('me@localhost', { weeklyLimit: 7 })
     const replies = await Promise.all(Array.from({ length: 50 }, () => enrich(bench)))
@@ -258,7 +258,7 @@ describe('P03: pay per result, check before work', () => {
     expect(empty.body).toMatchObject({ code: 'insufficient_credits', top_up_url: expect.any(String) })
   })
 
-  it('needs the sum of the requested types for a waterfall, and that times the contacts for bulk', async () => {
+  it('requires the sum of the requested types for a waterfall, times the contacts for bulk', async () => {
     const bench = await openBench()
     await bench.admin.setCredits(65)
     const need = async (id: 'contacts.enrich_sync' | 'contacts.bulk_enrich') => {
@@ -293,7 +293,7 @@ describe('P05: explainable consumption', () => {
     else process.env.TZ = TZ
   })
 
-  it('is the brute-force sum of any inclusive range of UTC days', async () => {
+  it('equals the brute-force sum of any inclusive range of UTC days', async () => {
     const bench = await openBench()
     const { workspace } = await bench.admin.init()
     const [member] = await bench.store.read((reads) => reads.members(workspace.id))
@@ -348,7 +348,7 @@ describe('P05: explainable consumption', () => {
 })
 
 describe('monthly credits', () => {
-  it('are granted on every renewal day that has passed, once', async () => {
+  it('are granted once for every renewal day that has passed', async () => {
     const bench = await openBench()
     await bench.admin.setClock(Date.parse('2026-04-09T23:59:59Z'), true)
     await bench.call('credits.show', {})

@@ -19,7 +19,7 @@ const search = { webhook_url: 'https://hook.example/', keyword: 'cloud' }
 const limitText = "Can't proceed with the request. Plan limit reached."
 
 describe('P08: right quota', () => {
-  it('gives at most what remains, in all periods alike', async () => {
+  it('gives at most the remainder, in all periods alike', async () => {
     const bench = await openBench()
     await bench.admin.setQuotas({ dailyCompanies: 10, monthlyCompanies: 15 })
     expect(await take(bench, 'companies', 8)).toBe(8)
@@ -33,7 +33,7 @@ describe('P08: right quota', () => {
     })
   })
 
-  it('resets days at 00:00 UTC and the month on the 1st, and touches no credit', async () => {
+  it('resets days at 00:00 UTC and the month on the 1st, and changes no credit', async () => {
     const bench = await openBench()
     await take(bench, 'profiles', 100)
     await take(bench, 'companies', 100)
@@ -56,7 +56,7 @@ describe('P08: right quota', () => {
     })
   })
 
-  it('keeps what was used when a ceiling, the plan or the balance changes', async () => {
+  it('keeps the usage when a ceiling, the plan or the balance changes', async () => {
     const bench = await openBench()
     await take(bench, 'profiles', 100)
     await bench.admin.setQuotas({ dailyProfiles: 150 })
@@ -91,7 +91,7 @@ describe('P08: right quota', () => {
     expect(reply).toMatchObject({ status: 422, body: { error: limitText } })
   })
 
-  it('answers the plan limit of a coded operation as it answers its own errors', async () => {
+  it('returns the plan limit of a coded operation in the shape of its own errors', async () => {
     const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 0 })
     const url = 'https://www.network.example/search/results/people/?keywords=cloud'
@@ -99,7 +99,7 @@ describe('P08: right quota', () => {
     expect(reply).toMatchObject({ status: 422, body: { error: 422, message: limitText } })
   })
 
-  it('previews with every quota at 0', async () => {
+  it('allows previews with every quota at 0', async () => {
     const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 0, dailyCompanies: 0, monthlyCompanies: 0 })
     for (const id of ['accounts.search_preview', 'leads.advanced_search_preview'] as const)
@@ -131,7 +131,7 @@ describe('weekly limit', () => {
     expect([await enrich(bench), await enrich(bench)]).toEqual([200, 403])
   })
 
-  it('holds for a request that was under way when it was set', async () => {
+  it('applies to a request that was in flight when it was set', async () => {
     const bench = await openBench()
     await enrich(bench)
     const held = bench.source.hold()
@@ -154,7 +154,7 @@ describe('weekly limit', () => {
 })
 
 describe('sessions', () => {
-  it('are needed by live calls only, and checked before anything is charged', async () => {
+  it('are required by live calls only, and checked before anything is charged', async () => {
     const bench = await openBench()
     await bench.admin.setSession({ network: false })
     const live = await bench.call('accounts.enrich', { domain: 'known.example' })
@@ -173,7 +173,7 @@ describe('sessions', () => {
 })
 
 describe('scopes', () => {
-  it('refuse an area the key lacks with a 403 that has no code', async () => {
+  it('return a 403 without a code for an area the key lacks', async () => {
     const bench = await openBench()
     const { key } = await bench.admin.createKey({ member: 'me@localhost', scopes: ['credits'] })
     const reply = await bench.call('accounts.enrich', { domain: 'known.example' }, { apiKey: key })

@@ -25,7 +25,7 @@ async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
 }
 
 describe('rows that are spread', () => {
-  it('are answered by several workers, each once and in their places, and leave nothing behind', async () => {
+  it('are answered by several workers, each once and in order, and leave nothing behind', async () => {
     const sources = [new TestSource(), new TestSource()]
     for (const source of sources) work.work({ source })
     const command = work.command('run')
@@ -41,7 +41,7 @@ describe('rows that are spread', () => {
     expect((await work.admin.verify()).problems).toEqual([])
   })
 
-  it('have their refusals as they are: not found, the key, the credits', async () => {
+  it('keep their refusals: not found, invalid key, insufficient credits', async () => {
     work.work()
     const command = work.command('run')
     expect(await command.call(0, 'nobody.example')).toMatchObject({ status: 404, credits: 0 })
@@ -52,7 +52,7 @@ describe('rows that are spread', () => {
     expect(await schema.sql("SELECT run FROM chunk_runs WHERE run = 'other'")).toEqual([])
   })
 
-  it('are refused once the key is revoked, whoever calls them', async () => {
+  it('are refused once the key is revoked, whichever worker calls them', async () => {
     work.work()
     const command = work.command('run')
     expect((await command.call(0, 'known-0.example')).status).toBe(200)
@@ -62,7 +62,7 @@ describe('rows that are spread', () => {
     expect(await work.spent()).toBe(1)
   })
 
-  it('that come again have the reply they had, and cost nothing', async () => {
+  it('get their earlier reply when they are sent again, and cost nothing', async () => {
     work.work()
     const first = work.command('run')
     const replies = await first.all(domains(3))
@@ -72,7 +72,7 @@ describe('rows that are spread', () => {
     expect(await work.spent()).toBe(3)
   })
 
-  it('wait for a worker, and are begun as soon as there is one', async () => {
+  it('wait for a worker, and start as soon as there is one', async () => {
     const seen: number[] = []
     const command = work.command('run', { onWorkers: (workers) => seen.push(workers) })
     const reply = command.call(0, 'known.example')
@@ -87,7 +87,7 @@ describe('rows that are spread', () => {
 })
 
 describe('a worker that loses a chunk', () => {
-  it('writes and charges nothing more of it, even when the run is done with', async () => {
+  it('writes and charges nothing more for it, even when the run has ended', async () => {
     const source = new TestSource()
     const stale = work.work({ leaseMs: 300, source })
     const held = source.hold()
@@ -106,7 +106,7 @@ describe('a worker that loses a chunk', () => {
     expect((await work.admin.verify()).problems).toEqual([])
   })
 
-  it('to its end has its rows called again, and none is paid twice', async () => {
+  it('for good has its rows called again, and none is paid twice', async () => {
     const source = new TestSource()
     work.work({ leaseMs: 300, source })
     const replies = work.command('run', { rows: 16, atOnce: 16 }).all(domains(16))
@@ -120,7 +120,7 @@ describe('a worker that loses a chunk', () => {
     expect(await work.spent()).toBe(16)
   })
 
-  it('leaves open what became of its rows, where they cannot be called again', async () => {
+  it('leaves the outcome of its rows unknown when they cannot be called again', async () => {
     const source = new TestSource()
     work.work({ source, mayRepeat: async () => false })
     const held = source.hold()
@@ -131,7 +131,7 @@ describe('a worker that loses a chunk', () => {
     release()
   })
 
-  it('because it is to end gives back what it has not begun', async () => {
+  it('because it stops gives back the rows it has not started', async () => {
     const slow = new TestSource()
     const stopping = work.work({ source: slow })
     let held = 0
@@ -150,7 +150,7 @@ describe('a worker that loses a chunk', () => {
 })
 
 describe('a command', () => {
-  it('that another one takes the run from spreads nothing more of it', async () => {
+  it('sends nothing more once another command takes its run', async () => {
     const first = work.command('run')
     const reply = first.call(0, 'known-0.example')
     await until(async () => (await chunks('queued')).length === 1)
@@ -164,7 +164,7 @@ describe('a command', () => {
     expect(await work.spent()).toBe(3)
   })
 
-  it('that does not live any more has nothing begun for it', async () => {
+  it('has no rows started once it is dead', async () => {
     const command = work.command('run', { leaseMs: 200 })
     void command.call(0, 'known.example').catch(() => {})
     await until(async () => (await chunks('queued')).length === 1)
@@ -175,7 +175,7 @@ describe('a command', () => {
     expect([source.asked, await chunks('queued')]).toEqual([0, []])
   })
 
-  it('that is to end takes back what nobody has begun', async () => {
+  it('withdraws the rows that no worker took when it stops', async () => {
     const ending = new AbortController()
     const command = work.command('run', { source: 'https://nobody.example/api/v2', signal: ending.signal })
     const waiting = command.all(domains(3))
@@ -185,7 +185,7 @@ describe('a command', () => {
     expect(await chunks('queued')).toEqual([])
   })
 
-  it('that is to end awaits what somebody has begun', async () => {
+  it('awaits the rows that a worker took when it stops', async () => {
     const source = new TestSource()
     work.work({ source })
     const held = source.hold()

@@ -14,7 +14,7 @@ import {
 const reply = { status: 200, body: {}, headers: {}, credits: 1 }
 
 describe('what a chunk holds', () => {
-  it('is the same again, numbers beyond 2^53 too', () => {
+  it('is the same after a round trip, numbers beyond 2^53 included', () => {
     const body = { network_list_id: 9_007_199_254_740_993n, text: '9007199254740993', note: '\u0000\ud800' }
     const came = [
       { ...reply, body, replayed: 3, headers: { 'idempotent-replayed': 'true' } },
@@ -28,7 +28,7 @@ describe('what a chunk holds', () => {
     expect(readCalls(writeCalls(calls))).toEqual(calls)
   })
 
-  it('is thrown again where a call brought no reply', () => {
+  it('is thrown again when a call got no reply', () => {
     const [came] = readResults(writeResults([toLostCall(new ConnectionLost('cut', false))]))
     expect(() => came && toReply(came)).toThrow(expect.objectContaining({ message: 'cut', unknown: false }))
   })

@@ -17,13 +17,13 @@ const refused = (given: string, where = scope, key = secret) =>
   expect(() => readCursor(key, where, given)).toThrow('Invalid pagination cursor')
 
 describe('a cursor', () => {
-  it('gives back its position; the order of filters does not matter', () => {
+  it('returns its position; the order of filters does not matter', () => {
     const same = { ...scope, filters: { status: 'qualified', enriched: true } }
     expect(readCursor(secret, same, cursor)).toEqual(position)
     expect(cursor).toMatch(/^[\w-]+$/)
   })
 
-  it('P24: opens with its own secret, endpoint, workspace and filters only', () => {
+  it('P24: is valid with its own secret, endpoint, workspace and filters only', () => {
     refused(cursor, { ...scope, endpoint: 'lists.list' })
     refused(cursor, { ...scope, workspaceId: 'w2' })
     refused(cursor, { ...scope, filters: { ...scope.filters, enriched: false } })
@@ -36,7 +36,7 @@ describe('a cursor', () => {
         if (letter !== cursor[at]) refused(cursor.slice(0, at) + letter + cursor.slice(at + 1))
   })
 
-  it('P24: is refused cut short, lengthened or made up', () => {
+  it('P24: is refused when it is cut short, lengthened or made up', () => {
     for (let length = 0; length < cursor.length; length++) refused(cursor.slice(0, length))
     for (const more of [...alphabet, '=', ' ', '\n']) refused(cursor + more)
     fc.assert(
@@ -47,7 +47,7 @@ describe('a cursor', () => {
 })
 
 describe('P24: over the engine', () => {
-  it('answers 400 to every cursor that is not its own', async () => {
+  it('returns 400 for every cursor of another origin', async () => {
     const bench = await openBench()
     for (const name of ['one', 'two', 'three']) await bench.call('personas.create', { name })
     const list = async (given: string, apiKey = bench.key) => {

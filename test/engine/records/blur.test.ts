@@ -36,7 +36,7 @@ const pieces = (text: string): string[] => {
 }
 
 describe('a blurred company', () => {
-  it('shows the first character of what identifies it, and the rest as it is', () => {
+  it('shows the first character of what identifies it, and the rest unchanged', () => {
     const use = { technology_name: 'React', confidence: 'high', job_mentions: 3 } as const
     const account = {
       ...nothing,
@@ -62,7 +62,7 @@ describe('a blurred company', () => {
     })
   })
 
-  it('has nothing where nothing is known', () => {
+  it('stays null where nothing is known', () => {
     const { technologies_found, ...rest } = blurCompany(nothing, [])
     expect(Object.values(rest)).toEqual(Array(8).fill(null))
     expect(technologies_found).toEqual([])

@@ -54,14 +54,14 @@ function provider(name: string, answers: Answers, log: string[] = []): Provider 
 }
 
 describe('the order', () => {
-  it('is email, personal email, phone, whatever was asked first', async () => {
+  it('is email, personal email, phone, whatever the request lists first', async () => {
     const log: string[] = []
     const all = provider('a', { email: undefined, personalEmail: undefined, phones: [] }, log)
     await waterfall([all], ada, ask('phone', 'personal_email', 'email', 'phone'))
     expect(log).toEqual(['a.email', 'a.personalEmail', 'a.phones'])
   })
 
-  it('goes on to the next provider only where nothing acceptable was found', async () => {
+  it('continues with the next provider only when nothing acceptable was found', async () => {
     const log: string[] = []
     const first = provider('a', { email: mail('a'), personalEmail: undefined, phones: [mobile] }, log)
     const second = provider('b', { email: mail('b'), personalEmail: mail('b'), phones: [landline] }, log)
@@ -74,7 +74,7 @@ describe('the order', () => {
     })
   })
 
-  it('asks for nothing that was not asked for', async () => {
+  it('asks for requested types only', async () => {
     const log: string[] = []
     const all = provider('a', { email: mail('a'), personalEmail: mail('a'), phones: [mobile] }, log)
     const { found, used } = await waterfall([all], ada, ask('personal_email'))
@@ -121,7 +121,7 @@ describe('an address', () => {
     expect(used).toEqual(expected)
   })
 
-  it('that is invalid gives way to a better one further down', async () => {
+  it('that is invalid gives way to a better one of a later provider', async () => {
     const wrong = provider('a', { email: mail('a', 'invalid'), personalEmail: mail('a', 'invalid') })
     const right = provider('b', { email: mail('b', 'risky') })
     const { found, used } = await waterfall([wrong, right], ada, ask('email', 'personal_email'))
@@ -149,7 +149,7 @@ describe('phones', () => {
     expect(used).toEqual(left.length > 0 ? { phone: 1 } : {})
   })
 
-  it('come from the first provider that has some of those wanted', async () => {
+  it('come from the first provider that has some of the wanted ones', async () => {
     const log: string[] = []
     const providers = [
       provider('a', { phones: [landline] }, log),
@@ -164,7 +164,7 @@ describe('phones', () => {
 })
 
 describe('nothing', () => {
-  it('is said with empty fields and a message', async () => {
+  it('is reported with empty fields and a message', async () => {
     const nobody = provider('a', { email: undefined, personalEmail: undefined, phones: [] })
     const reached = await waterfall([nobody], { url: 'x' }, ask('email', 'personal_email', 'phone'))
     expect(reached).toEqual({
@@ -188,13 +188,13 @@ describe('nothing', () => {
     expect((await waterfall([], ada, ask('email'))).found.message).toBe('No data found')
   })
 
-  it('is not said where one of several types was found', async () => {
+  it('is not reported when one of several types was found', async () => {
     const { found } = await waterfall([provider('a', { phones: [mobile] })], ada, ask('email', 'phone'))
     expect(found).toMatchObject({ email: null, phone: [mobile.number] })
     expect(found).not.toHaveProperty('message')
   })
 
-  it('and everything else fits the record of a contact', async () => {
+  it('and every other result fits the schema of a contact', async () => {
     const around = { enrichment_id: 'x', status: 'finished', credits_used: 0 }
     for (const answers of [{}, { email: mail('a', 'risky'), phones: [mobile, nowhere] }]) {
       const { found } = await waterfall([provider('a', answers)], ada, ask('email', 'phone'))
@@ -221,13 +221,13 @@ describe('who is meant', () => {
     return { seen, found }
   }
 
-  it('is completed by who knows, for the other providers too', async () => {
+  it('is completed by a provider that knows the person, for the other providers too', async () => {
     const { seen, found } = await asked({ url: 'u' }, employed)
     expect(seen).toEqual({ ...employed, url: 'u' })
     expect(found).toMatchObject({ first_name: 'Adah', last_name: 'King', network_profile_url: 'u' })
   })
 
-  it('stays as given', async () => {
+  it('keeps the given fields', async () => {
     const { seen, found } = await asked({ firstName: 'Ada', lastName: 'L', companyName: 'New' }, employed)
     expect(seen).toEqual({
       url: known.url,
@@ -239,11 +239,11 @@ describe('who is meant', () => {
     expect(found).toMatchObject({ first_name: 'Ada', last_name: 'L', network_profile_url: known.url })
   })
 
-  it('is nobody where nobody knows', async () => {
+  it('is left as it is when no provider knows the person', async () => {
     expect((await asked({ url: 'u' }, undefined)).found).toMatchObject({ first_name: null, last_name: null })
   })
 
-  it('is not asked where everything was given', async () => {
+  it('is not looked up when everything was given', async () => {
     const log: string[] = []
     await waterfall([provider('a', { person: known, email: undefined }, log)], ada, ask('email'))
     expect(log).toEqual(['a.email'])
@@ -259,12 +259,12 @@ describe('who is meant', () => {
 describe('a provider that fails', () => {
   const [down, later] = [new Error('down'), new Error('later')]
 
-  it('is passed over', async () => {
+  it('is skipped', async () => {
     const providers = [provider('a', { email: down, phones: down }), provider('b', { email: mail('b') })]
     expect((await waterfall(providers, ada, ask('email'))).found.email).toBe('b@acme.example')
   })
 
-  it('does no harm where another one answers, even nothing', async () => {
+  it('does no harm when another one answers, even with nothing', async () => {
     const providers = [provider('a', { email: down }), provider('b', { email: undefined })]
     expect((await waterfall(providers, ada, ask('email'))).found.message).toBe('No data found')
   })
@@ -274,7 +274,7 @@ describe('a provider that fails', () => {
     expect((await waterfall(providers, ada, ask('email'))).found.email_status).toBe('invalid')
   })
 
-  it('ends it where nobody else could have answered', async () => {
+  it('fails the waterfall when no other one could have answered', async () => {
     const providers = [
       provider('a', { email: mail('a'), phones: down }),
       provider('b', { email: undefined, phones: later }),
@@ -294,7 +294,7 @@ describe('an abort', () => {
     expect(log).toEqual([])
   })
 
-  it('keeps the next one from being asked, and is no failure of the one before', async () => {
+  it('keeps the next one from being asked, and is not counted as a failure of the previous one', async () => {
     const log: string[] = []
     const ending = new AbortController()
     const first = provider('a', {

@@ -7,13 +7,13 @@ import { hashKey, isKey, makeKey } from '../../../src/engine/request/keys.js'
 import { openBench, randomIds, seededIds } from '../../support/engine.js'
 
 describe('P28: keys are stored safely', () => {
-  it('makes keys of one form, never two alike', () => {
+  it('creates keys of one form, never two alike', () => {
     const keys = Array.from({ length: 10_000 }, () => makeKey(randomIds))
     expect(new Set(keys).size).toBe(10_000)
     expect(keys.every(isKey)).toBe(true)
   })
 
-  it('finds every wrong character and every swap of neighbours offline', () => {
+  it('detects every wrong character and every swap of neighbours offline', () => {
     const key = makeKey(seededIds('keys'))
     for (let at = 3; at < key.length; at++) {
       const wrong = key[at] === 'x' ? 'y' : 'x'
@@ -29,7 +29,7 @@ describe('P28: keys are stored safely', () => {
     expect(texts.map(hashKey)).toEqual(expected)
   })
 
-  it('keeps only the hash: no file holds the key', async () => {
+  it('stores only the hash: no file contains the key', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'prospect-keys-'))
     try {
       const bench = await openBench(join(folder, 'engine.db'))
@@ -49,7 +49,7 @@ describe('P28: keys are stored safely', () => {
 })
 
 describe('P29: uniform refusal, fast revocation', () => {
-  it('answers missing, malformed, unknown, revoked and expired keys alike', async () => {
+  it('refuses missing, malformed, unknown, revoked and expired keys alike', async () => {
     const bench = await openBench()
     const revoked = await bench.admin.createKey({ member: 'me@localhost' })
     await bench.admin.revokeKey(revoked.id)
@@ -72,7 +72,7 @@ describe('P29: uniform refusal, fast revocation', () => {
     expect(read).toBe(false)
   })
 
-  it('answers the 11th refusal of a second late, and a valid key at once', async () => {
+  it('delays the 11th refusal of a second, and answers a valid key at once', async () => {
     const bench = await openBench()
     for (let count = 0; count < 12; count++) await bench.caller.call('credits.show', {}, {})
     expect(bench.sleeps).toEqual([1_000, 1_000])

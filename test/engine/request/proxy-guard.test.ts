@@ -23,7 +23,7 @@ afterEach(async () => {
 })
 
 describe('a guard', () => {
-  it('gives nothing of its own key away, and asks nobody for a stranger', async () => {
+  it('reveals nothing of its own key, and forwards nothing for a stranger', async () => {
     const seen: unknown[] = []
     const upstream: Caller = {
       call: async (_, __, options) => {
@@ -48,7 +48,7 @@ describe('a server that was asked', () => {
   const fault = new ApiError('storage_failed', { reason: 'the disk is full' })
   const upstream: Caller = { call: () => Promise.reject(fault), close: async () => {} }
 
-  it('may have done what a fault behind it leaves open: that is no refusal', async () => {
+  it('may have done the work when a fault follows: that is no refusal', async () => {
     const { caller, front } = await guard(upstream, 'of-the-server')
     open.push(front)
     await expect(caller.call('accounts.enrich', {}, { apiKey: front.key })).rejects.toBe(fault)
@@ -56,7 +56,7 @@ describe('a server that was asked', () => {
 })
 
 describe('a server that is asked for somebody whose key was checked before', () => {
-  it('is not asked where the key cannot be looked up, but as soon as it can', async () => {
+  it('is not called while the key cannot be looked up, and is called as soon as it can', async () => {
     const front = await openBench()
     open.push(front)
     const [key] = await front.store.read((reads) => reads.keys(front.workspaceId))

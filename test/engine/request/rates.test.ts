@@ -9,7 +9,7 @@ import { openBench, randomIds } from '../../support/engine.js'
 const limitOf = { free: 1, growth: 100 } as const
 
 describe('P06: exact admission', () => {
-  it('admits exactly the plan limit across the keys of a user, and leaves another user alone', async () => {
+  it('admits exactly the plan limit across the keys of a user, and does not affect another user', async () => {
     const bench = await openBench()
     const second = await bench.admin.createKey({ member: 'me@localhost' })
     await bench.admin.addMember({ email: 'other@localhost' })
@@ -35,7 +35,7 @@ describe('P06: exact admission', () => {
     },
   )
 
-  it('counts a preview with its search, and gives their own limits windows of their own', async () => {
+  it('counts a preview with its search, and gives their own limits separate windows', async () => {
     const bench = await openBench()
     await bench.admin.setPlan('Free')
     expect((await bench.call('accounts.search_preview', {})).status).toBe(400)
@@ -63,7 +63,7 @@ describe('P06: exact admission', () => {
 })
 
 describe('P07: honest headers', () => {
-  it('lets a client that waits for Retry-After in, whatever the pattern of arrivals', async () => {
+  it('admits a client that waits for Retry-After, whatever the pattern of arrivals', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(40_000), { minLength: 3, maxLength: 12 }), async (gaps) => {
         const bench = await openBench()
@@ -94,7 +94,7 @@ describe('P07: honest headers', () => {
     )
   })
 
-  it('says to the millisecond when a window ends, as it is when the work is done', async () => {
+  it('tells to the millisecond when a window ends, as of the end of the work', async () => {
     const bench = await openBench()
     const saidAfter = async (workMs: number) => {
       bench.source.before = () => bench.clock.advance(workMs)
@@ -107,7 +107,7 @@ describe('P07: honest headers', () => {
     expect(await saidAfter(0)).toEqual(['1.000', '1', '4'])
   })
 
-  it('says it of a refusal as it is when that is answered, however long the database took', async () => {
+  it('tells the same for a refusal, as of its reply, however long the database took', async () => {
     const { clock, key, source, store } = await openBench()
     const transaction: Store['transaction'] = async (...work) => {
       const done = await store.transaction(...work)
@@ -135,7 +135,7 @@ describe('P07: honest headers', () => {
     expect(Number(refused.headers['retry-after'])).toBe(60)
   })
 
-  it('puts the headers on refusals of the fields too, and on no exempt operation', async () => {
+  it('sends the headers with refusals of the fields too, and with no exempt operation', async () => {
     const bench = await openBench()
     const invalid = await bench.call('credits.consumption', {})
     expect(invalid.status).toBe(422)

@@ -25,23 +25,23 @@ const check =
 const refusal = expect.objectContaining({ code: 'network_session_required' })
 
 describe('sessions', () => {
-  it('of the premium search tool are needed for its urls', () => {
+  it('of the premium search tool are required for its URLs', () => {
     expect(check('leads.extract', { search_url: premium })).toThrow(refusal)
     expect(check('leads.extract', { search_url: premium }, { premiumSession: true })).not.toThrow()
   })
 
-  it('of the network suffice for plain urls, whatever is searched there', () => {
+  it('of the network suffice for plain URLs, whatever they search for', () => {
     expect(check('leads.extract', { search_url: plain })).not.toThrow()
     expect(check('leads.extract', { search_url: plain }, { networkSession: false })).toThrow(refusal)
   })
 
-  it('are not needed with live: false', () => {
+  it('are not required with live: false', () => {
     const none = { networkSession: false }
     expect(check('accounts.enrich', { domain: 'a.example' }, none)).toThrow(refusal)
     expect(check('accounts.enrich', { domain: 'a.example', live: false }, none)).not.toThrow()
   })
 
-  it('are needed for places of the network, which are asked for unless another source is named', () => {
+  it('are required for network locations, the default source', () => {
     const none = { networkSession: false }
     expect(check('locations.find', { name: 'Lyon' }, none)).toThrow(refusal)
     expect(check('locations.find', { name: 'Lyon', source: 'database' }, none)).not.toThrow()

@@ -8,7 +8,7 @@ const enrich = (bench: Bench, input: Record<string, unknown>, idempotencyKey: st
 const known = { domain: 'known.example' }
 
 describe('P09: one effect, same answer', () => {
-  it('answers every repetition with the same status and body, charged once', async () => {
+  it('returns the same status and body for every repetition, charged once', async () => {
     const bench = await openBench()
     await fc.assert(
       fc.asyncProperty(fc.uuid(), fc.boolean(), fc.integer({ min: 1, max: 4 }), async (key, hit, again) => {
@@ -37,7 +37,7 @@ describe('P09: one effect, same answer', () => {
     expect(await bench.balance()).toBe(998)
   })
 
-  it('deletes replies whose time is over', async () => {
+  it('deletes expired replies', async () => {
     const bench = await openBench()
     for (const key of ['one', 'two', 'three']) await enrich(bench, known, key)
     bench.clock.advance(72 * 3_600_000)
@@ -46,7 +46,7 @@ describe('P09: one effect, same answer', () => {
       expect(await bench.store.read((reads) => reads.reply(bench.workspaceId, key))).toBeUndefined()
   })
 
-  it('takes a key bare or as a quoted string, and refuses what is none', async () => {
+  it('accepts a key bare or as a quoted string, and refuses anything else', async () => {
     const bench = await openBench()
     await enrich(bench, known, 'key')
     expect((await enrich(bench, known, '"key"')).headers).toEqual({ 'idempotent-replayed': 'true' })
@@ -55,7 +55,7 @@ describe('P09: one effect, same answer', () => {
     expect((await enrich(bench, known, 'k'.repeat(255))).status).toBe(200)
   })
 
-  it('ignores the key of an operation that takes none', async () => {
+  it('ignores the key of an operation without idempotency', async () => {
     const bench = await openBench()
     const reply = await bench.call('accounts.technologies', {}, { idempotencyKey: 'two words' })
     expect(reply.status).toBe(200)
@@ -78,7 +78,7 @@ describe('P10: concurrent duplicates', () => {
     expect(await bench.balance()).toBe(980)
   })
 
-  it('answers 409 with Retry-After while the first is still running', async () => {
+  it('returns 409 with Retry-After while the first request is running', async () => {
     const bench = await openBench()
     const held = bench.source.hold()
     const first = enrich(bench, known, 'key')
@@ -124,7 +124,7 @@ describe('P11: misuse is refused, never crossed', () => {
     expect(await bench.balance()).toBe(999)
   })
 
-  it('does not care for the order of the fields', async () => {
+  it('ignores the order of the fields', async () => {
     const bench = await openBench()
     await enrich(
       bench,
@@ -164,7 +164,7 @@ describe('P11: misuse is refused, never crossed', () => {
 })
 
 describe('P12: crash-safe claim', () => {
-  it('frees the claim of a process that died after its lease', async () => {
+  it('frees the claim of a dead process after its lease', async () => {
     const bench = await openBench()
     const held = bench.source.hold()
     void enrich(bench, known, 'key')
@@ -187,7 +187,7 @@ describe('P12: crash-safe claim', () => {
     expect(bench.source.asked).toBe(1)
   })
 
-  it('withholds the answer of whoever lost the claim meanwhile', async () => {
+  it('withholds the reply of a request that lost its claim', async () => {
     const bench = await openBench()
     const held = bench.source.hold()
     const slow = enrich(bench, known, 'key')

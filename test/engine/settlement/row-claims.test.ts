@@ -13,7 +13,7 @@ const discardReplies = (bench: Bench, before: number) =>
   bench.caller.discardReplies?.('run', before, { apiKey: bench.key })
 
 describe('a row of a run', () => {
-  it('that comes again has the same answer, is not charged, and says what it cost', async () => {
+  it('gets the same reply again without a charge, with its original cost', async () => {
     const bench = await openBench()
     const first = await send(bench)
     const again = await repeat(bench)
@@ -23,7 +23,7 @@ describe('a row of a run', () => {
     expect(await bench.balance()).toBe(999)
   })
 
-  it('has its answer again with an empty balance, and after any time', async () => {
+  it('gets its reply again with an empty balance, and after any time', async () => {
     const bench = await openBench()
     await send(bench)
     await bench.admin.setCredits(0)
@@ -32,7 +32,7 @@ describe('a row of a run', () => {
     expect(await repeat(bench)).toMatchObject({ status: 200, replayed: 1 })
   })
 
-  it('is charged once even where it is sent as if for the first time', async () => {
+  it('is charged once even when it is sent as if for the first time', async () => {
     const bench = await openBench()
     await send(bench)
     expect(await send(bench)).toMatchObject({ status: 409, body: { code: 'idempotency_in_progress' } })
@@ -40,7 +40,7 @@ describe('a row of a run', () => {
     expect((await bench.admin.verify()).problems).toEqual([])
   })
 
-  it('is told from other rows and other runs', async () => {
+  it('is distinguished from other rows and other runs', async () => {
     const bench = await openBench()
     await send(bench)
     expect((await repeat(bench, { ordinal: 4 })).replayed).toBeUndefined()
@@ -48,7 +48,7 @@ describe('a row of a run', () => {
     expect(await bench.balance()).toBe(997)
   })
 
-  it('that cost nothing is asked again', async () => {
+  it('is done again when it cost nothing', async () => {
     const bench = await openBench()
     const unknown = { domain: 'nobody.example' }
     expect((await send(bench, {}, unknown)).status).toBe(404)
@@ -56,7 +56,7 @@ describe('a row of a run', () => {
     expect(bench.source.asked).toBe(2)
   })
 
-  it('is kept until its run says that it is safe', async () => {
+  it('is kept until its run discards it', async () => {
     const bench = await openBench()
     for (const ordinal of [1, 2, 3]) await send(bench, { ordinal })
     await discardReplies(bench, 3)
@@ -64,7 +64,7 @@ describe('a row of a run', () => {
     expect((await repeat(bench, { ordinal: 3 })).replayed).toBe(1)
   })
 
-  it('of another run is not touched by that', async () => {
+  it('of another run is not affected', async () => {
     const bench = await openBench()
     await send(bench)
     await send(bench, { run: 'other' })

@@ -17,7 +17,7 @@ it('suggests titles in English and French, and keywords to exclude', async () =>
   expect(suggestions).toContainEqual({ jobTitle: 'stagiaire', selectionType: 'EXCLUDED' })
 })
 
-it('answers an empty list where it knows nothing', async () => {
+it('returns an empty list when it knows nothing', async () => {
   const bench = await openBench()
   const reply = await bench.call('titles.suggest', { job_titles: ['Falconer', '!!', '()'] })
   expect(reply).toMatchObject({ status: 200, body: { suggestions: [] } })
@@ -39,7 +39,7 @@ it.each(['Assistant to the CEO', 'Former CTO', 'Stagiaire marketing manager', 'C
   },
 )
 
-it('says each title once, whatever is asked twice', () => {
+it('returns each title once, even for duplicate questions', () => {
   const included = of('INCLUDED', ['CEO', 'ceo', 'Directeur général', 'Founder'])
   expect(new Set(included).size).toBe(included.length)
 })
@@ -75,20 +75,20 @@ async function benchWith(held: readonly string[]) {
   }
 }
 
-it('adds the titles that people have, behind its own', async () => {
+it('adds the titles that people hold, after its own', async () => {
   const suggest = await benchWith(['Directeur commercial Europe', 'VP Sales'])
   const included = (await suggest('Head of Sales'))('INCLUDED')
   expect(included.at(-1)).toBe('Directeur commercial Europe')
   expect(included.filter((title) => title === 'VP Sales')).toHaveLength(1)
 })
 
-it('knows a title that only people have, and what stands beside any role', async () => {
+it('knows a title that only people hold, and the exclusions of any role', async () => {
   const of = await (await benchWith(['Falconer', 'Head Falconer', 'Assistant Falconer']))('Falconer')
   expect(of('INCLUDED')).toEqual(['Head Falconer'])
   expect(of('EXCLUDED')).toContain('assistant')
 })
 
-it('answers an empty list where people have the asked title and no other', async () => {
+it('returns an empty list when people hold the asked title and no other', async () => {
   const of = await (await benchWith(['Falconer', 'FALCONER (F/H)', 'Junior intern falconer']))('Falconer')
   expect([of('INCLUDED'), of('EXCLUDED')]).toEqual([[], []])
 })

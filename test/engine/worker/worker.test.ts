@@ -60,7 +60,7 @@ const failing = ({ store }: Bench, fails: () => boolean): Store => {
 }
 
 describe('a worker that was started', () => {
-  it('does what was accepted before and after', async () => {
+  it('does what was accepted before and after its start', async () => {
     const bench = await openBench()
     await queue(bench, 150)
     const { sender, worker } = started(bench)
@@ -70,7 +70,7 @@ describe('a worker that was started', () => {
     expect(await statesOf(bench)).toEqual(['finished', 'finished'])
   })
 
-  it('finds by itself what another process has accepted', async () => {
+  it('finds what another process has accepted', async () => {
     const bench = await openBench()
     const { sender } = started(bench)
     await pause(20)
@@ -78,7 +78,7 @@ describe('a worker that was started', () => {
     await until(() => sender.attempts.length === 1)
   })
 
-  it('goes on when the store was busy', async () => {
+  it('continues after the store was busy', async () => {
     const bench = await openBench()
     let isBusy = true
     const troubles: unknown[] = []
@@ -96,7 +96,7 @@ describe('a worker that was started', () => {
     expect(await statesOf(bench)).toEqual(['finished'])
   })
 
-  it('takes a job up again whose step could not be kept, however often', async () => {
+  it('takes a job again when its step could not be stored, however often', async () => {
     const bench = await openBench()
     let steps = 0
     bench.source.before = () => {
@@ -130,7 +130,7 @@ describe('a worker that was started', () => {
     expect(await worker.finish(id)).toMatchObject({ state: 'finished', done: 250 })
   })
 
-  it('goes on with other jobs when one throws, and tells of it', async () => {
+  it('continues with other jobs when one throws, and reports it', async () => {
     const bench = await openBench()
     const bad = await queue(bench, 10)
     const good = await queue(bench, 10)
@@ -149,7 +149,7 @@ describe('a worker that was started', () => {
     expect(troubles).toMatchObject([{ message: 'a bug' }])
   })
 
-  it('is not made to fail by who watches', async () => {
+  it('does not fail because of its observer', async () => {
     const bench = await openBench()
     const id = await queue(bench, 250)
     const job = await workerOf(bench).worker.finish(id, () => {
@@ -160,7 +160,7 @@ describe('a worker that was started', () => {
 })
 
 describe('a worker that is stopped', () => {
-  it('ends the step it is at and leaves the rest to another, whose first time it then is', async () => {
+  it('ends its step and leaves the rest to another worker, whose first attempt it counts as', async () => {
     const bench = await openBench()
     const id = await queue(bench, 450)
     let release = () => {}
@@ -180,7 +180,7 @@ describe('a worker that is stopped', () => {
     expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished', done: 450 })
   })
 
-  it('leaves what takes too long, and tells of nothing that fails behind it', async () => {
+  it('leaves what takes too long, and reports no failure after that', async () => {
     const bench = await openBench()
     await queue(bench, 1)
     const [release, released] = gate()
@@ -198,7 +198,7 @@ describe('a worker that is stopped', () => {
     expect(await pendingOf(bench)).toBe(1)
   })
 
-  it('can be stopped as often as one likes and gets on no more', async () => {
+  it('can be stopped repeatedly and makes no more progress', async () => {
     const bench = await openBench()
     for (let round = 0; round < 8; round++) {
       const { worker } = workerOf(bench)
@@ -209,7 +209,7 @@ describe('a worker that is stopped', () => {
     }
   })
 
-  it('waits for the attempt that is under way, and writes down what came of it', async () => {
+  it('waits for the attempt in progress, and stores its result', async () => {
     const bench = await openBench()
     await queue(bench, 1)
     const { worker, sender } = started(bench)
@@ -222,7 +222,7 @@ describe('a worker that is stopped', () => {
     expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'delivered', attempts: 1 }])
   })
 
-  it('counts no attempt that its own end has cut off', async () => {
+  it('counts no attempt that its own stop cut off', async () => {
     const bench = await openBench()
     await queue(bench, 1)
     const { worker, sender } = started(bench)
@@ -242,7 +242,7 @@ describe('a worker that is stopped', () => {
     expect(await next.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
   })
 
-  it('takes up nothing any more', async () => {
+  it('takes no new work', async () => {
     const bench = await openBench()
     const { worker, sender } = started(bench)
     await worker.stop()
@@ -254,7 +254,7 @@ describe('a worker that is stopped', () => {
 })
 
 describe('workers on one store', () => {
-  it('do each job once between them, whatever they were asked', async () => {
+  it('do each job once between them, however they are called', async () => {
     const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 100_000 })
     const ids: string[] = []
@@ -290,7 +290,7 @@ describe('workers on one store', () => {
     expect(await workerOf(bench).worker.finish(id)).toBeUndefined()
   })
 
-  it('give up a job quietly that another has taken over', async () => {
+  it('give up a job quietly that another one has taken over', async () => {
     const bench = await openBench()
     const id = await queue(bench, 150)
     const waiting = bench.source.hold()
@@ -317,7 +317,7 @@ describe('workers on one store', () => {
     expect(await lost).toBeUndefined()
   })
 
-  it('give up a job quietly that another has taken over, also when their own source fails then', async () => {
+  it('give up a job quietly that another one has taken over, also when their own source fails then', async () => {
     const bench = await openBench()
     const id = await queue(bench, 150)
     let release = () => {}
@@ -340,7 +340,7 @@ describe('workers on one store', () => {
 })
 
 describe('P18: receivers that hang', () => {
-  it('keep nobody else waiting, however many there are', async () => {
+  it('delay no other receiver, however many there are', async () => {
     const bench = await openBench()
     await bench.admin.setQuotas({ dailyProfiles: 100_000 })
     for (let at = 0; at < 90; at++) await queue(bench, 1, { webhook_url: `https://hangs.example/${at}` })
@@ -357,7 +357,7 @@ describe('P18: receivers that hang', () => {
     await worker.stop()
   })
 
-  it('get four attempts at a time at most', async () => {
+  it('get at most four attempts at a time', async () => {
     const bench = await openBench()
     for (let at = 0; at < 9; at++) await queue(bench, 1)
     const [end, ended] = gate()
@@ -375,7 +375,7 @@ describe('P18: receivers that hang', () => {
 })
 
 describe('drain', () => {
-  it('does what is due, and answers how much that was', async () => {
+  it('does what is due, and returns how much that was', async () => {
     const bench = await openBench()
     for (let at = 0; at < 7; at++) await queue(bench, 3, { streaming: at === 0 })
     const { worker, sender } = workerOf(bench)
@@ -384,7 +384,7 @@ describe('drain', () => {
     expect(await worker.drain()).toEqual({ jobs: 0, deliveries: 0 })
   })
 
-  it('does what it can, and then tells what it could not', async () => {
+  it('does what it can, and then reports what it could not', async () => {
     const bench = await openBench()
     await queue(bench, 3)
     await queue(bench, 3)
@@ -398,7 +398,7 @@ describe('drain', () => {
     expect(sender.attempts).toHaveLength(1)
   })
 
-  it('leaves deliveries alone that nobody can post', async () => {
+  it('leaves deliveries alone when there is no sender', async () => {
     const bench = await openBench()
     await queue(bench, 3)
     expect(await createWorker(portsOf(bench)).drain()).toEqual({ jobs: 1, deliveries: 0 })
