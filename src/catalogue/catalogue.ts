@@ -4,13 +4,13 @@ import type { Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords } from './export/export.js'
 import type { ImportReport } from './import/report.js'
 import type { ImportOptions, Kind, RawRecord } from './kinds/kind.js'
-import { headcountOf } from './lookup/headcount.js'
-import { jobsOf } from './lookup/jobs.js'
+import { findHeadcount } from './lookup/headcount.js'
+import { findJobs } from './lookup/jobs.js'
 import { matchEmail, matchPerson } from './lookup/match-person.js'
-import { reachableNumbers } from './lookup/messenger.js'
+import { findReachable } from './lookup/messenger.js'
 import { countAll, type Stats } from './lookup/stats.js'
-import { stackOf } from './lookup/technologies.js'
-import { titlesLike } from './lookup/titles.js'
+import { findTechnologyUses } from './lookup/technologies.js'
+import { findTitles } from './lookup/titles.js'
 import { findLocations } from './places/locations.js'
 import { toAccount } from './records/company-row.js'
 import { type Candidate, matchCompany } from './records/match-company.js'
@@ -18,9 +18,9 @@ import { toPerson } from './records/person-record.js'
 import { findTechnologies } from './records/technologies.js'
 import { catalogueSchema } from './schema/sqlite.js'
 import { countProfiles } from './search/people.js'
-import { countFound, find } from './search/searches.js'
-import { searchAt, urlOf } from './search-url/decode.js'
-import { providersOver } from './waterfall/providers.js'
+import { countRecords, findRecords } from './search/searches.js'
+import { decodeSearchUrl, encodeSearchUrl } from './search-url/decode.js'
+import { createProviders } from './waterfall/providers.js'
 import { endBulkLoad } from './write/bulk-load.js'
 
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
@@ -47,10 +47,10 @@ export async function openCatalogue(
   driver: Driver,
   ports: { readonly clock: Clock; readonly ids: Ids },
 ): Promise<Catalogue> {
-  return catalogueOver(await readied(driver, bringUpToDate), ports)
+  return createCatalogue(await readied(driver, migrateCatalogue), ports)
 }
 
-async function bringUpToDate(driver: Driver): Promise<void> {
+async function migrateCatalogue(driver: Driver): Promise<void> {
   const { dialect } = driver
   const stored = await driver.read((connection) => readStoredNumber(connection, dialect))
   const { is } = toSchemaState(stored, catalogueSchema)
@@ -59,9 +59,9 @@ async function bringUpToDate(driver: Driver): Promise<void> {
   await migrate(driver, catalogueSchema)
 }
 
-function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids }): Catalogue {
+function createCatalogue(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids }): Catalogue {
   const ports = { driver, clock, ids, bulkWrites: { active: 0 } }
-  const ofCompany = <T>(
+  const withCompany = <T>(
     query: CompanyQuery,
     ask: (connection: Connection, company: Candidate) => Awaitable<T>,
   ): Promise<T | undefined> =>
@@ -70,14 +70,14 @@ function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids 
       return company && ask(connection, company)
     })
   return {
-    company: (query) => ofCompany(query, (_, { record }) => toAccount(record)),
-    stack: (query) => ofCompany(query, stackOf),
+    company: (query) => withCompany(query, (_, { record }) => toAccount(record)),
+    stack: (query) => withCompany(query, findTechnologyUses),
     headcount: (query, departments) =>
-      ofCompany(query, (connection, company) => headcountOf(connection, company, departments)),
+      withCompany(query, (connection, company) => findHeadcount(connection, company, departments)),
     countProfiles: (query, filters) =>
-      ofCompany(query, (connection, company) => countProfiles(connection, company, filters)),
+      withCompany(query, (connection, company) => countProfiles(connection, company, filters)),
     jobs: (query, filters, limit, now) =>
-      ofCompany(query, (connection, company) => jobsOf(connection, company, filters, limit, now)),
+      withCompany(query, (connection, company) => findJobs(connection, company, filters, limit, now)),
     person: (query) =>
       driver.read(async (connection) => {
         const person = await matchPerson(connection, query)
@@ -88,15 +88,15 @@ function catalogueOver(driver: Driver, { clock, ids }: { clock: Clock; ids: Ids 
         const person = await matchEmail(connection, email)
         return person && toPerson(person)
       }),
-    reachable: (numbers) => driver.read((connection) => reachableNumbers(connection, numbers)),
+    reachable: (numbers) => driver.read((connection) => findReachable(connection, numbers)),
     technologies: (query, limit) => driver.read((connection) => findTechnologies(connection, query, limit)),
-    count: (search, now) => driver.read((connection) => countFound(connection, search, now)),
-    find: (search, span) => driver.read((connection) => find(connection, search, span)),
-    searchAt,
-    urlOf,
+    count: (search, now) => driver.read((connection) => countRecords(connection, search, now)),
+    find: (search, span) => driver.read((connection) => findRecords(connection, search, span)),
+    searchAt: decodeSearchUrl,
+    urlOf: encodeSearchUrl,
     locations: findLocations,
-    titlesLike: (title, limit) => driver.read((connection) => titlesLike(connection, title, limit)),
-    providers: () => providersOver(driver),
+    titlesLike: (title, limit) => driver.read((connection) => findTitles(connection, title, limit)),
+    providers: () => createProviders(driver),
     // Reading files is loaded with the first file.
     importFile: async (kind, bytes, options = {}) =>
       (await import('./import/import.js')).importFile(kind, bytes, options, ports),

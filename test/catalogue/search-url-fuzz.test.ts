@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../src/api/calls/errors.js'
-import { searchAt } from '../../src/catalogue/search-url/decode.js'
+import { decodeSearchUrl } from '../../src/catalogue/search-url/decode.js'
 import { companies, filter, host, people, plainCompanies, plainPeople } from './search-urls.js'
 
 const seed = Number(process.env.SEED ?? 20_260_312)
@@ -79,7 +79,7 @@ const random = fc
 /** What reading a url came to: a search, a refusal, or something that must not be. */
 function outcomeOf(url: string, of: 'people' | 'companies'): unknown {
   try {
-    const { kind, filters } = searchAt(url, of)
+    const { kind, filters } = decodeSearchUrl(url, of)
     const isSearch = kind === of && Object.keys(filters).length > 0
     return isSearch && Object.getPrototypeOf(filters) === Object.prototype ? 'a search' : { kind, filters }
   } catch (error) {

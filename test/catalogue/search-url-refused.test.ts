@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { searchAt } from '../../src/catalogue/search-url/decode.js'
+import { decodeSearchUrl } from '../../src/catalogue/search-url/decode.js'
 import { companies, filter, host, people, plainCompanies, plainPeople } from './search-urls.js'
 
 const wrongPeople = 'search_url must be a valid people search URL'
@@ -326,6 +326,6 @@ const cases: Case[] = [
 
 describe('urls that are refused', () => {
   it.each(cases)('%s', (_, url, of, status, message) => {
-    expect(() => searchAt(url, of)).toThrow(expect.objectContaining({ status, message }))
+    expect(() => decodeSearchUrl(url, of)).toThrow(expect.objectContaining({ status, message }))
   })
 })

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest'
 import { toTsquery, vectorWriter } from '../../src/catalogue/dialect/postgres/full-text.js'
 import { toFts5 } from '../../src/catalogue/dialect/sqlite/full-text.js'
-import { readKeyword } from '../../src/catalogue/full-text/keyword.js'
-import { allOf, anyOf, beginning, inverse, phrase, within } from '../../src/catalogue/full-text/text-query.js'
+import { parseKeyword } from '../../src/catalogue/full-text/keyword.js'
+import { allOf, anyOf, beginning, negate, phrase, within } from '../../src/catalogue/full-text/text-query.js'
 import { createTokenizer } from '../../src/catalogue/full-text/tokenizer.js'
 
 describe('texts that are asked for', () => {
   it('are written for FTS5', () => {
-    const { texts } = readKeyword('"head of" (sales OR "say ""hi""") NOT Zürich')
+    const { texts } = parseKeyword('"head of" (sales OR "say ""hi""") NOT Zürich')
     expect(toFts5(texts)).toContain('"head of"')
     const some = within(
       ['name', 'title'],
-      allOf([phrase('a "b"'), anyOf([phrase('c'), phrase('c')]), inverse(phrase('d'))]),
+      allOf([phrase('a "b"'), anyOf([phrase('c'), phrase('c')]), negate(phrase('d'))]),
     )
     expect(toFts5(some.texts)).toBe('({name title} : (("a ""b""" AND "c") NOT "d"))')
     expect(toFts5(within(['title'], beginning('stage')).texts)).toBe('({title} : ^ "stage")')
   })
 
   it('are written as a tsquery, each word behind the number of its column', () => {
-    const { texts } = within(['title'], allOf([phrase('Head  of'), inverse(phrase('Zürich'))]))
+    const { texts } = within(['title'], allOf([phrase('Head  of'), negate(phrase('Zürich'))]))
     expect(toTsquery('people', texts)).toBe("((('1head' <-> '1of')) & !(('1zurich')))")
     expect(toTsquery('companies', phrase('x').texts)).toBe("(('0x') | ('1x'))")
     expect(toTsquery('jobs', within(['title'], beginning('Stage')).texts)).toBe("(('0^stage'))")

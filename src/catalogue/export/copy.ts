@@ -9,7 +9,11 @@ import { findTooLong } from '../records/upsert.js'
 import { endBulkLoad } from '../write/bulk-load.js'
 
 /** What comes of a copy: rows that were brought over, or why there are none. */
-export type Copied = { readonly rows: number } | { readonly tooLong: string } | 'not empty' | 'not the same'
+export type CopyResult =
+  | { readonly rows: number }
+  | { readonly tooLong: string }
+  | 'not empty'
+  | 'not the same'
 
 /** Rows read at once. */
 const portion = 1_000
@@ -22,27 +26,27 @@ export async function copyCatalogue(
   from: Driver,
   to: Driver,
   onProgress: (rows: number) => void = () => {},
-): Promise<Copied> {
+): Promise<CopyResult> {
   return await from.read(async (source) => {
     try {
       const copied = await to.transaction((connection) => copyAll(source, connection, onProgress))
       await endBulkLoad(to)
       return copied
     } catch (error) {
-      if (error instanceof Different) return 'not the same'
+      if (error instanceof CopyDiffers) return 'not the same'
       throw error
     }
   })
 }
 
 /** What undoes a copy that does not say the same. */
-class Different extends Error {}
+class CopyDiffers extends Error {}
 
 async function copyAll(
   source: Connection,
   connection: Connection,
   onProgress: (rows: number) => void,
-): Promise<Copied> {
+): Promise<CopyResult> {
   for (const table of Object.keys(copiedTables))
     if (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) return 'not empty'
   for (const side of [source, connection]) await dialectOf(side).copy.waitLonger(side)
@@ -51,19 +55,19 @@ async function copyAll(
   const target = dialectOf(connection).copy.createTarget(connection, copiedTables)
   await target.begin()
   let rows = 0
-  const there = await digestOf(source, async (table, some) => {
+  const there = await digest(source, async (table, some) => {
     await target.add(table, some)
     rows += some.length
     onProgress(rows)
   })
   await target.end()
-  const here = await digestOf(connection, async () => {})
-  if (there !== here) throw new Different('the copy is not the same')
+  const here = await digest(connection, async () => {})
+  if (there !== here) throw new CopyDiffers('the copy is not the same')
   return { rows }
 }
 
 /** Reads all rows; answers what stands for all that they say. */
-async function digestOf(
+async function digest(
   connection: Connection,
   each: (table: string, rows: readonly CopiedRow[]) => Promise<void>,
 ): Promise<string> {
@@ -71,7 +75,7 @@ async function digestOf(
   for (const [name, table] of Object.entries(copiedTables)) {
     const columns = Object.keys(table.columns)
     for (let last: CopiedRow | undefined, more = true; more; ) {
-      const rows = await rowsBehind(connection, name, table, last)
+      const rows = await readRows(connection, name, table, last)
       for (const row of rows) hash.update(`${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`)
       if (rows.length > 0) await each(name, rows)
       last = rows.at(-1)
@@ -82,7 +86,7 @@ async function digestOf(
   return hash.digest('hex')
 }
 
-async function rowsBehind(
+async function readRows(
   connection: Connection,
   name: string,
   { keys, columns }: CopiedTable,

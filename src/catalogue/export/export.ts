@@ -2,7 +2,7 @@ import type { Connection, Driver } from '../../storage/driver/connection.js'
 import type { Kind, RawRecord } from '../kinds/kind.js'
 import type { StoredAccount } from '../records/company-row.js'
 
-interface Row {
+interface RecordRow {
   readonly key: number
   readonly record: string
 }
@@ -26,15 +26,15 @@ async function readPortion(
   connection: Connection,
   kind: Kind,
   after: number,
-): Promise<{ rows: Row[]; records: RawRecord[] }> {
-  const rows = await connection.all<Row>(selects[kind], after, portion)
+): Promise<{ rows: RecordRow[]; records: RawRecord[] }> {
+  const rows = await connection.all<RecordRow>(queries[kind], after, portion)
   const records: RawRecord[] = []
-  for (const row of rows) records.push(await wholes[kind](connection, row))
+  for (const row of rows) records.push(await completers[kind](connection, row))
   return { rows, records }
 }
 
 const employer = 'c.domain AS company_domain, c.network_id AS company_network_id, c.record AS company'
-const selects: Readonly<Record<Kind, string>> = {
+const queries: Readonly<Record<Kind, string>> = {
   companies: 'SELECT key, record FROM companies WHERE key > ? ORDER BY key LIMIT ?',
   people: `SELECT p.key, p.record, ${employer} FROM people p LEFT JOIN companies c ON c.key = p.company
     WHERE p.key > ? ORDER BY p.key LIMIT ?`,
@@ -43,30 +43,35 @@ const selects: Readonly<Record<Kind, string>> = {
   posts: 'SELECT key, record FROM posts WHERE key > ? ORDER BY key LIMIT ?',
 }
 
-const wholes: Readonly<Record<Kind, (connection: Connection, row: Row) => RawRecord | Promise<RawRecord>>> = {
-  companies: wholeCompany,
-  people: (_, row) => ({ ...employerOf(row), ...(JSON.parse(row.record) as RawRecord) }),
-  jobs: (_, row) => ({ ...employerOf(row), ...(JSON.parse(row.record) as RawRecord) }),
-  posts: wholePost,
+const completers: Readonly<
+  Record<Kind, (connection: Connection, row: RecordRow) => RawRecord | Promise<RawRecord>>
+> = {
+  companies: completeCompany,
+  people: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as RawRecord) }),
+  jobs: (_, row) => ({ ...readEmployer(row), ...(JSON.parse(row.record) as RawRecord) }),
+  posts: completePost,
 }
 
 /** How a record says whose it is: by domain, or by profile where the company has no domain. */
-function employerOf(row: Row): RawRecord {
-  const { company_domain, company } = row as Row & { company_domain: string | null; company: string | null }
+function readEmployer(row: RecordRow): RawRecord {
+  const { company_domain, company } = row as RecordRow & {
+    company_domain: string | null
+    company: string | null
+  }
   if (company_domain !== null) return { company_domain }
   if (company === null) return {}
   const { network_url, network_id } = JSON.parse(company) as StoredAccount
   return network_url ? { company_network_url: network_url } : { company_network_id: network_id }
 }
 
-async function wholeCompany(connection: Connection, { key, record }: Row): Promise<RawRecord> {
+async function completeCompany(connection: Connection, { key, record }: RecordRow): Promise<RawRecord> {
   const company = JSON.parse(record) as StoredAccount
   const history = await connection.all(
     'SELECT date, department, headcount FROM headcount_history WHERE company = ? ORDER BY department, date',
     key,
   )
   const details: unknown[] = []
-  for (const slug of company.technologies ?? []) details.push(await detailOf(connection, key, slug))
+  for (const slug of company.technologies ?? []) details.push(await readTechnology(connection, key, slug))
   return {
     ...company,
     ...(details.length === 0 ? {} : { technology_details: details }),
@@ -74,7 +79,7 @@ async function wholeCompany(connection: Connection, { key, record }: Row): Promi
   }
 }
 
-const detailOf = (connection: Connection, company: number, slug: string) =>
+const readTechnology = (connection: Connection, company: number, slug: string) =>
   connection.get(
     `SELECT t.slug, t.name, t.category, u.confidence, u.mentions AS job_mentions FROM technologies t
       JOIN company_technologies u ON u.technology = t.key WHERE t.slug = ? AND u.company = ?`,
@@ -82,7 +87,7 @@ const detailOf = (connection: Connection, company: number, slug: string) =>
     company,
   )
 
-async function wholePost(connection: Connection, { key, record }: Row): Promise<RawRecord> {
+async function completePost(connection: Connection, { key, record }: RecordRow): Promise<RawRecord> {
   const engagers = await connection.all(
     'SELECT url AS network_profile_url, engagement FROM engagers WHERE post = ? ORDER BY profile, engagement',
     key,

@@ -1,8 +1,8 @@
 import { ApiError } from '../../api/calls/errors.js'
-import { allOf, anyOf, inverse, phrase, type TextQuery } from './text-query.js'
+import { allOf, anyOf, negate, phrase, type TextQuery } from './text-query.js'
 
 /** Deepest nesting that is read: what is made of it must fit into the stack of the parser of FTS5. */
-const deepest = 10
+const maxDepth = 10
 
 const operators = new Set(['AND', 'OR', 'NOT'])
 const quotes = /["“”„«»]/
@@ -19,17 +19,17 @@ interface Token {
  * Reads a keyword: words and "phrases", AND (also where nothing stands between them), OR, NOT, which binds closest, and
  * parentheses; in capitals, for in small letters these are words. 422 where it makes no sense.
  */
-export function readKeyword(keyword: string): TextQuery {
-  const tokens = tokensOf(keyword)
-  if (tokens.length === 0) throw refused('must hold at least one word')
+export function parseKeyword(keyword: string): TextQuery {
+  const tokens = tokenize(keyword)
+  if (tokens.length === 0) throw invalidKeyword('must hold at least one word')
   const reader = new Reader(tokens)
   const query = reader.either(0)
-  if (reader.next) throw refused('a parenthesis is closed that was not opened')
+  if (reader.next) throw invalidKeyword('a parenthesis is closed that was not opened')
   return query
 }
 
-function tokensOf(keyword: string): Token[] {
-  if (quotes.test(keyword.replace(token, ''))) throw refused('a quotation mark is not closed')
+function tokenize(keyword: string): Token[] {
+  if (quotes.test(keyword.replace(token, ''))) throw invalidKeyword('a quotation mark is not closed')
   return [...keyword.matchAll(token)].flatMap(([, quoted, bracket, word]): Token[] => {
     if (bracket !== undefined) return [{ kind: 'bracket', text: bracket }]
     if (word !== undefined && operators.has(word)) return [{ kind: 'operator', text: word }]
@@ -68,7 +68,7 @@ class Reader {
     let negated = false
     while (this.#took('NOT')) negated = !negated
     const query = this.#plain(depth)
-    return negated ? inverse(query) : query
+    return negated ? negate(query) : query
   }
 
   #plain(depth: number): TextQuery {
@@ -77,10 +77,10 @@ class Reader {
       this.#at += 1
       return phrase(next.text)
     }
-    if (!this.#took('(')) throw refused(missingBefore(next))
-    if (depth === deepest) throw refused(`parentheses may be nested ${deepest} deep`)
+    if (!this.#took('(')) throw invalidKeyword(missingWords(next))
+    if (depth === maxDepth) throw invalidKeyword(`parentheses may be nested ${maxDepth} deep`)
     const query = this.either(depth + 1)
-    if (!this.#took(')')) throw refused('a parenthesis is not closed')
+    if (!this.#took(')')) throw invalidKeyword('a parenthesis is not closed')
     return query
   }
 
@@ -96,7 +96,7 @@ class Reader {
   }
 }
 
-const missingBefore = (next: Token | undefined): string =>
+const missingWords = (next: Token | undefined): string =>
   next ? `words are missing before ${next.text}` : 'words are missing at the end'
 
-const refused = (reason: string): ApiError => new ApiError('invalid', { reason: `keyword: ${reason}` })
+const invalidKeyword = (reason: string): ApiError => new ApiError('invalid', { reason: `keyword: ${reason}` })

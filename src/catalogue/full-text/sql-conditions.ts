@@ -25,7 +25,7 @@ export const every = (conditions: readonly Condition[]): Condition => [
 ]
 
 /** What a list asks for, unless it is empty or missing and asks for nothing. */
-export const listed = <T>(
+export const ifAny = <T>(
   items: readonly T[] | undefined,
   of: (items: readonly T[]) => Condition,
 ): Condition[] => (items?.length ? [of(items)] : [])

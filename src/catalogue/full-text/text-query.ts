@@ -35,12 +35,12 @@ export const phrase = (words: string): TextQuery => ({ texts: { phrase: words },
 export const beginning = (words: string): TextQuery => ({ texts: { beginning: words }, negated: false })
 
 /** All other texts. */
-export const inverse = ({ texts, negated }: TextQuery): TextQuery => ({ texts, negated: !negated })
+export const negate = ({ texts, negated }: TextQuery): TextQuery => ({ texts, negated: !negated })
 
 /** Texts that fulfil all of some queries; there must be one at least. */
 export function allOf(queries: readonly TextQuery[]): TextQuery {
-  const wanted = different(queries.filter(({ negated }) => !negated))
-  const unwanted = different(queries.filter(({ negated }) => negated))
+  const wanted = distinct(queries.filter(({ negated }) => !negated))
+  const unwanted = distinct(queries.filter(({ negated }) => negated))
   if (wanted.length === 0) return { texts: either(unwanted), negated: true }
   const held = wanted.length === 1 && wanted[0] ? wanted[0] : { all: wanted }
   if (unwanted.length === 0) return { texts: held, negated: false }
@@ -48,7 +48,7 @@ export function allOf(queries: readonly TextQuery[]): TextQuery {
 }
 
 /** Texts that fulfil at least one of some queries; there must be one. */
-export const anyOf = (queries: readonly TextQuery[]): TextQuery => inverse(allOf(queries.map(inverse)))
+export const anyOf = (queries: readonly TextQuery[]): TextQuery => negate(allOf(queries.map(negate)))
 
 /** The same, looked for in some columns only. */
 export const within = (columns: readonly string[], { texts, negated }: TextQuery): TextQuery => ({
@@ -60,6 +60,6 @@ const either = (texts: readonly Texts[]): Texts =>
   texts.length === 1 && texts[0] ? texts[0] : { any: texts }
 
 /** What is asked twice is looked for once. */
-const different = (queries: readonly TextQuery[]): Texts[] => [
+const distinct = (queries: readonly TextQuery[]): Texts[] => [
   ...new Map(queries.map(({ texts }) => [JSON.stringify(texts), texts])).values(),
 ]

@@ -9,16 +9,16 @@ export function createTokenizer(): Tokenizer {
   let known: ((letter: string) => string | undefined) | undefined
   return (text) => {
     if (ascii.test(text)) return text.toLowerCase().match(plain) ?? []
-    known ??= folding()
-    return cut(text, known)
+    known ??= createFolding()
+    return splitWords(text, known)
   }
 }
 
-function cut(text: string, folded: (letter: string) => string | undefined): string[] {
+function splitWords(text: string, foldLetter: (letter: string) => string | undefined): string[] {
   const words: string[] = []
   let word = ''
   for (const letter of text) {
-    const piece = folded(letter)
+    const piece = foldLetter(letter)
     if (piece !== undefined) word += piece
     else if (word !== '') {
       words.push(word)
@@ -29,11 +29,11 @@ function cut(text: string, folded: (letter: string) => string | undefined): stri
 }
 
 /** What each letter counts as: a mark for nothing, and what is no letter is undefined. */
-function folding(): (letter: string) => string | undefined {
-  const [spans, gaps] = [spansOf(letters), spansOf(marks)]
-  const others = foldsOf(folds)
+function createFolding(): (letter: string) => string | undefined {
+  const [spans, gaps] = [parseSpans(letters), parseSpans(marks)]
+  const others = parseFolds(folds)
   const known = new Map<string, string | undefined>()
-  const told = (letter: string): string | undefined => {
+  const foldOnce = (letter: string): string | undefined => {
     const code = letter.codePointAt(0) ?? 0
     if (code < 128) return /[a-zA-Z0-9]/.test(letter) ? letter.toLowerCase() : undefined
     if (isIn(gaps, code)) return ''
@@ -41,7 +41,7 @@ function folding(): (letter: string) => string | undefined {
   }
   return (letter) => {
     if (known.has(letter)) return known.get(letter)
-    const piece = told(letter)
+    const piece = foldOnce(letter)
     known.set(letter, piece)
     return piece
   }
@@ -49,23 +49,23 @@ function folding(): (letter: string) => string | undefined {
 
 type Span = readonly [from: number, to: number]
 
-const numbersIn = (entry: string): number[] => entry.split(':').map((part) => Number.parseInt(part, 36))
+const parseNumbers = (entry: string): number[] => entry.split(':').map((part) => Number.parseInt(part, 36))
 
-function spansOf(table: string): Span[] {
+function parseSpans(table: string): Span[] {
   let at = 0
   return table.split(/\s/).map((entry) => {
-    const [distance = 0, count = 1] = numbersIn(entry)
+    const [distance = 0, count = 1] = parseNumbers(entry)
     const from = at + distance
     at = from + count
     return [from, at]
   })
 }
 
-function foldsOf(table: string): ReadonlyMap<number, number> {
+function parseFolds(table: string): ReadonlyMap<number, number> {
   const folded = new Map<number, number>()
   let at = 0
   for (const entry of table.split(/\s/)) {
-    const [distance = 0, difference = 0, count = 1, step = 1] = numbersIn(entry)
+    const [distance = 0, difference = 0, count = 1, step = 1] = parseNumbers(entry)
     at += distance
     for (let code = at; code < at + count * step; code += step) folded.set(code, code + difference)
   }

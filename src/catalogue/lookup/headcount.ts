@@ -14,7 +14,7 @@ const history =
  * A company's headcount, newest known, with its evolution up to then: `All`, and the departments asked for, or
  * every one there is when none are. What is not known of is left out.
  */
-export async function headcountOf(
+export async function findHeadcount(
   connection: Connection,
   { key, record }: Candidate,
   departments: readonly string[],
@@ -30,19 +30,19 @@ export async function headcountOf(
       .filter(([department]) => departments.length === 0 || wanted.has(foldText(department)))
       .flatMap(([department, entries]) => {
         const now = entries.at(-1)?.headcount ?? all
-        return now === undefined ? [] : [[department, grown(entries, now)]]
+        return now === undefined ? [] : [[department, toHeadcount(entries, now)]]
       }),
   )
 }
 
-const grown = (entries: readonly HeadcountEntry[], now: number): Headcount[string] => ({
+const toHeadcount = (entries: readonly HeadcountEntry[], now: number): Headcount[string] => ({
   current_headcount: now,
-  '3_months_evolution': evolution(entries, now, 3),
-  '6_months_evolution': evolution(entries, now, 6),
-  '12_months_evolution': evolution(entries, now, 12),
+  '3_months_evolution': toEvolution(entries, now, 3),
+  '6_months_evolution': toEvolution(entries, now, 6),
+  '12_months_evolution': toEvolution(entries, now, 12),
 })
 
-function evolution(entries: readonly HeadcountEntry[], now: number, months: number): Evolution {
+function toEvolution(entries: readonly HeadcountEntry[], now: number, months: number): Evolution {
   const base = headcountBefore(entries, months)
   return {
     base_headcount: base,

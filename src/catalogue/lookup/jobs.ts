@@ -5,8 +5,8 @@ import {
   type Condition,
   estimateSelectivity,
   every,
+  ifAny,
   isOneOf,
-  listed,
   not,
   type Selectivity,
 } from '../full-text/sql-conditions.js'
@@ -19,7 +19,7 @@ import type { Candidate } from '../records/match-company.js'
 const dayMs = 86_400_000
 
 /** A company's newest jobs that match, at most `limit`, and how many match. */
-export async function jobsOf(
+export async function findJobs(
   connection: Connection,
   { key, record }: Candidate,
   filters: JobFilters,
@@ -34,7 +34,7 @@ export async function jobsOf(
   const { total } = (await connection.get<{ total: number }>(count, ...values)) ?? { total: 0 }
   const rows = await connection.all<{ record: string }>(newest, ...values, limit)
   const { name, domain, network_url } = toAccount(record)
-  return { total, jobs: rows.map((row) => jobOf(row.record, { name, domain, network_url })) }
+  return { total, jobs: rows.map((row) => toJob(row.record, { name, domain, network_url })) }
 }
 
 function conditions(
@@ -50,12 +50,12 @@ function conditions(
   const days = filters.posted_within_days
   return [
     ...(days === undefined ? [] : [postedSince(now, days)]),
-    ...listed(filters.job_title_keywords, title),
-    ...listed(filters.excluded_job_title_keywords, (phrases) => not(title(phrases))),
-    ...listed(filters.job_description_keywords, description),
-    ...listed(filters.excluded_job_description_keywords, (phrases) => not(description(phrases))),
-    ...listed(filters.job_country_codes, inCountries),
-    ...listed(filters.excluded_job_country_codes, (codes) => not(inCountries(codes))),
+    ...ifAny(filters.job_title_keywords, title),
+    ...ifAny(filters.excluded_job_title_keywords, (phrases) => not(title(phrases))),
+    ...ifAny(filters.job_description_keywords, description),
+    ...ifAny(filters.excluded_job_description_keywords, (phrases) => not(description(phrases))),
+    ...ifAny(filters.job_country_codes, inCountries),
+    ...ifAny(filters.excluded_job_country_codes, (codes) => not(inCountries(codes))),
   ]
 }
 
@@ -69,7 +69,7 @@ export const postedSince = (now: number, days: number): Condition => [
 const inCountries = (codes: readonly string[]): Condition => isOneOf('country', codes)
 
 /** The job that a stored record stands for, with every key. */
-export function jobOf(record: string, company: JobPosting['company']): JobPosting {
+export function toJob(record: string, company: JobPosting['company']): JobPosting {
   const known = JSON.parse(record) as StoredJob
   return {
     job_title: known.job_title ?? null,
@@ -80,13 +80,13 @@ export function jobOf(record: string, company: JobPosting['company']): JobPostin
     date_posted: known.date_posted ?? null,
     description: known.description ?? null,
     hiring_team: (known.hiring_team ?? []).map((member) => ({
-      name: wordsOf(member.name),
-      title: wordsOf(member.title),
-      network_url: wordsOf(member.network_url),
+      name: toText(member.name),
+      title: toText(member.title),
+      network_url: toText(member.network_url),
     })),
     company,
   }
 }
 
 /** Members of a hiring team are kept as they were given. */
-const wordsOf = (value: unknown): string | null => (typeof value === 'object' ? null : (text(value) ?? null))
+const toText = (value: unknown): string | null => (typeof value === 'object' ? null : (text(value) ?? null))

@@ -28,25 +28,25 @@ export async function matchPerson(
   query: PersonQuery,
 ): Promise<FoundPerson | undefined> {
   const profile = query.url ? parseProfile(query.url) : undefined
-  if (profile?.kind !== 'person') return only(await peopleNamed(connection, query))
-  const known = await peopleAt(connection, profile)
-  if (known.length > 0) return only(known)
-  const person = only(await peopleNamed(connection, query))
+  if (profile?.kind !== 'person') return single(await findByName(connection, query))
+  const known = await findByProfile(connection, profile)
+  if (known.length > 0) return single(known)
+  const person = single(await findByName(connection, query))
   return person && !hasProfile(person) ? person : undefined
 }
 
 /** The only person with this professional or personal e-mail address, in any case. */
 export async function matchEmail(connection: Connection, email: string): Promise<FoundPerson | undefined> {
   const address = email.trim().toLowerCase()
-  return address === '' ? undefined : only(await connection.all<FoundPerson>(byEmail, address, address))
+  return address === '' ? undefined : single(await connection.all<FoundPerson>(byEmail, address, address))
 }
 
-async function peopleAt(connection: Connection, { id, slug }: Profile): Promise<FoundPerson[]> {
+async function findByProfile(connection: Connection, { id, slug }: Profile): Promise<FoundPerson[]> {
   return await connection.all<FoundPerson>(id === undefined ? bySlug : byId, id ?? slug ?? null)
 }
 
 /** Everyone of that name at the company with the domain; where no company has it, at companies of that name. */
-async function peopleNamed(connection: Connection, query: PersonQuery): Promise<FoundPerson[]> {
+async function findByName(connection: Connection, query: PersonQuery): Promise<FoundPerson[]> {
   if (!query.firstName || !query.lastName) return []
   const name = foldText(`${query.firstName} ${query.lastName}`)
   if (name === '') return []
@@ -55,19 +55,19 @@ async function peopleNamed(connection: Connection, query: PersonQuery): Promise<
   if (domain !== undefined && (await hasCompany(connection, domain))) return await all(atDomain, domain)
   const company = foldName(query.companyName ?? '')
   if (company === '') return []
-  const unplaced = (await all(atNoCompany)).filter((person) => namesCompany(person, company))
+  const unplaced = (await all(atNoCompany)).filter((person) => isAtCompany(person, company))
   return [...(await all(atCompany, company, domain === undefined ? 0 : 1)), ...unplaced]
 }
 
 const hasCompany = async (connection: Connection, domain: string): Promise<boolean> =>
   (await connection.get('SELECT key FROM companies WHERE domain = ?', domain)) !== undefined
 
-function namesCompany({ record }: FoundPerson, company: string): boolean {
+function isAtCompany({ record }: FoundPerson, company: string): boolean {
   const { company_name } = JSON.parse(record) as StoredPerson
   return company_name !== undefined && foldName(company_name) === company
 }
 
 const hasProfile = ({ slug, network_id }: FoundPerson): boolean => slug !== null || !isGeneratedId(network_id)
 
-const only = (found: readonly FoundPerson[]): FoundPerson | undefined =>
+const single = (found: readonly FoundPerson[]): FoundPerson | undefined =>
   found.length === 1 ? found[0] : undefined

@@ -10,7 +10,7 @@ interface Line {
 const lines = 'SELECT number, messenger FROM phones WHERE number IN (SELECT value FROM json_each(?))'
 
 /** Those of the numbers in E.164 that the catalogue says a messaging app reaches; one it does not know is not. */
-export async function reachableNumbers(
+export async function findReachable(
   connection: Connection,
   numbers: readonly string[],
 ): Promise<ReadonlySet<string>> {

@@ -23,7 +23,7 @@ export async function countAll(connection: Connection): Promise<Stats> {
 }
 
 /** What state a catalogue is in, told without counting or changing anything. */
-export interface Condition {
+export interface CatalogueState {
   /** No company and no person. */
   readonly isEmpty: boolean
   /** Indexes are missing: a first import is under way, or was killed. */
@@ -31,11 +31,11 @@ export interface Condition {
 }
 
 /** The condition of a catalogue of this program's schema. */
-export async function conditionOf(connection: Connection): Promise<Condition> {
-  const holds = async (table: string) =>
+export async function readCatalogueState(connection: Connection): Promise<CatalogueState> {
+  const hasRows = async (table: string) =>
     (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) !== undefined
   return {
-    isEmpty: !(await holds('companies')) && !(await holds('people')),
+    isEmpty: !(await hasRows('companies')) && !(await hasRows('people')),
     isUnbuilt: dialectOf(connection).load.hasDeferredIndexes(connection),
   }
 }

@@ -11,7 +11,10 @@ const uses = `SELECT t.name, t.slug, u.confidence
   ORDER BY u.confidence DESC, t.slug`
 
 /** The technologies a company uses, surest first. */
-export const stackOf = async (connection: Connection, { key, record }: Candidate): Promise<TechnologyUse[]> =>
+export const findTechnologyUses = async (
+  connection: Connection,
+  { key, record }: Candidate,
+): Promise<TechnologyUse[]> =>
   await connection.all<TechnologyUse>(
     uses,
     JSON.stringify((JSON.parse(record) as StoredAccount).technologies ?? []),

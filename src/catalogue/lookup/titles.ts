@@ -4,25 +4,25 @@ import { allOf, phrase, within } from '../full-text/text-query.js'
 import { foldText } from '../normalize/name.js'
 
 /** Holders looked at: enough to see what is usual, few enough to be quick among millions. */
-const looked = 2_000
+const maxHolders = 2_000
 /** Words of a title that are looked for. */
-const words = 12
+const maxWords = 12
 
 /** Titles that people hold and that have all words of the given one, most frequent first. */
-export async function titlesLike(connection: Connection, title: string, limit: number): Promise<string[]> {
-  const wanted = title.match(/[\p{L}\p{N}]+/gu)?.slice(0, words)
+export async function findTitles(connection: Connection, title: string, limit: number): Promise<string[]> {
+  const wanted = title.match(/[\p{L}\p{N}]+/gu)?.slice(0, maxWords)
   if (!wanted) return []
   const query = within(['title'], allOf(wanted.map(phrase)))
-  const [sql, ...values] = dialectOf(connection).search.firstTitles(query, looked)
+  const [sql, ...values] = dialectOf(connection).search.firstTitles(query, maxHolders)
   const rows = await connection.all<{ title: string | null }>(sql, ...values)
-  return mostFrequent(
+  return sortByFrequency(
     rows.flatMap(({ title: held }) => held ?? []),
     limit,
   )
 }
 
 /** Titles that differ in case and accents only are one, in the spelling that comes first. */
-function mostFrequent(titles: readonly string[], limit: number): string[] {
+function sortByFrequency(titles: readonly string[], limit: number): string[] {
   const counts = new Map<string, { readonly title: string; count: number }>()
   for (const title of titles) {
     const known = counts.get(foldText(title))

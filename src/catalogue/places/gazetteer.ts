@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { ApiError } from '../../api/calls/errors.js'
 
 /** A country, region or city as the gazetteer has it. */
-export interface Entry {
+export interface GazetteerEntry {
   /** Comes before that of a place of a smaller kind, and before that of a smaller place of its own kind. */
   readonly key: number
   /** `FR`, `FR.84`, or the GeoNames id of a city. */
@@ -19,13 +19,13 @@ export interface Entry {
 
 /** The countries, regions and cities of the world. Names are given folded. */
 export interface Gazetteer {
-  byCode(code: string | number): Entry | undefined
+  byCode(code: string | number): GazetteerEntry | undefined
   /** Places with this name, the most important first. */
-  named(name: string): readonly Entry[]
+  named(name: string): readonly GazetteerEntry[]
   /** Cities of a country with this name, the largest first. */
-  citiesNamed(country: string, name: string): readonly Entry[]
+  citiesNamed(country: string, name: string): readonly GazetteerEntry[]
   /** Places whose name begins so, then those with a later word that does, the most important first. */
-  beginning(text: string, limit: number): readonly Entry[]
+  beginning(text: string, limit: number): readonly GazetteerEntry[]
 }
 
 /** The one gazetteer there is: a file beside the program that never changes, opened when it is first asked for. */
@@ -34,17 +34,19 @@ export const gazetteer: () => Gazetteer = once(open)
 const columns = 'places.key, code, country, region, places.name, also'
 
 function open(): Gazetteer {
-  const database = new Database(file(), { readonly: true, fileMustExist: true })
-  const byCode = database.prepare<[string | number], Entry>(`SELECT ${columns} FROM places WHERE code = ?`)
-  const named = database.prepare<[string], Entry>(
+  const database = new Database(findFile(), { readonly: true, fileMustExist: true })
+  const byCode = database.prepare<[string | number], GazetteerEntry>(
+    `SELECT ${columns} FROM places WHERE code = ?`,
+  )
+  const named = database.prepare<[string], GazetteerEntry>(
     `SELECT ${columns} FROM names JOIN places ON places.key = names.place
       WHERE names.folded = ? AND later = 0 ORDER BY names.place`,
   )
-  const citiesNamed = database.prepare<[string, string], Entry>(
+  const citiesNamed = database.prepare<[string, string], GazetteerEntry>(
     `SELECT ${columns} FROM names JOIN places ON places.key = names.place
       WHERE names.folded = ? AND later = 0 AND country = ? AND typeof(code) = 'integer' ORDER BY names.place`,
   )
-  const beginning = database.prepare<[string, string, number], Entry>(
+  const beginning = database.prepare<[string, string, number], GazetteerEntry>(
     `SELECT ${columns} FROM (
         SELECT place, min(later) AS later FROM names WHERE folded >= ? AND folded < ?
           GROUP BY place ORDER BY later, place LIMIT ?
@@ -59,7 +61,7 @@ function open(): Gazetteer {
 }
 
 /** Where the file is: beside the program, above the library's parts, or in what was built of these sources. */
-function file(): string {
+function findFile(): string {
   const paths = ['./places.db', '../places.db', '../../../dist/places.db'].map((path) =>
     fileURLToPath(new URL(path, import.meta.url)),
   )

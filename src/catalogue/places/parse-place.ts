@@ -1,5 +1,5 @@
 import { foldText } from '../normalize/name.js'
-import { type Entry, gazetteer } from './gazetteer.js'
+import { type GazetteerEntry, gazetteer } from './gazetteer.js'
 
 /** No place is written longer, with all that it is in. */
 const maxLength = 200
@@ -8,42 +8,47 @@ const maxLength = 200
  * Places that a text names, best first: alone (`Lyon`), with what they are in (`Lyon, France`, `paris texas`), or as
  * the middle of an area (`Greater Paris Metropolitan Region`).
  */
-export function placesCalled(text: string): readonly Entry[] {
+export function parsePlace(text: string): readonly GazetteerEntry[] {
   if (text.length > maxLength) return []
-  const parts = partsOf(text)
-  const found = [...gazetteer().named(parts.join(' ')), ...placesWithin(parts)]
-  return found.length > 0 ? [...new Map(found.map((entry) => [entry.key, entry])).values()] : middles(parts)
+  const parts = splitParts(text)
+  const found = [...gazetteer().named(parts.join(' ')), ...findWithin(parts)]
+  return found.length > 0
+    ? [...new Map(found.map((entry) => [entry.key, entry])).values()]
+    : findCenters(parts)
 }
 
 /** The parts of a text between its commas, folded. */
-export const partsOf = (text: string): string[] =>
+export const splitParts = (text: string): string[] =>
   text
     .split(/[,;|]/)
     .map(foldText)
     .filter((part) => part !== '')
 
 /** Keeps the places that are within what the other parts of a text name; those that name nothing are passed over. */
-export function narrowed(entries: readonly Entry[], contexts: readonly string[]): readonly Entry[] {
-  const known = contexts.map(scopesOf).filter((scopes) => scopes.length > 0)
+export function keepWithin(
+  entries: readonly GazetteerEntry[],
+  contexts: readonly string[],
+): readonly GazetteerEntry[] {
+  const known = contexts.map(findScopes).filter((scopes) => scopes.length > 0)
   return known.length === 0
     ? []
     : entries.filter((entry) => known.every((scopes) => scopes.some((scope) => isWithin(entry, scope))))
 }
 
-function placesWithin([name = '', ...contexts]: readonly string[]): readonly Entry[] {
-  if (contexts.length > 0) return narrowed(gazetteer().named(name), contexts)
-  for (const [head, tail] of cuts(name)) {
-    const found = narrowed(gazetteer().named(head), [tail])
+function findWithin([name = '', ...contexts]: readonly string[]): readonly GazetteerEntry[] {
+  if (contexts.length > 0) return keepWithin(gazetteer().named(name), contexts)
+  for (const [head, tail] of splitWords(name)) {
+    const found = keepWithin(gazetteer().named(head), [tail])
     if (found.length > 0) return found
   }
   return []
 }
 
 /** Countries and regions that a text names, also one in another: `illinois united states`. */
-function scopesOf(text: string): readonly Entry[] {
+function findScopes(text: string): readonly GazetteerEntry[] {
   const scopes = gazetteer().named(text).filter(isScope)
   if (scopes.length > 0) return scopes
-  for (const [head, tail] of cuts(text)) {
+  for (const [head, tail] of splitWords(text)) {
     const outer = gazetteer().named(tail).filter(isScope)
     const inner = outer.length === 0 ? [] : gazetteer().named(head).filter(isScope)
     const found = inner.filter((entry) => outer.some((scope) => isWithin(entry, scope)))
@@ -52,13 +57,13 @@ function scopesOf(text: string): readonly Entry[] {
   return []
 }
 
-const isScope = ({ code }: Entry): boolean => typeof code === 'string'
+const isScope = ({ code }: GazetteerEntry): boolean => typeof code === 'string'
 
-const isWithin = (entry: Entry, { code, country }: Entry): boolean =>
+const isWithin = (entry: GazetteerEntry, { code, country }: GazetteerEntry): boolean =>
   entry.code !== code && (code === country ? entry.country === country : entry.region === code)
 
 /** A text of words cut in two, the longest beginning first. */
-function cuts(text: string): [head: string, tail: string][] {
+function splitWords(text: string): [head: string, tail: string][] {
   const words = text.split(' ')
   return words
     .slice(1, 12)
@@ -70,7 +75,7 @@ const before = /^(?:greater|grand|area of|ville de|region de|metropole de) /
 const behind = /(?: (?:metropolitan|metro|bay))? (?:area|region)$| et (?:sa )?(?:peripherie|environs)$/
 
 /** What areas are named after. */
-function middles(parts: readonly string[]): readonly Entry[] {
+function findCenters(parts: readonly string[]): readonly GazetteerEntry[] {
   const bare = parts.map((part) => part.replace(before, '').replace(behind, ''))
-  return bare.join() === parts.join() ? [] : placesCalled(bare.join(','))
+  return bare.join() === parts.join() ? [] : parsePlace(bare.join(','))
 }

@@ -1,6 +1,6 @@
 import { foldText } from '../normalize/name.js'
-import { type Entry, gazetteer } from './gazetteer.js'
-import { partsOf, placesCalled } from './parse-place.js'
+import { type GazetteerEntry, gazetteer } from './gazetteer.js'
+import { parsePlace, splitParts } from './parse-place.js'
 
 /** A country, a region of it, or a city. */
 export interface Place {
@@ -21,16 +21,16 @@ export interface Place {
 }
 
 /** The place of an id of any source, of a country's code, or of an exact name such as `Paris, France`. */
-export function placeOf(idOrName: string): Place | undefined {
+export function findPlace(idOrName: string): Place | undefined {
   const text = idOrName.trim()
-  const code = codeOf(text)
+  const code = fromPlaceId(text)
   if (code === undefined && looksLikeId(text)) return undefined
-  const entry = code === undefined ? placesCalled(text)[0] : gazetteer().byCode(code)
-  return entry && placeFrom(entry)
+  const entry = code === undefined ? parsePlace(text)[0] : gazetteer().byCode(code)
+  return entry && toPlace(entry)
 }
 
 /** A place of the gazetteer in full. */
-export function placeFrom(entry: Entry): Place {
+export function toPlace(entry: GazetteerEntry): Place {
   const { code, country, region, name, also } = entry
   const own = foldText(name)
   const kind = typeof code === 'number' ? 'city' : code === country ? 'country' : 'region'
@@ -41,13 +41,13 @@ export function placeFrom(entry: Entry): Place {
     ...(region === null ? {} : { region }),
     ...(kind === 'city' ? { city: own } : {}),
     name,
-    context: contextOf(entry),
+    context: formatContext(entry),
     names: [own, ...(also?.split('\n') ?? [])],
   }
 }
 
 /** A name with the names of what is around; a region that is called like the city or the country is said once. */
-function contextOf({ code, country, region, name }: Entry): string {
+function formatContext({ code, country, region, name }: GazetteerEntry): string {
   if (code === country) return name
   const land = gazetteer().byCode(country)?.name ?? country
   const around = region === null || region === code ? undefined : gazetteer().byCode(region)?.name
@@ -59,15 +59,15 @@ function contextOf({ code, country, region, name }: Entry): string {
  * The code of the region that a city of a country is in: of the largest city of that name, unless `location` names
  * another's region. Where the city is not known, of what `location` names. Cheap for what was asked before.
  */
-export const regionOf = remembering()
+export const findRegion = createRegionFinder()
 
 /** Answers remembered at once; a file names few cities, but many times. */
 const most = 20_000
 
-function remembering() {
+function createRegionFinder() {
   const regions = new Map<string, readonly string[]>()
   const located = new Map<string, string | undefined>()
-  const remembered = <T>(known: Map<string, T>, key: string, find: () => T): T => {
+  const remember = <T>(known: Map<string, T>, key: string, find: () => T): T => {
     const found = known.get(key)
     if (found !== undefined || known.has(key)) return found as T
     if (known.size >= most) known.clear()
@@ -78,33 +78,33 @@ function remembering() {
   return (country: string | undefined, city: string | undefined, location?: string): string | undefined => {
     const key = `${country} ${city}`
     const [largest, ...others] =
-      country && city ? remembered(regions, key, () => regionsOf(country, city)) : []
+      country && city ? remember(regions, key, () => findRegions(country, city)) : []
     if (location === undefined || (largest !== undefined && others.length === 0)) return largest
-    const named = remembered(located, `${country} ${location}`, () => regionNamed(country, location))
+    const named = remember(located, `${country} ${location}`, () => parseRegion(country, location))
     return largest === undefined || (named !== undefined && others.includes(named)) ? named : largest
   }
 }
 
 /** Regions of a country that have a city of this name, that of the largest first. */
-const regionsOf = (country: string, city: string): string[] =>
+const findRegions = (country: string, city: string): string[] =>
   gazetteer()
     .citiesNamed(country, foldText(city))
     .flatMap(({ region }) => region ?? [])
 
 /** The region that a text names, or that a place is in which it names. */
-function regionNamed(country: string | undefined, location: string): string | undefined {
-  const isThere = (entry: Entry): boolean =>
+function parseRegion(country: string | undefined, location: string): string | undefined {
+  const isThere = (entry: GazetteerEntry): boolean =>
     entry.region !== null && entry.country === (country ?? entry.country)
-  const [found] = placesCalled(location).filter(isThere)
+  const [found] = parsePlace(location).filter(isThere)
   if (found?.region) return found.region
   if (country === undefined) return undefined
-  const [region] = partsOf(location)
-    .flatMap((part) => placesCalled(part))
+  const [region] = splitParts(location)
+    .flatMap((part) => parsePlace(part))
     .filter((entry) => isThere(entry) && entry.code === entry.region)
   return region?.region ?? undefined
 }
 
-type Code = Entry['code']
+type Code = GazetteerEntry['code']
 type Source = 'live' | 'database' | 'hiring'
 
 // The network's own ids of countries. Others are made here, above all of its own.
@@ -130,24 +130,24 @@ const firstCity = 200_000_000
 const firstCode = 1_000_000_000
 
 /** The id of a place: `geo:FR.84`, `hiring:FR.84`, or for source `live` a number alone. */
-export function idOf(code: Code, source: Source): string {
+export function toPlaceId(code: Code, source: Source): string {
   if (source !== 'live') return `${source === 'hiring' ? 'hiring' : 'geo'}:${code}`
   if (typeof code === 'number') return String(firstCity + code)
   return String(countries[code] ?? firstCode + Number.parseInt(code.replace('.', ''), 36))
 }
 
 /** What an id of any source stands for; undefined for a text that is no such id. */
-export function codeOf(id: string): Code | undefined {
+export function fromPlaceId(id: string): Code | undefined {
   const [, code, city] = /^(?:geo|hiring):(?:([A-Z]{2}(?:\.[A-Z0-9]{1,8})?)|(\d{1,12}))$/.exec(id) ?? []
   if (code !== undefined) return code
   if (city !== undefined) return Number(city)
-  return /^\d{9,16}$/.test(id) ? liveCode(Number(id)) : undefined
+  return /^\d{9,16}$/.test(id) ? fromLiveId(Number(id)) : undefined
 }
 
 /** Whether a text has the form of an id, of a place or not, so that nobody takes it for a name. */
 export const looksLikeId = (text: string): boolean => /^(?:geo|hiring):|^\d+$/.test(text)
 
-function liveCode(id: number): Code | undefined {
+function fromLiveId(id: number): Code | undefined {
   if (id < firstCity) return Object.keys(countries).find((code) => countries[code] === id)
   if (id < firstCode) return id - firstCity
   const letters = (id - firstCode).toString(36).toUpperCase()

@@ -2,7 +2,7 @@ import { companySizes, companyTypes, industries } from '../../api/schemas/enumer
 import type { Account } from '../../engine/ports/ports.js'
 import type { Value } from '../../storage/driver/connection.js'
 import { foldText } from '../normalize/name.js'
-import { regionOf } from '../places/place.js'
+import { findRegion } from '../places/place.js'
 
 /** A stored company: an account with its id and without absent keys. */
 export type StoredAccount = Partial<Account> & Pick<Account, 'id'>
@@ -105,7 +105,7 @@ export function toCompanyFacts(account: StoredAccount): Value[] {
   return [
     account.id,
     country ?? null,
-    regionOf(country ?? undefined, city ?? undefined, location ?? headquarters ?? undefined) ?? null,
+    findRegion(country ?? undefined, city ?? undefined, location ?? headquarters ?? undefined) ?? null,
     foldOrNull(city),
     industry_id ?? industryIds.get(foldText(industry ?? '')) ?? null,
     foldOrNull(industryName),

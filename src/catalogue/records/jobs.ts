@@ -2,7 +2,7 @@ import type { Value } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
 import { domain, InvalidRecordError, text } from '../normalize/readers.js'
-import { regionOf } from '../places/place.js'
+import { findRegion } from '../places/place.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { WriteContext, WriteResult } from '../write/write-context.js'
 import { type Fields, jobEmployerFields, jobFields, type ParsedFields, readFields } from './fields.js'
@@ -98,7 +98,7 @@ export function toJobFacts({
   return [
     date_posted === undefined ? null : Date.parse(date_posted),
     country_code ?? null,
-    (country_code && regionOf(country_code, city, job_location)) ?? null,
+    (country_code && findRegion(country_code, city, job_location)) ?? null,
     (country_code && foldText(city ?? '')) || null,
     joinStatuses(employment_statuses ?? []) || null,
   ]

@@ -2,7 +2,7 @@ import { functions, seniorities } from '../../api/schemas/enumerations.js'
 import { dayOf, monthsOf } from '../../api/values/dates.js'
 import type { Value } from '../../storage/driver/connection.js'
 import { foldName, foldText } from '../normalize/name.js'
-import { regionOf } from '../places/place.js'
+import { findRegion } from '../places/place.js'
 import { foldOrNull } from './company-row.js'
 import { type StoredPerson, toFullName } from './person.js'
 
@@ -74,7 +74,7 @@ export function toPersonFacts(person: StoredPerson): Value[] {
     person.email ?? null,
     person.personal_email ?? null,
     person.country ?? null,
-    regionOf(person.country, person.city, person.location) ?? null,
+    findRegion(person.country, person.city, person.location) ?? null,
     foldOrNull(person.city),
     seniorityIds.get(person.seniority) ?? null,
     functionIds.get(person.function) ?? null,

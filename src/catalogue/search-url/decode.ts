@@ -17,19 +17,19 @@ import {
 } from './filter-types.js'
 import {
   BrokenQuery,
-  decoded,
+  decodeItems,
+  decodeNested,
+  decodeText,
+  decodeValue,
   isList,
   isObject,
   type Nested,
   type NestedObject,
-  nestedValue,
   type Parameter,
-  parametersOf,
   parseNested,
-  plainItems,
-  plainValue,
+  parseParameters,
 } from './grammar.js'
-import { readerOf, type UrlValue } from './values.js'
+import { type UrlValue, valueReader } from './values.js'
 import { writeSearchUrl } from './write.js'
 
 type Kind = DecodedSearch['kind']
@@ -38,12 +38,12 @@ type Kind = DecodedSearch['kind']
  * The search that a search url of the network stands for, premium or plain, as people paste it. 400 for the url of
  * anything else, 422 for a search with a filter that cannot be honoured, or with none.
  */
-export function searchAt(url: string, of: Kind): DecodedSearch {
+export function decodeSearchUrl(url: string, of: Kind): DecodedSearch {
   const page = url.length <= bounds.searchUrl ? searchPageOf(url) : undefined
   if (page?.of !== of) throw wrongUrl(of)
-  const filters = filtersFor(asksOf(page), of)
+  const filters = toFilters(parseUrl(page), of)
   if (Object.keys(filters).length > 0) return { kind: of, filters } as DecodedSearch
-  throw refused(
+  throw unsupported(
     'it has no filter and no keyword; open the search, wait for its results, and copy the address then',
   )
 }
@@ -51,9 +51,9 @@ export function searchAt(url: string, of: Kind): DecodedSearch {
 const wrongUrl = (of: Kind, why = ''): ApiError =>
   new ApiError('bad_request', { reason: `search_url ${wrongSearchUrl(of)}${why}` })
 
-function asksOf(page: SearchPage): Asks {
+function parseUrl(page: SearchPage): UrlSearch {
   try {
-    return page.premium ? asksOfPremium(page) : asksOfPlain(page)
+    return page.premium ? parsePremiumUrl(page) : parsePlainUrl(page)
   } catch (error) {
     if (error instanceof BrokenQuery) throw wrongUrl(page.of, '; its query is cut off or broken')
     throw error
@@ -64,11 +64,11 @@ function asksOf(page: SearchPage): Asks {
  * The premium url of a search on the network; null where it has filters that urls do not have. What a url says is
  * read back, so that it never opens another search.
  */
-export function urlOf({ kind, filters }: DecodedSearch): string | null {
-  const given = givenIn(filters)
+export function encodeSearchUrl({ kind, filters }: DecodedSearch): string | null {
+  const given = withoutEmpty(filters)
   const url = writeSearchUrl(kind, given)
   try {
-    return isDeepStrictEqual(searchAt(url, kind).filters, given) ? url : null
+    return isDeepStrictEqual(decodeSearchUrl(url, kind).filters, given) ? url : null
   } catch (error) {
     if (error instanceof ApiError) return null
     throw error
@@ -78,7 +78,7 @@ export function urlOf({ kind, filters }: DecodedSearch): string | null {
 type Filters = Extract<DecodedSearch, { kind: 'people' }>['filters']
 
 /** Filters without those that say nothing; the one company whose people are meant is a filter by its number. */
-function givenIn({ company, ...others }: Filters): Readonly<Record<string, unknown>> {
+function withoutEmpty({ company, ...others }: Filters): Readonly<Record<string, unknown>> {
   const number = company?.networkId ?? (company?.url && parseProfile(company.url)?.id)
   const employer =
     company && number && !others.included_companies?.length ? { included_companies: [number] } : { company }
@@ -89,7 +89,7 @@ function givenIn({ company, ...others }: Filters): Readonly<Record<string, unkno
 }
 
 /** A value that a url asks for, under the name that the url has for its filter. */
-export interface Asked {
+export interface UrlFilter {
   readonly name: string
   readonly filter: FilterType
   readonly value: UrlValue
@@ -97,56 +97,56 @@ export interface Asked {
 }
 
 /** What a search url asks for. */
-export interface Asks {
+export interface UrlSearch {
   readonly keyword?: string | undefined
   readonly min?: number | undefined
   readonly max?: number | undefined
   readonly currency?: string | undefined
-  readonly values: readonly Asked[]
+  readonly values: readonly UrlFilter[]
   /** Names of filters that are not understood. */
   readonly unknown: readonly string[]
 }
 
 /** The refusal of a search that is understood, but cannot be honoured. */
-export const refused = (reason: string): ApiError =>
+export const unsupported = (reason: string): ApiError =>
   new ApiError('invalid', { reason: `search_url: ${reason}` })
 
 /** The type of filter of a name, where searches of this kind have it. */
-export const filterTypeOf = (name: string, of: SearchPage['of']): FilterType | undefined =>
+export const findFilterType = (name: string, of: SearchPage['of']): FilterType | undefined =>
   filterTypes.find(({ type, [of]: target }) => type === name && target !== undefined)
 
 /** The filters that a url asks for; 422 names those that cannot be honoured. */
-export function filtersFor(asks: Asks, of: SearchPage['of']): Readonly<Record<string, unknown>> {
+export function toFilters(asks: UrlSearch, of: SearchPage['of']): Readonly<Record<string, unknown>> {
   if (asks.unknown.length > 0) {
     const names = [...new Set(asks.unknown)].map(shorten)
-    throw refused(`these filters cannot be honoured, remove them from the search: ${names.join(', ')}`)
+    throw unsupported(`these filters cannot be honoured, remove them from the search: ${names.join(', ')}`)
   }
   const filters = new Map<string, Target>()
   for (const asked of asks.values) add(filters, asked, of)
   const { keyword, min, max, currency } = asks
   const others = {
-    keyword: keyword && checked('keywords', keyword, bounds.keyword),
+    keyword: keyword && checkText('keywords', keyword, bounds.keyword),
     min_revenue: min,
     max_revenue: max,
     revenue_currency: currency,
   }
   return Object.fromEntries([
     ...Object.entries(others).filter(([, value]) => value !== undefined && value !== ''),
-    ...[...filters].map(([target, byName]) => [target, chosen(target, byName)]),
+    ...[...filters].map(([target, byName]) => [target, combineValues(target, byName)]),
   ])
 }
 
 /** The values asked for one of our filters, under each name that the url has for it. */
 type Target = Map<string, Set<string>>
 
-function add(filters: Map<string, Target>, asked: Asked, of: SearchPage['of']): void {
+function add(filters: Map<string, Target>, asked: UrlFilter, of: SearchPage['of']): void {
   const { name, filter, value, excluded } = asked
   const [include, exclude] = filter[of] ?? []
   const target = excluded ? exclude : include
-  if (target === undefined) throw refused(`${name} can only include here, remove what it excludes`)
+  if (target === undefined) throw unsupported(`${name} can only include here, remove what it excludes`)
   const byName = filters.get(target) ?? new Map<string, Set<string>>()
   const values = byName.get(name) ?? new Set()
-  for (const one of valuesOf(name, filter, value)) values.add(checked(name, one, bounds.text))
+  for (const one of toValues(name, filter, value)) values.add(checkText(name, one, bounds.text))
   filters.set(target, byName.set(name, values))
 }
 
@@ -154,80 +154,80 @@ function add(filters: Map<string, Target>, asked: Asked, of: SearchPage['of']): 
 const singles = new Set(['first_name', 'last_name'])
 
 /** The values of a filter. The network finds what fulfils both of two names, our filter what fulfils one. */
-function chosen(target: string, byName: Target): string | readonly string[] {
+function combineValues(target: string, byName: Target): string | readonly string[] {
   const [[name, values] = ['', new Set<string>()], ...others] = byName
   const other = others.find(
     ([, set]) => set.size !== values.size || [...set].some((value) => !values.has(value)),
   )
-  if (other) throw refused(`${name} and ${other[0]} cannot be combined here, remove one of them`)
+  if (other) throw unsupported(`${name} and ${other[0]} cannot be combined here, remove one of them`)
   const most = singles.has(target) ? 1 : bounds.items
-  if (values.size > most) throw refused(`${name} has too many values, ${most} at most`)
+  if (values.size > most) throw unsupported(`${name} has too many values, ${most} at most`)
   const [only = ''] = values
   return singles.has(target) ? only : [...values]
 }
 
-function valuesOf(name: string, { value: kind }: FilterType, value: UrlValue): readonly string[] {
-  const { read, expected } = readerOf(kind)
+function toValues(name: string, { value: kind }: FilterType, value: UrlValue): readonly string[] {
+  const { read, expected } = valueReader(kind)
   const values = read(value)
   if (values.length > 0) return values
-  throw refused(`${name}: '${shorten(value.text || value.id || '')}' is not ${expected}`)
+  throw unsupported(`${name}: '${shorten(value.text || value.id || '')}' is not ${expected}`)
 }
 
-function checked(name: string, text: string, max: number): string {
-  if (text.length > max) throw refused(`${name} must be at most ${max} characters`)
-  if (!isClean(text)) throw refused(`${name} must not contain NUL or broken characters`)
+function checkText(name: string, text: string, max: number): string {
+  if (text.length > max) throw unsupported(`${name} must be at most ${max} characters`)
+  if (!isClean(text)) throw unsupported(`${name} must not contain NUL or broken characters`)
   return text
 }
 
 /** What a url of the premium search tool asks for. Throws `BrokenQuery` where its query is not in the nested notation. */
-export function asksOfPremium({ of, query }: SearchPage): Asks {
-  const parameters = parametersOf(query).filter(({ value }) => value.trim() !== '')
+export function parsePremiumUrl({ of, query }: SearchPage): UrlSearch {
+  const parameters = parseParameters(query).filter(({ value }) => value.trim() !== '')
   const written = (key: string) => parameters.find(({ name }) => name === key)?.value
   const nested = written('query')
-  const root: NestedObject = nested === undefined ? new Map() : parseNested(nestedValue(nested))
-  const filters = filtersIn(root)
-  const others = filters.filter((filter) => nameOf(filter) !== revenueType || of !== 'companies')
+  const root: NestedObject = nested === undefined ? new Map() : parseNested(decodeNested(nested))
+  const filters = readFilters(root)
+  const others = filters.filter((filter) => filterName(filter) !== revenueType || of !== 'companies')
   const names = [...parameters.map(({ name }) => name), ...root.keys()]
   const asides = written('keywords')
   return {
-    keyword: textAt(root, 'keywords') ?? (asides === undefined ? undefined : plainValue(asides)),
-    ...revenueIn(filters.find((filter) => !others.includes(filter))),
-    values: others.flatMap((filter) => valuesIn(filter, of)),
+    keyword: textAt(root, 'keywords') ?? (asides === undefined ? undefined : decodeValue(asides)),
+    ...readRevenue(filters.find((filter) => !others.includes(filter))),
+    values: others.flatMap((filter) => readValues(filter, of)),
     unknown: [
       ...names.filter((name) => narrowing.test(name)),
-      ...others.map(nameOf).filter((name) => filterTypeOf(name, of) === undefined),
+      ...others.map(filterName).filter((name) => findFilterType(name, of) === undefined),
     ],
   }
 }
 
-function filtersIn(root: NestedObject): NestedObject[] {
+function readFilters(root: NestedObject): NestedObject[] {
   const filters = root.get('filters') ?? []
   if (!isList(filters) || !filters.every(isObject)) throw new BrokenQuery()
   return filters.filter(isObject)
 }
 
 /** The type of a filter, with its sub-filter where it has one; that of a revenue is its currency. */
-function nameOf(filter: NestedObject): string {
+function filterName(filter: NestedObject): string {
   const [type, sub] = [textAt(filter, 'type'), textAt(filter, 'selectedSubFilter')]
   if (type === undefined) throw new BrokenQuery()
   return sub === undefined || type === revenueType ? type : `${type}:${sub}`
 }
 
-function valuesIn(filter: NestedObject, of: SearchPage['of']): Asked[] {
-  const name = nameOf(filter)
-  const type = filterTypeOf(name, of)
+function readValues(filter: NestedObject, of: SearchPage['of']): UrlFilter[] {
+  const name = filterName(filter)
+  const type = findFilterType(name, of)
   if (!type) return []
   const values = filter.get('values')
-  if (!isList(values)) throw refused(`${name} has no list of values`)
+  if (!isList(values)) throw unsupported(`${name} has no list of values`)
   return values.map((value) => ({
     name,
     filter: type,
-    value: valueIn(value),
+    value: readValue(value),
     excluded: isExcluded(name, value),
   }))
 }
 
-function valueIn(value: Nested): UrlValue {
+function readValue(value: Nested): UrlValue {
   if (!isObject(value)) throw new BrokenQuery()
   const [id, text] = [textAt(value, 'id'), textAt(value, 'text')]
   return { ...(id === undefined ? {} : { id }), ...(text === undefined ? {} : { text }) }
@@ -236,29 +236,29 @@ function valueIn(value: Nested): UrlValue {
 function isExcluded(name: string, value: Nested): boolean {
   const selection = (isObject(value) && textAt(value, 'selectionType')) || 'INCLUDED'
   if (selection !== 'INCLUDED' && selection !== 'EXCLUDED')
-    throw refused(`${name}: a value is INCLUDED or EXCLUDED, not '${shorten(selection)}'`)
+    throw unsupported(`${name}: a value is INCLUDED or EXCLUDED, not '${shorten(selection)}'`)
   return selection === 'EXCLUDED'
 }
 
 /** A range of revenue in millions. */
-function revenueIn(filter: NestedObject | undefined): Pick<Asks, 'min' | 'max' | 'currency'> {
+function readRevenue(filter: NestedObject | undefined): Pick<UrlSearch, 'min' | 'max' | 'currency'> {
   if (!filter) return {}
   const range = filter.get('rangeValue')
-  if (!isObject(range)) throw refused(`${revenueType} has no range`)
-  const [min, max] = [endIn(range, 'min'), endIn(range, 'max')]
+  if (!isObject(range)) throw unsupported(`${revenueType} has no range`)
+  const [min, max] = [readEnd(range, 'min'), readEnd(range, 'max')]
   const currency = textAt(filter, 'selectedSubFilter')
   if (currency !== undefined && !/^[A-Z]{3}$/.test(currency))
-    throw refused(`${revenueType}: '${shorten(currency)}' is not a currency such as USD`)
+    throw unsupported(`${revenueType}: '${shorten(currency)}' is not a currency such as USD`)
   if (min !== undefined && max !== undefined && min > max)
-    throw refused(`${revenueType}: min must not be above max`)
+    throw unsupported(`${revenueType}: min must not be above max`)
   const most = max === endlessRevenue ? undefined : max
   return min === undefined && most === undefined ? {} : { min, max: most, currency }
 }
 
-function endIn(range: NestedObject, end: 'min' | 'max'): number | undefined {
+function readEnd(range: NestedObject, end: 'min' | 'max'): number | undefined {
   const text = textAt(range, end)
   if (text !== undefined && !/^\d{1,12}(?:\.\d{1,6})?$/.test(text))
-    throw refused(`${revenueType}: '${shorten(text)}' is not a number of millions`)
+    throw unsupported(`${revenueType}: '${shorten(text)}' is not a number of millions`)
   return text === undefined ? undefined : Number(text)
 }
 
@@ -267,20 +267,20 @@ function textAt(object: NestedObject, key: string): string | undefined {
   const value = object.get(key)
   if (value === undefined) return undefined
   if (typeof value !== 'string') throw new BrokenQuery()
-  return decoded(value).trim() || undefined
+  return decodeText(value).trim() || undefined
 }
 
 /** What a url of the plain search asks for. */
-export function asksOfPlain({ of, query }: SearchPage): Asks {
+export function parsePlainUrl({ of, query }: SearchPage): UrlSearch {
   const known = plainParameters[of]
-  const parameters = parametersOf(query).filter(({ name, value }) => !saysNothing(name, value))
+  const parameters = parseParameters(query).filter(({ name, value }) => !saysNothing(name, value))
   const isKnown = ({ name }: Parameter) => name === 'keywords' || Object.hasOwn(known, name)
   const keywords = parameters.find(({ name }) => name === 'keywords')
   return {
-    keyword: keywords && plainValue(keywords.value),
+    keyword: keywords && decodeValue(keywords.value),
     values: parameters.flatMap((parameter) => {
       const row = Object.hasOwn(known, parameter.name) ? known[parameter.name] : undefined
-      return row ? askedBy(parameter, row, of) : []
+      return row ? toUrlFilters(parameter, row, of) : []
     }),
     unknown: parameters.filter((parameter) => !isKnown(parameter)).map(({ name }) => name),
   }
@@ -288,14 +288,18 @@ export function asksOfPlain({ of, query }: SearchPage): Asks {
 
 /** Without a value nothing is filtered; what begins with an underscore or `utm_` is for statistics. */
 const saysNothing = (name: string, value: string): boolean =>
-  noFilters.has(name) || /^(?:_|utm_)/.test(name) || plainItems(value).length === 0
+  noFilters.has(name) || /^(?:_|utm_)/.test(name) || decodeItems(value).length === 0
 
-function askedBy({ name, value }: Parameter, { type, holds }: PlainParameter, of: SearchPage['of']): Asked[] {
-  const filter = filterTypeOf(type, of)
+function toUrlFilters(
+  { name, value }: Parameter,
+  { type, holds }: PlainParameter,
+  of: SearchPage['of'],
+): UrlFilter[] {
+  const filter = findFilterType(type, of)
   if (!filter) return []
   const values =
     holds === 'text'
-      ? [{ text: plainValue(value) }]
-      : plainItems(value).map((item) => ({ id: item, text: item }))
+      ? [{ text: decodeValue(value) }]
+      : decodeItems(value).map((item) => ({ id: item, text: item }))
   return values.map((one) => ({ name, filter, value: one, excluded: false }))
 }

@@ -16,7 +16,7 @@ interface Cursor {
 /** Reads an object in the nested notation; whatever follows it must begin with `&`. Throws `BrokenQuery`. */
 export function parseNested(text: string): NestedObject {
   const cursor = { text, at: 0 }
-  const root = object(cursor, 0)
+  const root = parseObject(cursor, 0)
   if (!/^\s*(?:&|$)/.test(text.slice(cursor.at))) throw new BrokenQuery()
   return root
 }
@@ -37,30 +37,30 @@ const word = /[^,()]*/y
 /** Values of these keys are words of people, in which anything can stand that was not percent-encoded. */
 const freeTexts = new Set(['text', 'keywords'])
 
-function object(cursor: Cursor, depth: number): NestedObject {
+function parseObject(cursor: Cursor, depth: number): NestedObject {
   const entries = new Map<string, Nested>()
   if (depth > bounds.depth || !take(cursor, opening)) throw new BrokenQuery()
   if (take(cursor, closing)) return entries
   do {
     const name = take(cursor, key)?.[1]
     if (name === undefined || entries.has(name)) throw new BrokenQuery()
-    entries.set(name, freeTexts.has(name) ? freeText(cursor) : value(cursor, depth + 1))
+    entries.set(name, freeTexts.has(name) ? parseFreeText(cursor) : parseValue(cursor, depth + 1))
   } while (take(cursor, comma))
   if (!take(cursor, closing)) throw new BrokenQuery()
   return entries
 }
 
-function value(cursor: Cursor, depth: number): Nested {
-  if (take(cursor, listOpening)) return list(cursor, depth)
-  if (isAt(cursor, opening)) return object(cursor, depth)
+function parseValue(cursor: Cursor, depth: number): Nested {
+  if (take(cursor, listOpening)) return parseList(cursor, depth)
+  if (isAt(cursor, opening)) return parseObject(cursor, depth)
   return take(cursor, word)?.[0] ?? ''
 }
 
-function list(cursor: Cursor, depth: number): Nested[] {
+function parseList(cursor: Cursor, depth: number): Nested[] {
   const items: Nested[] = []
   if (depth > bounds.depth) throw new BrokenQuery()
   if (take(cursor, closing)) return items
-  do items.push(value(cursor, depth + 1))
+  do items.push(parseValue(cursor, depth + 1))
   while (take(cursor, comma))
   if (!take(cursor, closing)) throw new BrokenQuery()
   return items
@@ -81,7 +81,7 @@ const nextSelection = /,\s*selectionType\s*:/y
 const lastClosing = /\)\s*(?:\)|,\s*\(|&|$)/y
 
 /** Words up to the next key that is known, or up to the parenthesis that closes their object. */
-function freeText(cursor: Cursor): string {
+function parseFreeText(cursor: Cursor): string {
   const { text, at: from } = cursor
   let depth = 0
   for (; cursor.at < text.length; cursor.at++) {
@@ -106,7 +106,7 @@ export interface Parameter {
 }
 
 /** The parameters of a query as people paste it; an `&` that no `name=` follows belongs to the value before it. */
-export const parametersOf = (query: string): Parameter[] =>
+export const parseParameters = (query: string): Parameter[] =>
   query
     .replace(/[\t\r\n]/g, '')
     .split(/&(?=&|[\w.$%~;-]+=|$)/)
@@ -114,11 +114,11 @@ export const parametersOf = (query: string): Parameter[] =>
     .map((part) => {
       const cut = part.includes('=') ? part.indexOf('=') : part.length
       // Urls copied out of a document may have kept its entities.
-      return { name: decoded(part.slice(0, cut)).replace(/^amp;/, ''), value: part.slice(cut + 1) }
+      return { name: decodeText(part.slice(0, cut)).replace(/^amp;/, ''), value: part.slice(cut + 1) }
     })
 
 /** A text without its percent-encoding; what is none stays as it is. */
-export function decoded(text: string): string {
+export function decodeText(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -133,22 +133,22 @@ export function decoded(text: string): string {
 }
 
 /** The value of a plain parameter, where `+` is a space, encoded once or twice. */
-export function plainValue(value: string): string {
-  const once = decoded(value.replaceAll('+', ' '))
-  return (/%[0-9a-f]{2}/i.test(once) ? decoded(once) : once).trim()
+export function decodeValue(value: string): string {
+  const once = decodeText(value.replaceAll('+', ' '))
+  return (/%[0-9a-f]{2}/i.test(once) ? decodeText(once) : once).trim()
 }
 
 /** The items of a plain parameter: of a JSON array, or the one value it is. */
-export function plainItems(value: string): string[] {
-  const text = plainValue(value)
+export function decodeItems(value: string): string[] {
+  const text = decodeValue(value)
   if (!text.startsWith('[')) return text === '' ? [] : [text]
   return [...text.matchAll(/"([^"]*)"|[^\s,"[\]]+/g)].map(([whole, quoted]) => (quoted ?? whole).trim())
 }
 
 /** A query in the nested notation, decoded until its structure shows; its texts keep the encoding of their own. */
-export function nestedValue(value: string): string {
+export function decodeNested(value: string): string {
   // Where even the parentheses are encoded, a form did it, and wrote spaces as `+`.
-  let text = decoded(value.includes('(') ? value : value.replaceAll('+', ' '))
-  for (let more = 0; more < 2 && !/^\s*\(\s*(?:\w+\s*:|\))/.test(text); more++) text = decoded(text)
+  let text = decodeText(value.includes('(') ? value : value.replaceAll('+', ' '))
+  for (let more = 0; more < 2 && !/^\s*\(\s*(?:\w+\s*:|\))/.test(text); more++) text = decodeText(text)
   return text
 }

@@ -8,7 +8,7 @@ import {
 } from '../../api/schemas/enumerations.js'
 import { foldText } from '../normalize/name.js'
 import { parseCompanySize } from '../normalize/readers.js'
-import { placeOf } from '../places/place.js'
+import { findPlace } from '../places/place.js'
 
 /** A value of a filter in a url: an id of the network, a text beside it, or both. */
 export interface UrlValue {
@@ -40,25 +40,25 @@ export type ValueKind =
   | 'years'
   | 'list'
 
-const given = (value: string | undefined): string[] => (value ? [value] : [])
+const present = (value: string | undefined): string[] => (value ? [value] : [])
 const number = /^\d+$/
-const bare = (id = ''): string => (id.startsWith('urn:') ? id.slice(id.lastIndexOf(':') + 1) : id)
+const withoutUrn = (id = ''): string => (id.startsWith('urn:') ? id.slice(id.lastIndexOf(':') + 1) : id)
 
 /** Words as they are. */
 const name: ValueReader = {
   expected: 'a text',
-  read: ({ text }) => given(text),
+  read: ({ text }) => present(text),
   write: (text) => ({ text }),
 }
 
 const title: ValueReader = {
   expected: 'a job title in words, or several with OR between them',
-  read: ({ text }) => (text ? titlesIn(text) : []),
+  read: ({ text }) => (text ? splitTitles(text) : []),
   write: (text) => ({ text }),
 }
 
 /** The titles that an expression joins with OR; none where it says more than that. */
-function titlesIn(text: string): string[] {
+function splitTitles(text: string): string[] {
   const words = text.match(/"[^"]*"|\S+/g) ?? []
   if (!words.some((word) => /^(?:AND|OR|NOT)$/.test(word))) return [text]
   if (words.some((word) => /^(?:AND|NOT)$|^\(|^[^"].*\)$/.test(word))) return []
@@ -78,11 +78,11 @@ function titlesIn(text: string): string[] {
 
 const place: ValueReader = {
   expected: 'a place known here',
-  read: ({ id, text = '' }) => given([bare(id), text].find((one) => one !== '' && placeOf(one))),
+  read: ({ id, text = '' }) => present([withoutUrn(id), text].find((one) => one !== '' && findPlace(one))),
   write(place) {
     // An id has a colon or figures; beside it stands its name, as people read it.
     if (!/[\d:]/.test(place)) return { text: place }
-    const name = placeOf(place)?.name
+    const name = findPlace(place)?.name
     return { id: place, ...(name === undefined ? {} : { text: name }) }
   },
 }
@@ -93,25 +93,25 @@ const industry: ValueReader = {
   read({ id = '', text }) {
     const known = Object.hasOwn(industries, id) ? foldText(industries[id] ?? '') : undefined
     if (text && foldText(text) !== known && !number.test(text)) return [text]
-    return number.test(id) ? [id] : given(text)
+    return number.test(id) ? [id] : present(text)
   },
   write: (industry) => (number.test(industry) ? { id: industry } : { text: industry }),
 }
 
 const company: ValueReader = {
   expected: 'a company by its number or name',
-  read: ({ id, text }) => (number.test(bare(id)) ? [bare(id)] : given(text)),
+  read: ({ id, text }) => (number.test(withoutUrn(id)) ? [withoutUrn(id)] : present(text)),
   write: (company) => (number.test(company) ? { id: `urn:li:organization:${company}` } : { text: company }),
 }
 
 const list: ValueReader = {
   expected: 'a list by its id',
-  read: ({ id }) => given(id),
+  read: ({ id }) => present(id),
   write: (id) => ({ id }),
 }
 
 /** Values with an id and a label, known by either. */
-function labelled(
+function createLabelReader(
   expected: string,
   labels: Readonly<Record<string, string>>,
   isNamed = (text: string, label: string): boolean => foldText(text) === foldText(label),
@@ -120,7 +120,7 @@ function labelled(
     expected,
     read({ id = '', text = '' }) {
       if (Object.hasOwn(labels, id)) return [id]
-      return given(Object.keys(labels).find((id) => isNamed(text, labels[id] ?? '')))
+      return present(Object.keys(labels).find((id) => isNamed(text, labels[id] ?? '')))
     },
     write: (id) => ({ id, ...(Object.hasOwn(labels, id) ? { text: labels[id] ?? '' } : {}) }),
   }
@@ -130,7 +130,7 @@ const letters = 'ABCDEFGHI'
 const size: ValueReader = {
   expected: 'a company size',
   read: ({ id = '', text = '' }) =>
-    given((id.length === 1 ? companySizes[letters.indexOf(id)] : undefined) ?? parseCompanySize(text)),
+    present((id.length === 1 ? companySizes[letters.indexOf(id)] : undefined) ?? parseCompanySize(text)),
   write(text) {
     const known = parseCompanySize(text)
     return known === undefined ? { text } : { id: letters.charAt(companySizes.indexOf(known)), text }
@@ -146,17 +146,17 @@ const yearLabels = (): Readonly<Record<string, string>> =>
   )
 
 /** The reader of a kind of values. */
-export function readerOf(kind: ValueKind): ValueReader {
+export function valueReader(kind: ValueKind): ValueReader {
   switch (kind) {
     case 'function':
-      return labelled('a known function', functions)
+      return createLabelReader('a known function', functions)
     case 'seniority':
-      return labelled('a known seniority level', seniorities)
+      return createLabelReader('a known seniority level', seniorities)
     case 'years':
-      return labelled('a known number of years', yearLabels())
+      return createLabelReader('a known number of years', yearLabels())
     case 'type':
       // The network says more than the label: Privately Held, Public Company.
-      return labelled('a known company type', companyTypes, (text, label) =>
+      return createLabelReader('a known company type', companyTypes, (text, label) =>
         foldText(text).startsWith(foldText(label)),
       )
     default:

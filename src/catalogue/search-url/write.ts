@@ -1,48 +1,48 @@
 import { networkOrigin, premiumPathOf, type SearchPage } from '../../api/values/network-url.js'
 import { type FilterType, filterTypes, revenueType } from './filter-types.js'
-import { readerOf, type UrlValue } from './values.js'
+import { type UrlValue, valueReader } from './values.js'
 
 type Filters = Readonly<Record<string, unknown>>
 
 /** The premium search url of filters; a filter that urls do not have is missing in it. */
 export function writeSearchUrl(of: SearchPage['of'], filters: Filters): string {
-  const types = [...filterTypes.flatMap((type) => written(type, of, filters)), ...revenue(filters)]
+  const types = [...filterTypes.flatMap((type) => writeFilter(type, of, filters)), ...writeRevenue(filters)]
   const { keyword } = filters
   const query = [
     ...(types.length > 0 ? [`filters:List(${types.join(',')})`] : []),
-    ...(typeof keyword === 'string' ? [`keywords:${encoded(keyword)}`] : []),
+    ...(typeof keyword === 'string' ? [`keywords:${encodeText(keyword)}`] : []),
   ].join(',')
   return `${networkOrigin}/${premiumPathOf(of)}?query=${encodeURIComponent(`(${query})`)}`
 }
 
-function written(filter: FilterType, of: SearchPage['of'], filters: Filters): string[] {
+function writeFilter(filter: FilterType, of: SearchPage['of'], filters: Filters): string[] {
   const { type, value: kind, [of]: target = [] } = filter
-  const { write } = readerOf(kind)
+  const { write } = valueReader(kind)
   const values = target.flatMap((name, at) =>
-    name !== undefined && writerOf(name, of) === filter
-      ? textsIn(filters[name]).map((text) => valueText(write(text), at === 1))
+    name !== undefined && filterTypeFor(name, of) === filter
+      ? listTexts(filters[name]).map((text) => writeValue(write(text), at === 1))
       : [],
   )
   return values.length > 0 ? [`(type:${type},values:List(${values.join(',')}))`] : []
 }
 
 /** The type that a filter is written as: the first that it is a target of. */
-const writerOf = (name: string, of: SearchPage['of']): FilterType | undefined =>
+const filterTypeFor = (name: string, of: SearchPage['of']): FilterType | undefined =>
   filterTypes.find(({ [of]: target }) => target?.some((one) => one === name))
 
-const textsIn = (value: unknown): string[] =>
+const listTexts = (value: unknown): string[] =>
   [value].flat().filter((one): one is string => typeof one === 'string')
 
-function valueText({ id, text }: UrlValue, excluded: boolean): string {
+function writeValue({ id, text }: UrlValue, excluded: boolean): string {
   const parts = [
-    ...(id === undefined ? [] : [`id:${encoded(id)}`]),
-    ...(text === undefined ? [] : [`text:${encoded(text)}`]),
+    ...(id === undefined ? [] : [`id:${encodeText(id)}`]),
+    ...(text === undefined ? [] : [`text:${encodeText(text)}`]),
     `selectionType:${excluded ? 'EXCLUDED' : 'INCLUDED'}`,
   ]
   return `(${parts.join(',')})`
 }
 
-function revenue({ min_revenue: min, max_revenue: max, revenue_currency: currency }: Filters): string[] {
+function writeRevenue({ min_revenue: min, max_revenue: max, revenue_currency: currency }: Filters): string[] {
   const ends = Object.entries({ min, max }).filter(([, end]) => typeof end === 'number')
   if (ends.length === 0) return []
   const range = ends.map(([name, end]) => `${name}:${end}`).join(',')
@@ -51,7 +51,7 @@ function revenue({ min_revenue: min, max_revenue: max, revenue_currency: currenc
 }
 
 /** Half a surrogate pair has no encoding. */
-const encoded = (text: string): string =>
+const encodeText = (text: string): string =>
   encodeURIComponent(text.replace(/\p{Cs}/gu, '\ufffd')).replace(
     /[!'()*~]/g,
     (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,

@@ -1,19 +1,19 @@
 import type { CompanyFilters, Found, Span } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialect.js'
-import { readKeyword } from '../full-text/keyword.js'
-import { type Condition, every, listed, not } from '../full-text/sql-conditions.js'
+import { parseKeyword } from '../full-text/keyword.js'
+import { type Condition, every, ifAny, not } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'
-import { industryIs, revenueIs, sizeIs } from './company-conditions.js'
-import { locatedIn } from './place-condition.js'
-import { partOf, readPosition, type Searcher } from './search-kind.js'
+import { inIndustries, ofSizes, withRevenue } from './company-conditions.js'
+import { inPlaces } from './place-condition.js'
+import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /** Searches of companies by filters and keyword: the largest first, those of unknown headcount last. Counts are exact. */
 export const companySearch: Searcher<'companies'> = {
   count: async (connection, filters) => await countCompanies(connection, conditionsOf(connection, filters)),
 
   find: async (connection, filters, span) => {
-    const { records, ...more } = await walkCompanies(connection, conditionsOf(connection, filters), span)
+    const { records, ...more } = await listCompanies(connection, conditionsOf(connection, filters), span)
     return { records: records.map(({ record }) => ({ account: toAccount(record) })), ...more }
   },
 }
@@ -21,13 +21,13 @@ export const companySearch: Searcher<'companies'> = {
 const conditionsOf = (connection: Connection, filters: CompanyFilters): Condition[] => [
   ...(filters.keyword === undefined
     ? []
-    : [dialectOf(connection).texts.matchTexts('companies', readKeyword(filters.keyword), 'many')]),
-  ...listed(filters.included_industries, industryIs),
-  ...listed(filters.excluded_industries, (industries) => not(industryIs(industries))),
-  ...listed(filters.included_locations, (ids) => locatedIn('included_locations', ids)),
-  ...listed(filters.excluded_locations, (ids) => not(locatedIn('excluded_locations', ids))),
-  ...listed(filters.company_size, sizeIs),
-  revenueIs(filters.min_revenue, filters.max_revenue, filters.revenue_currency),
+    : [dialectOf(connection).texts.matchTexts('companies', parseKeyword(filters.keyword), 'many')]),
+  ...ifAny(filters.included_industries, inIndustries),
+  ...ifAny(filters.excluded_industries, (industries) => not(inIndustries(industries))),
+  ...ifAny(filters.included_locations, (ids) => inPlaces('included_locations', ids)),
+  ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
+  ...ifAny(filters.company_size, ofSizes),
+  withRevenue(filters.min_revenue, filters.max_revenue, filters.revenue_currency),
 ]
 
 /** A company on the way; one of unknown headcount stands behind those that have nobody. */
@@ -52,12 +52,12 @@ export async function countCompanies(
 const headcount = 'coalesce(headcount, -1)'
 
 /** A span of the companies that fulfil all conditions: the largest first, those of unknown headcount last. */
-export async function walkCompanies(
+export async function listCompanies(
   connection: Connection,
   conditions: readonly Condition[],
   { limit, after }: Pick<Span, 'limit' | 'after'>,
 ): Promise<Found<CompanyRow>> {
-  const place = readPosition<readonly [headcount: number, key: number]>(after)
+  const place = parseCursor<readonly [headcount: number, key: number]>(after)
   const behind: Condition[] = place ? [[`(-${headcount}, key) > (?, ?)`, -place[0], place[1]]] : []
   const [where, ...values] = every([...conditions, ...behind])
   const rows = await connection.all<CompanyRow>(
@@ -68,5 +68,5 @@ export async function walkCompanies(
     ...values,
     limit + 1,
   )
-  return partOf(rows, limit, (row) => [row.headcount, row.key])
+  return toPage(rows, limit, (row) => [row.headcount, row.key])
 }

@@ -1,13 +1,13 @@
 import { companySizes } from '../../api/schemas/enumerations.js'
 import type { GrowthFilters } from '../../engine/ports/ports.js'
-import { type Condition, every, isOneOf, listed, some } from '../full-text/sql-conditions.js'
+import { type Condition, every, ifAny, isOneOf, some } from '../full-text/sql-conditions.js'
 import { foldText } from '../normalize/name.js'
-import { locatedIn } from './place-condition.js'
+import { inPlaces } from './place-condition.js'
 
 // Conditions over the columns of `companies`. What is not known of a company fulfils none of them, so that `not` keeps it.
 
 /** Companies of one of some industries, each given by its id or its name in any spelling. */
-export function industryIs(industries: readonly string[]): Condition {
+export function inIndustries(industries: readonly string[]): Condition {
   const isId = (industry: string): boolean => /^\d+$/.test(industry)
   return some([
     isOneOf('industry', industries.filter(isId)),
@@ -16,20 +16,20 @@ export function industryIs(industries: readonly string[]): Condition {
 }
 
 /** Companies of one of some sizes, as `companySizes` names them. */
-export const sizeIs = (sizes: readonly (typeof companySizes)[number][]): Condition =>
+export const ofSizes = (sizes: readonly (typeof companySizes)[number][]): Condition =>
   isOneOf(
     'size',
     sizes.map((size) => companySizes.indexOf(size)),
   )
 
 /** Companies of one of some types, by their letters. */
-export const typeIs = (letters: readonly string[]): Condition => isOneOf('company_type', letters)
+export const ofTypes = (letters: readonly string[]): Condition => isOneOf('company_type', letters)
 
 /**
  * Companies whose yearly revenue is known and within bounds in millions; of those that report in a currency, where one
  * is given. Without bounds nothing is asked.
  */
-export const revenueIs = (
+export const withRevenue = (
   min: number | undefined,
   max: number | undefined,
   currency: string | undefined,
@@ -51,13 +51,13 @@ export const companyConditions = ({
   locations,
   industries,
 }: Pick<GrowthFilters, 'company_size' | 'locations' | 'industries'>): Condition[] => [
-  ...listed(company_size, sizeIs),
-  ...listed(locations, (ids) => locatedIn('locations', ids)),
-  ...listed(industries, industryIs),
+  ...ifAny(company_size, ofSizes),
+  ...ifAny(locations, (ids) => inPlaces('locations', ids)),
+  ...ifAny(industries, inIndustries),
 ]
 
 /** Rows whose column `company` names one of the companies that fulfil some conditions, if there are any. */
-export function among(conditions: readonly Condition[]): Condition[] {
+export function atCompanies(conditions: readonly Condition[]): Condition[] {
   if (conditions.length === 0) return []
   const [sql, ...values] = every(conditions)
   // The sign keeps an index from being asked for each of them with each other value that it may have.

@@ -4,7 +4,7 @@ import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, every, isOneOf } from '../full-text/sql-conditions.js'
 import { toLead } from '../records/person-record.js'
 import { toPostIdentity } from '../records/posts.js'
-import { partOf, readPosition, requireIndexes, type Searcher } from './search-kind.js'
+import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
 
 /**
  * The people who reacted to a post or commented on it, each once, by profile. Of one whom the catalogue does not know
@@ -12,19 +12,19 @@ import { partOf, readPosition, requireIndexes, type Searcher } from './search-ki
  */
 export const engagers: Searcher<'engagers'> = requireIndexes(['people_by_slug'], {
   count: async (connection, filters) => {
-    const [where, ...values] = engagedWith(filters)
+    const [where, ...values] = toEngagementCondition(filters)
     const row = await connection.get<{ total: number }>(
-      `SELECT count(*) AS total FROM (${engaged(connection, where)}) AS engaged`,
+      `SELECT count(*) AS total FROM (${selectEngagers(connection, where)}) AS engaged`,
       ...values,
     )
     return row?.total ?? 0
   },
 
   find: async (connection, filters, { limit, after, now }) => {
-    const [last] = readPosition<readonly [profile: string]>(after) ?? ['']
-    const rows = await engagersBehind(connection, filters, last, limit + 1)
-    const { records, ...more } = partOf(rows, limit, ({ profile }) => [profile])
-    return { records: records.map((engager) => leadFrom(engager, now)), ...more }
+    const [last] = parseCursor<readonly [profile: string]>(after) ?? ['']
+    const rows = await readEngagers(connection, filters, last, limit + 1)
+    const { records, ...more } = toPage(rows, limit, ({ profile }) => [profile])
+    return { records: records.map((engager) => toEngagerLead(engager, now)), ...more }
   },
 })
 
@@ -37,7 +37,7 @@ interface Engager {
 
 const engagements = { reactions: ['reaction'], comments: ['comment'], all: ['reaction', 'comment'] } as const
 
-const engagedWith = ({ post_url, engagement }: EngagerFilters): Condition =>
+const toEngagementCondition = ({ post_url, engagement }: EngagerFilters): Condition =>
   every([
     ['post = (SELECT key FROM posts WHERE identity = ?)', toPostIdentity(post_url)],
     isOneOf('engagement', engagements[engagement]),
@@ -45,7 +45,7 @@ const engagedWith = ({ post_url, engagement }: EngagerFilters): Condition =>
 
 // A profile says who somebody is by id or by the name in the url, and a post may know one person by both: the lesser
 // one counts. A name that several people have tells none of them.
-function engaged(connection: Connection, where: string): string {
+function selectEngagers(connection: Connection, where: string): string {
   const each = `SELECT profile, min(url) AS url, coalesce(
       (SELECT key FROM people WHERE network_id = profile),
       (SELECT CASE WHEN count(*) = 1 THEN min(key) END FROM people WHERE slug = profile)
@@ -54,16 +54,16 @@ function engaged(connection: Connection, where: string): string {
   return dialectOf(connection).search.distinctEngagers(each)
 }
 
-async function engagersBehind(
+async function readEngagers(
   connection: Connection,
   filters: EngagerFilters,
   last: string,
   limit: number,
 ): Promise<Engager[]> {
-  const [where, ...values] = engagedWith(filters)
+  const [where, ...values] = toEngagementCondition(filters)
   return await connection.all<Engager>(
     `SELECT engaged.profile, engaged.url, people.record, companies.record AS company
-      FROM (SELECT * FROM (${engaged(connection, where)}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
+      FROM (SELECT * FROM (${selectEngagers(connection, where)}) AS every WHERE profile > ? ORDER BY profile LIMIT ?) AS engaged
       LEFT JOIN people ON people.key = engaged.person
       LEFT JOIN companies ON companies.key = people.company
       ORDER BY engaged.profile`,
@@ -73,5 +73,5 @@ async function engagersBehind(
   )
 }
 
-const leadFrom = ({ url, record, company }: Engager, now: number): FoundLead =>
+const toEngagerLead = ({ url, record, company }: Engager, now: number): FoundLead =>
   toLead({ record: record ?? JSON.stringify({ network_profile_url: url }), company }, now)

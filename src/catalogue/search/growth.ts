@@ -5,8 +5,8 @@ import { type Condition, every } from '../full-text/sql-conditions.js'
 import { foldText } from '../normalize/name.js'
 import { toAccount } from '../records/company-row.js'
 import { countCompanies } from './companies.js'
-import { among, companyConditions } from './company-conditions.js'
-import { partOf, readPosition, type Searcher } from './search-kind.js'
+import { atCompanies, companyConditions } from './company-conditions.js'
+import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /**
  * Companies by the growth of their headcount over 12 months, in whole per cent as the headcount of a company tells it:
@@ -16,23 +16,23 @@ export const growthSearch: Searcher<'growth'> = {
   count: async (connection, filters) =>
     await countCompanies(connection, [
       ...companyConditions(filters),
-      ...measuresOf(filters).map(ofCompany('companies.key')),
+      ...toMeasures(filters).map(toCondition('companies.key')),
     ]),
 
   find: async (connection, filters, { limit, after }) => {
-    const rows: Row[] = []
-    for (const stretch of stretchesBehind(readPosition<Place>(after))) {
-      rows.push(...(await rowsOf(connection, filters, stretch, limit + 1 - rows.length)))
+    const rows: GrowthRow[] = []
+    for (const range of rangesAfter(parseCursor<GrowthCursor>(after))) {
+      rows.push(...(await readRows(connection, filters, range, limit + 1 - rows.length)))
       if (rows.length > limit) break
     }
-    const { records, ...more } = partOf(rows, limit, ({ rank, company }) => [rank, company])
+    const { records, ...more } = toPage(rows, limit, ({ rank, company }) => [rank, company])
     return { records: records.map(({ record }) => ({ account: toAccount(record) })), ...more }
   },
 }
 
-type Place = readonly [rank: number, company: number]
+type GrowthCursor = readonly [rank: number, company: number]
 
-interface Row {
+interface GrowthRow {
   readonly company: number
   readonly rank: number
   readonly record: string
@@ -45,22 +45,22 @@ interface Measure {
   readonly bounds: Condition
 }
 
-async function rowsOf(
+async function readRows(
   connection: Connection,
   filters: GrowthFilters,
-  stretch: (by: string) => Condition,
+  range: (by: string) => Condition,
   limit: number,
-): Promise<Row[]> {
-  const [first, ...others] = measuresOf(filters)
+): Promise<GrowthRow[]> {
+  const [first, ...others] = toMeasures(filters)
   if (!first) return []
   const [where, ...values] = every([
     ['department = ?', first.department],
     first.bounds,
-    stretch(first.by),
-    ...others.map(ofCompany('g.company')),
-    ...among(companyConditions(filters)),
+    range(first.by),
+    ...others.map(toCondition('g.company')),
+    ...atCompanies(companyConditions(filters)),
   ])
-  return await connection.all<Row>(
+  return await connection.all<GrowthRow>(
     `SELECT found.*, record FROM (
       SELECT company, ${first.by} AS rank FROM headcount_growth AS g
       WHERE ${where} ORDER BY ${first.by} DESC, company LIMIT ?
@@ -71,7 +71,7 @@ async function rowsOf(
 }
 
 /** A measure as a condition of the company whose key stands in a column. */
-const ofCompany =
+const toCondition =
   (key: string) =>
   ({ department, bounds: [sql, ...values] }: Measure): Condition => [
     `EXISTS (SELECT 1 FROM headcount_growth WHERE company = ${key} AND department = ? AND (${sql}))`,
@@ -80,7 +80,7 @@ const ofCompany =
   ]
 
 /** What the filters measure; the first is what the companies are ordered by. */
-function measuresOf(filters: GrowthFilters): Measure[] {
+function toMeasures(filters: GrowthFilters): Measure[] {
   const { min_headcount_growth_percentage: min, max_headcount_growth_percentage: max } = filters
   const whole = within('growth', min, max)
   const company: Measure[] =
@@ -106,7 +106,7 @@ const within = (column: string, min: number | undefined, max: number | undefined
 ]
 
 /** What comes behind a place, in stretches to whose beginning the index leads at once. */
-function stretchesBehind(place: Place | undefined): ((by: string) => Condition)[] {
+function rangesAfter(place: GrowthCursor | undefined): ((by: string) => Condition)[] {
   if (!place) return [() => ['TRUE']]
   const [rank, company] = place
   return [(by) => [`${by} = ? AND company > ?`, rank, company], (by) => [`${by} < ?`, rank]]

@@ -6,7 +6,7 @@ import { every } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'
 import { matchCompany } from '../records/match-company.js'
 import { companyConditions } from './company-conditions.js'
-import { partOf, readPosition, requireIndexes, type Searcher } from './search-kind.js'
+import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
 
 /**
  * Companies that resemble one of those given, the most alike first; which are not among them. 404 where the catalogue
@@ -14,7 +14,7 @@ import { partOf, readPosition, requireIndexes, type Searcher } from './search-ki
  */
 export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_technologies_by_company'], {
   count: async (connection, filters) => {
-    const [sql, ...values] = await alike(connection, filters)
+    const [sql, ...values] = await selectLookalikes(connection, filters)
     const row = await connection.get<{ total: number }>(
       `SELECT count(*) AS total FROM (${sql}) AS alike`,
       ...values,
@@ -23,9 +23,9 @@ export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_techn
   },
 
   find: async (connection, filters, { limit, after }) => {
-    const [sql, ...values] = await alike(connection, filters)
-    const [score, key] = readPosition<Place>(after) ?? [scoreUnits + 1, 0]
-    const rows = await connection.all<Row>(
+    const [sql, ...values] = await selectLookalikes(connection, filters)
+    const [score, key] = parseCursor<LookalikeCursor>(after) ?? [scoreUnits + 1, 0]
+    const rows = await connection.all<LookalikeRow>(
       `SELECT found.*, record FROM (
         SELECT * FROM (${sql}) AS alike WHERE score < ? OR score = ? AND key > ? ORDER BY score DESC, key LIMIT ?
       ) AS found JOIN companies ON companies.key = found.key ORDER BY score DESC, found.key`,
@@ -35,38 +35,45 @@ export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_techn
       key,
       limit + 1,
     )
-    const { records, ...more } = partOf(rows, limit, (row) => [row.score, row.key])
-    const record = (row: Row) => ({ account: toAccount(row.record), similarity: similarityOf(row) })
+    const { records, ...more } = toPage(rows, limit, (row) => [row.score, row.key])
+    const record = (row: LookalikeRow) => ({ account: toAccount(row.record), similarity: toSimilarity(row) })
     return { records: records.map(record), ...more }
   },
 })
 
-type Place = readonly [score: number, key: number]
+type LookalikeCursor = readonly [score: number, key: number]
 
-interface Row extends Similarity {
+interface LookalikeRow extends Similarity {
   readonly key: number
   readonly record: string
 }
 
-const similarityOf = ({ score, industry, size, country, technologies, growth }: Row): Similarity => ({
+const toSimilarity = ({
+  score,
+  industry,
+  size,
+  country,
+  technologies,
+  growth,
+}: LookalikeRow): Similarity => ({
   score: score / scoreUnits,
-  industry: rounded(industry),
-  size: rounded(size),
-  country: rounded(country),
-  technologies: rounded(technologies),
-  growth: rounded(growth),
+  industry: round(industry),
+  size: round(size),
+  country: round(country),
+  technologies: round(technologies),
+  growth: round(growth),
 })
 
-const rounded = (part: number): number => Math.round(part * scoreUnits) / scoreUnits
+const round = (part: number): number => Math.round(part * scoreUnits) / scoreUnits
 
-async function alike(
+async function selectLookalikes(
   connection: Connection,
   filters: LookalikeFilters,
 ): Promise<readonly [sql: string, ...values: Value[]]> {
-  const examples = await examplesOf(connection, filters)
+  const examples = await findExamples(connection, filters)
   const [condition, ...values] = every(companyConditions(filters))
   const { selectSimilar } = dialectOf(connection).similarity
-  return [selectSimilar(condition, similarityScale), JSON.stringify(examples.map(yardstick)), ...values]
+  return [selectSimilar(condition, similarityScale), JSON.stringify(examples.map(weighExample)), ...values]
 }
 
 const facts = `SELECT key, industry, industry_name, country, headcount, size,
@@ -75,15 +82,16 @@ const facts = `SELECT key, industry, industry_name, country, headcount, size,
   FROM companies WHERE key = ?`
 
 /** The companies whose profiles are given, each once. */
-async function examplesOf(
+async function findExamples(
   connection: Connection,
   { company_network_url, company_network_urls = [] }: LookalikeFilters,
-): Promise<Example[]> {
+): Promise<CompanyExample[]> {
   const urls = company_network_url === undefined ? company_network_urls : [company_network_url]
-  const examples = new Map<number, Example>()
+  const examples = new Map<number, CompanyExample>()
   for (const url of urls) {
     const company = await matchCompany(connection, { url })
-    const known = company && (await connection.get<Example & { size: number | null }>(facts, company.key))
+    const known =
+      company && (await connection.get<CompanyExample & { size: number | null }>(facts, company.key))
     if (!known) continue
     const { size, ...example } = known
     const usual = size === null ? null : (usualHeadcounts[size] ?? null)
@@ -124,7 +132,7 @@ export const similarityScale: SimilarityScale = {
 const { leastScore, scoreUnits, usualHeadcounts } = similarityScale
 
 /** A company that others are compared with; what is not known of it is null. */
-export interface Example {
+export interface CompanyExample {
   readonly key: number
   readonly industry: string | null
   readonly industry_name: string | null
@@ -137,7 +145,7 @@ export interface Example {
 }
 
 /** What a comparison with a company needs. Of its weights only those of known aspects are left; together 1. */
-export interface Yardstick extends Example {
+export interface WeighedExample extends CompanyExample {
   readonly weights: Readonly<Record<Aspect, number>>
   /**
    * The least that industry, size and country must score: technologies and growth cannot make up for less. Null where
@@ -147,7 +155,7 @@ export interface Yardstick extends Example {
 }
 
 /** How others are compared with a company. */
-export function yardstick(example: Example): Yardstick {
+export function weighExample(example: CompanyExample): WeighedExample {
   const known: Readonly<Record<Aspect, boolean>> = {
     industry: example.industry !== null || example.industry_name !== null,
     technologies: example.technologies > 0,

@@ -3,23 +3,23 @@ import { liveOnlyFilters, years } from '../../api/schemas/enumerations.js'
 import { isGiven } from '../../api/schemas/rules.js'
 import type { PeopleFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { readKeyword } from '../full-text/keyword.js'
+import { parseKeyword } from '../full-text/keyword.js'
 import {
   type Condition,
   type EstimatedCondition,
   estimateSelectivity,
   every,
+  ifAny,
   isOneOf,
-  listed,
   not,
   some,
 } from '../full-text/sql-conditions.js'
-import { allOf, anyOf, inverse, phrase, type TextQuery, within } from '../full-text/text-query.js'
+import { allOf, anyOf, negate, phrase, type TextQuery, within } from '../full-text/text-query.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { matchCompany } from '../records/match-company.js'
 import { toEmployerWords } from '../records/person-row.js'
-import { industryIs, sizeIs, typeIs } from './company-conditions.js'
-import { locatedIn } from './place-condition.js'
+import { inIndustries, ofSizes, ofTypes } from './company-conditions.js'
+import { inPlaces } from './place-condition.js'
 
 /** What a search of people asks for: of their texts, and of the columns of `people`. */
 export interface PeopleQuery {
@@ -30,7 +30,7 @@ export interface PeopleQuery {
 }
 
 /** Reads the filters of a search; days count up to `now`. 422 names a filter that cannot be honoured. */
-export async function peopleQuery(
+export async function toPeopleQuery(
   connection: Connection,
   filters: PeopleFilters,
   now: number,
@@ -40,18 +40,18 @@ export async function peopleQuery(
     throw new ApiError('invalid', {
       reason: `${refused.join(', ')} cannot be honoured by the local catalogue`,
     })
-  const texts = textsAsked(filters)
-  const companies = await companiesAsked(connection, filters)
+  const texts = toTextQueries(filters)
+  const companies = await toCompanyCondition(connection, filters)
   const staff = companies.areFew
     ? await estimateSelectivity(connection, 'people', companies.condition)
     : undefined
   return {
     text: texts.length === 0 ? undefined : allOf(texts),
     conditions: [
-      ...personal(filters, now),
+      ...personConditions(filters, now),
       ...(staff ? [] : [companies.condition]),
-      ...employment(filters),
-      ...ofCompany(filters),
+      ...employerConditions(filters),
+      ...companyConditionsOf(filters),
     ],
     staff,
   }
@@ -61,7 +61,7 @@ export async function peopleQuery(
 const fewCompanies = 1_000
 
 /** The companies that people must work at: few enough to begin with, or not. */
-async function companiesAsked(
+async function toCompanyCondition(
   connection: Connection,
   { company, included_accounts: accounts }: PeopleFilters,
 ): Promise<{ condition: Condition; areFew: boolean }> {
@@ -73,30 +73,30 @@ async function companiesAsked(
   }
 }
 
-function textsAsked(filters: PeopleFilters): TextQuery[] {
+function toTextQueries(filters: PeopleFilters): TextQuery[] {
   const { keyword, job_titles, excluded_job_titles, past_titles, excluded_past_titles, past_companies } =
     filters
   const asked = <T>(items: readonly T[] | undefined, of: (items: readonly T[]) => TextQuery): TextQuery[] =>
     items?.length ? [of(items)] : []
   return [
-    ...(keyword === undefined ? [] : [within(['name', 'title', 'about'], readKeyword(keyword))]),
-    ...(job_titles?.includes('*') ? [] : asked(job_titles, titleHolds)),
-    ...asked(excluded_job_titles, (titles) => inverse(titleHolds(titles))),
-    ...asked(past_titles, pastTitleHolds),
-    ...asked(excluded_past_titles, (titles) => inverse(pastTitleHolds(titles))),
+    ...(keyword === undefined ? [] : [within(['name', 'title', 'about'], parseKeyword(keyword))]),
+    ...(job_titles?.includes('*') ? [] : asked(job_titles, titleContains)),
+    ...asked(excluded_job_titles, (titles) => negate(titleContains(titles))),
+    ...asked(past_titles, pastTitleContains),
+    ...asked(excluded_past_titles, (titles) => negate(pastTitleContains(titles))),
     ...asked(past_companies, workedAt),
   ]
 }
 
 /** What is asked of the person alone. */
-const personal = (filters: PeopleFilters, now: number): Condition[] => [
-  ...listed(filters.functions, (ids) => isOneOf('function', ids.map(Number))),
-  ...listed(filters.seniority_levels, (ids) => isOneOf('seniority', ids.map(Number))),
-  ...listed(filters.included_locations, (ids) => locatedIn('included_locations', ids)),
-  ...listed(filters.excluded_locations, (ids) => not(locatedIn('excluded_locations', ids))),
-  ...listed(filters.years_of_experience, experienced),
-  ...listed(filters.years_at_current_company, (ranges) => inCompany(ranges, now)),
-  ...listed(filters.years_in_current_position, (ranges) => inPosition(ranges, now)),
+const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
+  ...ifAny(filters.functions, (ids) => isOneOf('function', ids.map(Number))),
+  ...ifAny(filters.seniority_levels, (ids) => isOneOf('seniority', ids.map(Number))),
+  ...ifAny(filters.included_locations, (ids) => inPlaces('included_locations', ids)),
+  ...ifAny(filters.excluded_locations, (ids) => not(inPlaces('excluded_locations', ids))),
+  ...ifAny(filters.years_of_experience, withExperience),
+  ...ifAny(filters.years_at_current_company, (ranges) => inCompany(ranges, now)),
+  ...ifAny(filters.years_in_current_position, (ranges) => inPosition(ranges, now)),
   ...nameIs('first_name', filters.first_name),
   ...nameIs('last_name', filters.last_name),
 ]
@@ -105,34 +105,34 @@ const nameIs = (column: 'first_name' | 'last_name', name: string | undefined): C
   name === undefined ? [] : [[`${column} = ?`, foldText(name)]]
 
 /** Where they work and do not work, beside the companies that they must work at. */
-const employment = (filters: PeopleFilters): Condition[] => [
-  ...listed(filters.included_companies, worksAt),
-  ...listed(filters.excluded_companies, (companies) => not(worksAt(companies))),
-  ...listed(filters.excluded_accounts, (ids) => not(atAccounts(ids))),
+const employerConditions = (filters: PeopleFilters): Condition[] => [
+  ...ifAny(filters.included_companies, worksAt),
+  ...ifAny(filters.excluded_companies, (companies) => not(worksAt(companies))),
+  ...ifAny(filters.excluded_accounts, (ids) => not(atAccounts(ids))),
 ]
 
 /** What is asked of the company. */
-function ofCompany(filters: PeopleFilters): Condition[] {
+function companyConditionsOf(filters: PeopleFilters): Condition[] {
   const wanted = [
-    ...listed(filters.company_size, sizeIs),
-    ...listed(filters.company_type, typeIs),
-    ...listed(filters.included_industries, industryIs),
-    ...listed(filters.company_headquarters, (ids) => locatedIn('company_headquarters', ids)),
+    ...ifAny(filters.company_size, ofSizes),
+    ...ifAny(filters.company_type, ofTypes),
+    ...ifAny(filters.included_industries, inIndustries),
+    ...ifAny(filters.company_headquarters, (ids) => inPlaces('company_headquarters', ids)),
   ]
   return [
     ...(wanted.length === 0 ? [] : [atCompany(wanted)]),
-    ...listed(filters.excluded_industries, (industries) => not(atCompany([industryIs(industries)]))),
+    ...ifAny(filters.excluded_industries, (industries) => not(atCompany([inIndustries(industries)]))),
   ]
 }
 
 // Conditions over the columns of `people`. What is not known of a person fulfils none of them, so that `not` keeps it.
 
 /** People whose title holds one of some titles. */
-export const titleHolds = (titles: readonly string[]): TextQuery =>
+export const titleContains = (titles: readonly string[]): TextQuery =>
   within(['title'], anyOf(titles.map(phrase)))
 
 /** People one of whose past titles holds one of some titles. */
-export const pastTitleHolds = (titles: readonly string[]): TextQuery =>
+export const pastTitleContains = (titles: readonly string[]): TextQuery =>
   within(['past_titles'], anyOf(titles.map(phrase)))
 
 /** People who worked at one of some companies before, each given by its name or its id of the network. */
@@ -166,7 +166,7 @@ export const atAccounts = (ids: readonly string[]): Condition => [
 ]
 
 /** People whose experience lasts one of some ranges of years, by the ids of the ranges. */
-export const experienced = (ranges: readonly string[]): Condition =>
+export const withExperience = (ranges: readonly string[]): Condition =>
   ofRanges(ranges, (least) => ['years_of_experience >= ?', least])
 
 /** People who are in their position for one of some ranges of years at a moment. */

@@ -4,8 +4,8 @@ import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, estimateSelectivity, every } from '../full-text/sql-conditions.js'
 import type { Candidate } from '../records/match-company.js'
 import { type PersonAtCompany, toLead } from '../records/person-record.js'
-import { type PeopleQuery, peopleQuery } from './people-query.js'
-import { partOf, readPosition, type Searcher } from './search-kind.js'
+import { type PeopleQuery, toPeopleQuery } from './people-query.js'
+import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /** Up to this number counts are exact, as is every smaller one. */
 const exactUpTo = 10_000
@@ -18,18 +18,24 @@ const share = 16
  */
 export const peopleSearch: Searcher<'people'> = {
   async count(connection, filters, now) {
-    const query = await peopleQuery(connection, filters, now)
-    const exact = await countOf(connection, keysOf(connection, query, exactUpTo + 1))
+    const query = await toPeopleQuery(connection, filters, now)
+    const exact = await countRows(connection, selectKeys(connection, query, exactUpTo + 1))
     if (exact <= exactUpTo) return exact
-    const sampled = await countOf(connection, keysOf(connection, query, undefined, isSampled))
+    const sampled = await countRows(connection, selectKeys(connection, query, undefined, isSampled))
     return Math.max(exact, sampled * share)
   },
 
   async find(connection, filters, { limit, after, now }) {
-    const query = await peopleQuery(connection, filters, now)
-    const [last] = readPosition<readonly [key: number]>(after) ?? [0]
+    const query = await toPeopleQuery(connection, filters, now)
+    const [last] = parseCursor<readonly [key: number]>(after) ?? [0]
     const isCounted = after === undefined && pathOf(connection, query).isCounted
-    const [keys, ...values] = keysOf(connection, query, limit + 1, (key) => [`${key} > ?`, last], isCounted)
+    const [keys, ...values] = selectKeys(
+      connection,
+      query,
+      limit + 1,
+      (key) => [`${key} > ?`, last],
+      isCounted,
+    )
     const rows = await connection.all<PersonAtCompany & { key: number; total: number }>(
       `SELECT people.key, people.record, companies.record AS company${isCounted ? ', found.total' : ''}
         FROM (${keys}) AS found
@@ -37,7 +43,7 @@ export const peopleSearch: Searcher<'people'> = {
         ORDER BY found.key`,
       ...values,
     )
-    const { records, ...more } = partOf(rows, limit, ({ key }) => [key])
+    const { records, ...more } = toPage(rows, limit, ({ key }) => [key])
     const total = rows[0]?.total ?? 0
     return {
       ...{ records: records.map((row) => toLead(row, now)), ...more },
@@ -51,9 +57,9 @@ const isSampled = (key: string): Condition => [`(${key} * 2654435761 >> 16) % ${
 
 /** How many people match, exactly. */
 export const countPeople = (connection: Connection, query: PeopleQuery): Promise<number> =>
-  countOf(connection, keysOf(connection, query))
+  countRows(connection, selectKeys(connection, query))
 
-const countOf = async (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
+const countRows = async (connection: Connection, [sql, ...values]: Condition): Promise<number> =>
   (await connection.get<{ total: number }>(`SELECT count(*) AS total FROM (${sql}) AS found`, ...values))
     ?.total ?? 0
 
@@ -61,7 +67,7 @@ const pathOf = (connection: Connection, { text, staff }: PeopleQuery) =>
   dialectOf(connection).search.peoplePath(text, staff)
 
 /** Returns a query for the keys of the people who match, in order; `isCounted` adds their total. */
-function keysOf(
+function selectKeys(
   connection: Connection,
   query: PeopleQuery,
   limit?: number,
@@ -87,7 +93,7 @@ export async function countProfiles(
     included_locations,
     excluded_locations,
   }
-  const query = await peopleQuery(connection, filters, noTime)
+  const query = await toPeopleQuery(connection, filters, noTime)
   const staff = await estimateSelectivity(connection, 'people', ['company = ?', key])
   return await countPeople(connection, { ...query, staff })
 }

@@ -1,35 +1,35 @@
 import { ApiError } from '../../api/calls/errors.js'
-import { type Condition, isOneOf, listed, some } from '../full-text/sql-conditions.js'
+import { type Condition, ifAny, isOneOf, some } from '../full-text/sql-conditions.js'
 import { shorten } from '../normalize/readers.js'
-import { type Place, placeOf, regionOf } from '../places/place.js'
+import { findPlace, findRegion, type Place } from '../places/place.js'
 
 /**
  * Records in at least one of some places, by their columns `country`, `region` and `city` (folded). A value that is
  * no place is refused with 422.
  */
-export function locatedIn(field: string, ids: readonly string[]): Condition {
-  const places = ids.map((id) => known(field, id))
+export function inPlaces(field: string, ids: readonly string[]): Condition {
+  const places = ids.map((id) => requirePlace(field, id))
   const of = (kind: Place['kind']) => places.filter((place) => place.kind === kind)
   // Only what is asked for stands in the condition: a scan evaluates all of it on every row.
   return some([
-    ...listed(of('country'), (all) =>
+    ...ifAny(of('country'), (all) =>
       isOneOf(
         'country',
         all.map(({ country }) => country),
       ),
     ),
-    ...listed(of('region'), (all) =>
+    ...ifAny(of('region'), (all) =>
       isOneOf(
         'region',
         all.flatMap(({ region = [] }) => region),
       ),
     ),
-    ...listed(of('city'), (all) => some(inCities(all))),
+    ...ifAny(of('city'), (all) => some(inCities(all))),
   ])
 }
 
-function known(field: string, id: string): Place {
-  const place = placeOf(id)
+function requirePlace(field: string, id: string): Place {
+  const place = findPlace(id)
   if (place) return place
   throw new ApiError('invalid', {
     reason: `${field}: '${shorten(id)}' is no place known here; find its id with prospect locations find`,
@@ -44,7 +44,7 @@ function inCities(places: readonly Place[]): Condition[] {
   const rows = places.flatMap((place) =>
     place.names.map((name) => [place.country, name, place.region ?? null] as const),
   )
-  const largest = rows.filter(([country, name, region]) => (regionOf(country, name) ?? null) === region)
+  const largest = rows.filter(([country, name, region]) => (findRegion(country, name) ?? null) === region)
   return [
     [`(country, city, region) IN (SELECT ${columns(3)} FROM json_each(?))`, JSON.stringify(rows)],
     [

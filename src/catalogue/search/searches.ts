@@ -9,7 +9,7 @@ import { peopleSearch } from './people.js'
 import type { Searcher } from './search-kind.js'
 import { stackSearch } from './stack.js'
 
-const finders: { readonly [K in SearchKind]: Searcher<K> } = {
+const searchers: { readonly [K in SearchKind]: Searcher<K> } = {
   companies: companySearch,
   people: peopleSearch,
   stack: stackSearch,
@@ -20,12 +20,13 @@ const finders: { readonly [K in SearchKind]: Searcher<K> } = {
 }
 
 /** How many records a search finds. */
-export const countFound = (connection: Connection, search: Search, now: number): Awaitable<number> =>
-  (finders[search.kind] as Searcher<SearchKind>).count(connection, search.filters, now)
+export const countRecords = (connection: Connection, search: Search, now: number): Awaitable<number> =>
+  (searchers[search.kind] as Searcher<SearchKind>).count(connection, search.filters, now)
 
 /** A span of what a search finds. */
-export const find = <K extends SearchKind>(
+export const findRecords = <K extends SearchKind>(
   connection: Connection,
   { kind, filters }: Search<K>,
   span: Span,
-): Awaitable<Found<RecordOf<K>>> => (finders[kind] as unknown as Searcher<K>).find(connection, filters, span)
+): Awaitable<Found<RecordOf<K>>> =>
+  (searchers[kind] as unknown as Searcher<K>).find(connection, filters, span)

@@ -1,10 +1,10 @@
 import type { StackFilters, TechnologiesFound } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { type Condition, isOneOf, listed, not } from '../full-text/sql-conditions.js'
+import { type Condition, ifAny, isOneOf, not } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'
 import { toSlug } from '../records/technologies.js'
-import { countCompanies, walkCompanies } from './companies.js'
-import { industryIs, sizeIs } from './company-conditions.js'
+import { countCompanies, listCompanies } from './companies.js'
+import { inIndustries, ofSizes } from './company-conditions.js'
 import { requireIndexes, type Searcher } from './search-kind.js'
 
 /**
@@ -16,13 +16,13 @@ export const stackSearch: Searcher<'stack'> = requireIndexes(['company_technolog
     await countCompanies(connection, await conditionsOf(connection, filters)),
 
   find: async (connection, filters, span) => {
-    const { records, ...more } = await walkCompanies(
+    const { records, ...more } = await listCompanies(
       connection,
       await conditionsOf(connection, filters),
       span,
     )
     const keys = records.map(({ key }) => key)
-    const found = await usesOf(connection, keys, await asked(connection, filters.stacks))
+    const found = await readUses(connection, keys, await findRequested(connection, filters.stacks))
     const record = ({ key, record }: { key: number; record: string }) => ({
       account: toAccount(record),
       technologies_found: found.get(key) ?? [],
@@ -33,14 +33,14 @@ export const stackSearch: Searcher<'stack'> = requireIndexes(['company_technolog
 
 async function conditionsOf(connection: Connection, filters: StackFilters): Promise<Condition[]> {
   const { countries, included_industries, excluded_industries, company_size } = filters
-  const excluded = await asked(connection, filters.excluded_stacks)
+  const excluded = await findRequested(connection, filters.excluded_stacks)
   return [
     ...(await stackCondition(connection, filters)),
-    ...listed(excluded?.keys, (keys) => not(usesAny(keys))),
-    ...listed(countries, (codes) => isOneOf('country', codes)),
-    ...listed(included_industries, industryIs),
-    ...listed(excluded_industries, (industries) => not(industryIs(industries))),
-    ...listed(company_size, sizeIs),
+    ...ifAny(excluded?.keys, (keys) => not(usesAny(keys))),
+    ...ifAny(countries, (codes) => isOneOf('country', codes)),
+    ...ifAny(included_industries, inIndustries),
+    ...ifAny(excluded_industries, (industries) => not(inIndustries(industries))),
+    ...ifAny(company_size, ofSizes),
   ]
 }
 
@@ -48,7 +48,7 @@ async function stackCondition(
   connection: Connection,
   { stacks, stack_match }: StackFilters,
 ): Promise<Condition[]> {
-  const technologies = await asked(connection, stacks)
+  const technologies = await findRequested(connection, stacks)
   if (!technologies) return []
   const { keys, unknown } = technologies
   if (stack_match === 'and') return [unknown ? ['FALSE'] : usesAll(keys)]
@@ -56,16 +56,16 @@ async function stackCondition(
 }
 
 /** Technologies asked for, and whether there are others that the catalogue does not know. */
-interface Asked {
+interface RequestedTechnologies {
   readonly keys: readonly number[]
   readonly unknown: boolean
 }
 
 /** The technologies that some slugs mean; undefined when none is given. */
-async function asked(
+async function findRequested(
   connection: Connection,
   stacks: readonly string[] | undefined,
-): Promise<Asked | undefined> {
+): Promise<RequestedTechnologies | undefined> {
   if (!stacks?.length) return undefined
   const slugs = [...new Set(stacks.map(toSlug))]
   const rows = await connection.all<{ key: number }>(
@@ -89,7 +89,7 @@ const usesAll = (technologies: readonly number[]): Condition => [
   technologies.length,
 ]
 
-interface Use {
+interface TechnologyUseRow {
   readonly company: number
   readonly technology_name: string
   readonly confidence: number
@@ -103,25 +103,25 @@ const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.menti
 const surestFirst = 'ORDER BY u.confidence DESC, t.slug'
 
 /** What some companies use of the technologies asked for, or at all where none are; surest first. */
-async function usesOf(
+async function readUses(
   connection: Connection,
   companies: readonly number[],
-  technologies: Asked | undefined,
+  technologies: RequestedTechnologies | undefined,
 ): Promise<ReadonlyMap<number, TechnologiesFound>> {
   const of = JSON.stringify(companies)
   const rows = technologies
-    ? await connection.all<Use>(
+    ? await connection.all<TechnologyUseRow>(
         `${uses} WHERE u.technology IN (SELECT atom FROM json_each(?)) ${surestFirst}`,
         of,
         JSON.stringify(technologies.keys),
       )
-    : await connection.all<Use>(`${uses} ${surestFirst}`, of)
+    : await connection.all<TechnologyUseRow>(`${uses} ${surestFirst}`, of)
   const byCompany = new Map<number, TechnologiesFound>(companies.map((key) => [key, []]))
   for (const { company, confidence, ...use } of rows)
-    byCompany.get(company)?.push({ ...use, confidence: levelOf(confidence) })
+    byCompany.get(company)?.push({ ...use, confidence: toLevel(confidence) })
   return byCompany
 }
 
 /** How sure a use is, in words: `medium` from 0.5 on, `high` from 0.8 on. */
-const levelOf = (confidence: number): 'low' | 'medium' | 'high' =>
+const toLevel = (confidence: number): 'low' | 'medium' | 'high' =>
   confidence < 0.5 ? 'low' : confidence < 0.8 ? 'medium' : 'high'

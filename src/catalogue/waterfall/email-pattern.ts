@@ -1,7 +1,7 @@
-import { type Forms, formsOf, type PersonName } from './name-variants.js'
+import { listNameForms, type NameForms, type PersonName } from './name-variants.js'
 
 /** Somebody's name and the part of the address before the `@`. */
-export interface Example extends PersonName {
+export interface EmailExample extends PersonName {
   readonly local: string
 }
 
@@ -14,11 +14,11 @@ export interface Pattern {
 }
 
 interface Shape {
-  readonly parts: readonly (keyof Forms)[]
+  readonly parts: readonly (keyof NameForms)[]
   readonly separator: string
 }
 
-const inTwo: readonly Shape['parts'][] = [
+const twoParts: readonly Shape['parts'][] = [
   ['first', 'last'],
   ['f', 'last'],
   ['first', 'l'],
@@ -26,37 +26,37 @@ const inTwo: readonly Shape['parts'][] = [
   ['last', 'f'],
   ['l', 'first'],
 ]
-const inOne: readonly Shape['parts'][] = [['first'], ['last'], ['f', 'l']]
+const oneForm: readonly Shape['parts'][] = [['first'], ['last'], ['f', 'l']]
 
 const shapes: readonly Shape[] = [
-  ...inTwo.flatMap((parts) => ['.', '', '_', '-'].map((separator) => ({ parts, separator }))),
-  ...inOne.map((parts) => ({ parts, separator: '' })),
+  ...twoParts.flatMap((parts) => ['.', '', '_', '-'].map((separator) => ({ parts, separator }))),
+  ...oneForm.map((parts) => ({ parts, separator: '' })),
 ]
 
 /** An example with what its name can look like. */
-interface Read {
+interface ReadExample {
   readonly local: string
-  readonly forms: readonly Forms[]
+  readonly forms: readonly NameForms[]
 }
 
 /**
  * The pattern that most of the examples follow: at least two that differ, more than half of all, and no other one as
  * often. Names of several words are spelt as most of those who have one spell theirs.
  */
-export function learnPattern(examples: readonly Example[]): Pattern | undefined {
+export function learnPattern(examples: readonly EmailExample[]): Pattern | undefined {
   const locals = new Map(examples.map((example) => [example.local, example]))
-  const all = [...locals.values()].map((example) => ({ local: example.local, forms: formsOf(example) }))
-  const ballots = new Map(shapes.map((shape): [Shape, Read[]] => [shape, []]))
-  for (const read of all) for (const shape of shapesOf(read)) ballots.get(shape)?.push(read)
+  const all = [...locals.values()].map((example) => ({ local: example.local, forms: listNameForms(example) }))
+  const ballots = new Map(shapes.map((shape): [Shape, ReadExample[]] => [shape, []]))
+  for (const read of all) for (const shape of findShapes(read)) ballots.get(shape)?.push(read)
   const [winner, second] = [...ballots].sort(([, a], [, b]) => b.length - a.length)
   if (!winner) return undefined
   const [shape, { length: votes }] = winner
   if (votes < 2 || votes * 2 <= all.length || votes === second?.[1].length) return undefined
-  return patternOf(shape, spellingOf(...winner))
+  return createPattern(shape, findSpelling(...winner))
 }
 
 /** The shapes that the address of an example can have. */
-function shapesOf({ local, forms }: Read): readonly Shape[] {
+function findShapes({ local, forms }: ReadExample): readonly Shape[] {
   const different =
     forms.length === 1 ? forms : new Map(forms.map((one) => [Object.values(one).join(' '), one])).values()
   const spelt = [...different]
@@ -64,7 +64,7 @@ function shapesOf({ local, forms }: Read): readonly Shape[] {
 }
 
 /** The place of the spelling that explains most of the addresses; of several, the most usual one. */
-function spellingOf(shape: Shape, agreeing: readonly Read[]): number {
+function findSpelling(shape: Shape, agreeing: readonly ReadExample[]): number {
   const explained: number[] = []
   for (const { local, forms } of agreeing)
     if (forms.length > 1)
@@ -73,12 +73,12 @@ function spellingOf(shape: Shape, agreeing: readonly Read[]): number {
   return explained.length === 0 ? 0 : explained.indexOf(Math.max(...explained))
 }
 
-const patternOf = (shape: Shape, spelling: number): Pattern => ({
+const createPattern = (shape: Shape, spelling: number): Pattern => ({
   template: shape.parts.map((part) => `{${part}}`).join(shape.separator),
   localPart: (name) => {
-    const forms = formsOf(name)
+    const forms = listNameForms(name)
     const form = forms[forms.length === 1 ? 0 : spelling]
-    const local = form && written(shape, form)
+    const local = form && formatLocal(shape, form)
     return local !== undefined && isWritable(local) ? local : undefined
   },
 })
@@ -87,14 +87,14 @@ const patternOf = (shape: Shape, spelling: number): Pattern => ({
 const isWritable = (local: string): boolean => /^(?=.{1,64}$)[a-z0-9]+(?:[._-][a-z0-9]+)*$/.test(local)
 
 /** Whether a name in a shape is this text; most are not even as long, which is found out sooner. */
-function isWrittenAs(local: string, shape: Shape, forms: Forms): boolean {
+function isWrittenAs(local: string, shape: Shape, forms: NameForms): boolean {
   let length = shape.separator.length * (shape.parts.length - 1)
   for (const part of shape.parts) length += forms[part].length
-  return length === local.length && written(shape, forms) === local
+  return length === local.length && formatLocal(shape, forms) === local
 }
 
 /** A name in a shape. A whole name of one letter is an initial, and what it stands for is not known. */
-function written({ parts, separator }: Shape, forms: Forms): string | undefined {
-  const isShort = (part: keyof Forms) => forms[part].length < (part === 'f' || part === 'l' ? 1 : 2)
+function formatLocal({ parts, separator }: Shape, forms: NameForms): string | undefined {
+  const isShort = (part: keyof NameForms) => forms[part].length < (part === 'f' || part === 'l' ? 1 : 2)
   return parts.some(isShort) ? undefined : parts.map((part) => forms[part]).join(separator)
 }

@@ -7,7 +7,7 @@ export interface PersonName {
 }
 
 /** The parts of a name as addresses have them, whole and as initials; blank where a part says nothing. */
-export interface Forms {
+export interface NameForms {
   readonly first: string
   readonly f: string
   readonly last: string
@@ -34,7 +34,7 @@ const particles = new Set(['af', 'al', 'av', 'bin', 'da', 'das', 'de', 'del', 'd
 const titles = new Set(['dr', 'ing', 'jr', 'md', 'mba', 'mme', 'mr', 'mrs', 'ms', 'phd', 'prof', 'sir', 'sr'])
 
 /** Letters that are written as two where they cannot be written at all. */
-const pairs: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe' }
+const umlautPairs: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe' }
 
 const isParticle = (word: string): boolean => particles.has(word)
 const initialsOf = (words: readonly string[]): string => words.map((word) => word.slice(0, 1)).join('')
@@ -44,47 +44,47 @@ function withoutParticles(words: readonly string[]): readonly string[] {
   return core.length > 0 ? core : words
 }
 
-const styled =
+const createStyle =
   (whole: (part: Part) => string) =>
   (part: Part): Form => {
     const text = whole(part)
     return { whole: text, initials: text.slice(0, 1) }
   }
 
-const written = styled((part) => part.written)
-const joined = styled(({ words }) => words.join(''))
-const hyphenated = styled(({ words }) => words.join('-'))
-const dotted = styled(({ words }) => words.join('.'))
-const leading = styled(({ words }) => withoutParticles(words)[0] ?? '')
-const trailing = styled(({ words }) => words.at(-1) ?? '')
-const core = styled(({ words }) => withoutParticles(words).join(''))
-const abbreviated = styled(
+const asWritten = createStyle((part) => part.written)
+const joined = createStyle(({ words }) => words.join(''))
+const hyphenated = createStyle(({ words }) => words.join('-'))
+const dotted = createStyle(({ words }) => words.join('.'))
+const leading = createStyle(({ words }) => withoutParticles(words)[0] ?? '')
+const trailing = createStyle(({ words }) => words.at(-1) ?? '')
+const core = createStyle(({ words }) => withoutParticles(words).join(''))
+const abbreviated = createStyle(
   ({ words }) => initialsOf(words.filter(isParticle)) + withoutParticles(words).join(''),
 )
 const inInitials = (part: Part): Form => ({ whole: part.written, initials: initialsOf(part.words) })
 
 // The most usual way comes first.
-const firstStyles = [written, joined, hyphenated, dotted, leading, inInitials]
-const lastStyles = [written, joined, hyphenated, dotted, core, leading, trailing, abbreviated]
+const firstStyles = [asWritten, joined, hyphenated, dotted, leading, inInitials]
+const lastStyles = [asWritten, joined, hyphenated, dotted, core, leading, trailing, abbreviated]
 
 /**
  * A name in every way that addresses spell names of several words or with accents: one form for each way, the most
  * usual first, in the same order for all names. A simple name has only one form.
  */
-export function formsOf({ first, last }: PersonName): readonly Forms[] {
+export function listNameForms({ first, last }: PersonName): readonly NameForms[] {
   if (/^[a-z]{2,} [a-z]{2,}$/i.test(`${first} ${last}`)) {
     const [given, family] = [first.toLowerCase(), last.toLowerCase()]
     return [{ first: given, f: given.slice(0, 1), last: family, l: family.slice(0, 1) }]
   }
-  const plain = spelt({ first, last })
-  const paired = { first: inPairs(first), last: inPairs(last) }
+  const plain = spellName({ first, last })
+  const paired = { first: spellUmlauts(first), last: spellUmlauts(last) }
   const isPlain = paired.first === first && paired.last === last
-  return [...plain, ...(isPlain ? plain : spelt(paired))]
+  return [...plain, ...(isPlain ? plain : spellName(paired))]
 }
 
 /** A name in all styles. */
-function spelt({ first, last }: PersonName): readonly Forms[] {
-  const [names, name] = [partOf(used(first)), partOf(last)]
+function spellName({ first, last }: PersonName): readonly NameForms[] {
+  const [names, name] = [toPart(dropUnusedInitials(first)), toPart(last)]
   const families = lastStyles.map((style) => style(name))
   return firstStyles
     .map((style) => style(names))
@@ -98,15 +98,16 @@ function spelt({ first, last }: PersonName): readonly Forms[] {
     )
 }
 
-const inPairs = (name: string): string =>
+const spellUmlauts = (name: string): string =>
   /\P{ASCII}/u.test(name)
-    ? name.normalize('NFC').replace(/[äöüåø]/gi, (letter) => pairs[letter.toLowerCase()] ?? letter)
+    ? name.normalize('NFC').replace(/[äöüåø]/gi, (letter) => umlautPairs[letter.toLowerCase()] ?? letter)
     : name
 
 /** First names without the initials of those that go unused. */
-const used = (names: string): string => names.replace(/(?<=[^\s.][^\s.])(?:\s+\p{L}\.?)+\s*$/u, '')
+const dropUnusedInitials = (names: string): string =>
+  names.replace(/(?<=[^\s.][^\s.])(?:\s+\p{L}\.?)+\s*$/u, '')
 
-function partOf(name: string): Part {
+function toPart(name: string): Part {
   const chunks = name
     .replace(/\([^)]*\)?|,.*$/gs, ' ')
     .split(/\s+/)

@@ -2,7 +2,7 @@ import type { Contact, FoundEmail, Provider } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { freeMailboxes } from '../normalize/domain.js'
 import { matchCompany } from '../records/match-company.js'
-import { type Example, learnPattern, type Pattern } from './email-pattern.js'
+import { type EmailExample, learnPattern, type Pattern } from './email-pattern.js'
 
 /** Enough colleagues with an address to know a pattern, and as many looked at as the largest company may cost. */
 const mostExamples = 50
@@ -20,17 +20,17 @@ interface Colleague {
 }
 
 /** Guesses the address that somebody has if it is made as those of the colleagues are: always `risky`. */
-export const patternProvider = (driver: Driver): Provider => ({
+export const createPatternProvider = (driver: Driver): Provider => ({
   name: 'pattern',
-  email: (contact) => driver.read((connection) => guess(connection, contact)),
+  email: (contact) => driver.read((connection) => guessEmail(connection, contact)),
 })
 
-async function guess(connection: Connection, contact: Contact): Promise<FoundEmail | undefined> {
+async function guessEmail(connection: Connection, contact: Contact): Promise<FoundEmail | undefined> {
   const { firstName: first, lastName: last } = contact
   if (!first || !last) return undefined
   const company = await matchCompany(connection, { domain: contact.domain, name: contact.companyName })
   if (!company) return undefined
-  const habit = habitOf(await connection.all<Colleague>(colleagues, company.key), company.domain)
+  const habit = learnHabit(await connection.all<Colleague>(colleagues, company.key), company.domain)
   const local = habit?.pattern.localPart({ first, last })
   if (habit === undefined || local === undefined) return undefined
   const email = `${local}@${habit.domain}`
@@ -45,8 +45,8 @@ interface Habit {
 }
 
 /** The habit of the domain that most colleagues write from; of several, that of the company's own website. */
-function habitOf(people: readonly Colleague[], own: string | null): Habit | undefined {
-  const examples = new Map<string, Example[]>()
+function learnHabit(people: readonly Colleague[], own: string | null): Habit | undefined {
+  const examples = new Map<string, EmailExample[]>()
   for (const { email, first, last } of people) {
     const [local = '', domain = ''] = email.split('@')
     if (!first || !last || freeMailboxes.has(domain)) continue

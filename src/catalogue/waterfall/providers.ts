@@ -4,25 +4,25 @@ import { matchPerson } from '../lookup/match-person.js'
 import { describePhone } from '../normalize/phone.js'
 import type { StoredPerson } from '../records/person.js'
 import { toPerson } from '../records/person-record.js'
-import { patternProvider } from './pattern-provider.js'
+import { createPatternProvider } from './pattern-provider.js'
 
 /** The steps of a waterfall over the catalogue, in the order they are tried: what is known, then what can be learnt. */
-export const providersOver = (driver: Driver): readonly Provider[] => [
-  verifiedProvider(driver),
-  patternProvider(driver),
+export const createProviders = (driver: Driver): readonly Provider[] => [
+  createCatalogueProvider(driver),
+  createPatternProvider(driver),
 ]
 
 /** What the catalogue itself says of how somebody is reached. */
-export function verifiedProvider(driver: Driver): Provider {
-  const found = (contact: Contact) => driver.read((connection) => matchPerson(connection, contact))
-  const stored = async (contact: Contact): Promise<Partial<StoredPerson>> => {
-    const person = await found(contact)
+export function createCatalogueProvider(driver: Driver): Provider {
+  const findPerson = (contact: Contact) => driver.read((connection) => matchPerson(connection, contact))
+  const readPerson = async (contact: Contact): Promise<Partial<StoredPerson>> => {
+    const person = await findPerson(contact)
     return person ? (JSON.parse(person.record) as StoredPerson) : {}
   }
   return {
     name: 'catalogue',
     person: async (contact) => {
-      const person = await found(contact)
+      const person = await findPerson(contact)
       if (!person) return undefined
       const known = toPerson(person)
       return {
@@ -34,19 +34,19 @@ export function verifiedProvider(driver: Driver): Provider {
       }
     },
     email: async (contact) => {
-      const { email, email_status } = await stored(contact)
-      return addressed(email, email_status)
+      const { email, email_status } = await readPerson(contact)
+      return toFoundEmail(email, email_status)
     },
     personalEmail: async (contact) => {
-      const { personal_email, personal_email_status } = await stored(contact)
-      return addressed(personal_email, personal_email_status)
+      const { personal_email, personal_email_status } = await readPerson(contact)
+      return toFoundEmail(personal_email, personal_email_status)
     },
-    phones: async (contact) => (await stored(contact)).phones?.map(describePhone) ?? [],
+    phones: async (contact) => (await readPerson(contact)).phones?.map(describePhone) ?? [],
   }
 }
 
 /** An address without a status was checked by whoever gave it. */
-const addressed = (
+const toFoundEmail = (
   email: string | undefined,
   status: FoundEmail['status'] = 'valid',
 ): FoundEmail | undefined => (email === undefined ? undefined : { email, status })

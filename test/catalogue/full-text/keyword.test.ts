@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { toFts5 } from '../../../src/catalogue/dialect/sqlite/full-text.js'
-import { readKeyword } from '../../../src/catalogue/full-text/keyword.js'
+import { parseKeyword } from '../../../src/catalogue/full-text/keyword.js'
 
 /** A keyword as a tree, with the ways to write and to evaluate it. */
 type Tree =
@@ -47,7 +47,7 @@ function holds(one: Tree, text: readonly string[]): boolean {
 describe('a keyword', () => {
   const database = new Database(':memory:')
   const find = (keyword: string): number[] => {
-    const { texts, negated } = readKeyword(keyword)
+    const { texts, negated } = parseKeyword(keyword)
     const sql = `SELECT rowid FROM texts WHERE rowid ${negated ? 'NOT IN' : 'IN'}
       (SELECT rowid FROM texts_words WHERE texts_words MATCH ?)`
     return database.prepare(sql).pluck().all(toFts5(texts)) as number[]
@@ -146,7 +146,7 @@ describe('a keyword', () => {
     ['&', 'must hold at least one word'],
     [`${'('.repeat(11)}a${')'.repeat(11)}`, 'parentheses may be nested 10 deep'],
   ])('is refused: %s', (keyword, reason) => {
-    expect(() => readKeyword(keyword)).toThrow(`keyword: ${reason}`)
+    expect(() => parseKeyword(keyword)).toThrow(`keyword: ${reason}`)
   })
 
   it('of the longest kind is read', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { countries } from '../../../src/api/values/countries.js'
 import { findLocations } from '../../../src/catalogue/places/locations.js'
-import { placeOf } from '../../../src/catalogue/places/place.js'
+import { findPlace } from '../../../src/catalogue/places/place.js'
 
 const sources = ['live', 'database', 'hiring'] as const
 const contexts = (name: string) => findLocations(name, 'database').map(({ context }) => context)
@@ -91,7 +91,7 @@ describe('places', () => {
     'of the name %s come first, then those that begin so, then those with a later word',
     (name) => {
       const ranks = findLocations(name, 'hiring').map(({ id }) => {
-        const names = placeOf(id)?.names ?? []
+        const names = findPlace(id)?.names ?? []
         return names.includes(name) ? 0 : names.some((one) => one.startsWith(name)) ? 1 : 2
       })
       expect(ranks).toEqual([...ranks].sort())
@@ -141,11 +141,11 @@ describe('places', () => {
 
 describe('ids', () => {
   const returned = (name: string) => {
-    const wanted = findLocations(name, 'database').map(({ id }) => placeOf(id))
+    const wanted = findLocations(name, 'database').map(({ id }) => findPlace(id))
     return sources.map((source) => [
       wanted.map((place) => place && [place.code, place.country]),
       findLocations(name, source)
-        .map(({ id }) => placeOf(id))
+        .map(({ id }) => findPlace(id))
         .map((place) => place && [place.code, place.country]),
     ])
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { countries } from '../../../src/api/values/countries.js'
-import { placeOf, regionOf } from '../../../src/catalogue/places/place.js'
+import { findPlace, findRegion } from '../../../src/catalogue/places/place.js'
 
 describe('a place', () => {
   it.each([
@@ -25,7 +25,7 @@ describe('a place', () => {
     ['Paris, Texas, United States', 'city', 4717560],
     ['Greater Lyon Area', 'city', 2996944],
   ])('is meant by %s', (text, kind, code) => {
-    const place = placeOf(text)
+    const place = findPlace(text)
     expect([place?.kind, place?.code]).toEqual([kind, code])
   })
 
@@ -43,16 +43,16 @@ describe('a place', () => {
     '999999999999999',
     'urn:1',
   ])('is not meant by %j', (text) => {
-    expect(placeOf(text)).toBeUndefined()
+    expect(findPlace(text)).toBeUndefined()
   })
 
   it('is there for every country code', () => {
-    const unknown = countries.split(' ').filter((code) => placeOf(code)?.country !== code)
+    const unknown = countries.split(' ').filter((code) => findPlace(code)?.country !== code)
     expect(unknown).toEqual([])
   })
 
   it('has its region, its names and what is around it', () => {
-    expect(placeOf('München')).toMatchObject({
+    expect(findPlace('München')).toMatchObject({
       country: 'DE',
       region: 'DE.02',
       city: 'munich',
@@ -87,8 +87,8 @@ describe('the region of a city', () => {
     ['FR', "'; DROP TABLE places; --", '"', undefined],
     ['FR', 'x'.repeat(10_000), 'x, '.repeat(10_000), undefined],
   ])('%s %s in %s', (country, city, location, region) => {
-    expect(regionOf(country, city, location)).toBe(region)
+    expect(findRegion(country, city, location)).toBe(region)
     // The second answer is the remembered one.
-    expect(regionOf(country, city, location)).toBe(region)
+    expect(findRegion(country, city, location)).toBe(region)
   })
 })

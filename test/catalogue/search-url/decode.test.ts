@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { searchAt } from '../../../src/catalogue/search-url/decode.js'
+import { decodeSearchUrl } from '../../../src/catalogue/search-url/decode.js'
 import { companies, filter, host, people, plainCompanies, plainPeople } from '../search-urls.js'
 
 type Case = readonly [what: string, url: string, filters: Readonly<Record<string, unknown>>]
@@ -353,12 +353,12 @@ const companyCases: Case[] = [
 
 describe('searches of people at a url', () => {
   it.each(peopleCases)('%s', (_, url, filters) => {
-    expect(searchAt(url, 'people')).toEqual({ kind: 'people', filters })
+    expect(decodeSearchUrl(url, 'people')).toEqual({ kind: 'people', filters })
   })
 })
 
 describe('searches of companies at a url', () => {
   it.each(companyCases)('%s', (_, url, filters) => {
-    expect(searchAt(url, 'companies')).toEqual({ kind: 'companies', filters })
+    expect(decodeSearchUrl(url, 'companies')).toEqual({ kind: 'companies', filters })
   })
 })

@@ -8,7 +8,7 @@ import {
   seniorities,
   years,
 } from '../../../src/api/schemas/enumerations.js'
-import { searchAt, urlOf } from '../../../src/catalogue/search-url/decode.js'
+import { decodeSearchUrl, encodeSearchUrl } from '../../../src/catalogue/search-url/decode.js'
 import type { DecodedSearch } from '../../../src/engine/ports/ports.js'
 
 const seed = Number(process.env.SEED ?? 20_260_311)
@@ -109,9 +109,9 @@ describe('the url of a search', () => {
   it('is read as the same search', () => {
     fc.assert(
       fc.property(search, (one) => {
-        const url = urlOf(one)
+        const url = encodeSearchUrl(one)
         expect(url).not.toBeNull()
-        expect(searchAt(url ?? '', one.kind)).toEqual(one)
+        expect(decodeSearchUrl(url ?? '', one.kind)).toEqual(one)
       }),
       { seed, numRuns: 1_000 },
     )
@@ -125,7 +125,7 @@ describe('the url of a search', () => {
           one.kind === 'people'
             ? [leads, {}]
             : [accounts, { name: 'x', webhook_url: 'https://hooks.example/x' }]
-        expect(input.safeParse({ search_url: urlOf(one), ...others }).success).toBe(true)
+        expect(input.safeParse({ search_url: encodeSearchUrl(one), ...others }).success).toBe(true)
       }),
       { seed, numRuns: 200 },
     )
@@ -133,7 +133,7 @@ describe('the url of a search', () => {
 
   it('looks like the ones of the network', () => {
     const filters = { keyword: 'solar energy', functions: ['25'], excluded_companies: ['1035', 'A (B)'] }
-    expect(urlOf({ kind: 'people', filters })).toBe(
+    expect(encodeSearchUrl({ kind: 'people', filters })).toBe(
       'https://www.network.example/sales/search/people?query=(filters%3AList((type%3AFUNCTION%2Cvalues%3AList(' +
         '(id%3A25%2Ctext%3ASales%2CselectionType%3AINCLUDED)))%2C(type%3ACURRENT_COMPANY%2Cvalues%3AList(' +
         '(id%3Aurn%253Ali%253Aorganization%253A1035%2CselectionType%3AEXCLUDED)%2C' +
@@ -143,13 +143,17 @@ describe('the url of a search', () => {
 
   it('names the one company whose people are meant by its number', () => {
     const company = { url: 'https://network.example/company/1035', domain: undefined }
-    const url = urlOf({ kind: 'people', filters: { job_titles: ['CTO'], company } }) ?? ''
-    expect(searchAt(url, 'people').filters).toEqual({ job_titles: ['CTO'], included_companies: ['1035'] })
+    const url = encodeSearchUrl({ kind: 'people', filters: { job_titles: ['CTO'], company } }) ?? ''
+    expect(decodeSearchUrl(url, 'people').filters).toEqual({
+      job_titles: ['CTO'],
+      included_companies: ['1035'],
+    })
   })
 
   it('leaves out lists without items', () => {
-    const url = urlOf({ kind: 'people', filters: { keyword: 'x', functions: [], job_titles: [] } }) ?? ''
-    expect(searchAt(url, 'people').filters).toEqual({ keyword: 'x' })
+    const url =
+      encodeSearchUrl({ kind: 'people', filters: { keyword: 'x', functions: [], job_titles: [] } }) ?? ''
+    expect(decodeSearchUrl(url, 'people').filters).toEqual({ keyword: 'x' })
   })
 
   it.each<[string, DecodedSearch]>([
@@ -173,6 +177,6 @@ describe('the url of a search', () => {
     ['more than a url can hold', { kind: 'companies', filters: { keyword: 'é'.repeat(5_000) } }],
     ['no filter', { kind: 'companies', filters: {} }],
   ])('is null for %s', (_, one) => {
-    expect(urlOf(one)).toBeNull()
+    expect(encodeSearchUrl(one)).toBeNull()
   })
 })

@@ -4,8 +4,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import { not } from '../../../src/catalogue/full-text/sql-conditions.js'
 import { foldText } from '../../../src/catalogue/normalize/name.js'
-import { regionOf } from '../../../src/catalogue/places/place.js'
-import { locatedIn } from '../../../src/catalogue/search/place-condition.js'
+import { findRegion } from '../../../src/catalogue/places/place.js'
+import { inPlaces } from '../../../src/catalogue/search/place-condition.js'
 
 type Row = readonly [key: number, country: string | null, region: string | null, city: string | null]
 
@@ -22,7 +22,7 @@ function keep(rows: readonly Row[]): void {
   for (const row of rows) database.prepare('INSERT INTO people VALUES (?, ?, ?, ?)').run(...row)
 }
 
-const keys = ([sql, ...values]: ReturnType<typeof locatedIn>): unknown[] =>
+const keys = ([sql, ...values]: ReturnType<typeof inPlaces>): unknown[] =>
   database
     .prepare(`SELECT key FROM people WHERE ${sql} ORDER BY key`)
     .pluck()
@@ -32,13 +32,13 @@ const keys = ([sql, ...values]: ReturnType<typeof locatedIn>): unknown[] =>
 const row = (key: number, country: string, city: string, location?: string): Row => [
   key,
   country,
-  regionOf(country, city, location) ?? null,
+  findRegion(country, city, location) ?? null,
   foldText(city),
 ]
 
 const refusal = (ids: readonly string[]): ApiError | undefined => {
   try {
-    locatedIn('included_locations', ids)
+    inPlaces('included_locations', ids)
   } catch (error) {
     if (error instanceof ApiError) return error
   }
@@ -78,16 +78,16 @@ describe('people in a place', () => {
     [[], []],
   ])('%j', (ids, expected) => {
     keep(people)
-    expect(keys(locatedIn('included_locations', ids))).toEqual(expected)
+    expect(keys(inPlaces('included_locations', ids))).toEqual(expected)
   })
 
   it('are not those outside of it, where what is unknown is outside', () => {
     keep(people)
-    expect(keys(not(locatedIn('excluded_locations', ['geo:FR'])))).toEqual([4, 5, 6, 7, 8, 9, 11])
+    expect(keys(not(inPlaces('excluded_locations', ['geo:FR'])))).toEqual([4, 5, 6, 7, 8, 9, 11])
   })
 
   it('are found by the indexes', () => {
-    const [sql, ...values] = locatedIn('included_locations', ['Lyon'])
+    const [sql, ...values] = inPlaces('included_locations', ['Lyon'])
     const plan = database.prepare(`EXPLAIN QUERY PLAN SELECT key FROM people WHERE ${sql}`).all(...values)
     expect(JSON.stringify(plan)).toContain('people_by_city (country=? AND city=?')
   })
@@ -116,8 +116,8 @@ describe('people in a place', () => {
     fc.assert(
       fc.property(rows, fc.subarray(ids), (places, asked) => {
         keep(places.map(([country, city], key) => row(key, country, city)))
-        const each = asked.flatMap((id) => keys(locatedIn('locations', [id])))
-        const all = keys(locatedIn('locations', asked))
+        const each = asked.flatMap((id) => keys(inPlaces('locations', [id])))
+        const all = keys(inPlaces('locations', asked))
         expect(all).toEqual([...new Set(each)].sort((a, b) => Number(a) - Number(b)))
       }),
       { numRuns: 100 },

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Example, learnPattern } from '../../../src/catalogue/waterfall/email-pattern.js'
+import { type EmailExample, learnPattern } from '../../../src/catalogue/waterfall/email-pattern.js'
 
 /** A simple name in a template, made without the code under test. */
 const filled = (template: string, first: string, last: string): string =>
@@ -11,14 +11,14 @@ const filled = (template: string, first: string, last: string): string =>
     .replace('{l}', last.charAt(0))
     .toLowerCase()
 
-const example = (first: string, last: string, local: string): Example => ({ first, last, local })
-const colleagues = (template: string): Example[] =>
+const example = (first: string, last: string, local: string): EmailExample => ({ first, last, local })
+const colleagues = (template: string): EmailExample[] =>
   [
     ['Grace', 'Hopper'],
     ['Alan', 'Turing'],
   ].map(([first = '', last = '']) => example(first, last, filled(template, first, last)))
 
-const guessed = (examples: readonly Example[], first: string, last: string): string | undefined =>
+const guessed = (examples: readonly EmailExample[], first: string, last: string): string | undefined =>
   learnPattern(examples)?.localPart({ first, last })
 
 describe('an address of a name', () => {
@@ -92,7 +92,7 @@ describe('an address of a name', () => {
 })
 
 describe('names of several words are spelt as colleagues spell theirs', () => {
-  it.each<[string, string, Example[], string, string, string]>([
+  it.each<[string, string, EmailExample[], string, string, string]>([
     [
       'joined',
       '{first}.{last}',
@@ -207,7 +207,7 @@ describe('names of several words are spelt as colleagues spell theirs', () => {
 })
 
 describe('a pattern', () => {
-  const [grace, alan] = colleagues('{first}.{last}') as [Example, Example]
+  const [grace, alan] = colleagues('{first}.{last}') as [EmailExample, EmailExample]
   const odd = [example('Ada', 'King', 'queen'), example('Ivy', 'Reed', 'info'), example('Max', 'Born', 'mb7')]
 
   it('needs two examples that agree', () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Argument, type Command } from 'commander'
-import type { Copied } from '../../../catalogue/export/copy.js'
+import type { CopyResult } from '../../../catalogue/export/copy.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
 import { exits, Stop, UsageError } from '../../context/errors.js'
@@ -69,7 +69,7 @@ async function openBoth(
   return { machine: await open(''), server: await open(home.engine) }
 }
 
-function refusal(copied: Exclude<Copied, { rows: number }>, to: string | undefined): Error {
+function refusal(copied: Exclude<CopyResult, { rows: number }>, to: string | undefined): Error {
   if (typeof copied === 'object')
     return new UsageError(
       `${copied.tooLong} is too long for a server. Nothing was copied.`,

@@ -100,8 +100,8 @@ export async function localData(context: DoctorContext): Promise<readonly Verdic
   if (is === 'missing') return [ok('There is no local data yet: local lookups find nothing.', filling)]
   const driver = await context.databases.current('catalogue')
   if (!driver) return []
-  const { conditionOf } = await import('../../../catalogue/lookup/stats.js')
-  const { isEmpty, isUnbuilt } = await driver.read(conditionOf)
+  const { readCatalogueState } = await import('../../../catalogue/lookup/stats.js')
+  const { isEmpty, isUnbuilt } = await driver.read(readCatalogueState)
   const unbuilt = warning(
     'The first import of a kind is under way, or was killed: searches wait for its indexes.',
     'Where none is under way, prospect data stats builds them; then run the same import again.',
@@ -124,12 +124,13 @@ async function sharedData(context: DoctorContext): Promise<readonly Verdict[]> {
 }
 
 async function judged(connection: Connection, context: DoctorContext): Promise<Verdict> {
-  const { conditionOf } = await import('../../../catalogue/lookup/stats.js')
+  const { readCatalogueState } = await import('../../../catalogue/lookup/stats.js')
   const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
   const schema = toSchemaState(await readStoredNumber(connection, 'postgres'), catalogueSchema)
   const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
   if (trouble) return trouble
-  if (schema.is === 'empty' || (await conditionOf(connection)).isEmpty) return await nothingShared(context)
+  if (schema.is === 'empty' || (await readCatalogueState(connection)).isEmpty)
+    return await nothingShared(context)
   return ok(`${about} holds data.`, look)
 }
 
@@ -137,8 +138,8 @@ async function judged(connection: Connection, context: DoctorContext): Promise<V
 async function nothingShared({ databases, home }: DoctorContext): Promise<Verdict> {
   const here = await databases.find('catalogue')
   const driver = await databases.current('catalogue')
-  const { conditionOf } = await import('../../../catalogue/lookup/stats.js')
-  const holds = driver ? !(await driver.read(conditionOf)).isEmpty : 'look' in here
+  const { readCatalogueState } = await import('../../../catalogue/lookup/stats.js')
+  const holds = driver ? !(await driver.read(readCatalogueState)).isEmpty : 'look' in here
   const text = `${about} is empty: lookups find nothing.`
   return holds
     ? warning(
