@@ -1,7 +1,7 @@
 import { afterAll, describe } from 'vitest'
 import { inPostgres } from './open.js'
 
-// What a catalogue does is the same wherever it is kept: these tests are those of SQLite.
+// A catalogue behaves alike in both databases, so the tests of SQLite run again here.
 process.env[inPostgres] = 'yes'
 afterAll(() => {
   delete process.env[inPostgres]
@@ -32,6 +32,6 @@ const suites = [
 ]
 
 describe('a catalogue in PostgreSQL', async () => {
-  // By a name of its own each is run here, whether or not this process has run it as the file that it is.
+  // The query makes each a separate module, even when this process has already run the file.
   for (const suite of suites) await import(/* @vite-ignore */ `./${suite}.test.ts?in-postgres`)
 })

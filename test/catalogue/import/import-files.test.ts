@@ -21,8 +21,8 @@ async function refusal(text: string | Uint8Array, options?: ImportOptions): Prom
   return error
 }
 
-describe('files that are understood', () => {
-  it.each([',', ';', '\t', '|'])('takes "%s" between cells', async (delimiter) => {
+describe('a file to import', () => {
+  it.each([',', ';', '\t', '|'])('may be delimited by "%s"', async (delimiter) => {
     const rows = [
       ['Company Name', 'Website'],
       ['Acmé', 'acme.example'],
@@ -32,13 +32,13 @@ describe('files that are understood', () => {
     expect(await names()).toEqual(['Acmé', 'Birch'])
   })
 
-  it('takes the delimiter that a sep line names', async () => {
+  it('may name its delimiter in a sep line', async () => {
     const report = await take('sep=;\nname;domain\nA, B and C;abc.example\n;\n,;x\n')
     expect(await names()).toEqual(['A, B and C'])
     expect(report.rejected.map(({ line }) => line)).toEqual([5])
   })
 
-  it('is not misled by delimiters inside quotes', async () => {
+  it('has its delimiter recognised despite delimiters inside quotes', async () => {
     await take('"Name; or, rather; title",domain\n"a;b",acme.example\n', {
       map: { name: 'Name; or, rather; title' },
     })
@@ -50,38 +50,38 @@ describe('files that are understood', () => {
     ['UTF-16, little end first', Buffer.from('\ufeffname,domain\nAcmé 🏭,acme.example\n', 'utf16le')],
     ['UTF-16, big end first', Buffer.from('\ufeffname,domain\nAcmé 🏭,acme.example\n', 'utf16le').swap16()],
     ['UTF-16 without a mark', Buffer.from('name,domain\nAcmé 🏭,acme.example\n', 'utf16le')],
-  ])('takes %s', async (_, bytes) => {
+  ])('may be encoded as %s', async (_, bytes) => {
     await take(bytes)
     expect(await names()).toEqual(['Acmé 🏭'])
   })
 
-  it('takes an encoding that is named', async () => {
+  it('is decoded with the encoding option', async () => {
     await take(Buffer.from('name,domain\nAcm\xe9,acme.example\n', 'latin1'), { encoding: 'windows-1252' })
     expect(await names()).toEqual(['Acmé'])
   })
 
-  it.each(['\n', '\r\n', '\r'])('takes lines that end in %j', async (end) => {
+  it.each(['\n', '\r\n', '\r'])('may have lines that end in %j', async (end) => {
     const report = await take(['name,domain', '"two', 'lines",acme.example', 'no domain,', ''].join(end))
     expect(await names()).toEqual([`two${end}lines`])
     expect(report.rejected.map(({ line }) => line)).toEqual([4])
   })
 
-  it('passes over blank lines and rows of blank cells', async () => {
+  it('may contain blank lines and rows of blank cells, which are skipped', async () => {
     const report = await take('name,domain\n\nAcme,acme.example\n,\n  ,  \nBirch,birch.example')
     expect(report).toMatchObject({ added: 2, rejectedTotal: 0 })
   })
 
-  it('takes quotes in the middle of a cell as they are', async () => {
+  it('keeps quotes in the middle of a cell', async () => {
     await take('name,domain\n5" Pipes "Best" Ltd,acme.example\n')
     expect(await names()).toEqual(['5" Pipes "Best" Ltd'])
   })
 
-  it('takes cells that were made safe for spreadsheets as they were', async () => {
+  it('has cells that were escaped for spreadsheets unescaped', async () => {
     await take("name,domain\n'=Acme,acme.example\n'Birch',birch.example\n")
     expect(await names()).toEqual(['=Acme', "'Birch'"])
   })
 
-  it('takes one JSON object per line', async () => {
+  it('may have one JSON object per line', async () => {
     const report = await take(
       '{"name":"Acme","domain":"acme.example"}\n\nnot json\n[1]\n{"name":"Birch","website":"birch.example"}',
     )
@@ -92,7 +92,7 @@ describe('files that are understood', () => {
     ])
   })
 
-  it('takes one array of JSON objects', async () => {
+  it('may be one array of JSON objects', async () => {
     const companies = [
       { name: 'A "quoted" \\ ]}', domain: 'acme.example' },
       { name: 'Birch', domain: 'birch.example', technologies: ['go'] },
@@ -103,13 +103,13 @@ describe('files that are understood', () => {
     expect(report.rejected.map(({ line }) => line)).toEqual([13])
   })
 
-  it('tells what in an array is no object, instead of passing over it', async () => {
+  it('has elements of an array that are not objects rejected, not skipped', async () => {
     const report = await take('[\n1, "a, [\\" b",\n{"domain":"acme.example"},\nnull, [2],\n true]')
     expect(await domains()).toEqual(['acme.example'])
     expect(report.rejected.map(({ line }) => line)).toEqual([2, 2, 4, 4, 5])
   })
 
-  it('says which column is read as what, and which are left aside', async () => {
+  it('is reported with its mapped and ignored columns', async () => {
     const report = await take('Société;Site Web;Pays;Owner\nAcme;acme.example;France;Marie')
     expect(report.mapping).toEqual({ name: 'Société', website: 'Site Web', country: 'Pays' })
     expect(report.ignored).toEqual(['Owner'])
@@ -119,27 +119,27 @@ describe('files that are understood', () => {
     })
   })
 
-  it('prefers a field called by its name to a spelling of it', async () => {
+  it('has a column with the name of a field preferred to one with a synonym', async () => {
     const report = await take('Website domain,Domain,Company\na.example,b.example,Acme')
     expect(report.mapping).toEqual({ domain: 'Domain', name: 'Company' })
     expect(await domains()).toEqual(['b.example'])
   })
 
-  it('reads columns as it is told', async () => {
+  it('has columns mapped by the map option', async () => {
     await take('Domain,Real domain,Title\nwrong.example,right.example,Acme', {
       map: { domain: 'Real domain', name: 'title' },
     })
     expect(await exported(catalogue, 'companies')).toMatchObject([{ domain: 'right.example', name: 'Acme' }])
   })
 
-  it('reads keys of JSON as it is told', async () => {
+  it('has JSON keys mapped by the map option', async () => {
     await take('{"domain":"wrong.example","site":"right.example"}', { map: { domain: 'site' } })
     expect(await domains()).toEqual(['right.example'])
   })
 })
 
-describe('files that are refused', () => {
-  it('names the line on which a quote is opened and never closed', async () => {
+describe('an import of an invalid file', () => {
+  it('reports the line of a quote that is never closed', async () => {
     const error = await refusal(
       'name,domain\r\n"two\r\nlines",acme.example\r\nBirch,birch.example\r\n"Cedar,cedar.example\r\nDelta,delta.example\r\n',
     )
@@ -147,18 +147,18 @@ describe('files that are refused', () => {
     expect(error.message).toContain('quote')
   })
 
-  it('keeps what stood before the mistake, and says how much', async () => {
+  it('keeps and counts the records before the error', async () => {
     const error = await refusal('name,domain\nAcme,acme.example\n"Birch,birch.example\n')
     expect(error.report).toMatchObject({ added: 1, updated: 0 })
     expect(await domains()).toEqual(['acme.example'])
   })
 
-  it('gives up a cell without end before it fills the memory', async () => {
+  it('stops at a cell that never ends before it fills the memory', async () => {
     const error = await refusal(`name,domain\nAcme,acme.example\n"${'x'.repeat(2_000_000)}`)
     expect(error.line).toBe(3)
   })
 
-  it('names the line from which the text is not what it should be', async () => {
+  it('reports the line from which the text is not in its encoding', async () => {
     const error = await refusal(
       Buffer.concat([Buffer.from('name,domain\nAcme,acme.example\nCaf'), Buffer.from([0xe9, 0x2c])]),
     )
@@ -174,7 +174,7 @@ describe('files that are refused', () => {
     ['a column that there is not', 'a,b\n', { map: { domain: 'c' } }, "'c'"],
     ['an unknown encoding', 'a,b\n', { encoding: 'klingon' }, 'klingon'],
     ['an array that does not end', '[{"domain":"acme.example"},', {}, 'bracket'],
-  ])('refuses %s', async (_, text, options, word) => {
+  ])('fails for %s', async (_, text, options, word) => {
     expect((await refusal(text, options)).message).toContain(word)
   })
 })

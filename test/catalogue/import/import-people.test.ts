@@ -42,7 +42,7 @@ describe('people that are imported', () => {
     ])
   })
 
-  it('are others when a stronger key differs', async () => {
+  it('are different people when a stronger identifier differs', async () => {
     await take({
       network_profile_url: profile('jane'),
       full_name: 'Jane Doe',
@@ -61,7 +61,7 @@ describe('people that are imported', () => {
     expect(rejected).toEqual([{ line: 1, reason: expect.stringContaining('several people') }])
   })
 
-  it('are others when their ids on the network differ, whatever else they share', async () => {
+  it('are different people when their network ids differ, whatever else they share', async () => {
     const shared = { full_name: 'John Smith', company_domain: 'acme.example', email: 'info@acme.example' }
     await take({ ...shared, network_id: 'ACwAAAAAAAEB-one' })
     await take({ ...shared, network_id: 'ACwAAAAAAAEB-two' })
@@ -72,7 +72,7 @@ describe('people that are imported', () => {
     ])
   })
 
-  it('take an id on the network in place of one that was made here', async () => {
+  it('replace a generated id by an id of the network', async () => {
     await take({ full_name: 'John Smith', company_domain: 'acme.example', email: 'john@acme.example' })
     await take({ email: 'john@acme.example', network_id: 'ACwAAAAAAAEB-one' })
     expect((await people()).map(({ network_id }) => network_id)).toEqual(['ACwAAAAAAAEB-one'])
@@ -93,7 +93,7 @@ describe('people that are imported', () => {
     ])
   })
 
-  it('are known by the id in a premium url, and get an id where they have none', async () => {
+  it('are identified by the id in a premium url, and get a generated id when they have none', async () => {
     await take({
       premium_profile_url: 'https://network.example/sales/lead/ACwAAAxYz,NAME_SEARCH,q',
       full_name: 'A B',
@@ -110,13 +110,13 @@ describe('people that are imported', () => {
     ['profile url', { company_network_url: 'https://fr.network.example/company/ACME/' }],
     ['name', { company_name: 'Acme Robotics' }],
     ['position', { current_position: { title: 'CTO', company_name: 'ACME ROBOTICS GMBH' } }],
-  ])('are at the company they name by its %s', async (_, company) => {
+  ])('belong to the company that they name by its %s', async (_, company) => {
     await take({ email: 'jane@acme.example', ...company })
     expect(await people()).toMatchObject([{ company_domain: 'acme.example' }])
     expect((await catalogue.stats()).companies).toBe(2)
   })
 
-  it('bring a company that nobody has yet, when its domain or profile says which', async () => {
+  it('create a missing company that is identified by domain or profile', async () => {
     const report = await take(
       { email: 'a@ghost.example', company_domain: 'ghost.example', company_name: 'Ghost Ltd' },
       { email: 'b@ghost.example', company_domain: 'ghost.example' },
@@ -128,7 +128,7 @@ describe('people that are imported', () => {
     expect((await people())[2]).toMatchObject({ company_name: 'Vague' })
   })
 
-  it('have phones in E.164, also from national numbers', async () => {
+  it('have their phone numbers converted to E.164, also national ones', async () => {
     await take(
       { email: 'a@acme.example', phone: '06 39 98 12 34', country: 'France' },
       { email: 'b@acme.example', phone: '+44 (0)7700 900-321; 0044 7700 900322' },
@@ -166,7 +166,7 @@ describe('people that are imported', () => {
     expect(await people()).toEqual([])
   })
 
-  it('come from a file with headers of its own', async () => {
+  it('may come from a file with unusual headers', async () => {
     const file =
       'Prénom;Nom;Poste;Société;Site web;Courriel;Téléphone;Pays\nThéo;Marchand;Juriste;Acme;acme.example;theo@acme.example;06 39 98 12 34;France\n'
     const report = await catalogue.importFile('people', bytesOf(file))
@@ -208,7 +208,7 @@ describe('jobs that are imported', () => {
     ])
   })
 
-  it('say whose they are as a hiring job does', async () => {
+  it('may name their company as a reply of the hiring operation does', async () => {
     await take({
       job_title: 'Welder',
       company: { name: 'Birch', domain: null, network_url: 'https://network.example/company/birch' },
@@ -241,7 +241,7 @@ describe('posts that are imported', () => {
     published_at: '2026-03-01T09:00:00Z',
   }
 
-  it('are the same by url, and gather their engagers', async () => {
+  it('are the same by url, and collect their engagers', async () => {
     await take({ ...post, engagers: [{ network_profile_url: profile('a'), engagement: 'reaction' }] })
     await take({
       post_url: 'HTTPS://NETWORK.example/posts/1?x=1',
@@ -266,8 +266,8 @@ describe('posts that are imported', () => {
       { ...post, engagers: [{ network_profile_url: profile('a'), engagement: 'shrug' }] },
       'engagement',
     ],
-  ])('are rejected with %s', async (_, given, reason) => {
-    expect((await take(given)).rejected).toEqual([{ line: 1, reason: expect.stringContaining(reason) }])
+  ])('are rejected with %s', async (_, raw, reason) => {
+    expect((await take(raw)).rejected).toEqual([{ line: 1, reason: expect.stringContaining(reason) }])
     expect(await exported(catalogue, 'posts')).toEqual([])
   })
 })

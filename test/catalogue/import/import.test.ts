@@ -15,7 +15,7 @@ describe('companies that are imported', () => {
   afterEach(() => catalogue.close())
   const take = (...companies: RawRecord[]) => catalogue.importRecords('companies', companies)
 
-  it('are added once, then updated with what is given', async () => {
+  it('are added once, then updated with the new values', async () => {
     expect(await take({ domain: 'acme.example', name: 'Acme', city: 'Lyon' })).toMatchObject({
       added: 1,
       updated: 0,
@@ -43,7 +43,7 @@ describe('companies that are imported', () => {
     })
   })
 
-  it('are the same by profile where one of them has no domain', async () => {
+  it('are the same by profile when one of them has no domain', async () => {
     await take({ network_url: profile('acme'), name: 'Acme' })
     await take({ network_url: profile('acme'), domain: 'acme.example' })
     await take({ network_url: profile('ACME'), city: 'Lyon' })
@@ -98,7 +98,7 @@ describe('companies that are imported', () => {
     ],
     ['an object for a text', { domain: 'acme.example', name: { first: 'x' } }, 'name: must be text'],
     ['NUL', { domain: 'acme.example', name: 'a\0b' }, 'name: must not contain NUL'],
-  ])('are rejected with %s, and nothing of them is kept', async (_, company, reason) => {
+  ])('are rejected with %s, and nothing of them is stored', async (_, company, reason) => {
     await take({ domain: 'acme.example', city: 'Lyon' })
     const before = await exported(catalogue, 'companies')
     const report = await take({ domain: 'x.example' }, { ...company, city: 'Paris' })
@@ -107,13 +107,13 @@ describe('companies that are imported', () => {
     expect((await exported(catalogue, 'companies'))[0]).toEqual(before[0])
   })
 
-  it('are counted when rejected, however many are named', async () => {
+  it('are all counted when rejected, also beyond the reported ones', async () => {
     const report = await take(...Array.from({ length: 1_200 }, () => ({ name: 'x' })))
     expect(report.rejected).toHaveLength(1_000)
     expect(report.rejectedTotal).toBe(1_200)
   })
 
-  it('use technologies by slug, with confidence 1 unless it is said', async () => {
+  it('use technologies by slug, with confidence 1 by default', async () => {
     await take({ domain: 'acme.example', technologies: 'react; Node JS ;react' })
     await take({
       domain: 'acme.example',
@@ -158,7 +158,7 @@ describe('companies that are imported', () => {
     ])
   })
 
-  it('are found by their words, new ones in place of old', async () => {
+  it('are found by the words of their new texts, not of the old ones', async () => {
     const driver = openSqlite(':memory:')
     const words = await openEmpty(driver)
     const hits = (word: string) =>
@@ -191,7 +191,7 @@ describe('an import that is cut short', () => {
     return { ...driver, transaction: (work) => driver.transaction((connection) => work(failing(connection))) }
   }
 
-  it('keeps whole portions, and no half of a record', async () => {
+  it('keeps whole transactions, and no partial record', async () => {
     const driver = openSqlite(':memory:')
     const catalogue = await openEmpty(failingAt(driver, 2_500))
     const companies = Array.from({ length: 5_000 }, (_, n) => ({
@@ -210,7 +210,7 @@ describe('an import that is cut short', () => {
     await catalogue.close()
   })
 
-  it('commits often, so that nobody waits for it', async () => {
+  it('commits often, so that other processes need not wait', async () => {
     const clock = { time: 0, now: () => clock.time++ }
     const driver = openSqlite(':memory:')
     let commits = 0

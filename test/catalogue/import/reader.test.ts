@@ -56,14 +56,14 @@ async function both(text: string, { kind, options }: ReaderTask = task): Promise
   return [there, await allOf(prepareFile(kind, bytesOf(text, 10_000), options, countedIds(), keepAsIs))]
 }
 
-describe('a file that is read in a thread', () => {
-  it('comes in the same portions as without', async () => {
+describe('a file that is read in a worker thread', () => {
+  it('yields the same batches as in the main thread', async () => {
     const [there, here] = await both(file)
     expect(here.portions.length).toBeGreaterThan(3)
     expect(plain(there)).toEqual(plain(here))
   })
 
-  it('is read as its options say', async () => {
+  it('is read with its options', async () => {
     const [there, here] = await both('Acm\u00e9;acme.example', {
       kind: 'companies',
       options: { map: { domain: 'acme.example' } },
@@ -74,13 +74,13 @@ describe('a file that is read in a thread', () => {
   it.each([
     ['a quote that is never closed', `${file}"open`],
     ['a header that identifies nothing', 'a,b\n1,2\n'],
-  ])('is refused like without, after the same portions, for %s', async (_, text) => {
+  ])('fails as in the main thread, after the same batches, for %s', async (_, text) => {
     const [there, here] = await both(text)
     expect(there.error).toBeInstanceOf(ImportError)
     expect(plain(there)).toEqual(plain(here))
   })
 
-  it('ends as its bytes do, after what stood before', async () => {
+  it('ends with the error of its bytes, after the batches before', async () => {
     const broken = new Error('unplugged')
     async function* bytes() {
       yield* bytesOf(`Company Name,domain\n${rows(0, 5_000)}`, 10_000)
@@ -91,7 +91,7 @@ describe('a file that is read in a thread', () => {
     expect(portions.flatMap(({ records }) => [...all(records)])).toHaveLength(5_000)
   })
 
-  it('is not read on when nobody wants more of it', async () => {
+  it('is no longer read when its consumer stops', async () => {
     let given = 0
     let closed = false
     async function* bytes() {

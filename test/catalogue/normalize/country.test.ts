@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createCountryNormalizer, toCountryCode } from '../../../src/catalogue/normalize/country.js'
 
-describe('the code of a country', () => {
+describe('a country code', () => {
   it.each([
     ['FR', 'FR'],
     [' fr ', 'FR'],
@@ -18,15 +18,15 @@ describe('the code of a country', () => {
     ["Côte d'Ivoire", 'CI'],
     ['Pays-Bas', 'NL'],
     ['Japan', 'JP'],
-  ])('%s is %s', (text, code) => {
+  ])('of %s is %s', (text, code) => {
     expect(toCountryCode(text)).toBe(code)
   })
 
-  it.each(['', 'ZZ', 'XXX', 'Atlantis', 'constructor', '33'])('"%s" is none', (text) => {
+  it.each(['', 'ZZ', 'XXX', 'Atlantis', 'constructor', '33'])('does not exist for "%s"', (text) => {
     expect(toCountryCode(text)).toBeUndefined()
   })
 
-  it('takes the place of a name in a record, and leaves what is no country', () => {
+  it('replaces a name in a record, and leaves text that is not a country', () => {
     const coded = createCountryNormalizer()
     expect(coded({ country: 'Spain', name: 'x' })).toEqual({ country: 'ES', name: 'x' })
     expect(coded({ country: 'Spain' })).toEqual({ country: 'ES' })

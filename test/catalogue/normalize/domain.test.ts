@@ -5,7 +5,7 @@ import { toDomain } from '../../../src/catalogue/normalize/domain.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
-describe('the registrable domain of a text', () => {
+describe('the registrable domain', () => {
   it.each([
     ['acme.example', 'acme.example'],
     ['ACME.Example', 'acme.example'],
@@ -30,7 +30,7 @@ describe('the registrable domain of a text', () => {
     ['github.io', 'github.io'],
     ['gmail.com', 'gmail.com'],
     ['www.com', 'www.com'],
-  ])('%s is of %s', (text, domain) => {
+  ])('of %s is %s', (text, domain) => {
     expect(toDomain(text)).toBe(domain)
   })
 
@@ -61,11 +61,11 @@ describe('the registrable domain of a text', () => {
     'a..example',
     '.example',
     '%zz.example',
-  ])('there is none in "%s"', (text) => {
+  ])('does not exist in "%s"', (text) => {
     expect(toDomain(text)).toBeUndefined()
   })
 
-  it('is its own registrable domain', () => {
+  it('of a registrable domain is itself', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl(), fc.domain(), fc.emailAddress(), fc.string()), (text) => {
         const domain = toDomain(text)
@@ -75,7 +75,7 @@ describe('the registrable domain of a text', () => {
     )
   })
 
-  it('is what the public-suffix list says, also where the list is not asked', () => {
+  it('agrees with the public-suffix list, also where the list is not loaded', () => {
     const host = fc.tuple(
       fc.constantFrom('acme', 'a', 'x-1', 'co', 'com', 'blogspot'),
       fc.constantFrom(

@@ -4,7 +4,7 @@ import { cleanName, foldName, foldText, trailingForms } from '../../../src/catal
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
-describe('a company name as it is compared', () => {
+describe('a folded company name', () => {
   it.each([
     [
       'acme',
@@ -50,7 +50,7 @@ describe('a company name as it is compared', () => {
     ['booking com', ['Booking.com', 'Booking.com B.V.']],
     ['grossmann', ['Großmann GmbH', 'Grossmann']],
     ['トヨタ自動車', ['トヨタ自動車株式会社', '株式会社トヨタ自動車']],
-  ])('%s', (folded, spellings) => {
+  ])('is %s for all its spellings', (folded, spellings) => {
     expect(spellings.map(foldName)).toEqual(spellings.map(() => folded))
   })
 
@@ -65,11 +65,11 @@ describe('a company name as it is compared', () => {
     expect(foldName(name)).toBe(name.toLowerCase())
   })
 
-  it('folds blank text to nothing', () => {
+  it('is empty for blank text', () => {
     expect(foldName('  ')).toBe('')
   })
 
-  it('tells names apart that differ by more than spelling', () => {
+  it('differs for names that differ by more than spelling', () => {
     const names = ['Acme', 'Acme France', 'Acme Group', 'Acmé Robotics', 'The Acme']
     expect(new Set(names.map(foldName)).size).toBe(names.length)
   })
@@ -101,19 +101,19 @@ describe('a company name without its legal form', () => {
     ['Zephyr Cloud', 'Zephyr Cloud'],
     ['GmbH', 'GmbH'],
     ['Birchwood & Sons', 'Birchwood & Sons'],
-  ])('%s', (name, cleaned) => {
+  ])('of %s is %s', (name, cleaned) => {
     expect(cleanName(name)).toBe(cleaned)
   })
 })
 
-describe('text as it is compared', () => {
+describe('folded text', () => {
   it.each([
     ['Jean-François', 'jean francois'],
     ['Łukasz', 'lukasz'],
     ['E-Mail', 'e mail'],
     ['한국', '한국'],
     ['が', 'が'],
-  ])('%s', (text, folded) => {
+  ])('of %s is %s', (text, folded) => {
     expect(foldText(text)).toBe(folded)
   })
 })

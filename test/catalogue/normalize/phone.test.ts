@@ -1,9 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
+import { describePhone, isMobile, readPhone, toE164 } from '../../../src/catalogue/normalize/phone.js'
 import { InvalidRecordError } from '../../../src/catalogue/normalize/readers.js'
+import { countries } from '../../../src/catalogue/sample/countries.js'
 
-describe('a number in a file', () => {
+describe('a phone number in a file', () => {
   it.each<[string, string | undefined, string]>([
     ['+33639981234', undefined, '+33639981234'],
     ['+33 6 39 98 12 34', undefined, '+33639981234'],
@@ -40,7 +41,7 @@ describe('a number in a file', () => {
     ['ask the front desk', 'FR'],
     ['+33', undefined],
     ['+33 6 39 98 12 34 56 78 90', undefined],
-  ])('%s from %s is refused with an example of what to give', (words, country) => {
+  ])('%s from %s is rejected with an example of a valid one', (words, country) => {
     expect(() => readPhone(words, country)).toThrow(InvalidRecordError)
     expect(() => readPhone(words, country)).toThrow(/must be in E\.164, such as \+33612345678/)
   })
@@ -49,14 +50,14 @@ describe('a number in a file', () => {
     expect(readPhone(value, 'FR')).toBeUndefined()
   })
 
-  it('stays as it is once it is in E.164, but for a prefix of national calls', () => {
+  it('in E.164 stays as it is, except for a national prefix', () => {
     const number = fc
       .tuple(fc.integer({ min: 1, max: 9 }), fc.stringMatching(/^[1-9]{6,14}$/))
       .map(([first, rest]) => `+${first}${rest}`)
     fc.assert(fc.property(number, (one) => toE164(one) === one))
   })
 
-  it('is in E.164 or nothing, whatever the text', () => {
+  it('is in E.164 or undefined, whatever the text', () => {
     const text = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[+()\d /.-]{0,24}$/))
     const country = fc.constantFrom(undefined, 'FR', 'US', 'XX', 'fr', '')
     fc.assert(
@@ -66,5 +67,82 @@ describe('a number in a file', () => {
       }),
       { numRuns: 500 },
     )
+  })
+})
+
+describe('a phone number', () => {
+  // One row for each kind and many countries, by the numbering plans of their regulators.
+  it.each([
+    ['+33612345678', 'mobile', 'FR'],
+    ['+33142685300', 'fixed_line', 'FR'],
+    ['+33756123456', 'mobile', 'FR'],
+    ['+33974123456', 'voip', 'FR'],
+    ['+33800123456', 'toll_free', 'FR'],
+    ['+33899123456', 'premium_rate', 'FR'],
+    ['+12125550101', 'fixed_or_mobile', 'US'],
+    ['+18005550199', 'toll_free', 'US'],
+    ['+14165550123', 'fixed_or_mobile', 'CA'],
+    ['+442079460123', 'fixed_line', 'GB'],
+    ['+447400123456', 'mobile', 'GB'],
+    ['+445512345678', 'uan', 'GB'],
+    ['+447640123456', 'pager', 'GB'],
+    ['+447012345678', 'personal_number', 'GB'],
+    ['+447781123456', 'mobile', 'GG'],
+    ['+447624123456', 'mobile', 'IM'],
+    ['+491713920012', 'mobile', 'DE'],
+    ['+493023125123', 'fixed_line', 'DE'],
+    ['+4918012345678', 'shared_cost', 'DE'],
+    ['+46701740612', 'mobile', 'SE'],
+    ['+34612345678', 'mobile', 'ES'],
+    ['+34912345678', 'fixed_line', 'ES'],
+    ['+31612345678', 'mobile', 'NL'],
+    ['+390612345678', 'fixed_line', 'IT'],
+    ['+393491234567', 'mobile', 'IT'],
+    ['+5511912345678', 'mobile', 'BR'],
+    ['+551131234567', 'fixed_line', 'BR'],
+    ['+525512345678', 'fixed_or_mobile', 'MX'],
+    ['+61491570156', 'mobile', 'AU'],
+    ['+819012345678', 'mobile', 'JP'],
+    ['+919812345678', 'mobile', 'IN'],
+    ['+38344123456', 'mobile', 'XK'],
+    ['+2250123456789', 'mobile', 'CI'],
+    ['+41860123456789', 'voicemail', 'CH'],
+    ['+80012345678', 'toll_free', null],
+    ['+2908123', 'fixed_or_mobile', 'SH'],
+  ])('%s is a %s number of %s', (number, type, country_code) => {
+    expect(describePhone(number)).toEqual({ number, type, country_code })
+  })
+
+  it.each([
+    ['+33639980001', 'FR'],
+    ['+447700900123', 'GB'],
+    ['+353209101234', 'IE'],
+  ])('%s is a mobile number reserved for fiction in %s', (number, country_code) => {
+    expect(describePhone(number)).toEqual({ number, type: 'mobile', country_code })
+  })
+
+  it.each([
+    ['+33299', 'FR'],
+    ['+5215512345678', 'MX'],
+    ['+999123456789', null],
+  ])('%s, which is in no numbering plan, has an unknown type', (number, country_code) => {
+    expect(describePhone(number)).toEqual({ number, type: 'unknown', country_code })
+  })
+
+  it.each([
+    ['+33639980001', true],
+    ['+33199001234', false],
+    ['+12125550101', false],
+  ])('is certainly mobile or not: %s %s', (number, mobile) => {
+    expect(isMobile(number)).toBe(mobile)
+  })
+
+  it('of the sample has a type, and the country that it is made for', () => {
+    for (const { code, phones } of countries)
+      for (const range of phones) {
+        const detail = describePhone(range.replaceAll('x', '1'))
+        expect(detail).toMatchObject({ country_code: code })
+        expect(['mobile', 'fixed_line', 'fixed_or_mobile']).toContain(detail.type)
+      }
   })
 })

@@ -5,7 +5,7 @@ import { parseProfile } from '../../../src/catalogue/normalize/profile.js'
 
 const seed = Number(process.env.SEED ?? 20_260_310)
 
-describe('profile urls', () => {
+describe('a profile url', () => {
   it.each([
     ['https://www.linkedin.com/company/acme', { kind: 'company', slug: 'acme' }],
     ['http://linkedin.com/company/Acme/', { kind: 'company', slug: 'acme' }],
@@ -21,7 +21,7 @@ describe('profile urls', () => {
     ['https://www.linkedin.com/in/ACoAAAbCdE', { kind: 'person', id: 'ACoAAAbCdE' }],
     ['https://www.linkedin.com/sales/lead/ACwAAAbCdE,NAME_SEARCH,xYz', { kind: 'person', id: 'ACwAAAbCdE' }],
     ['https://www.linkedin.com/sales/lead/ACwAAAbCdE%2CNAME_SEARCH', { kind: 'person', id: 'ACwAAAbCdE' }],
-  ])('%s', (url, profile) => {
+  ])('is parsed from %s', (url, profile) => {
     expect(parseProfile(url)).toEqual(profile)
   })
 
@@ -38,18 +38,18 @@ describe('profile urls', () => {
     'https://www.linkedin.com/feed/update/1',
     'https://www.linkedin.com/sales/search/company?query=x',
     'https://www.linkedin.com/search/results/people/?keywords=x',
-  ])('"%s" is none', (url) => {
+  ])('is not parsed from "%s"', (url) => {
     expect(parseProfile(url)).toBeUndefined()
   })
 
-  it('takes its hosts as a setting', () => {
+  it('may have the hosts of a setting', () => {
     expect(parseProfile('https://net.test/company/acme', ['net.test'])).toEqual({
       kind: 'company',
       slug: 'acme',
     })
   })
 
-  it('answers the same for every spelling of a url', () => {
+  it('is parsed alike in every spelling', () => {
     const slug = fc.stringMatching(/^[a-z][a-z0-9-]{1,20}[a-z]$/)
     const spelling = fc.record({
       scheme: fc.constantFrom('', '//', 'http://', 'https://', 'HTTPS://'),

@@ -16,7 +16,7 @@ describe('the identity of a company row', () => {
     ])
   })
 
-  it('is the id of a premium url, or given as such', () => {
+  it('is the id in a premium url, or the given id', () => {
     same(toCompanyIdentity, [
       { company_network_url: 'https://www.linkedin.com/sales/company/123' },
       { company_network_url: 'https://www.linkedin.com/company/123' },
@@ -45,7 +45,7 @@ describe('the identity of a company row', () => {
     expect(toCompanyIdentity({ name: 'Acme', country: 'US' })).not.toBe(toCompanyIdentity({ name: 'Acme' }))
   })
 
-  it('is nothing where nothing is given', () => {
+  it('is undefined without any identifier', () => {
     expect(toCompanyIdentity({ domain: ' ', country: 'FR' })).toBeUndefined()
   })
 })
@@ -73,7 +73,7 @@ describe('the identity of a person row', () => {
     ])
   })
 
-  it('is nothing for a name without a company', () => {
+  it('is undefined for a name without a company', () => {
     expect(toPersonIdentity({ full_name: 'Jane Doe' })).toBeUndefined()
   })
 })

@@ -32,7 +32,7 @@ const companies = [
   { id: 'idn', name: 'Bücher', domain: 'bücher.example', country: 'DE' },
 ]
 
-describe('which company is meant', () => {
+describe('a query for a company', () => {
   let catalogue: Catalogue
   beforeAll(async () => {
     catalogue = await openWith(companies)
@@ -56,7 +56,7 @@ describe('which company is meant', () => {
     ['an unknown profile url', { url: at('ghost') }, undefined],
     ['an unknown domain', { domain: 'ghost.example' }, undefined],
     ['an unknown name', { name: 'Ghost' }, undefined],
-  ])('by %s', async (_, query, id) => {
+  ])('is answered by %s', async (_, query, id) => {
     expect(await found(query)).toBe(id)
   })
 
@@ -66,7 +66,7 @@ describe('which company is meant', () => {
     ['a url over a name and country', { url: at('acme'), name: 'Birch', country: 'GB' }, 'acme'],
     ['a domain over a name', { domain: 'birch.example', name: 'Acme Robotics' }, 'no-url'],
     ['a domain over a country', { domain: 'birch.example', country: 'US' }, 'no-url'],
-  ])('the stronger identifier decides: %s', async (_, query, id) => {
+  ])('is decided by its strongest identifier: %s', async (_, query, id) => {
     expect(await found(query)).toBe(id)
   })
 
@@ -101,7 +101,7 @@ describe('which company is meant', () => {
       { url: at('ghost'), domain: 'ghost.example', name: 'Cedar' },
       undefined,
     ],
-  ])('where the stronger one is unknown, a weaker one finds %s', async (_, query, id) => {
+  ])('with an unknown strong identifier finds by a weaker one %s', async (_, query, id) => {
     expect(await found(query)).toBe(id)
   })
 
@@ -116,7 +116,7 @@ describe('which company is meant', () => {
     ['the one of them with the name', { url: at('group'), name: 'Group Inc.' }, 'group-com'],
     ['the one of them in the country', { url: at('group'), country: 'FR' }, 'group-fr'],
     ['neither with a name of neither', { url: at('group'), name: 'Ghost' }, undefined],
-  ])('rather nothing than the wrong one: %s', async (_, query, id) => {
+  ])('finds nothing when it is ambiguous or contradictory: %s', async (_, query, id) => {
     expect(await found(query)).toBe(id)
   })
 
@@ -125,11 +125,11 @@ describe('which company is meant', () => {
     ['a placeholder for a domain', { domain: 'n/a', name: 'Acme Robotics' }, 'acme'],
     ['text that is no profile url', { url: 'https://acme.example', name: 'Acme Robotics' }, 'acme'],
     ['the profile of a person', { url: 'https://network.example/in/jane', domain: 'acme.example' }, 'acme'],
-  ])('%s says nothing', async (_, query, id) => {
+  ])('finds nothing by %s', async (_, query, id) => {
     expect(await found(query)).toBe(id)
   })
 
-  it('answers every key of a record, and null for what is unknown', async () => {
+  it('returns every key of a record, with null for unknown values', async () => {
     expect(await catalogue.company({ domain: 'delta.example' })).toEqual({
       id: 'nowhere',
       name: 'Delta',
@@ -157,7 +157,7 @@ describe('which company is meant', () => {
     })
   })
 
-  it('answers many questions at once, each its own', async () => {
+  it('is answered correctly among many at the same time', async () => {
     const domains = Array.from(
       { length: 500 },
       (_, n) => ['acme.example', 'birch.example', 'ghost.example'][n % 3] ?? '',

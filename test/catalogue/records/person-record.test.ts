@@ -17,7 +17,7 @@ async function leadOf(person: RawRecord): Promise<Lead> {
   return { lead, company }
 }
 
-it('has every key of a lead, whatever is known', async () => {
+it('returns every key of a lead, also of unknown values', async () => {
   const bare = await leadOf({ network_profile_url: 'https://www.network.example/in/ada' })
   expect(Object.keys(bare.lead).sort()).toEqual(Object.keys(leadAndCompany().shape.lead.shape).sort())
   expect(leadAndCompany().strict().parse(bare)).toEqual(bare)
@@ -27,7 +27,7 @@ it('has every key of a lead, whatever is known', async () => {
   })
 })
 
-it('carries what is known of the person and of the company', async () => {
+it('returns the known values of a lead and its company', async () => {
   const { lead, company } = await leadOf({
     last_name: 'Byron',
     gender: 'female',
@@ -47,7 +47,7 @@ it('carries what is known of the person and of the company', async () => {
   expect(company).toMatchObject({ name: 'Acme', domain: 'acme.example' })
 })
 
-it('counts terms up to now', async () => {
+it('computes tenures of a lead up to now', async () => {
   const { lead } = await leadOf({
     network_profile_url: 'https://www.network.example/in/ada',
     started_at: '2024-01-11',

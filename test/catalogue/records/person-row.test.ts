@@ -31,11 +31,11 @@ it.each<[string, PeopleFilters, boolean]>([
   ['a company by its id', { past_companies: ['42'] }, true],
   ['a company by an id with a hyphen', { past_companies: ['A-1'] }, true],
   ['no part of an id', { past_companies: ['4'] }, false],
-])('finds %s: %j', async (_, filters, expected) => {
+])('finds people by past position: %s: %j', async (_, filters, expected) => {
   expect(await found(posts, filters)).toBe(expected)
 })
 
-it('takes posts of which nothing sensible is known', async () => {
+it('accepts past positions with invalid values', async () => {
   const odd = [
     {},
     { title: null, company_name: { a: 1 } },

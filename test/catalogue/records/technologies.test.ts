@@ -32,21 +32,21 @@ describe('technologies', () => {
     ['c#', ['c#']],
     ['ghost', []],
     ['...', []],
-  ])('that match %s, best first', async (query, expected) => {
+  ])('are found by %s, best match first', async (query, expected) => {
     expect(await slugs(query)).toEqual(expected)
   })
 
-  it('are all there in the order of their slugs when nothing is asked for', async () => {
+  it('are all returned in the order of their slugs for an empty query', async () => {
     expect(await slugs('')).toEqual([...(await slugs(' '))].sort())
     expect(await slugs('')).toHaveLength(8)
   })
 
-  it('are as many as wanted', async () => {
+  it('are at most as many as the limit', async () => {
     expect(await slugs('react', 2)).toEqual(['react', 'react-native'])
     expect(await slugs('', 3)).toHaveLength(3)
   })
 
-  it('have name and category, where one is known', async () => {
+  it('have a name, and a category when it is known', async () => {
     expect(await catalogue.technologies('react', 1)).toEqual([
       { slug: 'react', name: 'React', category: 'Frontend' },
     ])
@@ -54,7 +54,7 @@ describe('technologies', () => {
   })
 })
 
-it('lets thousands of companies with named technologies be loaded at once', async () => {
+it('imports thousands of companies with named technologies in one go', async () => {
   const catalogue = await openWith(
     Array.from({ length: 4_500 }, (_, number) => ({
       domain: `c${number}.example`,

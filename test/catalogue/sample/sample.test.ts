@@ -19,7 +19,7 @@ async function made(seed: number) {
 }
 
 describe('the sample', () => {
-  it('is the same for the same seed, and another for another', async () => {
+  it('is the same for the same seed, and different for another', async () => {
     const first = await made(1)
     expect(await made(1)).toEqual(first)
     expect((await made(2)).people).not.toEqual(first.people)
@@ -32,7 +32,7 @@ describe('the sample', () => {
     )
   })
 
-  it('has as many as asked for', async () => {
+  it('has as many records as requested', async () => {
     const { companies, people } = await made(1)
     expect([companies.length, people.length]).toEqual([60, 400])
   })
@@ -58,7 +58,7 @@ describe('the sample', () => {
     expect(numbers.filter((number) => !reserved.test(String(number)))).toEqual([])
   })
 
-  it('has a year of headcounts that lead up to the headcount of today', async () => {
+  it('has a year of headcounts that end with the current headcount', async () => {
     const { companies } = await made(1)
     for (const { headcount, headcount_history } of companies) {
       const all = (headcount_history as RawRecord[]).filter(({ department }) => department === 'All')
@@ -78,13 +78,13 @@ describe('a catalogue with the sample', () => {
   })
   afterAll(() => catalogue.close())
 
-  it('is not doubled by loading it again', async () => {
+  it('has the same size after the sample is loaded again', async () => {
     const before = await catalogue.stats()
     await loadSample(catalogue, { companies: 60, people: 300, now })
     expect(await catalogue.stats()).toEqual(before)
   })
 
-  it('knows most companies of the example file, by whatever they are called there', async () => {
+  it('finds most companies of the example file by their identifiers', async () => {
     const found: string[] = []
     const empty = await openEmpty()
     const report = await empty.importFile('companies', createReadStream(new URL('companies.csv', examples)))
@@ -106,7 +106,7 @@ describe('a catalogue with the sample', () => {
     ).toBeUndefined()
   })
 
-  it('takes the example file of people without a word', async () => {
+  it('imports the example file of people without a rejected line', async () => {
     const report = await catalogue.importFile('people', createReadStream(new URL('people.csv', examples)))
     expect(report).toMatchObject({ added: 8, companies: 0, rejectedTotal: 0, ignored: [] })
   })

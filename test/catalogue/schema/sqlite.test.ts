@@ -37,14 +37,14 @@ describe('the catalogue file', () => {
     await again.close()
   })
 
-  it('may be opened twice at once, and shows what the other one has imported', async () => {
+  it('may be opened twice at the same time, and shows what the other one imported', async () => {
     const [one, other] = await Promise.all([openEmpty(file()), openEmpty(file())])
     await one.importRecords('companies', [{ domain: 'acme.example' }])
     expect((await other.stats()).companies).toBe(1)
     await Promise.all([one.close(), other.close()])
   })
 
-  it('answers by index whatever identifies a company', async () => {
+  it('has an index for everything that identifies a company', async () => {
     const driver = file()
     const catalogue = await openEmpty(driver)
     const plans = await driver.read(async (connection) => {

@@ -50,7 +50,7 @@ describe('an import into an empty table', () => {
   })
   afterEach(() => catalogue.close())
 
-  it('has dropped its indexes while it runs, and has them all at its end', async () => {
+  it('drops indexes while it runs, and has built all of them at its end', async () => {
     const before = await indexes(driver)
     let within: unknown
     async function* records() {
@@ -79,7 +79,7 @@ describe('an import into an empty table', () => {
     expect(within).not.toContain('companies_by_network_id')
   })
 
-  it('has them also when it fails', async () => {
+  it('builds the indexes also when it fails', async () => {
     const before = await indexes(driver)
     function* records() {
       yield* companies(0, 2_500)
@@ -89,7 +89,7 @@ describe('an import into an empty table', () => {
     expect(await indexes(driver)).toEqual(before)
   })
 
-  it('is hasty while it runs, and leaves the settings of the database as they were', async () => {
+  it('relaxes durability while it runs, and restores the settings of the database', async () => {
     const settings = async () => {
       const values: unknown[] = []
       for (const name of ['foreign_keys', 'synchronous', 'cache_size', 'wal_autocheckpoint'])
@@ -110,7 +110,7 @@ describe('an import into an empty table', () => {
     expect(await settings()).toEqual(before)
   })
 
-  it('leaves the words of its records in one piece each', async () => {
+  it('merges each text index into one segment', async () => {
     await catalogue.importRecords('companies', companies(0, 3_000))
     const pieces = await driver.read((connection) =>
       connection.get('SELECT count(DISTINCT segid) AS n FROM companies_text_idx'),
@@ -118,7 +118,7 @@ describe('an import into an empty table', () => {
     expect(pieces).toEqual({ n: 1 })
   })
 
-  it('keeps the indexes when it is small, or when there is something already', async () => {
+  it('keeps the indexes when it is small, or when the table is not empty', async () => {
     const before = await indexes(driver)
     let within: unknown
     async function* records(from: number, to: number) {
@@ -132,7 +132,7 @@ describe('an import into an empty table', () => {
   })
 })
 
-describe('an import into an empty table, and somebody else', () => {
+describe('during an import into an empty table', () => {
   const slug = (name: string) => `https://network.example/company/${name}`
   let folder: string
   let catalogue: Catalogue
@@ -163,14 +163,14 @@ describe('an import into an empty table, and somebody else', () => {
   it.each([
     ['the same process', () => catalogue],
     ['another', () => other],
-  ])('who writes in %s does not have a record added twice', async (_, writer) => {
+  ])('a writer in %s does not add a record twice', async (_, writer) => {
     const report = await importAround(() => writer().importRecords('companies', theirs))
     expect(report).toMatchObject({ added: 2_600, updated: 1 })
     expect(await other.company({ url: slug('acme') })).toMatchObject({ name: 'Acme', city: 'Lyon' })
     expect((await other.stats()).companies).toBe(2_601)
   })
 
-  it('who reads sees all that is committed', async () => {
+  it('a reader sees everything that is committed', async () => {
     const seen: unknown[] = []
     await importAround(async () => {
       seen.push((await other.company({ name: 'Company 1999' }))?.domain, (await other.stats()).companies)
@@ -178,7 +178,7 @@ describe('an import into an empty table, and somebody else', () => {
     expect(seen).toEqual(['c1999.example', 2_000])
   })
 
-  it('who opens the catalogue builds its indexes, and nothing is lost', async () => {
+  it('another process that opens the catalogue builds its indexes, and nothing is lost', async () => {
     const driver = openSqlite(join(folder, 'catalogue.db'))
     const built: boolean[] = []
     await importAround(async () => {
@@ -193,7 +193,7 @@ describe('an import into an empty table, and somebody else', () => {
   })
 })
 
-describe('the result of an import into an empty table', () => {
+describe('an import into an empty table', () => {
   /** Whatever is made at random: its form is compared, not its value. */
   const comparable = ({ id: _, network_id, ...record }: RawRecord): RawRecord => ({
     ...record,
@@ -250,7 +250,7 @@ describe('the result of an import into an empty table', () => {
   it.each<['companies' | 'people', fc.Arbitrary<RawRecord>]>([
     ['companies', company],
     ['people', person],
-  ])('is that of importing the same %s into one that is not empty', async (kind, record) => {
+  ])('has the same result for %s as one into a table that is not empty', async (kind, record) => {
     const places = fc.array(fc.integer({ min: 0, max: many }), { minLength: odds, maxLength: odds })
     const odd = fc.array(record, { minLength: odds, maxLength: odds })
     await fc.assert(

@@ -38,7 +38,7 @@ describe.each([
   ['before it builds its first index', 'index-1', count],
   ['before it builds its third index', 'index-3', count],
 ])('a catalogue whose first import was killed %s', (_, end, committed) => {
-  it('is right when it is opened, has its indexes, and takes the import again', async () => {
+  it('is complete after opening, has its indexes, and accepts the import again', async () => {
     const { child, ended } = start(program, file(), String(count), end)
     await ended
     expect(child.signalCode).toBe('SIGKILL')
