@@ -53,7 +53,7 @@ describe('the operation table', () => {
     expect(operations().map(({ id }) => id)).toEqual(goldenRows.map(([id]) => id))
   })
 
-  it.each(goldenRows)('%s is as decided', (...row) => {
+  it.each(goldenRows)('%s matches the decision table', (...row) => {
     expect(rowOf(operation(row[0] as OperationId))).toEqual(row)
   })
 })
@@ -82,7 +82,7 @@ describe('prices of the specification', () => {
     expect(at(endpoint).quota).toBeUndefined()
   })
 
-  it('are asked of the credit-spending endpoints and of no others', () => {
+  it('apply to the credit-spending endpoints and to no others', () => {
     expect(
       operations()
         .filter(isPriced)
@@ -128,7 +128,7 @@ describe('limits of the specification', () => {
     expect(rateOf(at(endpoint), false).plan).toBe(false)
   })
 
-  it('people search is exempt when live, and follows the plan when not', () => {
+  it('people search is exempt when live, and follows the plan otherwise', () => {
     expect([true, undefined, false].map((live) => rateOf(at('POST /leads/search'), live).plan)).toEqual([
       false,
       false,
@@ -136,7 +136,7 @@ describe('limits of the specification', () => {
     ])
   })
 
-  it('counts everything else in the plan limit', () => {
+  it('everything else counts towards the plan limit', () => {
     const exempt = operations().filter((row) => !rateOf(row, false).plan)
     expect(exempt).toHaveLength(17)
   })
@@ -157,7 +157,7 @@ describe('limits of the specification', () => {
     expect(rateOf(at('POST /leads/advanced_search/preview'), false).own).toEqual([5, 'second'])
   })
 
-  it('has no other endpoint limits', () => {
+  it('no other endpoint has a limit of its own', () => {
     expect(operations().filter((row) => rateOf(row, true).own ?? rateOf(row, false).own)).toHaveLength(7)
   })
 
@@ -184,7 +184,7 @@ describe('quotas of the specification', () => {
     expect(at(endpoint).quota).toBe(quota)
   })
 
-  it('are drawn on by no other operation', () => {
+  it('are used by no other operation', () => {
     expect(operations().filter(({ quota }) => quota)).toHaveLength(8)
   })
 })
@@ -253,7 +253,7 @@ describe('errors of the specification', () => {
     expect(errorBody(error, operation('accounts.extract'))).toEqual(body)
   })
 
-  it('insufficient credits carry the code, the shortfall and the top-up address', () => {
+  it('insufficient credits have the code, the shortfall and the top-up address', () => {
     const error = new ApiError('insufficient_credits', {
       need: 3,
       have: 1,
@@ -267,19 +267,19 @@ describe('errors of the specification', () => {
     })
   })
 
-  it('the weekly limit carries its code and no top-up address', () => {
+  it('the weekly limit has its code and no top-up address', () => {
     const error = new ApiError('workspace_limit_exceeded')
     expect(error.status).toBe(403)
     expect(errorBody(error)).toMatchObject({ code: 'workspace_limit_exceeded' })
     expect(errorBody(error)).not.toHaveProperty('top_up_url')
   })
 
-  it('a missing permission carries no code', () => {
+  it('a missing permission has no code', () => {
     expect(new ApiError('forbidden').status).toBe(403)
     expect(errorBody(new ApiError('forbidden'))).not.toHaveProperty('code')
   })
 
-  it('an operation of the coded kind answers its own errors with status and message', () => {
+  it('an operation of the coded kind returns its own errors with status and message', () => {
     expect(errorBody(new ApiError('not_found'), operation('searches.get'))).toEqual({
       error: 404,
       message: 'Not found',

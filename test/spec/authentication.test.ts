@@ -14,7 +14,7 @@ describe('authentication', () => {
     expect((await service.ask('credits.show')).status).toBe(200)
   })
 
-  it('1: the key in the query or the body is no key', async () => {
+  it('1: a key in the query or the body does not count', async () => {
     const given = { 'X-API-KEY': service.key, api_key: service.key }
     expect(await service.ask('lists.list', given, { key: null })).toMatchObject(invalid)
     expect(await service.ask('lists.create', given, { key: null })).toMatchObject(invalid)

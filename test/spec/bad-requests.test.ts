@@ -54,7 +54,7 @@ describe('errors: 400', () => {
     expect(await refusal('lists.list', { cursor: tampered })).toEqual([400, 'Invalid pagination cursor'])
   })
 
-  it('foreign pagination cursor', async () => {
+  it('pagination cursor of another workspace', async () => {
     for (const name of ['One', 'Two'])
       await service.ask('lists.create', { ...requests['lists.create'], name })
     const { body } = await service.ask('lists.list', { per_page: 1 })
@@ -145,7 +145,7 @@ describe('errors: 422', () => {
     ])
   })
 
-  it('import could not be saved: a name that no database keeps', async () => {
+  it('import could not be saved: a name that no database stores', async () => {
     const [status] = await refusal('accounts.extract', { ...requests['accounts.extract'], name: 'a\0b' })
     expect(status).toBe(422)
     expect(await service.work()).toEqual([])

@@ -133,7 +133,7 @@ describe('versioning', () => {
     })
   })
 
-  it('an id that is not there is not found, in the shape of its operation', async () => {
+  it('an unknown id is 404, in the shape of its operation', async () => {
     expect((await service.ask('lists.get', { id: unknownId })).body).toEqual({ error: 'Not found' })
     expect((await service.ask('searches.get')).body).toEqual({ error: 404, message: 'Not found' })
   })

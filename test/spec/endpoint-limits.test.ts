@@ -43,7 +43,7 @@ describe('endpoint-specific limits', () => {
     expect((await service.at(endpoint, fields, { key: await service.colleague() })).status).toBeLessThan(300)
   })
 
-  it('stand on top of the plan limit', async () => {
+  it('add to the plan limit', async () => {
     await service.admin.setPlan('Basic')
     const statuses = []
     for (let count = 0; count < 3; count++) statuses.push((await service.ask('accounts.headcount')).status)

@@ -117,7 +117,7 @@ describe('errors: 429', () => {
 })
 
 describe('errors: 500', () => {
-  it('internal error: nothing of its cause is told, nothing spent', async () => {
+  it('internal error: reveals nothing of its cause, and spends nothing', async () => {
     service.source.before = () => {
       throw new Error('SELECT secret FROM inside')
     }

@@ -69,7 +69,7 @@ describe('P03: credits per successful result', () => {
     expect([status, spent]).toEqual([isLater ? 202 : 500, 0])
   })
 
-  it.each(priced)('%s: a result that nobody waits for any more is charged once', async (id) => {
+  it.each(priced)('%s: a result whose caller has gone is charged once', async (id) => {
     const first = await service.ask(id, undefined, { idempotencyKey: 'k' })
     const again = await service.ask(id, undefined, { idempotencyKey: 'k' })
     await service.work()

@@ -24,12 +24,12 @@ describe.each(previews)('what the service does: rule 2, %s', (endpoint) => {
     expect(await service.at(endpoint)).toMatchObject({ status: 200, body: { total_count: 3 } })
   })
 
-  it('answers with all of that at once', async () => {
+  it('returns all of that at once', async () => {
     for (const [, arrange] of states) await arrange(service)
     expect((await service.at(endpoint)).status).toBe(200)
   })
 
-  it('draws on neither credits nor quotas', async () => {
+  it('uses neither credits nor quotas', async () => {
     const before = (await service.ask('credits.show')).body
     await service.at(endpoint)
     await service.work()

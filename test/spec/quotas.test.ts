@@ -87,7 +87,7 @@ describe('plan quotas', () => {
     expect((await refusal('accounts.search')).status).toBe(202)
   })
 
-  it('an import delivers at most what remains, and says that it was cut', async () => {
+  it('an import delivers at most the remainder, and says that it was cut short', async () => {
     await service.admin.setQuotas({ dailyCompanies: 2 })
     expect((await takenBy('accounts.search'))[1]).toEqual([0, 0, 2, 2])
     await service.admin.setQuotas({ dailyCompanies: 4 })

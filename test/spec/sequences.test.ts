@@ -144,7 +144,7 @@ class Model {
   }
 }
 
-it(`P26: 1,000 sequences of at most 20 calls, SEQUENCE_SEED=${seed}: what is made is there for its owner alone, until it is deleted`, async () => {
+it(`P26: 1,000 sequences of at most 20 calls, SEQUENCE_SEED=${seed}: what is created exists for its owner alone, until it is deleted`, async () => {
   const service = await openService()
   await service.admin.setPlan('Scale')
   await service.admin.setCredits(1_000_000)

@@ -98,7 +98,7 @@ describe.each([lists, searches])('P23: a walk over $id', (pages) => {
     expect([...met].sort()).toEqual([...due].sort())
   }
 
-  it(`meets every row exactly once, and none that came before its cursor, WALK_SEED=${seed}`, async () => {
+  it(`visits every row exactly once, and none from before its cursor, WALK_SEED=${seed}`, async () => {
     await fc.assert(fc.asyncProperty(walk, walked), { seed, numRuns: 150 })
   })
 })

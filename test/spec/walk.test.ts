@@ -34,7 +34,7 @@ describe.each(operations().map((row) => [row.id, row] as const))('%s', (id, row)
   const described = () => document.paths[row.path]?.[row.method.toLowerCase()]
   const exchange = () => run.exchanges.find((one) => one.id === id)
 
-  it('answers its success over HTTP with a body that its own schema describes', async () => {
+  it('returns its success over HTTP with a body that its schema describes', async () => {
     const { status, contentType, body } = exchange() ?? {}
     expect([status, contentType]).toEqual([row.ok, 'application/json'])
     const response = described()?.responses[row.ok]
@@ -42,14 +42,14 @@ describe.each(operations().map((row) => [row.id, row] as const))('%s', (id, row)
     expect((await shapeOf(id)).output.parse(body)).toEqual(body)
   })
 
-  it('takes a request that its own schema describes', () => {
+  it('accepts a request that its schema describes', () => {
     const { requestBody } = described() ?? {}
     expect(requestBody && problems(json(requestBody).schema, exchange()?.input)).toEqual(
       row.method === 'POST' ? [] : undefined,
     )
   })
 
-  it('shows examples that its own schemas describe', () => {
+  it('has examples that its schemas describe', () => {
     const { requestBody, responses } = described() ?? {}
     for (const content of [requestBody, responses?.[row.ok]])
       if (content) expect(problems(json(content).schema, json(content).example)).toEqual([])
@@ -58,7 +58,7 @@ describe.each(operations().map((row) => [row.id, row] as const))('%s', (id, row)
 })
 
 describe.each(eventNames())('%s', (name) => {
-  it('is delivered with a body that its own schema describes, as is its example', () => {
+  it('is delivered with a body that its schema describes, as is its example', () => {
     const body = run.events.find(([one]) => one === name)?.[1]
     const content = document.webhooks[name]?.post.requestBody
     expect(content && problems(json(content).schema, body)).toEqual([])
@@ -68,7 +68,7 @@ describe.each(eventNames())('%s', (name) => {
 })
 
 describe('the check of schemas', () => {
-  it('finds fields that no schema names, that are missing, or of another type', () => {
+  it('detects unknown fields, missing fields and wrong types', () => {
     const one = { type: 'object', required: ['a'], properties: { a: { type: ['integer', 'null'] } } }
     const both = { allOf: [{ $ref: '#/components/schemas/One' }, { type: 'object', properties: { b: {} } }] }
     const check = schemaProblems({ One: one })

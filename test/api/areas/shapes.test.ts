@@ -34,13 +34,13 @@ function properties(schema: JsonSchema, path = ''): [string, JsonSchema][] {
 const kinds = (kind: Kind): Kind[] => [kind, ...(kind.item ? kinds(kind.item) : [])]
 
 describe.each(rows)('$id', ({ id, input, output, path, method, columns, batch, ...row }) => {
-  it('has an input whose fields can be read, each with a description', () => {
+  it('has an input with readable fields, each with a description', () => {
     expect(input).toBeInstanceOf(z.ZodObject)
     for (const [name, field] of Object.entries(input.shape))
       expect(`${name}: ${kindOf(field as z.ZodType).description}`).toMatch(/: ./)
   })
 
-  it('takes the parameters of its path as required fields', () => {
+  it('requires the parameters of its path', () => {
     const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
     expect(Object.keys(input.shape)).toEqual(expect.arrayContaining(parameters))
     for (const name of parameters) expect(kindOf(input.shape[name ?? ''] as z.ZodType).required).toBe(true)
@@ -53,7 +53,7 @@ describe.each(rows)('$id', ({ id, input, output, path, method, columns, batch, .
         expect(field.safeParse(value).success).toBe(false)
   })
 
-  it('takes no nested field in a query', () => {
+  it('has no nested field in a query', () => {
     const types = Object.values(input.shape).flatMap((field) =>
       kinds(kindOf(field as z.ZodType)).map(({ type }) => type),
     )
@@ -65,7 +65,7 @@ describe.each(rows)('$id', ({ id, input, output, path, method, columns, batch, .
     expect(z.toJSONSchema(output)).toBeTypeOf('object')
   })
 
-  it('answers with described fields', () => {
+  it('returns described fields', () => {
     const answered = properties(z.toJSONSchema(output) as JsonSchema)
     const described = answered.filter(
       ([, one]) => one.description || one.anyOf?.some(({ description }) => description),
@@ -73,18 +73,18 @@ describe.each(rows)('$id', ({ id, input, output, path, method, columns, batch, .
     expect(described.map(([name]) => name)).toEqual(answered.map(([name]) => name))
   })
 
-  it('has columns that its answer holds', () => {
+  it('has columns that its reply contains', () => {
     const names = properties(z.toJSONSchema(output) as JsonSchema).map(([name]) => name)
     for (const column of columns)
       expect(names.some((name) => name === column || name.endsWith(`*.${column}`))).toBe(true)
   })
 
-  it('names the list a batch finds', () => {
+  it('names the list that a batch finds', () => {
     const names = properties(z.toJSONSchema(output) as JsonSchema).map(([name]) => name)
     if (batch && 'found' in batch) expect(names).toContain(batch.found)
   })
 
-  it('says what a caller must be able to pay, where it has a price', () => {
+  it('says what a caller must be able to pay, when it has a price', () => {
     expect('needs' in row && row.needs !== undefined).toBe(
       isPriced({ ...row, method, path, columns } as never),
     )

@@ -12,7 +12,7 @@ const details = {
 const codes = Object.keys(errors) as ErrorCode[]
 
 describe('the failure in a reply', () => {
-  it.each(codes)('is the row it was made from, in either shape: %s', (code) => {
+  it.each(codes)('is the row it was created from, in either shape: %s', (code) => {
     const error = new ApiError(code, details)
     for (const shape of ['text', 'coded'] as const) {
       const failure = failureOf(error.status, errorBody(error, { errors: shape }))
@@ -37,14 +37,14 @@ describe('the failure in a reply', () => {
     expect(failureOf(status, body).exit).toBe(exit)
   })
 
-  it('says what the server said, or else what its status means', () => {
+  it("has the server's text, or otherwise the meaning of the status", () => {
     expect(failureOf(402, { error: 'No credits' }).text).toBe('No credits')
     expect(failureOf(500, {}).text).toBe('Internal server error')
     for (const status of [400, 402, 418, 502])
       expect(failureOf(status, {}).text).toBe(`The server answered ${status}`)
   })
 
-  it('tells a full disk from a busy database', () => {
+  it('distinguishes a full disk from a busy database', () => {
     const { message } = new ApiError('storage_failed', { reason: 'the disk is full' })
     expect(failureOf(503, { error: message }).hint).toBe(errors.storage_failed.hint)
   })

@@ -47,7 +47,7 @@ describe('renaming', () => {
     expect(renameOut({ linkedin_url: 'x' }, names)).toEqual({ linkedin_url: 'x' })
   })
 
-  it('knows every field of every operation and event that has such a name', () => {
+  it('knows every field of every operation and event with such a name', () => {
     expect(fields).toEqual([...renamedFields, 'posted_on_linkedin'].sort())
   })
 
@@ -56,7 +56,7 @@ describe('renaming', () => {
     expect(wire.filter((key) => /network|premium/.test(key))).toEqual(['is_premium_linkedin'])
   })
 
-  it('reaches lists and objects in bodies and leaves values alone', () => {
+  it('renames in lists and objects of bodies, and leaves values alone', () => {
     const body = { leads: [{ lead: { network_id: 'network_id' }, company: { network_url: null } }] }
     expect(renameOut(body, names)).toEqual({
       leads: [{ lead: { linkedin_id: 'network_id' }, company: { linkedin_url: null } }],
@@ -77,12 +77,12 @@ describe('renaming', () => {
     expect(renameIn(wire, names)).toEqual({ [key]: text })
   })
 
-  it('a field given in both spellings keeps the value of its own', () => {
+  it('keeps the value of the own spelling when both are given', () => {
     expect(renameOut({ network_url: 'ours', linkedin_url: 'alias' }, names)).toEqual({ linkedin_url: 'ours' })
     expect(renameOut({ linkedin_url: 'alias', network_url: 'ours' }, names)).toEqual({ linkedin_url: 'ours' })
   })
 
-  it('comes back as it went', () => {
+  it('restores the original after a round trip', () => {
     const key = fc.constantFrom(...renamedFields, 'name', 'custom', 'leads', 'error')
     const body = fc.letrec<{ value: unknown }>((tie) => ({
       value: fc.oneof(
@@ -100,7 +100,7 @@ describe('renaming', () => {
     )
   })
 
-  it('does nothing where the server uses the same words', () => {
+  it('does nothing when the server uses the same words', () => {
     const body = { network_id: 1, premium_profile_url: 2 }
     expect(renameOut(body, { network: 'network', premium: 'premium' })).toEqual(body)
   })
@@ -110,7 +110,7 @@ describe('renaming', () => {
     expect(renameIn({ linkedin_list_id: date }, names)).toEqual({ network_list_id: date })
   })
 
-  it('answers a hostile body without harm', () => {
+  it('survives a hostile body', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`) as unknown
     expect(keysOf({ ...(renameIn(JSON.parse('{"__proto__":{"x":1}}'), names) as object) })).toEqual([
       '__proto__',

@@ -39,13 +39,13 @@ describe('units of a reply', () => {
     expect(creditsCharged(operation(id), body)).toBe(credits)
   })
 
-  it('cost what the server says they did, where it does', () => {
+  it('cost what the server says, when it does', () => {
     const body = { email: 'a@x', email_status: 'valid', credits_used: 2 }
     expect(creditsCharged(operation('contacts.enrich_sync'), body)).toBe(2)
     expect(creditsCharged(operation('contacts.get'), body)).toBe(0)
   })
 
-  it('are none of a body that is no object, of any operation', () => {
+  it('are zero for a body that is no object, of any operation', () => {
     for (const row of operations())
       for (const body of [null, undefined, [], 'x', 7]) expect(creditsCharged(row, body)).toBe(0)
   })

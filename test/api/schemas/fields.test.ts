@@ -25,7 +25,7 @@ describe('fields', () => {
     expect(accepts(field.profileUrl('x'), value)).toBe(expected)
   })
 
-  it('a host with accented letters is taken however often one was', () => {
+  it('a host with accented letters is accepted however often one was before', () => {
     const many = Array.from({ length: 20_000 }, () => 'https://www.café-méridien.example/hook')
     expect(many.filter((url) => !accepts(field.webhookUrl(), url))).toEqual([])
   })
@@ -142,7 +142,7 @@ describe('fields', () => {
     expect(list.functions().description).toContain('functions')
   })
 
-  it('JSON is measured by its depth', () => {
+  it('the depth of JSON is measured', () => {
     expect(field.isShallow({ a: [{ b: 1 }] }, 3)).toBe(true)
     expect(field.isShallow({ a: [{ b: 1 }] }, 2)).toBe(false)
     expect(field.isShallow(1, 0)).toBe(true)

@@ -52,7 +52,7 @@ describe('kindOf', () => {
     expect(kindOf(schema)).toEqual(kind)
   })
 
-  it('keeps the description of a list with a check of its own', () => {
+  it('keeps the description of a list with its own check', () => {
     expect(kindOf(list.functions().optional()).description).toContain('functions')
   })
 })
@@ -118,7 +118,7 @@ describe('coerceField', () => {
     expect(coerceField(schema, given)).toEqual(value)
   })
 
-  it('reads every number back that JSON writes', () => {
+  it('reads back every number that JSON writes', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true })),

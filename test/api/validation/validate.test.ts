@@ -7,39 +7,39 @@ import { validate } from '../../../src/api/validation/validate.js'
 import { accepted, refusalOf } from '../refusal.js'
 
 describe('validate', () => {
-  it('returns the fields it knows and no others', async () => {
+  it('returns known fields only', async () => {
     expect(await accepted('accounts.enrich', { name: ' Acme ', status: 'x', id: 7 })).toEqual({
       name: 'Acme',
       live: true,
     })
   })
 
-  it('tells what is missing before what is malformed', async () => {
+  it('reports missing fields before malformed ones', async () => {
     expect(await refusalOf('accounts.extract', { search_url: 5, streaming: 'x' })).toBe(
       '400 Missing required keys: name, webhook_url',
     )
   })
 
-  it('takes null for missing where a field is required', async () => {
+  it('counts null as missing for a required field', async () => {
     expect(await refusalOf('lists.create', { name: null, companies: [] })).toBe(
       '400 Missing required keys: name',
     )
   })
 
-  it('tells everything that is malformed at once', async () => {
+  it('reports all malformed fields at once', async () => {
     expect(await refusalOf('accounts.enrich', { live: 'x', country: 'FRA', name: '' })).toBe(
       '422 name must not be empty; country must be an ISO 3166-1 alpha-2 code; live must be true or false',
     )
   })
 
-  it('tells no more than five things', async () => {
+  it('reports at most five problems', async () => {
     const companies = new Array(9).fill({ name: 7 })
     expect(await refusalOf('lists.create', { name: 'x', companies })).toMatch(
       /companies\.4\.name must be text; and more$/,
     )
   })
 
-  it('tells a bad request before a malformed field', async () => {
+  it('reports a bad request before a malformed field', async () => {
     expect(await refusalOf('accounts.enrich', { country: 'QQ' })).toMatch(/^400 /)
   })
 
@@ -47,7 +47,7 @@ describe('validate', () => {
     expect(await refusalOf('credits.show', input)).toBe('400 The request must be a JSON object')
   })
 
-  it('takes codes in any case and texts with white space around them', async () => {
+  it('accepts codes in any case and texts with white space around them', async () => {
     expect(await accepted('accounts.enrich', { domain: '\tA.example ', country: ' fr' })).toMatchObject({
       domain: 'A.example',
       country: 'FR',
@@ -58,7 +58,7 @@ describe('validate', () => {
     expect(await refusalOf('accounts.enrich', { name })).toMatch(/^422 name must not /)
   })
 
-  it('takes a profile address without a scheme', async () => {
+  it('accepts a profile URL without a scheme', async () => {
     const company_network_url = 'www.network.example/company/acme'
     expect(await accepted('accounts.enrich', { company_network_url })).toMatchObject({ company_network_url })
   })
@@ -102,7 +102,7 @@ describe('other spellings', () => {
 })
 
 describe('hostile requests', () => {
-  it('own keys named like inherited ones do nothing', async () => {
+  it('own keys with inherited names have no effect', async () => {
     const input = JSON.parse(
       '{"__proto__":{"name":"x","polluted":1},"constructor":{"prototype":{"polluted":1}}}',
     )
@@ -110,14 +110,14 @@ describe('hostile requests', () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 
-  it('custom may hold any keys, and keeps no prototype of its own', async () => {
+  it('custom may have any keys, and no prototype of its own', async () => {
     const custom = JSON.parse('{"__proto__":{"polluted":1},"constructor":1}')
     const input = await accepted('lists.create', { name: 'x', companies: [{ name: 'A' }], custom })
     expect(Object.getPrototypeOf(input.custom)).toBe(Object.prototype)
     expect(input.custom).toMatchObject({ constructor: 1 })
   })
 
-  it.each([20, 21, 50_000])('custom nested %i deep is answered', async (depth) => {
+  it.each([20, 21, 50_000])('custom nested %i deep gets a reply', async (depth) => {
     const custom = { a: JSON.parse('['.repeat(depth - 1) + ']'.repeat(depth - 1)) }
     const answer = await refusalOf('lists.create', { name: 'x', companies: [{ name: 'A' }], custom })
     expect(answer).toBe(depth === 20 ? 'accepted' : '422 custom must not be nested deeper than 20 levels')
@@ -131,7 +131,7 @@ describe('hostile requests', () => {
     },
   )
 
-  it('whatever is sent, the answer is an input or a refusal of 400, 404 or 422', async () => {
+  it('any input gives a validated input or a refusal of 400, 404 or 422', async () => {
     const shapes = await Promise.all(operations().map(async ({ id }) => [id, await shapeOf(id)] as const))
     fc.assert(
       fc.property(fc.constantFrom(...shapes), fc.infiniteStream(fc.jsonValue()), ([id, shape], values) => {

@@ -18,7 +18,7 @@ describe('JSON with whole numbers of any size', () => {
     )
   })
 
-  it('is what JSON.parse answers where every number is safe', () => {
+  it('equals JSON.parse when every number is safe', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value)
@@ -27,7 +27,7 @@ describe('JSON with whole numbers of any size', () => {
     )
   })
 
-  it('keeps every integer, wherever it stands and whatever text is around it', () => {
+  it('keeps every integer, wherever it is and whatever text is around it', () => {
     const exact = fc
       .bigInt({ min: -(10n ** 30n), max: 10n ** 30n })
       .filter((one) => String(Number(one)) !== String(one))
@@ -41,7 +41,7 @@ describe('JSON with whole numbers of any size', () => {
     )
   })
 
-  it('reads escaped keys as they are, whatever keys were read before', () => {
+  it('reads escaped keys correctly, whatever keys were read before', () => {
     const key = fc.oneof(fc.string(), fc.constantFrom('\\', '"', '\n', 'a\\', 'a"', '\\"', '\u0001'))
     fc.assert(
       fc.property(fc.dictionary(key, fc.string()), (value) => {
@@ -52,7 +52,7 @@ describe('JSON with whole numbers of any size', () => {
     )
   })
 
-  it('is laid out as JSON.stringify does', () => {
+  it('is formatted as JSON.stringify does', () => {
     expect(toJson({ id: 9007199254740993n, list: [1] }, 2)).toBe(
       '{\n  "id": 9007199254740993,\n  "list": [\n    1\n  ]\n}',
     )
@@ -63,7 +63,7 @@ describe('JSON with whole numbers of any size', () => {
     expect(() => parseExact(text)).toThrow(SyntaxError)
   })
 
-  it('knows how deep a text nests, and is not misled by what is quoted', () => {
+  it('measures how deep a text nests, and ignores quoted brackets', () => {
     const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
     expect([isDeeperThan(deep(64), 64), isDeeperThan(deep(65), 64)]).toEqual([false, true])
     expect(isDeeperThan(JSON.stringify(deep(500)), 64)).toBe(false)

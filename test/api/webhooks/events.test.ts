@@ -9,7 +9,7 @@ const names = eventNames()
 const common = ['event', 'id', 'created_at', 'custom']
 
 describe('events', () => {
-  it('are those that were decided', () => {
+  it('match the decided ones', () => {
     expect(names).toEqual([
       'account_import.record',
       'account_import.completed',
@@ -36,7 +36,7 @@ describe('events', () => {
     ])
   })
 
-  it('tell of every operation that starts work, and of no other', () => {
+  it('exist for every operation that starts work, and for no other', () => {
     const telling = operations().filter(({ id }) => eventOf(id) !== undefined)
     expect(telling.map(({ id }) => id)).toEqual(
       operations()
@@ -55,12 +55,12 @@ describe('events', () => {
     expect(eventOf(id)).toBe(kind)
   })
 
-  it('of people come from every operation on the profiles quota', () => {
+  it('of people come from every operation with the profiles quota', () => {
     const profiles = operations().filter(({ quota }) => quota === 'profiles')
     expect(profiles.map(({ id }) => id)).toEqual([...events.lead_search.from])
   })
 
-  it.each(names)('%s says what it is', (name) => {
+  it.each(names)('%s has a described body', (name) => {
     expect(fieldsOf(name)).toEqual(expect.arrayContaining(common))
     expect(JSON.stringify(z.toJSONSchema(eventBody(name)))).toContain(name)
   })
@@ -102,7 +102,7 @@ describe('events', () => {
     expect(text).toContain('"required":["lead","company","ordinal"]')
   })
 
-  it('of contacts carry the result', () => {
+  it('of contacts contain the result', () => {
     expect(fieldsOf('contact_enrichment.completed')).toEqual(
       expect.arrayContaining([...common, 'enrichment_id', 'email', 'phone_details', 'credits_used']),
     )

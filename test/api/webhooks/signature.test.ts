@@ -47,11 +47,11 @@ describe('a signature', () => {
     expect(new Webhook(secret).verify(body, { ...signed })).toEqual(JSON.parse(body))
   })
 
-  it('is the one the official library makes', () => {
+  it('equals the one of the official library', () => {
     expect(headers['webhook-signature']).toBe(new Webhook(secret).sign(id, new Date(now), body))
   })
 
-  it('is verified by a verifier that is not ours', () => {
+  it('is verified by an independent verifier', () => {
     expect(independent(headers, body, secret, now / 1_000)).toBe(true)
   })
 
@@ -75,7 +75,7 @@ describe('a signature', () => {
     )
   })
 
-  it('is accepted with what it says', () => {
+  it('is accepted with its id and time', () => {
     expect(check({})).toEqual({ valid: true, id, timestampMs: Math.floor(now / 1_000) * 1_000 })
   })
 
@@ -91,7 +91,7 @@ describe('a signature', () => {
       expect(verify(kind, body, [secret], now).valid).toBe(true)
   })
 
-  it('of either secret is accepted while a rotation lasts', () => {
+  it('of either secret is accepted during a rotation', () => {
     const both = sign(id, now, body, [other, secret])
     for (const known of [secret, other]) {
       expect(verify(both, body, [known], now).valid).toBe(true)
@@ -105,7 +105,7 @@ describe('a signature', () => {
 })
 
 describe('a delivery is refused', () => {
-  it('when any bit of a body of 1 kB is another', () => {
+  it('when any bit of a body of 1 kB is flipped', () => {
     const bytes = Buffer.from(body)
     expect(bytes.length).toBeGreaterThan(1_000)
     const accepted = [...Array(bytes.length * 8).keys()].filter((bit) => {
@@ -116,16 +116,16 @@ describe('a delivery is refused', () => {
     expect(accepted).toEqual([])
   })
 
-  it.each([301, -301, 86_400])('when it was signed %i s before', (seconds) => {
+  it.each([301, -301, 86_400])('when it was signed %i s earlier', (seconds) => {
     const result = verify(headers, body, [secret], now + seconds * 1_000)
     expect(reasonOf(result)).toMatch(/300 s are allowed/)
   })
 
-  it.each([299, -299, 300, -300])('but not when it was signed %i s before', (seconds) => {
+  it.each([299, -299, 300, -300])('but not when it was signed %i s earlier', (seconds) => {
     expect(verify(headers, body, [secret], now + seconds * 1_000).valid).toBe(true)
   })
 
-  it('when it is older than a tolerance of one’s own', () => {
+  it('when it is older than a custom tolerance', () => {
     expect(verify(headers, body, [secret], now + 11_000, 10_000).valid).toBe(false)
   })
 
@@ -172,17 +172,17 @@ describe('a delivery is refused', () => {
     expect(verify(signed, JSON.stringify(JSON.parse(spaced)), [secret], now).valid).toBe(false)
   })
 
-  it('with the id or the time of another', () => {
+  it('with the id or the time of another delivery', () => {
     expect(check({ 'webhook-id': 'msg_other' }).valid).toBe(false)
     expect(check({ 'webhook-timestamp': String(Math.floor(now / 1_000) + 1) }).valid).toBe(false)
   })
 
-  it('when there is no secret that could have signed it', () => {
+  it('when no secret can have signed it', () => {
     expect(verify(headers, body, [], now).valid).toBe(false)
     expect(verify(headers, body, ['whsec_', 'not a secret'], now).valid).toBe(false)
   })
 
-  it('in words that hold neither secret nor signature', () => {
+  it('in words that contain neither secret nor signature', () => {
     const reason = reasonOf(verify(headers, body, [other], now)) ?? ''
     expect(reason).not.toContain(value)
     expect(reason).not.toContain(other.slice(6))
