@@ -1,14 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener, RequestError } from '@hono/node-server'
-import { ApiError } from '../api/calls/errors.js'
-import { refuse } from './answer.js'
+import { ApiError, type ErrorCode, errorBody } from '../api/calls/errors.js'
+import { refuse, safeHeaders } from './answer.js'
 import { guard } from './guard.js'
 import { basePath } from './handler.js'
 import { inUrl, isLoopback, isWildcard, servedHosts } from './hosts.js'
-import { parserError, refuseConnection, refuseRequest } from './raw-answer.js'
-import { endSlowBodies } from './slow-bodies.js'
 
 /** How long things may take, in milliseconds. */
 export interface Timing {
@@ -171,4 +169,87 @@ function closeServer(server: Server, graceMs: number): Promise<void> {
     })
     server.closeIdleConnections()
   })
+}
+
+const slowestBytesPerSecond = 1024
+const patience = 3
+
+interface Upload {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  bytes?: number
+  strikes: number
+}
+
+/**
+ * Closes connections whose request body trickles in: at three looks in a row, `everyMs` apart, less than
+ * 1 KiB per second had come. Node's own limit is on the whole request only, which must be long enough for a
+ * large body. Stops with the server.
+ */
+export function endSlowBodies(server: Server, everyMs: number): void {
+  const uploads = new Map<Socket, Upload>()
+  const least = (slowestBytesPerSecond * everyMs) / 1000
+  const timer = setInterval(() => {
+    for (const [socket, upload] of uploads) if (isStuck(socket, upload, least)) cut(socket, upload)
+  }, everyMs).unref()
+  server.on('connection', (socket) => socket.once('close', () => uploads.delete(socket)))
+  server.on('request', (request, response) => {
+    if (request.method === 'POST') uploads.set(request.socket, { request, response, strikes: 0 })
+  })
+  server.once('close', () => clearInterval(timer))
+}
+
+/** A body that waits to be read here is no fault of the client. */
+function isStuck(socket: Socket, upload: Upload, least: number): boolean {
+  if (upload.request.complete || upload.request.readableLength > 0) return false
+  const grown = socket.bytesRead - (upload.bytes ?? 0)
+  upload.strikes = upload.bytes !== undefined && grown < least ? upload.strikes + 1 : 0
+  upload.bytes = socket.bytesRead
+  return upload.strikes >= patience
+}
+
+function cut(socket: Socket, upload: Upload): void {
+  if (upload.response.headersSent) socket.destroy()
+  else refuseConnection(socket, new ApiError('request_timeout'))
+}
+
+const lingerMs = 500
+
+/** Ends a request that never reaches the handler, and its connection with it. */
+export function refuseRequest(outgoing: ServerResponse, error: ApiError): void {
+  const body = JSON.stringify(errorBody(error))
+  const length = Buffer.byteLength(body)
+  outgoing.writeHead(error.status, { ...safeHeaders, connection: 'close', 'content-length': length })
+  outgoing.end(body)
+}
+
+/** Ends a connection on which no request could be read; what still arrives is let go by for a moment. */
+export function refuseConnection(socket: Duplex, error: ApiError): void {
+  if (socket.destroyed) return
+  if (socket.writable) socket.end(rawAnswer(error))
+  socket.resume()
+  setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+/** The error that node's parser means by its code. */
+export function parserError(code: string | undefined): ApiError {
+  const known: Record<string, ErrorCode> = {
+    HPE_HEADER_OVERFLOW: 'headers_too_large',
+    ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  }
+  const name = known[code ?? '']
+  return name ? new ApiError(name) : new ApiError('bad_request', { reason: 'The request is not valid HTTP' })
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+}
+
+function rawAnswer(error: ApiError): string {
+  const body = JSON.stringify(errorBody(error))
+  const headers = { ...safeHeaders, connection: 'close', 'content-length': Buffer.byteLength(body) }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${error.status} ${reasons[error.status] ?? ''}\r\n${lines.join('')}\r\n${body}`
 }

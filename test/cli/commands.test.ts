@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type OperationId, operation, operations } from '../../src/api/operations/table.js'
 import type { MappedCommand } from '../../src/cli/program/command-map.js'
 import { examples } from '../../src/cli/program/examples.js'
-import { areas } from '../../src/cli/shell/areas.js'
+import { areas } from '../../src/cli/program/program.js'
 import { answering, command, folder, keyed, removed } from '../support/command.js'
 
 let home = ''

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { deepest } from '../../src/http/body.js'
 import { handler, usualBodyLimit } from '../../src/http/handler.js'
-import { deepest } from '../../src/http/json.js'
 import { CountingCaller } from './counting-caller.js'
 
 const url = 'http://localhost:4010/api/v2/accounts/single_enrich'

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path'
 import type { GlobalOptions, Home, Streams } from './context.js'
 import { exits, Stop, UsageError } from './errors.js'
-import { checkSecret, prepareHome } from './home.js'
+import { checkSecret, prepareHome, readPrivate, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
-import { readPrivate, writePrivate } from './private-file.js'
 
 /** Stored keys by the origin they were stored for. */
 type Keys = Readonly<Record<string, { readonly key: string; readonly stored_at: string }>>

@@ -1,7 +1,7 @@
 import { isObject } from '../../api/values/objects.js'
 import type { Home, Profile, Settings } from './context.js'
 import { UsageError } from './errors.js'
-import { readPrivate } from './private-file.js'
+import { readPrivate } from './home.js'
 
 /** Schema of `config.json`, for writing; reading checks only what it needs. */
 const settingsSchema = {

@@ -10,7 +10,10 @@ import { saysNothingFound } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
+import { formatOf } from '../output/output.js'
+import { spoken } from '../output/report-error.js'
 import { credited } from '../output/text.js'
+import type { Shell } from '../shell/shell.js'
 import { targetOf } from '../target/resolve-target.js'
 import { costOfCall, recordSpent } from './record-spending.js'
 
@@ -89,4 +92,12 @@ export function exitOfRefusal(operation: Operation, reply: Reply): number {
   const report = reportOfReply(reply)
   const isLookup = operation.needs === 'unit'
   return isLookup && reply.status === 400 && saysNothingFound(report.error) ? 9 : report.exit_code
+}
+
+/** Prints the body of a refusal on stdout, complete: `--fields` and `-o` are about results. */
+export function printRefusal(shell: Shell, body: unknown, options: GlobalOptions): Promise<void> {
+  const { context } = shell
+  const { fields: _, output: __, ...rest } = options
+  const format = formatOf(options, context.streams)
+  return shell.print(spoken(context, body), { ...rest, format })
 }

@@ -6,7 +6,7 @@ import type { RunPlace } from '../../batch/run/records.js'
 import type { Spending } from '../../storage/state/runs/spending.js'
 import type { Context, GlobalOptions, HomeContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
-import { profileName, targetName } from '../target/target-name.js'
+import { profileName, targetName } from '../target/resolve-target.js'
 
 /** What the commands of this machine spent, or all that share a database; closed with the command. */
 export async function openSpending(

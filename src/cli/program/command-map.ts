@@ -1,9 +1,9 @@
 import type { Command, Option } from 'commander'
 import { operations } from '../../api/operations/table.js'
-import { handwritten } from '../commands/index.js'
 import { optionValues } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
 import type { Shell } from '../shell/shell.js'
+import { handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 
 /** An option of a command, for programs. */

@@ -1,10 +1,9 @@
 import { Command, Option } from 'commander'
 import { type Operation, operations } from '../../api/operations/table.js'
-import { type Handwritten, handwritten } from '../commands/index.js'
 import { wordsOf } from '../options/argv.js'
 import { checkWord } from '../options/suggest.js'
-import { areas } from '../shell/areas.js'
 import { asGroup, type Shell } from '../shell/shell.js'
+import { type Handwritten, handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 
 const start = `
@@ -121,4 +120,20 @@ function summaryOf(rows: readonly Operation[]): string {
   const flags = rows.flatMap(({ flag }) => (flag === undefined ? [] : [`--${flag}`]))
   const summary = rows.find(({ flag }) => flag === undefined)?.summary ?? ''
   return flags.length === 0 ? summary : `${summary} (also ${flags.join(', ')})`
+}
+
+/** What each area of the API is about, in the order help shows them. */
+export const areas: Readonly<Record<string, string>> = {
+  accounts: 'Companies: enrich, search, headcount, jobs, technologies',
+  leads: 'People: extract, search, enrich',
+  contacts: 'E-mail addresses and phones of people',
+  intents: 'Buying signals: hiring, technologies, growth, lookalikes, posts',
+  messenger: 'Phone numbers on a messaging app',
+  searches: 'Saved searches and their leads',
+  lists: 'Lists of companies',
+  personas: 'Saved descriptions of the people you look for',
+  titles: 'Job title suggestions',
+  locations: 'Location ids by name',
+  credits: 'Credit balance and quotas; what was consumed',
+  account: 'The account behind the key',
 }

@@ -5,7 +5,7 @@ import { isPostgres } from '../../storage/database/location.js'
 import type { ClockContext, Context, HomeContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome } from '../context/home.js'
-import { withoutPassword } from '../options/delivery-targets.js'
+import { withoutPassword } from '../options/addresses.js'
 import type { Invocation } from '../shell/shell.js'
 
 /** Gives a command the options that say whose runs are meant: those of this machine where neither is given. */

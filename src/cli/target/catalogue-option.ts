@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import { isPostgres } from '../../storage/database/location.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { withoutPassword } from '../options/delivery-targets.js'
+import { withoutPassword } from '../options/addresses.js'
 
 /** The option of commands about the catalogue that machines may share. */
 export const catalogueOption = (): Option =>

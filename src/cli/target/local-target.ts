@@ -6,6 +6,8 @@ import type { Admin } from '../../engine/admin/admin.js'
 import { sharedClock } from '../../engine/clock.js'
 import type { DistributedCallerPorts } from '../../engine/distributed/caller.js'
 import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../../engine/ports/ports.js'
+import type { Engine } from '../../engine/request/engine.js'
+import type { RowCaller } from '../../engine/settlement/row-caller.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import { isPostgres } from '../../storage/database/location.js'
 import type { Context, DistributedRun, GlobalOptions, Home } from '../context/context.js'
@@ -13,7 +15,7 @@ import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { once } from '../context/once.js'
 import { grouped } from '../output/terminal.js'
-import { engineAnswering } from './answering.js'
+import { type RemoteTarget, targetOf } from './resolve-target.js'
 
 /** What the local target is made of. */
 export interface LocalPorts {
@@ -190,4 +192,39 @@ function lazySource(catalogue: () => Promise<Catalogue>): Source {
     titlesLike: async (title, limit) => (await catalogue()).titlesLike(title, limit),
     providers: async () => (await catalogue()).providers(),
   }
+}
+
+/** The engine itself: it answers many rows at once, since they share their commits. */
+export const engineAnswering = ({ actingFor }: Engine): RowCaller => ({
+  ...{ source: '', chunksAtOnce: 2, atOnce: 200, mayRepeat: async () => true, actingFor },
+})
+
+/** Calls to a server under way at once, unless said. */
+const usualAtOnce = 8
+
+/** Prepares to take part in runs whose rows a server answers, with the server's key; answers what does so until a signal. */
+export async function partFor(
+  context: Context,
+  options: GlobalOptions,
+  remote: Caller,
+  atOnce = usualAtOnce,
+): Promise<(stopping: AbortSignal) => Promise<void>> {
+  const target = targetOf(options, context.streams.env, context.settings()) as RemoteTarget
+  // Without the server's key nothing could be called: known before anything is taken up.
+  const apiKey = (await context.apiKey(options)) ?? ''
+  const { openStore } = await import('../../storage/engine/store.js')
+  const { sharedClock } = await import('../../engine/clock.js')
+  const { guardCallerFor } = await import('../../engine/request/proxy-guard.js')
+  const { runChunkWorker } = await import('../../engine/distributed/worker.js')
+  const store = await openStore(context.home.engine, () => context.clock.now())
+  context.onClose(() => store.close())
+  const clock = sharedClock(store, context.clock)
+  const rowCaller: RowCaller = {
+    ...{ source: target.baseUrl, chunksAtOnce: 2, atOnce },
+    mayRepeat: async () => remote.supportsIdempotency?.() ?? true,
+    // What a server does cannot be undone: there the keys of rows see to it that nothing is paid twice.
+    actingFor: (keyId) => guardCallerFor(keyId, remote, { store, clock, apiKey }),
+  }
+  const ports = { store, clock, ids: context.ids, rowCaller, onTrouble: tellTrouble(context) }
+  return (stopping) => runChunkWorker(ports, stopping)
 }

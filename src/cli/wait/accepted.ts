@@ -1,11 +1,11 @@
 import type { Operation } from '../../api/operations/table.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
-import { checkFields } from '../options/known-fields.js'
+import { checkFields } from '../options/schema-options.js'
 import { fieldsOf, fileOf } from '../output/output.js'
 import { valueAt } from '../output/records.js'
 import { openSink } from '../output/sink.js'
-import { resultOfKind } from './job-records.js'
+import { resultOfKind } from './job-result.js'
 
 /** What does not fit the result, or has no place to go, is refused before anything is sent. */
 export async function checkOutput(

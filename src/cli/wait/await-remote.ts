@@ -3,13 +3,13 @@ import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/ca
 import { failureOf } from '../../api/calls/errors.js'
 import { resolvesNothing } from '../../api/operations/not-found.js'
 import { type Operation, operation } from '../../api/operations/table.js'
-import type { HomeContext, StreamsContext, TargetContext } from '../context/context.js'
+import type { ClockContext, HomeContext, StreamsContext, TargetContext } from '../context/context.js'
 import { exits, reportOfReply, Stop } from '../context/errors.js'
 import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { openEvents } from '../context/open-events.js'
 import { recordSpent } from '../operation/record-spending.js'
 import { asked, refuse, sayNothingFound } from '../operation/run-sync.js'
-import { waitOf } from '../options/wait-options.js'
+import { waitOf } from '../options/flags.js'
 import { printRecords } from '../output/print-records.js'
 import { startProgress } from '../output/progress.js'
 import { type Row, valueAt } from '../output/records.js'
@@ -19,10 +19,8 @@ import { wantsWebhook } from '../target/own-webhook.js'
 import { targetOf } from '../target/resolve-target.js'
 import { checkOutput, jobIdOf } from './accepted.js'
 import { agreeToAll } from './confirm.js'
-import { followed } from './follow-watch.js'
 import { stepText, successText } from './job-outcome.js'
-import { columnsOfKind } from './job-records.js'
-import { printNothing } from './job-result.js'
+import { columnsOfKind, printNothing } from './job-result.js'
 import { badEnd, counts, openOutcome, type Trail, tellPlace } from './outcome.js'
 import type { Seen, Started, Watch } from './progress.js'
 import { openReceiving, type Receiving } from './receiver.js'
@@ -222,4 +220,47 @@ async function printed(
   await shell.print(single ? records[0] : records, globals, kind === 'list_import' ? {} : { columns })
   const sync = operation('contacts.enrich_sync')
   return kind === 'list_import' || !records.every((contact) => resolvesNothing(sync, contact))
+}
+
+/** How long nothing arrives before the server is asked: it may not be able to reach this machine. */
+const quietMs = 30_000
+
+/** How work was left, and who knows its records. */
+export interface Ended {
+  readonly seen: Seen
+  readonly watch: Watch
+}
+
+/** Follows work by what arrives, and where that can be done and is not enough, by asking too; one of them there is. */
+export async function followed(
+  context: ClockContext,
+  received: Watch | undefined,
+  polled: Watch | undefined,
+  over: AbortSignal,
+  onSeen: (seen: Seen) => void,
+): Promise<Ended> {
+  const by = async (watch: Watch, until: AbortSignal): Promise<Ended> => ({
+    seen: await watch.follow(until, onSeen),
+    watch,
+  })
+  if (!received) return by(polled as Watch, over)
+  if (!polled) return by(received, over)
+  const done = new AbortController()
+  const end = () => done.abort()
+  over.addEventListener('abort', end)
+  if (over.aborted) end()
+  const asking = context
+    .sleep(quietMs, done.signal)
+    .then(() => by(polled, done.signal))
+    // Who asks has nothing to say before the end: what arrives still counts.
+    .then(
+      (ended) => (ended.seen.state === 'going' ? undefined : ended),
+      () => undefined,
+    )
+  const arriving = by(received, done.signal)
+  const first = await Promise.race([arriving, asking])
+  const ended = first ?? (await arriving)
+  done.abort()
+  over.removeEventListener('abort', end)
+  return ended
 }

@@ -8,17 +8,19 @@ import { exits, UsageError } from '../context/errors.js'
 import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
 import { answered, asked, judge, refuse, runOnce, sayNothingFound } from '../operation/run-sync.js'
-import { checkFields } from '../options/known-fields.js'
-import { type Wait, waitOf } from '../options/wait-options.js'
+import { type Wait, waitOf } from '../options/flags.js'
+import { checkFields } from '../options/schema-options.js'
 import { fieldsOf } from '../output/output.js'
 import { startProgress } from '../output/progress.js'
 import type { Invocation, Shell } from '../shell/shell.js'
 import { wantsWebhook } from '../target/own-webhook.js'
 import { checkOutput, jobIdOf } from './accepted.js'
 import { agreeToAll } from './confirm.js'
-import { type Followed, follow, isOver } from './follow-job.js'
 import {
   awaitDeliveries,
+  type Followed,
+  follow,
+  isOver,
   resultCommand,
   stepText,
   successText,

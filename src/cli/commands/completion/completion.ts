@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander'
 import { write } from '../../context/io.js'
-import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 
 /** Scripts that ask `prospect __complete` for each completion. */
 const scripts: Readonly<Record<string, string>> = {

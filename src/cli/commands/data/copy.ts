@@ -7,8 +7,8 @@ import { exits, Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { startProgress } from '../../output/progress.js'
 import { grouped } from '../../output/terminal.js'
-import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 
 /** `prospect data copy`: the catalogue of this machine to a server, or back. */

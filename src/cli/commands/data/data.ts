@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import type { Stats } from '../../../catalogue/lookup/stats.js'
+import type { HomeContext, TargetContext } from '../../context/context.js'
+import { printRecords } from '../../output/print-records.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
+import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 import { copyCommand } from './copy.js'
-import { exportCommand } from './export.js'
 import { forgetCommand } from './forget.js'
-import { importCommand } from './import.js'
+import { importCommand, kindArgument, kindOf } from './import.js'
 import { purgeCommand } from './purge.js'
 import { sampleCommand } from './sample.js'
-import { statsCommand } from './stats.js'
 
 /** `prospect data`: the companies, people, jobs and posts that the local engine answers from. */
 export function dataCommand(shell: Shell): Command {
@@ -25,4 +26,60 @@ export function dataCommand(shell: Shell): Command {
   ])
     data.addCommand(part(shell))
   return guide(data, ['data sample', 'data import companies companies.csv', 'data stats'])
+}
+
+/** `prospect data stats`: how many records of each kind there are. */
+export function statsCommand(shell: Shell): Command {
+  const command = shell.command('stats', 'Count the records of each kind').addOption(catalogueOption())
+  guide(
+    command,
+    ['data stats', 'data stats --database postgres://prospect@db.example/prospect'],
+    'Nothing there yet? prospect data sample',
+  )
+  return shell.action(command, async ({ options, globals }) => {
+    await shell.print(await statsOf(withCatalogueOption(shell.context, options)), globals)
+    return 0
+  })
+}
+
+/** A shared catalogue that nobody has made yet stays so: who only counts may not have the right to make it. */
+async function statsOf({ home, catalogue }: HomeContext & TargetContext): Promise<Stats> {
+  const { findSharedCatalogue, isShared } = await import('../../../storage/database/catalogue-location.js')
+  if (isShared(home)) {
+    const found = await findSharedCatalogue(home.engine)
+    if (!found) return nothing
+    await found.close()
+  }
+  return await (await catalogue()).stats()
+}
+
+const nothing: Stats = { companies: 0, people: 0, jobs: 0, technologies: 0, posts: 0 }
+
+const columns = {
+  companies: ['name', 'domain', 'industry', 'headcount', 'country'],
+  people: ['full_name', 'title', 'company_domain', 'country'],
+  jobs: ['job_title', 'company_domain', 'job_location', 'date_posted'],
+  posts: ['post_url', 'author_profile_url', 'published_at'],
+} as const
+
+/** `prospect data export`: the records as an import takes them back. */
+export function exportCommand(shell: Shell): Command {
+  const command = shell
+    .command('export', 'Print all records of a kind, oldest first')
+    .addArgument(kindArgument())
+    .addOption(catalogueOption())
+  guide(
+    command,
+    [
+      'data export companies -o companies.csv',
+      'data export people --format ndjson | PROSPECT_HOME=other prospect data import people -',
+    ],
+    'NDJSON loses nothing: data import takes it back as it was.',
+  )
+  return shell.action(command, async ({ args, options, globals }) => {
+    const kind = kindOf(args[0])
+    const catalogue = await withCatalogueOption(shell.context, options).catalogue()
+    await printRecords(shell.context, () => catalogue.exportRecords(kind), globals, columns[kind])
+    return 0
+  })
 }

@@ -1,22 +1,19 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { type Command, Option } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { parsePins } from '../../../batch/input/mapping.js'
 import { ImportError, type ImportReport } from '../../../catalogue/import/report.js'
-import type { ImportOptions } from '../../../catalogue/kinds/kind.js'
+import { type ImportOptions, type Kind, kinds } from '../../../catalogue/kinds/kind.js'
 import { systemReason } from '../../../csv/errors.js'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
-import { Stop, UsageError } from '../../context/errors.js'
+import { exits, Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { repeated } from '../../options/flags.js'
 import { startProgress } from '../../output/progress.js'
 import { grouped } from '../../output/terminal.js'
-import { guide } from '../../shell/guide.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide, type Invocation, type Shell } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
-import { describeImport, rejectsTold, summary } from './import-report.js'
-import { kindArgument, kindOf } from './kind-argument.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
 export function importCommand(shell: Shell): Command {
@@ -120,3 +117,66 @@ async function bytesOf({ streams }: StreamsContext, file: string): Promise<Async
   }
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }
+
+/** The report of an import as results carry it. */
+export const describeImport = (
+  kind: string,
+  { added, updated, companies, rejected, rejectedTotal, mapping, ignored }: ImportReport,
+) => ({
+  kind,
+  added,
+  updated,
+  companies_added: companies,
+  rejected,
+  rejected_total: rejectedTotal,
+  mapping,
+  ignored,
+})
+
+const one: Readonly<Record<string, string>> = {
+  companies: 'company',
+  people: 'person',
+  jobs: 'job',
+  posts: 'post',
+}
+
+/** The report of an import in one line. */
+export function summary(kind: string, { added, updated, companies, rejectedTotal }: ImportReport): string {
+  const besides =
+    companies > 0 && kind !== 'companies'
+      ? [`${grouped(companies)} ${companies === 1 ? 'company' : 'companies'} created beside them`]
+      : []
+  const parts = [
+    `${grouped(added)} ${added === 1 ? (one[kind] ?? kind) : kind} added`,
+    `${grouped(updated)} updated`,
+    ...besides,
+  ]
+  return `${[...parts, `${grouped(rejectedTotal)} rejected`].join(', ')}\n`
+}
+
+const linesTold = 20
+
+/** Names the rejected lines on stderr; 0 when there are none, else the command stops with exit 11. */
+export function rejectsTold(
+  context: StreamsContext,
+  { rejected, rejectedTotal }: ImportReport,
+  globals: GlobalOptions,
+): number {
+  if (rejectedTotal === 0) return exits.ok
+  for (const { line, reason } of rejected.slice(0, linesTold))
+    context.notify(`Line ${line}: ${reason}`, globals)
+  const more = rejectedTotal - Math.min(linesTold, rejected.length)
+  const rest = more > 0 ? ` ${grouped(more)} more are not shown; --json lists up to 1,000.` : ''
+  throw new Stop(
+    `${grouped(rejectedTotal)} ${rejectedTotal === 1 ? 'line was' : 'lines were'} rejected.${rest}`,
+    exits.someFailed,
+    'Correct them and import the file again: what is there already is updated.',
+    'rows_rejected',
+  )
+}
+
+/** The first argument of commands about one kind of record. */
+export const kindArgument = (): Argument => new Argument('<kind>', 'kind of record').choices(kinds)
+
+/** The kind that an argument, already checked, names. */
+export const kindOf = (text: string | undefined): Kind => text as Kind

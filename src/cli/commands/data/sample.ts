@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { whole } from '../../options/flags.js'
 import { grouped } from '../../output/terminal.js'
-import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 
 /** `prospect data sample`: an invented market to try everything on. */

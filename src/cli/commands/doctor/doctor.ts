@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { exits, Stop } from '../../context/errors.js'
 import { type Look, oneLine, widthOf } from '../../output/terminal.js'
-import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import {
   type Check,
   counted,

@@ -3,8 +3,11 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { HomeContext, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { guide } from '../../shell/guide.js'
+import { prepareHome } from '../../context/home.js'
+import { confirmLoss } from '../../prompt/confirm-loss.js'
 import type { Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
+import { forgetDeadKey } from './keys.js'
 
 /** `prospect engine backup`: copies of the databases, all of one moment, taken while they are in use. */
 export function backupCommand(shell: Shell): Command {
@@ -50,4 +53,50 @@ function plannedCopies(
     if (existsSync(to)) throw new UsageError(`${to} exists already.`, 'Choose another name for the backup.')
   }
   return copies
+}
+
+/** `prospect engine restore`: puts backups in the place of the databases. */
+export function restoreCommand(shell: Shell): Command {
+  const command = shell
+    .command('restore', 'Put a backup in the place of the engine')
+    .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
+    .option('--catalogue <file>', 'put this backup in the place of the catalogue too')
+  guide(
+    command,
+    ['engine restore engine-2026-03-01.db --yes'],
+    'The backup is checked before anything is touched. An engine that is in use is never replaced: stop its server first.\n' +
+      'Then check it: prospect engine ledger verify',
+  )
+  return shell.action(command, async ({ args: [file = ''], options, globals }) => {
+    const { context } = shell
+    prepareHome(context.home)
+    const plan = await planned(context, file, options.catalogue)
+    const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
+    if (existing.length > 0)
+      await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`, globals)
+    const { restore } = await import('../../../storage/database/backup.js')
+    const done = plan.map(({ of, from, to, expected }) => ({
+      database: of,
+      file: to,
+      schema_version: restore(from, to, expected),
+    }))
+    await forgetDeadKey(context, await context.admin({ ...globals, create: false }), globals)
+    await shell.print(done, globals, { columns: ['database', 'file', 'schema_version'] })
+    return 0
+  })
+}
+
+async function planned({ home, streams }: StreamsContext & HomeContext, file: string, catalogue: unknown) {
+  const { engineSchema } = await import('../../../storage/engine/migrations.js')
+  const { databaseFile } = await import('../../../storage/database/database-file.js')
+  const engine = {
+    of: 'engine',
+    from: resolve(streams.cwd, file),
+    to: databaseFile(home.engine),
+    expected: { table: 'movements', schema: engineSchema },
+  }
+  if (typeof catalogue !== 'string') return [engine]
+  const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
+  const expected = { table: 'companies', schema: catalogueSchema }
+  return [engine, { of: 'catalogue', from: resolve(streams.cwd, catalogue), to: home.catalogue, expected }]
 }

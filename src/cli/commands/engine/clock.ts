@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { durationMs, isoTime, momentMs } from '../../options/time-values.js'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine clock`: engine time, which rules windows, quotas, weeks and renewals of the workspace. */

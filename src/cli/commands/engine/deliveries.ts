@@ -3,8 +3,7 @@ import type { Delivery } from '../../../engine/ports/ports.js'
 import { exits, Stop } from '../../context/errors.js'
 import { whole } from '../../options/flags.js'
 import { isoTime } from '../../options/time-values.js'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine deliveries`: what is sent to webhooks. */

@@ -4,10 +4,9 @@ import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { whole } from '../../options/flags.js'
 import { isoTime } from '../../options/time-values.js'
 import { printRecords } from '../../output/print-records.js'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { namesOf } from '../../target/resolve-target.js'
-import { columnsOfKind, recordsOf } from '../../wait/job-records.js'
+import { columnsOfKind, recordsOf } from '../../wait/job-result.js'
 import { adminAction, ownersAdmin } from './admin-action.js'
 
 /** `prospect engine jobs`: imports, waterfalls and list imports that were accepted. */

@@ -1,12 +1,14 @@
 import type { Command } from 'commander'
+import type { Admin } from '../../../engine/admin/admin.js'
 import type { Key } from '../../../engine/ports/ports.js'
+import { hashKey } from '../../../engine/request/keys.js'
+import type { ClockContext, GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
+import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { repeated } from '../../options/flags.js'
 import { isoTime, momentMs } from '../../options/time-values.js'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
-import { forgetDeadKey } from './own-key.js'
 
 /** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
 export function keysCommand(shell: Shell): Command {
@@ -85,4 +87,25 @@ function revokeKey(shell: Shell): Command {
     await forgetDeadKey(shell.context, admin, globals)
     return { id, revoked: true }
   })
+}
+
+/**
+ * Forgets the key that this machine keeps for the workspace in use when the engine does not take it any more, and
+ * says so: the next command then makes itself a new one instead of being refused.
+ */
+export async function forgetDeadKey(
+  context: StreamsContext & ClockContext & HomeContext,
+  admin: Admin,
+  globals: GlobalOptions,
+): Promise<void> {
+  const used = (await admin.workspaces()).find((workspace) => workspace.used)
+  const own = used && storedKey(context.home, localOrigin(used.id))
+  if (used === undefined || own === undefined) return
+  const hash = hashKey(own)
+  if ((await admin.keys()).some((key) => key.hash === hash && key.revokedAt === null)) return
+  forgetKey(context.home, localOrigin(used.id), context.ids.uuid())
+  context.notify(
+    'The key of this machine is not valid any more: its next command makes itself a new one.',
+    globals,
+  )
 }

@@ -4,8 +4,8 @@ import type { Movement } from '../../../engine/ports/ports.js'
 import { exits, Stop, UsageError } from '../../context/errors.js'
 import { endMs, isoTime, momentMs } from '../../options/time-values.js'
 import { printRecords } from '../../output/print-records.js'
-import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { ownersAdmin } from './admin-action.js'
 
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */

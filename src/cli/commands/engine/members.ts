@@ -3,8 +3,7 @@ import type { Member } from '../../../engine/ports/ports.js'
 import { UsageError } from '../../context/errors.js'
 import { whole } from '../../options/flags.js'
 import { isoTime } from '../../options/time-values.js'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
 import { confirmLoss } from '../../prompt/confirm-loss.js'
-import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 
 /** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
 export function resetCommand(shell: Shell): Command {

@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
-import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 
 /** `prospect engine export`: all of the engine's state in a file that any database takes. */
 export function exportCommand(shell: Shell): Command {

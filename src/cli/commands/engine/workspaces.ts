@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import type { Workspace } from '../../../engine/ports/ports.js'
 import { isoTime } from '../../options/time-values.js'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine workspaces`: several may be kept side by side; one is in use at a time. */

@@ -1,14 +1,208 @@
-import type { Command } from 'commander'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
-import { forwardEvents } from './forward.js'
-import { listEvents } from './list.js'
-import { replayEvents } from './replay.js'
-import { showEvent } from './show.js'
+import { type Command, InvalidArgumentError } from 'commander'
+import { parseBody } from '../../../api/values/json.js'
+import type { EventFilter, Events, KeptEvent, ListedEvent } from '../../../storage/state/webhook-inbox.js'
+import { exits, Stop, UsageError } from '../../context/errors.js'
+import { openEvents } from '../../context/open-events.js'
+import { targetUrl } from '../../options/addresses.js'
+import { whole } from '../../options/flags.js'
+import { durationMs, endMs, isoTime, momentMs } from '../../options/time-values.js'
+import { printRecords } from '../../output/print-records.js'
+import type { Row } from '../../output/records.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
+import { sendAll } from './send.js'
 
 /** `prospect events`: what was delivered to the receiver of this machine. */
 export function eventsCommand(shell: Shell): Command {
   const events = asGroup(shell.command('events', 'Received events: list, show, send again'))
   for (const part of [listEvents, showEvent, replayEvents, forwardEvents]) events.addCommand(part(shell))
   return guide(events, ['events list', 'events show ID'], 'Receive some: prospect listen')
+}
+
+const columns = ['received_at', 'event', 'search_id', 'verified', 'forwarded', 'id']
+
+/** `prospect events list`: what was received, newest first. */
+export function listEvents(shell: Shell): Command {
+  const command = filtered(shell.command('list', 'List the received events, newest first'))
+  guide(
+    command,
+    [
+      'events list',
+      'events list --event completed --since 2h',
+      'events list --search 7f6f2d0e -o events.csv',
+    ],
+    'See one whole: prospect events show ID',
+  )
+  return shell.action(command, async ({ options, globals }) => {
+    const { context } = shell
+    const which = chosen(options, context.clock.now())
+    const events = await openEvents(context)
+    const records = async function* (): AsyncGenerator<Row> {
+      for await (const event of chosenEvents(events, which, 'newest')) yield listed(event)
+    }
+    await printRecords(context, records, globals, columns)
+    return 0
+  })
+}
+
+const listed = ({ id, receivedAt, event, search, verified, forwarded, bytes }: ListedEvent): Row => ({
+  id,
+  received_at: isoTime(receivedAt),
+  event,
+  search_id: search,
+  verified,
+  forwarded,
+  bytes,
+})
+
+/** `prospect events show ID`: an event whole, and where it was sent on to. */
+export function showEvent(shell: Shell): Command {
+  const command = shell
+    .command('show', 'Show a received event: its body, its headers, and where it was sent on to')
+    .argument('<id>', 'id of the event, as events list shows it')
+  guide(command, ['events show msg_2f1f7c7e', 'events show msg_2f1f7c7e --json --fields body'])
+  return shell.action(command, async ({ args: [id = ''], globals }) => {
+    const events = await openEvents(shell.context)
+    await shell.print(shown(await knownEvent(events, id)), globals)
+    return 0
+  })
+}
+
+const shown = ({ id, receivedAt, event, search, verified, headers, body, forwards }: KeptEvent) => ({
+  id,
+  received_at: isoTime(receivedAt),
+  event,
+  search_id: search,
+  verified,
+  headers,
+  forwards: forwards.map(({ target, state, attempts, answer, at, nextAt }) => ({
+    target,
+    state,
+    attempts,
+    answer,
+    changed_at: isoTime(at),
+    next_at: nextAt === null ? null : isoTime(nextAt),
+  })),
+  body: parseBody(body),
+})
+
+/** `prospect events replay ID… --to URL`: sends single events again. */
+export function replayEvents(shell: Shell): Command {
+  const command = shell
+    .command('replay', 'Send received events to an address, with the headers and body they came with')
+    .argument('<id...>', 'ids of the events, as events list shows them')
+    .requiredOption('--to <url>', 'where to send them')
+  guide(
+    command,
+    ['events replay msg_2f1f7c7e --to http://localhost:3000/hooks'],
+    'An old signature stays as it is: what checks it must allow for its age.',
+  )
+  return shell.action(command, async ({ args, options, globals }) => {
+    const target = targetUrl((options as { to: string }).to, '--to')
+    const events = await openEvents(shell.context)
+    const numbers: number[] = []
+    for (const id of args) numbers.push((await knownEvent(events, id)).seq)
+    return sendAll(shell, { events, target, numbers }, globals)
+  })
+}
+
+/** `prospect events forward --to URL`: sends all chosen events, oldest first. */
+export function forwardEvents(shell: Shell): Command {
+  const command = filtered(
+    shell
+      .command('forward', 'Send all received events, or some of them, to an address, oldest first')
+      .requiredOption('--to <url>', 'where to send them'),
+  )
+  guide(
+    command,
+    [
+      'events forward --to http://localhost:3000/hooks',
+      'events forward --to http://localhost:3000/hooks --event lead_search.record --since 1d',
+    ],
+    'To send each on as it arrives: prospect listen --forward-to URL',
+  )
+  return shell.action(command, async ({ options, globals }) => {
+    const target = targetUrl((options as { to: string }).to, '--to')
+    const which = chosen(options, shell.context.clock.now())
+    const events = await openEvents(shell.context)
+    return sendAll(shell, { events, target, numbers: numbersOf(events, which) }, globals)
+  })
+}
+
+async function* numbersOf(events: Events, which: Chosen): AsyncGenerator<number> {
+  for await (const { seq } of chosenEvents(events, which, 'oldest')) yield seq
+}
+
+/** A time as it is typed: so long ago, or at a moment; milliseconds. */
+type Typed = { readonly agoMs: number } | { readonly at: number }
+
+const isDuration = (text: string): boolean => /[smhd]$/.test(text)
+
+const since = (text: string): Typed =>
+  isDuration(text) ? { agoMs: durationMs(text) } : { at: momentMs(text) }
+const until = (text: string): Typed => (isDuration(text) ? { agoMs: durationMs(text) } : { at: endMs(text) })
+
+function atLeastOne(text: string): number {
+  const value = whole(text)
+  if (value === 0) throw new InvalidArgumentError('Give a whole number above 0.')
+  return value
+}
+
+/** Gives a command the options that choose received events. */
+export const filtered = (command: Command): Command =>
+  command
+    .option('--event <name>', 'of this event, such as lead_search.completed; one of its halves will do')
+    .option('--search <id>', 'of this search, import, list or enrichment')
+    .option('--since <time>', 'received since: a day or time (UTC), or so long ago, such as 2h', since)
+    .option('--until <time>', 'received until: a day, included, a time, or so long ago', until)
+    .option('--limit <n>', 'at most so many', atLeastOne)
+
+/** Which events are meant, and how many of them at most. */
+export interface Chosen {
+  readonly filter: EventFilter
+  readonly limit: number
+}
+
+/** Reads those options. */
+export function chosen(options: Readonly<Record<string, unknown>>, now: number): Chosen {
+  const given = options as { event?: string; search?: string; since?: Typed; until?: Typed; limit?: number }
+  const at = (typed: Typed) => ('at' in typed ? typed.at : now - typed.agoMs)
+  const filter: EventFilter = {
+    ...(given.event === undefined ? {} : { event: given.event }),
+    ...(given.search === undefined ? {} : { search: given.search }),
+    ...(given.since === undefined ? {} : { since: at(given.since) }),
+    ...(given.until === undefined ? {} : { until: at(given.until) }),
+  }
+  if (filter.since !== undefined && filter.until !== undefined && filter.since >= filter.until)
+    throw new UsageError('--since is not before --until.', 'Swap them.')
+  return { filter, limit: given.limit ?? Number.POSITIVE_INFINITY }
+}
+
+const pageRows = 500
+
+/** The chosen events, read as they are asked for. */
+export async function* chosenEvents(
+  events: Events,
+  { filter, limit }: Chosen,
+  order: 'newest' | 'oldest',
+): AsyncGenerator<ListedEvent> {
+  let after: number | undefined
+  for (let left = limit; left > 0; ) {
+    const page = await events.list(filter, order, Math.min(pageRows, left), after)
+    yield* page
+    after = page.at(-1)?.seq
+    if (page.length < pageRows) return
+    left -= page.length
+  }
+}
+
+/** The event with an id; ends the command with exit 9 when there is none. */
+export async function knownEvent(events: Events, id: string): Promise<KeptEvent> {
+  const event = await events.find(id)
+  if (event) return event
+  throw new Stop(
+    `There is no event ${id}.`,
+    exits.notFound,
+    'See what was received: prospect events list',
+    'not_found',
+  )
 }

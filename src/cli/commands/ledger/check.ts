@@ -1,19 +1,19 @@
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
 import { operation } from '../../../api/operations/table.js'
+import { dayOf } from '../../../api/values/dates.js'
 import type { RunPlace } from '../../../batch/run/records.js'
 import type { Spent } from '../../../storage/state/runs/spending.js'
 import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
-import { exits, reportOfReply, Stop } from '../../context/errors.js'
+import { exits, reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import { valueAt } from '../../output/records.js'
 import { grouped } from '../../output/terminal.js'
 import { contextOfRuns, sharedOptions } from '../../runs/shared-runs.js'
-import { guide } from '../../shell/guide.js'
-import type { Shell } from '../../shell/shell.js'
-import { profileName, targetName } from '../../target/target-name.js'
-import { type Days, dayOptions, daysOf } from './days.js'
+import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
+import { profileName, targetName } from '../../target/resolve-target.js'
 
 /** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
 export function checkCommand(shell: Shell): Command {
@@ -109,4 +109,29 @@ async function consumedIn(context: Context, range: Range, globals: GlobalOptions
   const consumed = valueAt(reply.body, 'credits_consumed')
   if (typeof consumed === 'number') return consumed
   throw new Stop('The target does not say what was consumed.', exits.unreachable, '', 'bad_gateway')
+}
+
+/** Days in UTC, both included; no bound where none is given. */
+export interface Days {
+  readonly from?: string
+  readonly to?: string
+}
+
+/** Gives a command the options that say which days are meant. */
+export const dayOptions = (command: Command): Command =>
+  command
+    .option('--from <day>', 'from this day on (UTC), such as 2026-01-31', day)
+    .option('--to <day>', 'to this day, included', day)
+
+function day(text: string): string {
+  if (dayOf(text) === undefined) throw new InvalidArgumentError('Give a day such as 2026-01-31.')
+  return text
+}
+
+/** The days that the options of a command mean. */
+export function daysOf(options: Invocation['options']): Days {
+  const { from, to } = options as Days
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError('--from is after --to.', 'Swap them.')
+  return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
 }

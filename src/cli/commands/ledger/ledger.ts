@@ -2,10 +2,9 @@ import { type Command, Option } from 'commander'
 import type { Spent } from '../../../storage/state/runs/spending.js'
 import { openSpending } from '../../operation/record-spending.js'
 import { placeOf, sharedOptions } from '../../runs/shared-runs.js'
-import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
-import { checkCommand } from './check.js'
-import { dayOptions, daysOf } from './days.js'
+import { guide } from '../../shell/shell.js'
+import { checkCommand, dayOptions, daysOf } from './check.js'
 
 /** What spending can be summed by. */
 const bys = ['run', 'day', 'operation', 'profile'] as const

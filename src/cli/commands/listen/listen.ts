@@ -1,19 +1,36 @@
+import { createHash } from 'node:crypto'
 import type { Command } from 'commander'
-import type { Forwarder } from '../../../http/forwarder.js'
+import { type Forwarder, forwarder } from '../../../http/forwarder.js'
+import type { Forward, Passed } from '../../../http/inbox.js'
+import { passOn } from '../../../http/pass-on.js'
 import { newToken, receiver } from '../../../http/receiver.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
-import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../../context/context.js'
+import type {
+  ClockContext,
+  Context,
+  GlobalOptions,
+  StreamsContext,
+  TargetContext,
+} from '../../context/context.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-events.js'
-import { givenToken, type PublicAddress, publicAddress, webhookUrl } from '../../options/public-address.js'
-import { targetUrl } from '../../options/target-url.js'
-import { type SecretChoice, secretOptions } from '../../options/webhook-secrets.js'
-import { guide } from '../../shell/guide.js'
+import {
+  givenToken,
+  type PublicAddress,
+  publicAddress,
+  targetUrl,
+  webhookUrl,
+} from '../../options/addresses.js'
+import {
+  givenSecrets,
+  type SecretChoice,
+  secretOptions,
+  secretSource,
+} from '../../options/webhook-secrets.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { type Place, placed, startListening } from '../serve/listening.js'
-import { forwarding } from './forwarding.js'
 import { type Lines, openLines } from './lines.js'
-import { type Trust, trustOf } from './trust.js'
 
 const usualPort = 4011
 
@@ -124,3 +141,78 @@ async function serve(
     await listening.close()
   }
 }
+
+/** Sends on what a receiver keeps, and tells on stderr what did not arrive. */
+export function forwarding(
+  { clock, sleep, notify }: StreamsContext & ClockContext,
+  events: Events,
+  target: string,
+  globals: GlobalOptions,
+): Forwarder {
+  return forwarder({
+    outbox: events.outbox(target),
+    pass: (delivery, signal) => passOn(target, delivery, signal),
+    clock,
+    sleep,
+    passed: (forward, passed, isLast) => {
+      if (!passed.ok) notify(failure(forward, passed, isLast), globals)
+    },
+    report: (error) => notify(`Forwarding waits: ${(error as Error).message}.`, globals),
+  })
+}
+
+function failure({ delivery, attempts }: Forward, { answer }: Passed, isLast: boolean): string {
+  const id = delivery.headers['webhook-id'] ?? 'An event'
+  const next = isLast ? 'given up; send it again with: prospect events replay' : 'it is tried again'
+  return `${id} was not forwarded (attempt ${attempts + 1}: ${answer}): ${next}.`
+}
+
+/** Whom a receiver believes. */
+export interface Trust {
+  /** Secrets that were given: what is signed with none of them is refused. */
+  readonly secrets: readonly string[]
+  /** Secrets of this machine's workspace: what they sign is verified, and the rest is kept all the same. */
+  readonly known?: () => Promise<readonly string[]>
+  /** The secret to show: that of this machine's workspace. One that was given is known to whoever gave it. */
+  readonly secret: string | null
+  /** Where the secret comes from. */
+  readonly from: string | null
+  /** What it means for what arrives, in a sentence. */
+  readonly words: string
+}
+
+/** Reads the secrets that were given; without any, those of the workspace where this machine is the target. */
+export async function trustOf(
+  context: StreamsContext & TargetContext,
+  choice: SecretChoice,
+  globals: GlobalOptions,
+): Promise<Trust> {
+  const secrets = await givenSecrets(context.streams, choice)
+  const from = secretSource(context.streams, choice) ?? null
+  if (secrets.length > 0) {
+    const prints = secrets.map(fingerprint).join(' and ')
+    const words = `Signatures are checked with the secret of ${from} (SHA-256 ${prints}).`
+    return { secrets, secret: null, from, words }
+  }
+  if (!context.isLocal(globals))
+    return { secrets, secret: null, from, words: 'Signatures are not checked: no secret.' }
+  return ownTrust(context, globals)
+}
+
+/** What this machine's workspace signs is verified; what others send is kept too, so nothing is refused. */
+async function ownTrust(context: TargetContext, globals: GlobalOptions): Promise<Trust> {
+  const admin = await context.admin(globals)
+  const secret = await admin.webhookSecret(false)
+  let last: readonly string[] = [secret]
+  const known = async () => {
+    // A rotation counts at once; a store that is busy is no reason to lose a delivery.
+    last = await admin.webhookSecrets().catch(() => last)
+    return last
+  }
+  const words =
+    "What this machine's workspace signs is verified with the secret shown; the rest is not checked."
+  return { secrets: [], known, secret, from: 'workspace', words }
+}
+
+/** Says which secret it is, and nothing of it. */
+const fingerprint = (secret: string): string => createHash('sha256').update(secret).digest('hex').slice(0, 12)

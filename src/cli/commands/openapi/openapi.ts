@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { UsageError } from '../../context/errors.js'
+import { version } from '../../context/version.js'
 import { formatOf } from '../../output/output.js'
-import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
-import { document } from './document.js'
+import { guide } from '../../shell/shell.js'
 
 /** `prospect openapi`: the whole API as an OpenAPI 3.1 document. */
 export function openapiCommand(shell: Shell): Command {
@@ -18,4 +18,10 @@ export function openapiCommand(shell: Shell): Command {
     await shell.print(await document(), { ...globals, format: 'json' })
     return 0
   })
+}
+
+/** The OpenAPI document of the engine behind a base address. */
+export async function document(serverUrl?: string): Promise<object> {
+  const { openapi } = await import('../../../reference/openapi.js')
+  return openapi({ version: await version(), ...(serverUrl === undefined ? {} : { serverUrl }) })
 }

@@ -4,8 +4,8 @@ import { exportAnswers } from '../../batch/export-answers.js'
 import { sameFile } from '../../batch/flags.js'
 import { fromRecord } from '../../batch/request.js'
 import { contextOfRuns, placeWords, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
-import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs export ID`: the output of a run again, also while it is not finished. */

@@ -4,8 +4,8 @@ import { ApiError } from '../../../api/calls/errors.js'
 import { holdRun, openRuns, runFolder } from '../../../batch/run/records.js'
 import type { Context } from '../../context/context.js'
 import { contextOfRuns, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
-import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs forget ID…`: takes runs off the record. */

@@ -5,8 +5,8 @@ import { fromRecord } from '../../batch/request.js'
 import { batch } from '../../batch/run.js'
 import { groups } from '../../options/flags.js'
 import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
-import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs resume ID`: goes on with a run, from any folder. */

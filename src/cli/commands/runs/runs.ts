@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { exportRun } from './export.js'
 import { forgetRun } from './forget.js'
 import { listRuns } from './list.js'

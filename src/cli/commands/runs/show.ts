@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { openRuns } from '../../../batch/run/records.js'
 import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
-import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { knownRun, toRunView } from './known-run.js'
 
 /** `prospect runs show ID`: a run, with what is set aside for it and how it was mapped. */

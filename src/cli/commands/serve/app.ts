@@ -3,7 +3,8 @@ import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
 import type { HandlerOptions } from '../../../http/handler.js'
 import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { version } from '../../context/version.js'
-import { document } from '../openapi/document.js'
+import { document } from '../openapi/openapi.js'
+import type { Place } from './listening.js'
 
 /** How a target is served. */
 export interface Serving extends Pick<HandlerOptions, 'behind' | 'ready'> {
@@ -37,4 +38,28 @@ export async function served(
 async function describedIn(names: WireNames | undefined, baseUrl: string | undefined): Promise<object> {
   const made = await document(baseUrl)
   return names ? (JSON.parse(renameText(JSON.stringify(made), names)) as object) : made
+}
+
+/** What stands behind a server's socket. */
+export interface Behind {
+  readonly handler: (request: Request) => Promise<Response>
+  /** Names beyond its own by which it is called. */
+  readonly hosts: readonly string[]
+  /** One sentence for whoever started it. */
+  readonly text: string
+  /** Begins what goes on beside requests. */
+  start(): void
+  stop(): Promise<void>
+}
+
+/** What `serve` is told. */
+export interface ServeChoices extends Place {
+  readonly allowHost?: readonly string[]
+  readonly allowTarget?: readonly string[]
+  readonly database?: string
+  readonly worker: boolean
+  readonly upstream?: string
+  readonly publicUrl?: string
+  readonly secretFile?: string
+  readonly secretStdin?: boolean
 }

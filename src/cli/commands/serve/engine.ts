@@ -3,10 +3,10 @@ import { isLoopback } from '../../../http/hosts.js'
 import { named } from '../../../http/wire-names.js'
 import { isShared } from '../../../storage/database/catalogue-location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
-import { targetsOf } from '../../options/delivery-targets.js'
+import { targetsOf } from '../../options/addresses.js'
 import { namesOf } from '../../target/resolve-target.js'
+import type { Behind, ServeChoices } from './app.js'
 import { served } from './app.js'
-import type { Behind, ServeChoices } from './behind.js'
 
 /** The engine of this machine behind a server, with the worker that does what it accepts. */
 export async function engineBehind(

@@ -11,7 +11,7 @@ import type { Context, GlobalOptions, HomeContext } from '../../context/context.
 import { prepareHome } from '../../context/home.js'
 import { once } from '../../context/once.js'
 import type { Row } from '../../output/records.js'
-import { profileName, targetName } from '../../target/target-name.js'
+import { profileName, targetName } from '../../target/resolve-target.js'
 import { keyOf } from '../../wait/gather-deliveries.js'
 import { carriedIn } from '../../wait/parse-delivery.js'
 import { creditsOf } from '../../wait/progress.js'

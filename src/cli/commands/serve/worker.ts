@@ -4,10 +4,10 @@ import { isPostgres } from '../../../storage/database/location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
-import { deliveringOptions, targetsOf } from '../../options/delivery-targets.js'
+import { deliveringOptions, targetsOf } from '../../options/addresses.js'
 import { whole } from '../../options/flags.js'
-import { guide } from '../../shell/guide.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { baseUrlOf } from '../../target/base-url.js'
 import { namesOf } from '../../target/resolve-target.js'
 
@@ -88,7 +88,7 @@ async function workFor(
       'Give it with --database postgres://… or PROSPECT_DATABASE_URL.',
     )
   const baseUrl = baseUrlOf(upstream, '--upstream', globals.insecureHttp === true).href
-  const { partFor } = await import('../../target/upstream-worker.js')
+  const { partFor } = await import('../../target/local-target.js')
   const options = { ...globals, baseUrl }
   const runChunkWorker = await partFor(context, options, await context.caller(options), calls)
   await interruptible(context.streams, async (signal) => {

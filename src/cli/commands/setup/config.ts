@@ -2,8 +2,7 @@ import type { Command } from 'commander'
 import type { GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Invocation, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Invocation, type Shell } from '../../shell/shell.js'
 import {
   changeProfile,
   currentProfile,

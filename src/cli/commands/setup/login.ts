@@ -11,8 +11,8 @@ import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.
 import { exits, reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { valueAt } from '../../output/records.js'
 import { askSecret } from '../../prompt/ask.js'
-import { guide } from '../../shell/guide.js'
 import type { Shell } from '../../shell/shell.js'
+import { guide } from '../../shell/shell.js'
 import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect login`: stores the key of a server, once it is known to work. */

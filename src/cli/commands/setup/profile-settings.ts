@@ -2,7 +2,7 @@ import type { GlobalOptions, HomeContext, Profile, StreamsContext } from '../../
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openSettings, profileOf } from '../../context/settings.js'
-import { publicAddress } from '../../options/public-address.js'
+import { publicAddress } from '../../options/addresses.js'
 import { baseUrlOf } from '../../target/base-url.js'
 
 interface Key {

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { guide } from '../../shell/guide.js'
-import { asGroup, type Shell } from '../../shell/shell.js'
+import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { targetOf } from '../../target/resolve-target.js'
 import {
   builtIn,
