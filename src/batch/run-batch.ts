@@ -1,81 +1,24 @@
-import type { Input, Reply } from '../api/calls/caller.js'
-import type { Operation } from '../api/operations/table.js'
-import { parseJson } from '../api/values/json.js'
-import type { Driver } from '../storage/driver/connection.js'
 import type { Run } from '../storage/state/runs/runs.js'
-import type { Mapping, MappingRequest } from './input/mapping.js'
+import type { Mapping } from './input/mapping.js'
 import { type Check, checkTable, type Table } from './input/table.js'
-import type { Progress, Report } from './output/report.js'
+import type { Report } from './output/report.js'
 import type { Rejects } from './output/writer.js'
-import { createLookup, toMappingRequest } from './plan/lookup.js'
-import {
-  type BatchQuote,
-  countRows,
-  countSpendable,
-  createQuote,
-  type RateWindow,
-  type Results,
-  type SpendableCredits,
-} from './plan/quote.js'
+import { createLookup, defaultShareOf, toMappingRequest } from './plan/lookup.js'
+import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
+import type { BatchPorts, TargetRefusal } from './ports.js'
 import { execute } from './run/execute.js'
-import { findKnown, identifyRun, type KnownRun, openRunInput } from './run/find-run.js'
-import { openJournal, openQuoteJournal, type ResolvedBatch, readBudget } from './run/open-journal.js'
+import { findKnown, identifyRun, openRunInput, readResults } from './run/find-run.js'
+import {
+  openJournal,
+  openQuoteJournal,
+  openSeenIdentities,
+  type ResolvedBatch,
+  readBudget,
+} from './run/open-journal.js'
 import { openOutput } from './run/open-output.js'
-import type { RunPorts } from './run/ports.js'
-import { hold, holdRun, lockOfDead, namedLock, openRuns, removeLeftovers } from './run/records.js'
+import { hold, holdRun, namedLock, openRuns, removeLeftovers, stopKilledRuns } from './run/records.js'
 import type { BatchRequest } from './run/request.js'
 import type { Lookup } from './run/row-batch.js'
-
-/** A target that refuses the free questions of a quote, such as one that does not accept the key. */
-export interface TargetRefusal {
-  readonly operation: Operation
-  readonly reply: Reply
-}
-
-/** What is left at a target for the lookups of an operation. */
-export interface Remaining {
-  readonly spendable: Omit<SpendableCredits, 'budget'>
-  /** null where the plan's limits are not known. */
-  readonly windows: readonly RateWindow[] | null
-}
-
-/** Shows how far long work has come. */
-export interface ProgressDisplay {
-  update(step: Pick<Progress, 'rows' | 'found' | 'credits' | 'total'>): void
-  /** Removes the display. */
-  stop(): void
-}
-
-/** A mapping, and the `--map` pairs that lead to it again without a question. */
-export interface ChosenMapping {
-  readonly mapping: Mapping
-  readonly map: readonly string[]
-}
-
-/** What a person sees of a batch, and decides about it. */
-export interface BatchDialog {
-  /** Matches the columns of a file with fields; a person at a terminal may be asked. */
-  chooseMapping(request: MappingRequest): Promise<ChosenMapping>
-  showMapping(mapping: Mapping): void
-  showKnownRun(run: KnownRun): void
-  /** Says that rows have more or fewer cells than the header. */
-  showRagged(rows: number, firstLine: number | undefined): void
-  /** Asks whether to start; the quote is made only where a person is asked. */
-  confirm(quote: () => Promise<BatchQuote | TargetRefusal>): Promise<boolean>
-  showCounting(): Promise<ProgressDisplay>
-  /** `workers` returns how many workers take part; `undefined` where this process makes the calls. */
-  showProgress(workers: () => number | undefined): Promise<ProgressDisplay>
-}
-
-/** What a batch needs of its surroundings. */
-export interface BatchPorts extends RunPorts {
-  readonly dialog: BatchDialog
-  /** Asks a target what is left; asking is free. */
-  remaining(operation: Operation, constants: Input): Promise<Remaining | TargetRefusal>
-  sleep(ms: number, signal: AbortSignal): Promise<void>
-  /** Does work that a signal of the system ends in order. */
-  interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
-}
 
 /** A run that was executed, at least in part. */
 export interface ExecutedBatch {
@@ -133,11 +76,7 @@ async function planBatch(
   const identity = await identifyRun(request, ports, table, mapping)
   const records = await openRuns(ports, { database: request.database }, request.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.knownBy, 'This run')
-  const { stopKilled } = await import('../storage/state/runs/killed-runs.js')
-  await stopKilled(records.database, ({ knownBy }) =>
-    // This command has that lock itself.
-    knownBy === identity.knownBy && !dryRun ? { release: () => {} } : lockOfDead(records.locks, knownBy),
-  )
+  await stopKilledRuns(records, dryRun ? undefined : identity.knownBy)
   const known = await findKnown(request, identity, records.runs)
   const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
   if (check.ragged > 0) ports.dialog.showRagged(check.ragged, check.firstRagged)
@@ -161,8 +100,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
   const journal = await openQuoteJournal(ports, batch)
   const progress = await ports.dialog.showCounting()
-  const { openFirstSeen } = await import('../storage/state/runs/seen-on-disk.js')
-  const seen = openFirstSeen()
+  const seen = await openSeenIdentities()
   const counted = await countRows({
     ...{ ...rows, journal, funds: countSpendable(spendable), isNew: seen.isNew },
     onCounted: (count) => progress.update({ rows: count, found: 0, credits: 0, total: undefined }),
@@ -178,30 +116,6 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
     defaultShare: defaultShareOf(request.operation),
   })
 }
-
-/** Fields that a price depends on: results of other values say nothing about a row. */
-const pricing = ['enrichment_type', 'limit'] as const
-
-/** Reads what this machine's lookups with the same price have cost on the target. */
-async function readResults(
-  { operation, constants }: BatchRequest,
-  database: Driver,
-  target: string,
-): Promise<Results> {
-  const { resultsOfRuns } = await import('../storage/state/runs/cost-average.js')
-  const runs = await database.read((connection) => resultsOfRuns(connection, operation.id, target))
-  const same = runs.filter(({ request }) => {
-    const { constants: theirs = {} } = parseJson(request) as { readonly constants?: Input }
-    return pricing.every((field) => JSON.stringify(theirs[field]) === JSON.stringify(constants[field]))
-  })
-  return {
-    credits: same.reduce((sum, { credits }) => sum + credits, 0),
-    answers: same.reduce((sum, { answers }) => sum + answers, 0),
-  }
-}
-
-/** The share of the maximum that is expected without results: few companies have as many jobs as are asked for. */
-const defaultShareOf = ({ price }: Operation): number => (price.job === undefined ? 0.5 : 0.1)
 
 /** Sends the rows of a planned batch and writes its output. */
 async function executeBatch(

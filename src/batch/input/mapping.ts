@@ -1,7 +1,7 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Identity } from '../../api/operations/facts.js'
 import { columnNamed, nearest, normaliseName } from '../../csv/names.js'
-import { identifying, synonyms } from './synonyms.js'
+import { synonyms } from './synonyms.js'
 
 /** What columns are to be matched with. */
 export interface MappingRequest {
@@ -213,4 +213,21 @@ export class MappingError extends Error {
     this.name = 'MappingError'
     this.needed = needed
   }
+}
+
+/** Fields of which a row needs at least one to be looked up at all, by what a row is about. */
+export const identifying: Readonly<Record<Identity, readonly string[]>> = {
+  company: [
+    'company_network_url',
+    'network_url',
+    'company_network_id',
+    'domain',
+    'company_domain',
+    'name',
+    'company_name',
+  ],
+  person: ['network_url', 'network_profile_url', 'linkedin_url', 'first_name', 'last_name'],
+  contact: ['network_url', 'linkedin_url', 'first_name', 'firstname', 'last_name', 'lastname'],
+  email: ['email'],
+  number: ['phone_number', 'phone_numbers'],
 }

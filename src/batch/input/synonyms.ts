@@ -113,20 +113,3 @@ export const synonyms: Readonly<Record<Identity, FieldSynonyms>> = {
   email: people,
   number: people,
 }
-
-/** Fields of which a row needs at least one to be looked up at all, by what a row is about. */
-export const identifying: Readonly<Record<Identity, readonly string[]>> = {
-  company: [
-    'company_network_url',
-    'network_url',
-    'company_network_id',
-    'domain',
-    'company_domain',
-    'name',
-    'company_name',
-  ],
-  person: ['network_url', 'network_profile_url', 'linkedin_url', 'first_name', 'last_name'],
-  contact: ['network_url', 'linkedin_url', 'first_name', 'firstname', 'last_name', 'lastname'],
-  email: ['email'],
-  number: ['phone_number', 'phone_numbers'],
-}

@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import type { Shape } from '../../api/areas/shapes.js'
 import type { Input } from '../../api/calls/caller.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
@@ -11,8 +10,7 @@ import { toE164 } from '../../catalogue/normalize/phone.js'
 import { parseProfile } from '../../catalogue/normalize/profile.js'
 import { toCompanyIdentity, toPersonIdentity } from '../../catalogue/normalize/row-identity.js'
 import { mostCredits } from '../../engine/credits/price.js'
-import { type Mapping, type MappingRequest, rowInput, toPins } from '../input/mapping.js'
-import { identifying } from '../input/synonyms.js'
+import { identifying, type Mapping, type MappingRequest, rowInput, toPins } from '../input/mapping.js'
 import { hasResult, onlyMissingOf } from '../output/format.js'
 import type { BatchRequest } from '../run/request.js'
 import type { Lookup } from '../run/row-batch.js'
@@ -39,7 +37,7 @@ export function createLookup(request: BatchRequest, mapping: Mapping, header: re
     input: (cells) => tidy(read(cells)),
     validate: (input) => void validate(operation.id, shape, input),
     identity: identityOf(operation),
-    ...rowPriceOf(operation, shape),
+    ...rowPriceOf(request),
     ...(onlyMissing ? { skip: hasResult(onlyMissing, header) } : {}),
   }
 }
@@ -83,7 +81,7 @@ export function identityOf(operation: Operation): (input: Input) => string | und
 }
 
 /** What the rows of an operation can cost. */
-function rowPriceOf(operation: Operation, shape: Shape): Pick<Lookup, 'most' | 'perRecord'> {
+function rowPriceOf({ operation, shape }: BatchRequest): Pick<Lookup, 'most' | 'perRecord'> {
   const { job } = operation.price
   if (job === undefined) return { most: (input) => mostCredits(operation, input) ?? 0 }
   // An omitted limit is a price too.
@@ -162,3 +160,6 @@ function isOther(input: Input, field: string, kind: 'company' | 'person'): boole
   const profile = parseProfile(url)
   return profile !== undefined && profile.kind !== kind
 }
+
+/** Returns the share of the maximum to expect without results: few companies have as many jobs as are asked for. */
+export const defaultShareOf = ({ price }: Operation): number => (price.job === undefined ? 0.5 : 0.1)

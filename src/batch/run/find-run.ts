@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { toJson } from '../../api/values/json.js'
+import type { Input } from '../../api/calls/caller.js'
+import { parseJson, toJson } from '../../api/values/json.js'
 import { CsvError, Refusal } from '../../csv/errors.js'
+import type { Driver } from '../../storage/driver/connection.js'
 import type { Run, RunIdentity, Runs } from '../../storage/state/runs/runs.js'
 import type { Mapping } from '../input/mapping.js'
 import { openTable, spool, type Table } from '../input/table.js'
@@ -167,4 +169,25 @@ export function toRecord(
     batch: operation.batch,
   }
   return toJson(request)
+}
+
+/** Fields that a price depends on: results of other values say nothing about a row. */
+const pricing = ['enrichment_type', 'limit'] as const
+
+/** Reads what this machine's lookups with the same price have cost on the target. */
+export async function readResults(
+  { operation, constants }: BatchRequest,
+  database: Driver,
+  target: string,
+): Promise<{ readonly credits: number; readonly answers: number }> {
+  const { resultsOfRuns } = await import('../../storage/state/runs/cost-average.js')
+  const runs = await database.read((connection) => resultsOfRuns(connection, operation.id, target))
+  const same = runs.filter(({ request }) => {
+    const { constants: theirs = {} } = parseJson(request) as { readonly constants?: Input }
+    return pricing.every((field) => JSON.stringify(theirs[field]) === JSON.stringify(constants[field]))
+  })
+  return {
+    credits: same.reduce((sum, { credits }) => sum + credits, 0),
+    answers: same.reduce((sum, { answers }) => sum + answers, 0),
+  }
 }

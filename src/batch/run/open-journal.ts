@@ -201,3 +201,9 @@ export async function readBudget(
   // What is set aside for rows under way is still theirs to spend.
   return Math.max(0, left.credits + left.reserved)
 }
+
+/** Opens an empty set of identities on disk, for counting the different lookups of a file in constant memory. */
+export async function openSeenIdentities(): Promise<{ isNew(hash: number): boolean; close(): void }> {
+  const { openFirstSeen } = await import('../../storage/state/runs/seen-on-disk.js')
+  return openFirstSeen()
+}

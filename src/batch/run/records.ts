@@ -98,6 +98,17 @@ export async function leasesOver(
 export const lockOfDead = async (locks: RunLocks, knownBy: string): Promise<HeldRun | undefined> =>
   (await locks.isHeld(knownBy)) ? undefined : locks.take(knownBy)
 
+/** Puts runs on record as stopped whose process was killed; `own` is the run that this command holds itself. */
+export async function stopKilledRuns(
+  { database, locks }: RunRecords,
+  own: string | undefined,
+): Promise<void> {
+  const { stopKilled } = await import('../../storage/state/runs/killed-runs.js')
+  await stopKilled(database, ({ knownBy }) =>
+    knownBy === own ? { release: () => {} } : lockOfDead(locks, knownBy),
+  )
+}
+
 /** Holds a run until the command ends; ends the command with exit 15 when somebody else has it. */
 export async function holdRun(
   home: Pick<RunHome, 'onClose'>,

@@ -11,8 +11,8 @@ import {
   type SavedMap,
   toPins,
 } from '../../batch/input/mapping.js'
+import type { ChosenMapping } from '../../batch/ports.js'
 import type { InputChoices } from '../../batch/run/request.js'
-import type { ChosenMapping } from '../../batch/run-batch.js'
 import { nearest } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { exits, UsageError } from '../context/errors.js'

@@ -1,5 +1,5 @@
+import type { BatchDialog, BatchPorts } from '../../batch/ports.js'
 import type { RunPorts } from '../../batch/run/ports.js'
-import type { BatchDialog, BatchPorts } from '../../batch/run-batch.js'
 import { isPostgres } from '../../storage/database/location.js'
 import type { Context } from '../context/context.js'
 import { interruptible } from '../context/interrupts.js'

@@ -1,6 +1,6 @@
 import { errors } from '../../api/calls/errors.js'
 import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
-import type { TargetRefusal } from '../../batch/run-batch.js'
+import type { TargetRefusal } from '../../batch/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { exits } from '../context/errors.js'
 import { refuse } from '../operation/run-sync.js'

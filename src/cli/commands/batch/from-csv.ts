@@ -12,8 +12,8 @@ export async function fromCsv(
   invocation: Invocation,
 ): Promise<number> {
   if (operation.batch?.into !== undefined) {
-    const { gathered } = await import('./one-request.js')
-    return gathered(shell, operation, shape, operation.batch.into, input, invocation)
+    const { sendTogether } = await import('./one-request.js')
+    return sendTogether(shell, operation, shape, operation.batch.into, input, invocation)
   }
   const { lookUpRows } = await import('./batch.js')
   const answering = answeringRow(operation)

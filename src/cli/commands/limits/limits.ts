@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { TargetRefusal } from '../../../batch/run-batch.js'
+import type { TargetRefusal } from '../../../batch/ports.js'
 import type { LimitsReport } from '../../../engine/admin/limits.js'
 import type { Context, GlobalOptions, TargetContext } from '../../context/context.js'
 import { exits } from '../../context/errors.js'

@@ -1,6 +1,6 @@
 import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { type OperationId, operation } from '../../../api/operations/table.js'
-import type { TargetRefusal } from '../../../batch/run-batch.js'
+import type { TargetRefusal } from '../../../batch/ports.js'
 import type { QuotaName } from '../../../engine/credits/quotas.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { callOnce } from '../../operation/call.js'

@@ -1,0 +1,94 @@
+import type { z } from 'zod'
+import type { Shape } from '../api/areas/shapes.js'
+import type { Input } from '../api/calls/caller.js'
+import { ApiError } from '../api/calls/errors.js'
+import type { Operation } from '../api/operations/table.js'
+import { validate } from '../api/validation/validate.js'
+import { toJson } from '../api/values/json.js'
+import { Refusal } from '../csv/errors.js'
+import { type Mapping, rowInput } from './input/mapping.js'
+import type { Table } from './input/table.js'
+import type { Rejects } from './output/writer.js'
+import { valueReader } from './plan/lookup.js'
+
+/** Returns the schema of the items of an array field. */
+export const itemOf = ({ input }: Shape, field: string): z.ZodObject =>
+  (input.shape[field] as unknown as z.ZodArray<z.ZodObject>).element
+
+/** An array takes no more items. */
+const mostItems = 100_000
+
+export interface Problem {
+  readonly line: number
+  readonly text: string
+}
+
+export interface Items {
+  readonly items: readonly Input[]
+  /** Line of each item, in their order. */
+  readonly lines: readonly number[]
+  readonly problems: readonly Problem[]
+}
+
+/** Reads the rows of a file as items of one request; invalid rows are put aside. */
+export async function readItems(
+  operation: Operation,
+  item: z.ZodObject,
+  table: Table,
+  mapping: Mapping,
+  rejects: Rejects | undefined,
+): Promise<Items> {
+  const toInput = rowInput(mapping, {}, valueReader(item))
+  const shape: Shape = { input: item, output: item }
+  const found = { items: [] as Input[], lines: [] as number[], problems: [] as Problem[] }
+  try {
+    for await (const rows of table.rows())
+      for (const { cells, line } of rows) {
+        const input = toInput(cells)
+        const text = raggedText(cells, table.header) ?? refusalOf(() => validate(operation.id, shape, input))
+        if (text !== undefined) {
+          found.problems.push({ line, text })
+          await rejects?.add([cells])
+        } else {
+          found.items.push(input)
+          found.lines.push(line)
+        }
+        if (found.items.length > mostItems)
+          throw new Refusal(
+            `${table.path} has more than ${mostItems.toLocaleString('en-US')} companies, which is the most a list takes.`,
+            'Split the file.',
+          )
+      }
+  } catch (error) {
+    await rejects?.abandon()
+    throw error
+  }
+  await rejects?.finish()
+  return found
+}
+
+function raggedText(cells: readonly string[], header: readonly string[]): string | undefined {
+  if (cells.length === header.length) return undefined
+  return `it has ${cells.length} cells, and the header has ${header.length}`
+}
+
+function refusalOf(check: () => unknown): string | undefined {
+  try {
+    check()
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) return error.message
+    throw error
+  }
+}
+
+/** Throws a Refusal for a request that is too large. */
+export function checkSize({ bodyLimit }: Operation, input: Input, file: string): void {
+  const bytes = Buffer.byteLength(toJson(input))
+  if (bodyLimit === undefined || bytes <= bodyLimit) return
+  const mebibytes = (size: number) => `${Math.ceil(size / 1_048_576)} MiB`
+  throw new Refusal(
+    `${file} makes a request of ${mebibytes(bytes)}, and the most that is taken is ${mebibytes(bodyLimit)}.`,
+    'Split the file.',
+  )
+}
