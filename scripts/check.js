@@ -1,4 +1,4 @@
-/** `npm run check`: types, lint, documents, lockfile, vocabulary. Runs them all, and fails when one does. */
+/** `npm run check`: types, lint, documents, lockfile, vocabulary, structure. Runs them all, and fails when one does. */
 import { ensure } from './ensure.js'
 import { runPackage } from './run.js'
 
