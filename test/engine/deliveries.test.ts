@@ -340,7 +340,7 @@ describe('a delivery whose records were deleted', () => {
     await world.worker.drain()
     const states = (await deliveriesOf(world, id)).map(({ state, error }) => [state, error])
     expect(states.slice(0, 4)).toEqual(Array.from({ length: 4 }, () => ['delivered', null]))
-    expect(states[4]).toEqual(['failed', 'The records it told of were deleted'])
+    expect(states[4]).toEqual(['failed', 'The records of this delivery were deleted'])
   })
 })
 

@@ -24,7 +24,8 @@ export function clockAdmin({ store, clock }: AdminPorts) {
     store.transaction(async (tx) => {
       const stored = next(await tx.clock(), clock.now())
       const at = engineTime(stored, clock.now())
-      if (!(at >= earliest && at < latest)) throw new AdminError('The clock goes from the year 2000 to 2200')
+      if (!(at >= earliest && at < latest))
+        throw new AdminError('Engine time must be from the year 2000 to 2199')
       await tx.setClock(stored)
       return stateOf(stored)
     })

@@ -83,10 +83,12 @@ async function retry(
   if (failed.state !== 'failed')
     throw new AdminError(`The job ${id} is ${failed.state}; only a failed one can be retried`)
   if (failed.plan.does === 'list')
-    throw new AdminError('A list whose import failed is created anew: prospect lists create')
+    throw new AdminError(
+      'The import of a list cannot be retried; create the list again: prospect lists create',
+    )
   const workspace = await tx.workspace(workspaceId)
   const member = (await tx.members(workspaceId)).find((one) => one.id === failed.memberId)
-  if (!workspace || !member) throw new AdminError('The member who asked for it is gone')
+  if (!workspace || !member) throw new AdminError('The member who requested it no longer exists')
   const held = await heldAtFirst(tx, workspaceId, failed)
   const fresh = { place: null, parts: [], partBytes: 0, truncated: false, enriched: false, error: null }
   const job: AsyncJob = {

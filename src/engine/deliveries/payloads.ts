@@ -135,7 +135,7 @@ function ignoreGone(error: unknown): undefined {
 
 async function jobOf(reads: Reads, { workspaceId, jobId }: Delivery): Promise<AsyncJob> {
   const job = await reads.job(workspaceId, jobId)
-  if (!job) throw new RecordsGone('The work it tells of was deleted')
+  if (!job) throw new RecordsGone('The work of this delivery was deleted')
   return job
 }
 
@@ -162,7 +162,7 @@ async function recordsOf(reads: Reads, { jobId, first, last }: Delivery): Promis
   if (count === 0) return []
   const records = await reads.records(jobId, { after: first - 1, last }, count)
   // As long as some are left, the remaining records are delivered.
-  if (records.length === 0) throw new RecordsGone('The records it told of were deleted')
+  if (records.length === 0) throw new RecordsGone('The records of this delivery were deleted')
   return records
 }
 
@@ -195,7 +195,7 @@ function withOrdinal(ordinal: number, record: string): string {
 
 async function readList(reads: Reads, job: AsyncJob): Promise<unknown> {
   const list = await reads.list(job.workspaceId, job.id)
-  if (!list) throw new RecordsGone('The list it tells of was deleted')
+  if (!list) throw new RecordsGone('The list of this delivery was deleted')
   return toListOutput(list)
 }
 

@@ -39,11 +39,11 @@ export class RunTaken extends Error {
   override readonly name = 'RunTaken'
   /** Exit code of the command. */
   readonly exit = 15
-  readonly hint = 'See how far it is: prospect runs list. What was paid for is not lost.'
+  readonly hint = 'Check its progress: prospect runs list. Nothing that was paid for is lost.'
 
   constructor() {
     super(
-      'This run is not in the hands of this command any more: another one has it, or its rows were taken back.',
+      'This command no longer has this run: another command has taken it over, or its rows were withdrawn.',
     )
   }
 }

@@ -68,7 +68,7 @@ async function toItsEnd(
   onStep: (job: AsyncJob) => void,
 ): Promise<AsyncJob> {
   if (claimed.attempts > mostAttempts)
-    return await failJob(ports, claimed, 'It ended its process again and again', onStep)
+    return await failJob(ports, claimed, 'It stopped its process repeatedly', onStep)
   let job = claimed
   try {
     while (job.state === 'running' && !signal?.aborted) {

@@ -183,7 +183,7 @@ describe('an import that fails', () => {
     database.close()
     const { code, stderr, stdout } = await here.run([...extract, '--wait', '-o', 'leads.csv'])
     expect([code, stdout, existsSync(join(here.home, 'leads.csv'))]).toEqual([10, '', false])
-    expect(stderr).toContain('The work failed: It ended its process again and again')
+    expect(stderr).toContain('The work failed: It stopped its process repeatedly')
     const [, id = ''] = /engine jobs retry (\S+)/.exec(stderr) ?? []
     const retried = await here.json<{ id: string; state: string }>('engine', 'jobs', 'retry', id)
     expect(retried.state).toBe('queued')
