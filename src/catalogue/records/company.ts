@@ -20,10 +20,10 @@ export interface PreparedCompany {
 }
 
 /** Reads a company. Throws when nothing identifies it: no domain, network id or profile url. */
-export function prepareCompany(given: RawRecord, ids: Pick<Ids, 'uuid'>): PreparedCompany {
+export function prepareCompany(raw: RawRecord, ids: Pick<Ids, 'uuid'>): PreparedCompany {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     fields.companies,
-    moveRangeToSize(given),
+    moveRangeToSize(raw),
   )
   const domain = account.domain ?? (account.website === undefined ? undefined : toDomain(account.website))
   const profiles = readProfiles(account)
@@ -50,11 +50,11 @@ export function prepareCompany(given: RawRecord, ids: Pick<Ids, 'uuid'>): Prepar
 }
 
 /** Many files have a range such as `51-200` as headcount: it becomes the employee range. */
-function moveRangeToSize(given: RawRecord): RawRecord {
-  const range = typeof given.headcount === 'string' ? parseCompanySize(given.headcount) : undefined
+function moveRangeToSize(raw: RawRecord): RawRecord {
+  const range = typeof raw.headcount === 'string' ? parseCompanySize(raw.headcount) : undefined
   return range === undefined
-    ? given
-    : { ...given, headcount: undefined, employee_range: given.employee_range ?? range }
+    ? raw
+    : { ...raw, headcount: undefined, employee_range: raw.employee_range ?? range }
 }
 
 function readProfiles({ network_url, network_id }: Fields<'companies'>): Profile[] {

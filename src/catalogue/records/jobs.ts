@@ -22,11 +22,11 @@ export interface PreparedJob {
 }
 
 /** Reads a job. Throws when it has no title or no company. */
-export function prepareJob(given: RawRecord): PreparedJob {
-  const job = readFields(jobFields, given)
+export function prepareJob(raw: RawRecord): PreparedJob {
+  const job = readFields(jobFields, raw)
   const { company, company_domain, company_network_url, company_network_id, company_name } = readFields(
     jobEmployerFields,
-    given,
+    raw,
   )
   const employer: Employer = {
     company_domain: company_domain ?? domain(company?.domain),

@@ -23,10 +23,10 @@ export type PersonFields = ParsedFields<typeof personFields>
 export type StoredPerson = PersonFields & Employer & { id: string; network_id: string }
 
 /** Reads a person. Throws when nothing identifies them: no profile url, e-mail address, or name with company. */
-export function preparePerson(given: RawRecord): PreparedPerson {
-  const fields: PersonFields = readFields(personFields, given)
+export function preparePerson(raw: RawRecord): PreparedPerson {
+  const fields: PersonFields = readFields(personFields, raw)
   const { company_domain, company_network_url, company_network_id, company_name, current_position } =
-    readFields(personEmployerFields, given)
+    readFields(personEmployerFields, raw)
   const position = current_position ?? {}
   const employer: Employer = {
     company_domain,
@@ -38,7 +38,7 @@ export function preparePerson(given: RawRecord): PreparedPerson {
   const [title, since] = [text(position.title), text(position.started_at)]
   if (title !== undefined) fields.title ??= title
   if (since !== undefined) fields.started_at ??= since
-  const phones = readPhones(fields, given)
+  const phones = readPhones(fields, raw)
   if (phones) fields.phones = phones
   if (fields.email !== undefined) fields.email_status ??= 'valid'
   if (fields.personal_email !== undefined) fields.personal_email_status ??= 'valid'

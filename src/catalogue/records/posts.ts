@@ -25,8 +25,8 @@ export interface PreparedPost {
 }
 
 /** Reads a post. Throws when it has no url, or an engager has no profile url. */
-export function preparePost(given: RawRecord): PreparedPost {
-  const { engagers = [], ...post } = readFields(fields.posts, given)
+export function preparePost(raw: RawRecord): PreparedPost {
+  const { engagers = [], ...post } = readFields(fields.posts, raw)
   if (post.post_url === undefined) throw new InvalidRecordError('a post needs a post_url')
   if (post.author_profile_url !== undefined) toProfileName(post.author_profile_url)
   return { post, identity: toPostIdentity(post.post_url), engagers: engagers.map(readEngager) }
@@ -43,10 +43,10 @@ export function toPostIdentity(url: string): string {
   return host.toLowerCase() + bare.slice(host.length)
 }
 
-function readEngager(given: RawRecord): Engager {
-  const url = text(given.network_profile_url)
+function readEngager(raw: RawRecord): Engager {
+  const url = text(raw.network_profile_url)
   if (url === undefined) throw new InvalidRecordError('engagers: each needs a network_profile_url')
-  return { profile: toProfileName(url), engagement: readEngagement(text(given.engagement)), url }
+  return { profile: toProfileName(url), engagement: readEngagement(text(raw.engagement)), url }
 }
 
 function toProfileName(url: string): string {

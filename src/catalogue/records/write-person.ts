@@ -10,22 +10,22 @@ import { createRowWriter } from './upsert.js'
 import { type Employer, findOrCreateEmployer } from './write-employer.js'
 
 /** Adds a person, or merges them into the stored one with the profile, else the e-mail address, else name and company. */
-export function* writePerson(context: WriteContext, given: NewPerson): Steps<WriteResult> {
-  const employer = yield* findOrCreateEmployer(context, given.employer)
-  const existing = yield* findSamePerson(context, given, employer)
-  if (existing) mergePerson(context, existing, given, employer ?? existing.company)
-  else addPerson(context, given, employer ?? null)
+export function* writePerson(context: WriteContext, incoming: NewPerson): Steps<WriteResult> {
+  const employer = yield* findOrCreateEmployer(context, incoming.employer)
+  const existing = yield* findSamePerson(context, incoming, employer)
+  if (existing) mergePerson(context, existing, incoming, employer ?? existing.company)
+  else addPerson(context, incoming, employer ?? null)
   return existing ? 'updated' : 'added'
 }
 
 const keyColumns = ['company', 'network_id', 'slug', 'email', 'personal_email', 'name'] as const
 const personWriter = createRowWriter('people', ['company', ...personRowColumns], keyColumns)
 
-function addPerson(context: WriteContext, given: NewPerson, company: number | null): void {
+function addPerson(context: WriteContext, incoming: NewPerson, company: number | null): void {
   const key = context.nextKey('people')
-  const row = company === null ? toRowWithoutCompany(given) : given.row
+  const row = company === null ? toRowWithoutCompany(incoming) : incoming.row
   personWriter.add(context, key, [company, ...toRowValues(row)], row.texts)
-  writePhones(context.connection, key, [], given)
+  writePhones(context.connection, key, [], incoming)
   rememberPerson(context, company, row)
 }
 
@@ -39,20 +39,20 @@ function toRowWithoutCompany({ employer, slug, row }: NewPerson): PersonRow {
 function mergePerson(
   context: WriteContext,
   existing: KnownPerson,
-  given: NewPerson,
+  incoming: NewPerson,
   company: number | null,
 ): void {
   const before = JSON.parse(existing.record) as StoredPerson
   const after = {
     ...withoutEmployer(before),
-    ...(company === null ? pickCompanyName(given.employer, before) : {}),
-    ...(JSON.parse(given.row.record) as StoredPerson),
+    ...(company === null ? pickCompanyName(incoming.employer, before) : {}),
+    ...(JSON.parse(incoming.row.record) as StoredPerson),
     id: before.id,
-    network_id: given.id ?? before.network_id,
+    network_id: incoming.id ?? before.network_id,
   }
   if (after.first_name !== undefined && after.last_name !== undefined)
     after.full_name ??= `${after.first_name} ${after.last_name}`
-  const row = toPersonRow(after, given.slug ?? existing.slug)
+  const row = toPersonRow(after, incoming.slug ?? existing.slug)
   const now = { ...row, company, personal_email: after.personal_email ?? null }
   const hasSameKeys = keyColumns.every((column) => now[column] === existing[column])
   const texts = toPersonTexts(before).some((text, at) => text !== row.texts[at]) ? row.texts : undefined
@@ -113,10 +113,10 @@ const columns = 'SELECT key, company, network_id, slug, email, personal_email, n
  */
 export function* findSamePerson(
   { connection, mayExist }: WriteContext,
-  given: NewPerson,
+  incoming: NewPerson,
   company: number | undefined,
 ): Steps<KnownPerson | undefined> {
-  const { id, slug, name, email, employer } = given
+  const { id, slug, name, email, employer } = incoming
   const mayBe = (column: string, value: string | undefined, among?: string): value is string =>
     value !== undefined && mayExist('people', column, value, among)
   const all = (where: string, ...values: Value[]) =>
@@ -124,9 +124,9 @@ export function* findSamePerson(
   const byId = mayBe('network_id', id) ? (yield* all('network_id = ?', id))[0] : undefined
   const known = byId ?? (mayBe('slug', slug) ? (yield* all('slug = ?', slug))[0] : undefined)
   if (known) return known
-  const open = toProfilePart(given)
+  const open = toProfilePart(incoming)
   const mailed = mayBe('email', email, open) ? yield* all('email = ?', email) : []
-  const owner = mailed.find((person) => !hasOtherProfile(person, given))
+  const owner = mailed.find((person) => !hasOtherProfile(person, incoming))
   if (owner || name === '') return owner
   const part = open ?? (email === undefined ? undefined : 'without email')
   if (!mayBe('company', toNameAtCompany(company, name), part)) return undefined
@@ -135,7 +135,7 @@ export function* findSamePerson(
       ? yield* all('company IS NULL AND name = ?', name)
       : yield* all('company = ? AND name = ?', company, name)
   const same = pickCompanyName
-    .filter((person) => !hasOtherProfile(person, given) && (email === undefined || person.email === null))
+    .filter((person) => !hasOtherProfile(person, incoming) && (email === undefined || person.email === null))
     .filter((person) => company !== undefined || isAtNamedCompany(person, employer))
   if (same.length > 1 && id === undefined && slug === undefined && email === undefined)
     throw new InvalidRecordError(
