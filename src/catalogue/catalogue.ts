@@ -26,13 +26,13 @@ import { endBulkLoad } from './write/bulk-load.js'
 /** The local data behind the engine: companies, people, jobs, technologies and posts in one database. */
 export interface Catalogue extends Source {
   /**
-   * Adds or updates the records of a CSV or NDJSON file given as bytes. Commits as it goes; a line that is
-   * rejected changes nothing. Throws an ImportError where the file cannot be read on.
+   * Adds or updates the records of a CSV or NDJSON file given as bytes. Commits as it goes; a rejected line changes
+   * nothing. Throws an ImportError when the rest of the file cannot be read.
    */
   importFile(kind: Kind, bytes: AsyncIterable<Uint8Array>, options?: ImportOptions): Promise<ImportReport>
   /** Adds or updates records that already carry field names; the same as a file of them. */
   importRecords(kind: Kind, records: Iterable<RawRecord> | AsyncIterable<RawRecord>): Promise<ImportReport>
-  /** How many of each kind there are. */
+  /** Counts the records of each kind. */
   stats(): Promise<Stats>
   /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
   exportRecords(kind: Kind): AsyncIterable<RawRecord>
@@ -40,8 +40,8 @@ export interface Catalogue extends Source {
 }
 
 /**
- * Opens the catalogue in a database, bringing its schema up to date; `close` closes the database too, and so does an opening
- * that fails. Refuses a catalogue of a newer program, and leaves it as it is.
+ * Opens the catalogue in a database, bringing its schema up to date; `close` and a failed opening close the database
+ * too. Throws, and changes nothing, when a newer program made the catalogue.
  */
 export async function openCatalogue(
   driver: Driver,

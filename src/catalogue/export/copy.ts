@@ -8,7 +8,7 @@ import { toPersonTexts } from '../records/person-row.js'
 import { findTooLong } from '../records/upsert.js'
 import { endBulkLoad } from '../write/bulk-load.js'
 
-/** What comes of a copy: rows that were brought over, or why there are none. */
+/** The number of copied rows, or why nothing was copied. */
 export type CopyResult =
   | { readonly rows: number }
   | { readonly tooLong: string }
@@ -19,8 +19,8 @@ export type CopyResult =
 const portion = 1_000
 
 /**
- * Brings all of a catalogue, of one moment, into an empty one of either kind: all of it or nothing. What is there then is
- * read again and compared with what was read here.
+ * Copies a snapshot of a catalogue into an empty one of either dialect. The copy is atomic: it is read again and
+ * compared before it is committed.
  */
 export async function copyCatalogue(
   from: Driver,
@@ -39,7 +39,7 @@ export async function copyCatalogue(
   })
 }
 
-/** What undoes a copy that does not say the same. */
+/** Rolls back a copy that differs from its source. */
 class CopyDiffers extends Error {}
 
 async function copyAll(
@@ -66,7 +66,7 @@ async function copyAll(
   return { rows }
 }
 
-/** Reads all rows; answers what stands for all that they say. */
+/** Reads all rows; returns their hash. */
 async function digest(
   connection: Connection,
   each: (table: string, rows: readonly CopiedRow[]) => Promise<void>,
@@ -106,7 +106,7 @@ const whole = 'whole'
 const number = 'number'
 const text = 'text'
 
-/** The tables of a catalogue, each behind those it refers to. */
+/** The tables of a catalogue, each after those it refers to. */
 export const copiedTables: Readonly<Record<string, CopiedTable>> = {
   companies: {
     keys: 1,

@@ -10,7 +10,7 @@ interface RecordRow {
 /** Rows read at once. */
 const portion = 500
 
-/** All records of a kind as an import takes them back, oldest first, read in portions of one moment each. */
+/** Yields all records of a kind in the format of an import, oldest first, in portions that are snapshots. */
 export async function* exportRecords(driver: Driver, kind: Kind): AsyncGenerator<RawRecord> {
   for (let last = 0; ; ) {
     const after = last
@@ -52,7 +52,7 @@ const completers: Readonly<
   posts: completePost,
 }
 
-/** How a record says whose it is: by domain, or by profile where the company has no domain. */
+/** Returns the fields that name the employer: the domain, or the profile when the company has no domain. */
 function readEmployer(row: RecordRow): RawRecord {
   const { company_domain, company } = row as RecordRow & {
     company_domain: string | null

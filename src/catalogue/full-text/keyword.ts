@@ -1,13 +1,13 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { allOf, anyOf, negate, phrase, type TextQuery } from './text-query.js'
 
-/** Deepest nesting that is read: what is made of it must fit into the stack of the parser of FTS5. */
+/** Maximum nesting: the query must fit into the stack of FTS5's parser. */
 const maxDepth = 10
 
 const operators = new Set(['AND', 'OR', 'NOT'])
 const quotes = /["“”„«»]/
 const token = /["“”„«»]([^"“”„«»]*)["“”„«»]|([()])|([^\s()"“”„«»]+)/g
-/** Something that words are made of; signs between words are nothing to look for. */
+/** Characters of words; a token without any is ignored. */
 const wordy = /[\p{L}\p{N}]/u
 
 interface Token {
@@ -16,8 +16,8 @@ interface Token {
 }
 
 /**
- * Reads a keyword: words and "phrases", AND (also where nothing stands between them), OR, NOT, which binds closest, and
- * parentheses; in capitals, for in small letters these are words. 422 where it makes no sense.
+ * Parses a keyword: words and "phrases", AND (the default), OR, NOT, which binds closest, and parentheses. Operators
+ * are in capitals. 422 when it is malformed.
  */
 export function parseKeyword(keyword: string): TextQuery {
   const tokens = tokenize(keyword)
@@ -38,7 +38,7 @@ function tokenize(keyword: string): Token[] {
   })
 }
 
-/** Reads tokens one after the other, by what binds loosest first. */
+/** A recursive-descent parser; the operator that binds loosest comes first. */
 class Reader {
   readonly #tokens: readonly Token[]
   #at = 0
@@ -84,7 +84,7 @@ class Reader {
     return query
   }
 
-  /** Whether an operator or a bracket comes next; a quoted one is a word. */
+  /** Returns whether an operator or a parenthesis comes next; a quoted one is a word. */
   #isNext(text: string): boolean {
     return this.next?.text === text && this.next.kind !== 'words'
   }

@@ -1,36 +1,39 @@
 import type { Connection, Value } from '../../storage/driver/connection.js'
 
-/** A condition in SQL with the values of its places. */
+/** A condition in SQL with the values of its placeholders. */
 export type Condition = readonly [sql: string, ...values: Value[]]
 
-/** The records that a condition does not hold for, those included of which it cannot be told. */
+/** The opposite of a condition, also true when the condition is unknown. */
 export const not = ([sql, ...values]: Condition): Condition => [`(${sql}) IS NOT TRUE`, ...values]
 
-/** At least one of some conditions; none is never fulfilled. */
+/** At least one of the conditions; false when there are none. */
 export const some = (conditions: readonly Condition[]): Condition => [
   conditions.map(([sql]) => `(${sql})`).join(' OR ') || 'FALSE',
   ...conditions.flatMap(([, ...values]) => values),
 ]
 
-/** A column that holds one of some values. The text is the same however many there are, so that it is prepared once. */
+/** A column has one of some values. The SQL is the same for any number of them, so it is prepared once. */
 export const isOneOf = (column: string, values: readonly (string | number)[]): Condition => [
   `${column} IN (SELECT ${typeof values[0] === 'number' ? 'atom' : 'value'} FROM json_each(?))`,
   JSON.stringify(values),
 ]
 
-/** All conditions; none is always fulfilled. */
+/** All of the conditions; true when there are none. */
 export const every = (conditions: readonly Condition[]): Condition => [
   conditions.map(([sql]) => `(${sql})`).join(' AND ') || 'TRUE',
   ...conditions.flatMap(([, ...values]) => values),
 ]
 
-/** What a list asks for, unless it is empty or missing and asks for nothing. */
+/** Returns the condition of a list; none when the list is empty or missing. */
 export const ifAny = <T>(
   items: readonly T[] | undefined,
   of: (items: readonly T[]) => Condition,
 ): Condition[] => (items?.length ? [of(items)] : [])
 
-/** Whether few or many records fulfil a condition. Texts of few are cheaper to look up one by one than to search first. */
+/**
+ * Whether few or many records fulfil a condition. Texts of few are cheaper to look up one by one than to search
+ * first.
+ */
 export type Selectivity = 'few' | 'many'
 
 /** A condition with its selectivity. */

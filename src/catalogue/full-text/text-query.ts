@@ -1,14 +1,14 @@
 /** A table whose records are searched by words. */
 export type TextTable = 'companies' | 'people' | 'jobs'
 
-/** The columns of texts of each table, in the order in which a record's texts come. */
+/** The text columns of each table, in the order of a record's texts. */
 export const textColumns: Readonly<Record<TextTable, readonly string[]>> = {
   companies: ['name', 'about'],
   people: ['name', 'title', 'about', 'past_titles', 'past_employers'],
   jobs: ['title', 'description'],
 }
 
-/** Texts that are asked for, as a tree that each database writes in its own words. */
+/** A query of texts as a tree, which each dialect writes in its own language. */
 export type Texts =
   /** These words next to each other, accents and case aside. */
   | { readonly phrase: string }
@@ -20,8 +20,8 @@ export type Texts =
   | { readonly columns: readonly string[]; readonly hold: Texts }
 
 /**
- * Texts that are asked for: those that are wanted, or (`negated`) all others. No index of words can say "all others" by
- * itself, so that it is carried beside the query until somebody can.
+ * A query for matching texts, or (`negated`) for all others. No full-text index can express "all others", so negation
+ * is kept beside the query.
  */
 export interface TextQuery {
   readonly texts: Texts
@@ -59,7 +59,7 @@ export const within = (columns: readonly string[], { texts, negated }: TextQuery
 const either = (texts: readonly Texts[]): Texts =>
   texts.length === 1 && texts[0] ? texts[0] : { any: texts }
 
-/** What is asked twice is looked for once. */
+/** Drops duplicates. */
 const distinct = (queries: readonly TextQuery[]): Texts[] => [
   ...new Map(queries.map(({ texts }) => [JSON.stringify(texts), texts])).values(),
 ]

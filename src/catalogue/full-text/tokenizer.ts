@@ -4,7 +4,7 @@ export type Tokenizer = (text: string) => string[]
 const ascii = /^[\0-\x7f]*$/
 const plain = /[a-z0-9]+/g
 
-/** Makes what cuts texts into words. What it knows of letters beyond ASCII is read when the first one comes. */
+/** Creates a tokenizer. Its tables of letters beyond ASCII are parsed when the first one comes. */
 export function createTokenizer(): Tokenizer {
   let known: ((letter: string) => string | undefined) | undefined
   return (text) => {
@@ -28,7 +28,7 @@ function splitWords(text: string, foldLetter: (letter: string) => string | undef
   return word === '' ? words : [...words, word]
 }
 
-/** What each letter counts as: a mark for nothing, and what is no letter is undefined. */
+/** Returns a function that folds a letter: a mark becomes empty, and a separator `undefined`. */
 function createFolding(): (letter: string) => string | undefined {
   const [spans, gaps] = [parseSpans(letters), parseSpans(marks)]
   const others = parseFolds(folds)
@@ -84,7 +84,8 @@ function isIn(spans: readonly Span[], code: number): boolean {
   return false
 }
 
-// What SQLite's tokenizer unicode61 with remove_diacritics 2 makes of each character beyond ASCII; a test compares all of
+// What SQLite's tokenizer unicode61 with remove_diacritics 2 makes of each character beyond ASCII; a test compares
+// all of
 // them. Numbers have base 36, and each place is told by its distance from the end of the one before.
 
 /** Characters that words are made of: `distance:count`. */
@@ -109,7 +110,8 @@ h:f 1r 1 52 4:3 1q:2 4:c o:43 1y:4 b:1c 1y:1m 38:gwi5 1:u 2o:3k 6o:47bk`
 const marks = `lc:5 1:7 2 1 9 7:6 4:2 1:2`
 
 /**
- * Letters that stand for others, in runs of one difference: `distance:difference:count:step`, where a distance is from the
+ * Letters that stand for others, in runs of one difference: `distance:difference:count:step`, where a distance is
+ * from the
  * beginning of the run before.
  */
 const folds = `51:lj b:-2n 1:-2o 1:-2p 1:-2q 1:-2r 1:-2s 1:w 1:-2s 1:-2r 1:-2s 1:-2t 1:-2u 1:-2r 1:-2s 1:-2t 1:-2u 1:w

@@ -11,8 +11,8 @@ const history =
   'SELECT department, date, headcount FROM headcount_history WHERE company = ? ORDER BY department, date'
 
 /**
- * A company's headcount, newest known, with its evolution up to then: `All`, and the departments asked for, or
- * every one there is when none are. What is not known of is left out.
+ * Returns a company's newest known headcount with its evolution: `All`, and the requested departments, or every
+ * department when none is requested. Unknown departments are left out.
  */
 export async function findHeadcount(
   connection: Connection,

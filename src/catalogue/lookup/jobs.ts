@@ -18,7 +18,7 @@ import type { Candidate } from '../records/match-company.js'
 
 const dayMs = 86_400_000
 
-/** A company's newest jobs that match, at most `limit`, and how many match. */
+/** Returns a company's newest matching jobs, at most `limit`, and how many match. */
 export async function findJobs(
   connection: Connection,
   { key, record }: Candidate,
@@ -59,16 +59,16 @@ function conditions(
   ]
 }
 
-/** Jobs of the last days. Most postings are dated by day, so that the first of them counts whole. */
+/** Returns a condition for jobs of the last days. Most postings are dated by day, so the first day counts whole. */
 export const postedSince = (now: number, days: number): Condition => [
   'posted_at >= ?',
   (Math.floor(now / dayMs) - days) * dayMs,
 ]
 
-/** A job of unknown country is in none of them. */
+/** A job of unknown country is in no country. */
 const inCountries = (codes: readonly string[]): Condition => isOneOf('country', codes)
 
-/** The job that a stored record stands for, with every key. */
+/** Returns a stored job with every key. */
 export function toJob(record: string, company: JobPosting['company']): JobPosting {
   const known = JSON.parse(record) as StoredJob
   return {
@@ -88,5 +88,5 @@ export function toJob(record: string, company: JobPosting['company']): JobPostin
   }
 }
 
-/** Members of a hiring team are kept as they were given. */
+/** Members of a hiring team are stored as given. */
 const toText = (value: unknown): string | null => (typeof value === 'object' ? null : (text(value) ?? null))

@@ -15,13 +15,13 @@ const byEmail = `${people} people.email = ? OR people.personal_email = ? LIMIT 2
 const ofCompanies = (where: string) =>
   `${people} people.name = ? AND people.company IN (SELECT key FROM companies WHERE ${where}) LIMIT 2`
 const atDomain = ofCompanies('domain = ?')
-// With a domain unknown here, a company that has its own is another one.
+// With an unknown domain, a company that has a domain is another one.
 const atCompany = ofCompanies('name = ? AND (? = 0 OR domain IS NULL)')
 const atNoCompany = `${people} people.company IS NULL AND people.name = ?`
 
 /**
- * The person who is meant, or nobody: rather nobody than the wrong one. A profile url decides; name and company find
- * the only person of that name there, and beside an unknown profile url only one who has no profile.
+ * Returns the person of a query; `undefined` rather than the wrong one. A profile url decides. Name and company find
+ * the only person of that name there, and with an unknown profile url only one who has no profile.
  */
 export async function matchPerson(
   connection: Connection,
@@ -35,7 +35,7 @@ export async function matchPerson(
   return person && !hasProfile(person) ? person : undefined
 }
 
-/** The only person with this professional or personal e-mail address, in any case. */
+/** Returns the only person with this professional or personal e-mail address, ignoring case. */
 export async function matchEmail(connection: Connection, email: string): Promise<FoundPerson | undefined> {
   const address = email.trim().toLowerCase()
   return address === '' ? undefined : single(await connection.all<FoundPerson>(byEmail, address, address))
@@ -45,7 +45,9 @@ async function findByProfile(connection: Connection, { id, slug }: Profile): Pro
   return await connection.all<FoundPerson>(id === undefined ? bySlug : byId, id ?? slug ?? null)
 }
 
-/** Everyone of that name at the company with the domain; where no company has it, at companies of that name. */
+/**
+ * Returns the people of that name at the company with the domain; when no company has it, at companies of that name.
+ */
 async function findByName(connection: Connection, query: PersonQuery): Promise<FoundPerson[]> {
   if (!query.firstName || !query.lastName) return []
   const name = foldText(`${query.firstName} ${query.lastName}`)

@@ -3,13 +3,13 @@ import { isMobile } from '../normalize/phone.js'
 
 interface Line {
   readonly number: string
-  /** Null where nobody said: then a mobile number is taken to be reachable. */
+  /** Null when unknown; then a mobile number counts as reachable. */
   readonly messenger: number | null
 }
 
 const lines = 'SELECT number, messenger FROM phones WHERE number IN (SELECT value FROM json_each(?))'
 
-/** Those of the numbers in E.164 that the catalogue says a messaging app reaches; one it does not know is not. */
+/** Returns the E.164 numbers that a messaging app reaches, as far as the catalogue knows. */
 export async function findReachable(
   connection: Connection,
   numbers: readonly string[],

@@ -22,7 +22,7 @@ export async function countAll(connection: Connection): Promise<Stats> {
   return counts
 }
 
-/** What state a catalogue is in, told without counting or changing anything. */
+/** The state of a catalogue, read without counting. */
 export interface CatalogueState {
   /** No company and no person. */
   readonly isEmpty: boolean
@@ -30,7 +30,7 @@ export interface CatalogueState {
   readonly isUnbuilt: boolean
 }
 
-/** The condition of a catalogue of this program's schema. */
+/** Reads the state of a catalogue that has this program's schema. */
 export async function readCatalogueState(connection: Connection): Promise<CatalogueState> {
   const hasRows = async (table: string) =>
     (await connection.get(`SELECT 1 AS one FROM ${table} LIMIT 1`)) !== undefined

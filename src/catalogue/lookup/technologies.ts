@@ -10,7 +10,7 @@ const uses = `SELECT t.name, t.slug, u.confidence
   JOIN company_technologies AS u ON u.technology = t.key AND u.company = ?
   ORDER BY u.confidence DESC, t.slug`
 
-/** The technologies a company uses, surest first. */
+/** Returns the technologies a company uses, the most certain first. */
 export const findTechnologyUses = async (
   connection: Connection,
   { key, record }: Candidate,

@@ -3,12 +3,12 @@ import { dialectOf } from '../dialect/dialect.js'
 import { allOf, phrase, within } from '../full-text/text-query.js'
 import { foldText } from '../normalize/name.js'
 
-/** Holders looked at: enough to see what is usual, few enough to be quick among millions. */
+/** Maximum number of people read: enough to see what is usual, few enough to be quick among millions. */
 const maxHolders = 2_000
-/** Words of a title that are looked for. */
+/** Maximum number of words of a title that are searched for. */
 const maxWords = 12
 
-/** Titles that people hold and that have all words of the given one, most frequent first. */
+/** Returns titles of people that have all words of the given one, the most frequent first. */
 export async function findTitles(connection: Connection, title: string, limit: number): Promise<string[]> {
   const wanted = title.match(/[\p{L}\p{N}]+/gu)?.slice(0, maxWords)
   if (!wanted) return []
@@ -21,7 +21,7 @@ export async function findTitles(connection: Connection, title: string, limit: n
   )
 }
 
-/** Titles that differ in case and accents only are one, in the spelling that comes first. */
+/** Titles that differ only in case and accents are one, in the spelling that comes first. */
 function sortByFrequency(titles: readonly string[], limit: number): string[] {
   const counts = new Map<string, { readonly title: string; count: number }>()
   for (const title of titles) {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../api/calls/errors.js'
 
-/** A country, region or city as the gazetteer has it. */
+/** A country, region or city of the gazetteer. */
 export interface GazetteerEntry {
   /** Comes before that of a place of a smaller kind, and before that of a smaller place of its own kind. */
   readonly key: number
@@ -20,15 +20,15 @@ export interface GazetteerEntry {
 /** The countries, regions and cities of the world. Names are given folded. */
 export interface Gazetteer {
   byCode(code: string | number): GazetteerEntry | undefined
-  /** Places with this name, the most important first. */
+  /** Returns the places with this name, the most important first. */
   named(name: string): readonly GazetteerEntry[]
-  /** Cities of a country with this name, the largest first. */
+  /** Returns the cities of a country with this name, the largest first. */
   citiesNamed(country: string, name: string): readonly GazetteerEntry[]
-  /** Places whose name begins so, then those with a later word that does, the most important first. */
+  /** Returns places whose name begins so, then those with a later word that does, the most important first. */
   beginning(text: string, limit: number): readonly GazetteerEntry[]
 }
 
-/** The one gazetteer there is: a file beside the program that never changes, opened when it is first asked for. */
+/** Returns the gazetteer, a read-only file beside the program that is opened on first use. */
 export const gazetteer: () => Gazetteer = once(open)
 
 const columns = 'places.key, code, country, region, places.name, also'
@@ -60,7 +60,7 @@ function open(): Gazetteer {
   }
 }
 
-/** Where the file is: beside the program, above the library's parts, or in what was built of these sources. */
+/** Returns the path of the file: beside the program, above the library's chunks, or in the build of these sources. */
 function findFile(): string {
   const paths = ['./places.db', '../places.db', '../../../dist/places.db'].map((path) =>
     fileURLToPath(new URL(path, import.meta.url)),

@@ -5,9 +5,9 @@ import { type Place, toPlace, toPlaceId } from './place.js'
 
 type Source = Parameters<typeof toPlaceId>[1]
 
-/** Places answered at most. */
+/** Maximum number of places returned. */
 const maxPlaces = 20
-/** Places that begin with a word, looked through for those in a country or region that is named too. */
+/** Maximum number of places with a prefix that are searched for one in a given country or region. */
 const maxCandidates = 2_000
 
 /**

@@ -1,11 +1,11 @@
 import { foldText } from '../normalize/name.js'
 import { type GazetteerEntry, gazetteer } from './gazetteer.js'
 
-/** No place is written longer, with all that it is in. */
+/** Longer texts are no places, even with their region and country. */
 const maxLength = 200
 
 /**
- * Places that a text names, best first: alone (`Lyon`), with what they are in (`Lyon, France`, `paris texas`), or as
+ * Returns the places that a text names, best first: alone (`Lyon`), with context (`Lyon, France`, `paris texas`), or as
  * the middle of an area (`Greater Paris Metropolitan Region`).
  */
 export function parsePlace(text: string): readonly GazetteerEntry[] {
@@ -17,14 +17,14 @@ export function parsePlace(text: string): readonly GazetteerEntry[] {
     : findCenters(parts)
 }
 
-/** The parts of a text between its commas, folded. */
+/** Returns the parts of a text between its commas, folded. */
 export const splitParts = (text: string): string[] =>
   text
     .split(/[,;|]/)
     .map(foldText)
     .filter((part) => part !== '')
 
-/** Keeps the places that are within what the other parts of a text name; those that name nothing are passed over. */
+/** Keeps the places within the regions and countries that the other parts name; unknown parts are ignored. */
 export function keepWithin(
   entries: readonly GazetteerEntry[],
   contexts: readonly string[],
@@ -44,7 +44,7 @@ function findWithin([name = '', ...contexts]: readonly string[]): readonly Gazet
   return []
 }
 
-/** Countries and regions that a text names, also one in another: `illinois united states`. */
+/** Returns the countries and regions that a text names, also one within another: `illinois united states`. */
 function findScopes(text: string): readonly GazetteerEntry[] {
   const scopes = gazetteer().named(text).filter(isScope)
   if (scopes.length > 0) return scopes
@@ -62,7 +62,7 @@ const isScope = ({ code }: GazetteerEntry): boolean => typeof code === 'string'
 const isWithin = (entry: GazetteerEntry, { code, country }: GazetteerEntry): boolean =>
   entry.code !== code && (code === country ? entry.country === country : entry.region === code)
 
-/** A text of words cut in two, the longest beginning first. */
+/** Returns each way to split a text into two, the longest beginning first. */
 function splitWords(text: string): [head: string, tail: string][] {
   const words = text.split(' ')
   return words
@@ -74,7 +74,7 @@ function splitWords(text: string): [head: string, tail: string][] {
 const before = /^(?:greater|grand|area of|ville de|region de|metropole de) /
 const behind = /(?: (?:metropolitan|metro|bay))? (?:area|region)$| et (?:sa )?(?:peripherie|environs)$/
 
-/** What areas are named after. */
+/** Returns the cities that areas are named after. */
 function findCenters(parts: readonly string[]): readonly GazetteerEntry[] {
   const bare = parts.map((part) => part.replace(before, '').replace(behind, ''))
   return bare.join() === parts.join() ? [] : parsePlace(bare.join(','))

@@ -14,13 +14,13 @@ export interface Place {
   /** A city's name, folded. */
   readonly city?: string
   readonly name: string
-  /** With what it is in: `Lyon, Auvergne-Rhône-Alpes, France`. */
+  /** The name with region and country: `Lyon, Auvergne-Rhône-Alpes, France`. */
   readonly context: string
   /** All its names, folded; its own comes first. */
   readonly names: readonly string[]
 }
 
-/** The place of an id of any source, of a country's code, or of an exact name such as `Paris, France`. */
+/** Returns the place with an id of any source, a country code, or an exact name such as `Paris, France`. */
 export function findPlace(idOrName: string): Place | undefined {
   const text = idOrName.trim()
   const code = fromPlaceId(text)
@@ -29,7 +29,7 @@ export function findPlace(idOrName: string): Place | undefined {
   return entry && toPlace(entry)
 }
 
-/** A place of the gazetteer in full. */
+/** Returns an entry of the gazetteer as a place. */
 export function toPlace(entry: GazetteerEntry): Place {
   const { code, country, region, name, also } = entry
   const own = foldText(name)
@@ -46,7 +46,7 @@ export function toPlace(entry: GazetteerEntry): Place {
   }
 }
 
-/** A name with the names of what is around; a region that is called like the city or the country is said once. */
+/** Returns a name with region and country. A region named like the city or the country is left out. */
 function formatContext({ code, country, region, name }: GazetteerEntry): string {
   if (code === country) return name
   const land = gazetteer().byCode(country)?.name ?? country
@@ -56,12 +56,12 @@ function formatContext({ code, country, region, name }: GazetteerEntry): string 
 }
 
 /**
- * The code of the region that a city of a country is in: of the largest city of that name, unless `location` names
- * another's region. Where the city is not known, of what `location` names. Cheap for what was asked before.
+ * Returns the code of a city's region: of the largest city of that name, unless `location` names the region of
+ * another one. For an unknown city, the region that `location` names. Answers are cached.
  */
 export const findRegion = createRegionFinder()
 
-/** Answers remembered at once; a file names few cities, but many times. */
+/** Size of the cache: a file names few cities, but many times. */
 const most = 20_000
 
 function createRegionFinder() {
@@ -85,13 +85,13 @@ function createRegionFinder() {
   }
 }
 
-/** Regions of a country that have a city of this name, that of the largest first. */
+/** Returns the regions of a country that have a city of this name, that of the largest first. */
 const findRegions = (country: string, city: string): string[] =>
   gazetteer()
     .citiesNamed(country, foldText(city))
     .flatMap(({ region }) => region ?? [])
 
-/** The region that a text names, or that a place is in which it names. */
+/** Returns the region that a text names, or the region of the place that it names. */
 function parseRegion(country: string | undefined, location: string): string | undefined {
   const isThere = (entry: GazetteerEntry): boolean =>
     entry.region !== null && entry.country === (country ?? entry.country)
@@ -107,7 +107,7 @@ function parseRegion(country: string | undefined, location: string): string | un
 type Code = GazetteerEntry['code']
 type Source = 'live' | 'database' | 'hiring'
 
-// The network's own ids of countries. Others are made here, above all of its own.
+// The network's own ids of countries. Other ids are invented here, above all of the network's.
 // biome-ignore format: a table
 const countries: Readonly<Record<string, number>> = {
   AD: 106296266, AE: 104305776, AL: 102845717, AR: 100446943, AT: 103883259, AU: 101452733, BA: 102869081,
@@ -129,14 +129,14 @@ const firstCity = 200_000_000
 /** From here on, it is the code of a country or region, read as a number of base 36. */
 const firstCode = 1_000_000_000
 
-/** The id of a place: `geo:FR.84`, `hiring:FR.84`, or for source `live` a number alone. */
+/** Returns the id of a place: `geo:FR.84`, `hiring:FR.84`, or for source `live` a number alone. */
 export function toPlaceId(code: Code, source: Source): string {
   if (source !== 'live') return `${source === 'hiring' ? 'hiring' : 'geo'}:${code}`
   if (typeof code === 'number') return String(firstCity + code)
   return String(countries[code] ?? firstCode + Number.parseInt(code.replace('.', ''), 36))
 }
 
-/** What an id of any source stands for; undefined for a text that is no such id. */
+/** Returns the code in an id of any source; `undefined` for a text that is no id. */
 export function fromPlaceId(id: string): Code | undefined {
   const [, code, city] = /^(?:geo|hiring):(?:([A-Z]{2}(?:\.[A-Z0-9]{1,8})?)|(\d{1,12}))$/.exec(id) ?? []
   if (code !== undefined) return code
@@ -144,7 +144,7 @@ export function fromPlaceId(id: string): Code | undefined {
   return /^\d{9,16}$/.test(id) ? fromLiveId(Number(id)) : undefined
 }
 
-/** Whether a text has the form of an id, of a place or not, so that nobody takes it for a name. */
+/** Returns whether a text has the form of an id, so that it is not taken for a name. */
 export const looksLikeId = (text: string): boolean => /^(?:geo|hiring):|^\d+$/.test(text)
 
 function fromLiveId(id: number): Code | undefined {

@@ -35,8 +35,8 @@ import { writeSearchUrl } from './write.js'
 type Kind = DecodedSearch['kind']
 
 /**
- * The search that a search url of the network stands for, premium or plain, as people paste it. 400 for the url of
- * anything else, 422 for a search with a filter that cannot be honoured, or with none.
+ * Decodes a search url of the network, premium or plain, as people paste it. 400 for any other url, 422 for a search
+ * with an unsupported filter or without filters.
  */
 export function decodeSearchUrl(url: string, of: Kind): DecodedSearch {
   const page = url.length <= bounds.searchUrl ? searchPageOf(url) : undefined
@@ -61,8 +61,8 @@ function parseUrl(page: SearchPage): UrlSearch {
 }
 
 /**
- * The premium url of a search on the network; null where it has filters that urls do not have. What a url says is
- * read back, so that it never opens another search.
+ * Returns the premium url of a search; null when it has filters that urls do not have. The url is decoded again to
+ * make sure that it opens the same search.
  */
 export function encodeSearchUrl({ kind, filters }: DecodedSearch): string | null {
   const given = withoutEmpty(filters)
@@ -96,18 +96,18 @@ export interface UrlFilter {
   readonly excluded: boolean
 }
 
-/** What a search url asks for. */
+/** The content of a search url. */
 export interface UrlSearch {
   readonly keyword?: string | undefined
   readonly min?: number | undefined
   readonly max?: number | undefined
   readonly currency?: string | undefined
   readonly values: readonly UrlFilter[]
-  /** Names of filters that are not understood. */
+  /** Names of unknown filters. */
   readonly unknown: readonly string[]
 }
 
-/** The refusal of a search that is understood, but cannot be honoured. */
+/** Returns the error for a search that is valid but unsupported. */
 export const unsupported = (reason: string): ApiError =>
   new ApiError('invalid', { reason: `search_url: ${reason}` })
 
@@ -115,7 +115,7 @@ export const unsupported = (reason: string): ApiError =>
 export const findFilterType = (name: string, of: SearchPage['of']): FilterType | undefined =>
   filterTypes.find(({ type, [of]: target }) => type === name && target !== undefined)
 
-/** The filters that a url asks for; 422 names those that cannot be honoured. */
+/** Returns the filters of a url; 422 names unsupported ones. */
 export function toFilters(asks: UrlSearch, of: SearchPage['of']): Readonly<Record<string, unknown>> {
   if (asks.unknown.length > 0) {
     const names = [...new Set(asks.unknown)].map(shorten)
@@ -153,7 +153,7 @@ function add(filters: Map<string, Target>, asked: UrlFilter, of: SearchPage['of'
 /** Filters that are one text. */
 const singles = new Set(['first_name', 'last_name'])
 
-/** The values of a filter. The network finds what fulfils both of two names, our filter what fulfils one. */
+/** Returns the values of a filter. The network requires both of two filter names; our filter requires one. */
 function combineValues(target: string, byName: Target): string | readonly string[] {
   const [[name, values] = ['', new Set<string>()], ...others] = byName
   const other = others.find(
@@ -179,7 +179,7 @@ function checkText(name: string, text: string, max: number): string {
   return text
 }
 
-/** What a url of the premium search tool asks for. Throws `BrokenQuery` where its query is not in the nested notation. */
+/** Parses a url of the premium search tool. Throws `BrokenQuery` when its query is not in the nested notation. */
 export function parsePremiumUrl({ of, query }: SearchPage): UrlSearch {
   const parameters = parseParameters(query).filter(({ value }) => value.trim() !== '')
   const written = (key: string) => parameters.find(({ name }) => name === key)?.value
@@ -270,7 +270,7 @@ function textAt(object: NestedObject, key: string): string | undefined {
   return decodeText(value).trim() || undefined
 }
 
-/** What a url of the plain search asks for. */
+/** Parses a url of the plain search. */
 export function parsePlainUrl({ of, query }: SearchPage): UrlSearch {
   const known = plainParameters[of]
   const parameters = parseParameters(query).filter(({ name, value }) => !saysNothing(name, value))
@@ -286,7 +286,7 @@ export function parsePlainUrl({ of, query }: SearchPage): UrlSearch {
   }
 }
 
-/** Without a value nothing is filtered; what begins with an underscore or `utm_` is for statistics. */
+/** Returns whether a parameter filters nothing: it has no value, or only serves statistics. */
 const saysNothing = (name: string, value: string): boolean =>
   noFilters.has(name) || /^(?:_|utm_)/.test(name) || decodeItems(value).length === 0
 

@@ -17,8 +17,8 @@ const locations = ['included_locations', 'excluded_locations'] as const
 const industries = ['included_industries', 'excluded_industries'] as const
 
 /**
- * The types of filters that are understood, with their sub-filter behind a colon where they have one; of several for
- * one target the first is written.
+ * The known types of filters, with their sub-filter after a colon. Of several for one target the first one is
+ * written.
  */
 // biome-ignore format: one type, one line
 export const filterTypes: readonly FilterType[] = [

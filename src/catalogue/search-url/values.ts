@@ -44,7 +44,7 @@ const present = (value: string | undefined): string[] => (value ? [value] : [])
 const number = /^\d+$/
 const withoutUrn = (id = ''): string => (id.startsWith('urn:') ? id.slice(id.lastIndexOf(':') + 1) : id)
 
-/** Words as they are. */
+/** Plain text. */
 const name: ValueReader = {
   expected: 'a text',
   read: ({ text }) => present(text),

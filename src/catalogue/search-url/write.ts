@@ -4,7 +4,7 @@ import { type UrlValue, valueReader } from './values.js'
 
 type Filters = Readonly<Record<string, unknown>>
 
-/** The premium search url of filters; a filter that urls do not have is missing in it. */
+/** Returns the premium search url of filters, without those that urls do not have. */
 export function writeSearchUrl(of: SearchPage['of'], filters: Filters): string {
   const types = [...filterTypes.flatMap((type) => writeFilter(type, of, filters)), ...writeRevenue(filters)]
   const { keyword } = filters

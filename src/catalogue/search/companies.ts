@@ -8,7 +8,9 @@ import { inIndustries, ofSizes, withRevenue } from './company-conditions.js'
 import { inPlaces } from './place-condition.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
-/** Searches of companies by filters and keyword: the largest first, those of unknown headcount last. Counts are exact. */
+/**
+ * Searches of companies by filters and keyword: the largest first, those of unknown headcount last. Counts are exact.
+ */
 export const companySearch: Searcher<'companies'> = {
   count: async (connection, filters) => await countCompanies(connection, conditionsOf(connection, filters)),
 
@@ -30,20 +32,20 @@ const conditionsOf = (connection: Connection, filters: CompanyFilters): Conditio
   withRevenue(filters.min_revenue, filters.max_revenue, filters.revenue_currency),
 ]
 
-/** A company on the way; one of unknown headcount stands behind those that have nobody. */
+/** A company in a list; one of unknown headcount (-1) comes after those without employees. */
 export interface CompanyRow {
   readonly key: number
   readonly headcount: number
   readonly record: string
 }
 
-/** How many companies fulfil all conditions. */
+/** Returns how many companies fulfil all conditions. */
 export async function countCompanies(
   connection: Connection,
   conditions: readonly Condition[],
 ): Promise<number> {
   const [where, ...values] = every(conditions)
-  // In the order of keys, what lies beside a company in other tables lies together too.
+  // In key order, rows of other tables about neighbouring companies are neighbours too.
   const sql = `SELECT count(*) AS total FROM companies INDEXED BY companies_facts WHERE ${where}`
   const row = await connection.get<{ total: number }>(sql, ...values)
   return row?.total ?? 0
@@ -51,7 +53,7 @@ export async function countCompanies(
 
 const headcount = 'coalesce(headcount, -1)'
 
-/** A span of the companies that fulfil all conditions: the largest first, those of unknown headcount last. */
+/** Returns a page of the companies that fulfil all conditions: the largest first, those of unknown headcount last. */
 export async function listCompanies(
   connection: Connection,
   conditions: readonly Condition[],

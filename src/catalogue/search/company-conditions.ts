@@ -4,7 +4,7 @@ import { type Condition, every, ifAny, isOneOf, some } from '../full-text/sql-co
 import { foldText } from '../normalize/name.js'
 import { inPlaces } from './place-condition.js'
 
-// Conditions over the columns of `companies`. What is not known of a company fulfils none of them, so that `not` keeps it.
+// Conditions on the columns of `companies`. An unknown value fulfils none of them, so that `not` keeps the company.
 
 /** Companies of one of some industries, each given by its id or its name in any spelling. */
 export function inIndustries(industries: readonly string[]): Condition {
@@ -26,8 +26,8 @@ export const ofSizes = (sizes: readonly (typeof companySizes)[number][]): Condit
 export const ofTypes = (letters: readonly string[]): Condition => isOneOf('company_type', letters)
 
 /**
- * Companies whose yearly revenue is known and within bounds in millions; of those that report in a currency, where one
- * is given. Without bounds nothing is asked.
+ * Companies whose yearly revenue is known and within bounds in millions, and reported in the currency if one is
+ * given. Without bounds every company fulfils it.
  */
 export const withRevenue = (
   min: number | undefined,
@@ -45,7 +45,7 @@ export const withRevenue = (
 const bound = (sql: string, millions: number | undefined): Condition[] =>
   millions === undefined ? [] : [[sql, millions * 1_000_000]]
 
-/** What the filters `company_size`, `locations` and `industries` ask of companies; empty lists ask nothing. */
+/** Returns the conditions of the filters `company_size`, `locations` and `industries`; empty lists are ignored. */
 export const companyConditions = ({
   company_size,
   locations,
@@ -56,10 +56,10 @@ export const companyConditions = ({
   ...ifAny(industries, inIndustries),
 ]
 
-/** Rows whose column `company` names one of the companies that fulfil some conditions, if there are any. */
+/** Returns a condition for rows whose `company` fulfils some conditions; none without conditions. */
 export function atCompanies(conditions: readonly Condition[]): Condition[] {
   if (conditions.length === 0) return []
   const [sql, ...values] = every(conditions)
-  // The sign keeps an index from being asked for each of them with each other value that it may have.
+  // The `+` keeps SQLite from a lookup by index for each company with each other value.
   return [[`+company IN (SELECT key FROM companies INDEXED BY companies_facts WHERE ${sql})`, ...values]]
 }

@@ -7,8 +7,8 @@ import { toPostIdentity } from '../records/posts.js'
 import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
 
 /**
- * The people who reacted to a post or commented on it, each once, by profile. Of one whom the catalogue does not know
- * there is the profile url alone; a post that it does not know has engaged nobody.
+ * Searches the people who reacted to a post or commented on it, each once, by profile. An unknown person has only a
+ * profile url; an unknown post has no engagers.
  */
 export const engagers: Searcher<'engagers'> = requireIndexes(['people_by_slug'], {
   count: async (connection, filters) => {
@@ -43,8 +43,8 @@ const toEngagementCondition = ({ post_url, engagement }: EngagerFilters): Condit
     isOneOf('engagement', engagements[engagement]),
   ])
 
-// A profile says who somebody is by id or by the name in the url, and a post may know one person by both: the lesser
-// one counts. A name that several people have tells none of them.
+// A profile is an id or a slug, and a post may have one person under both: the lesser one counts. A slug that several
+// people share identifies none.
 function selectEngagers(connection: Connection, where: string): string {
   const each = `SELECT profile, min(url) AS url, coalesce(
       (SELECT key FROM people WHERE network_id = profile),

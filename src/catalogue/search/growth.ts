@@ -9,8 +9,8 @@ import { atCompanies, companyConditions } from './company-conditions.js'
 import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /**
- * Companies by the growth of their headcount over 12 months, in whole per cent as the headcount of a company tells it:
- * the fastest-growing first, or the largest departments where only their size is asked for.
+ * Searches companies by the growth of their headcount over 12 months, in whole percent: the fastest-growing first, or
+ * the largest departments when only their size is requested.
  */
 export const growthSearch: Searcher<'growth'> = {
   count: async (connection, filters) =>
@@ -38,7 +38,7 @@ interface GrowthRow {
   readonly record: string
 }
 
-/** What is asked of one department; `all` is the whole company. */
+/** The bounds of one department; `all` is the whole company. */
 interface Measure {
   readonly by: 'growth' | 'headcount'
   readonly department: string
@@ -70,7 +70,7 @@ async function readRows(
   )
 }
 
-/** A measure as a condition of the company whose key stands in a column. */
+/** Returns a measure as a condition on the company whose key is in a column. */
 const toCondition =
   (key: string) =>
   ({ department, bounds: [sql, ...values] }: Measure): Condition => [
@@ -79,7 +79,7 @@ const toCondition =
     ...values,
   ]
 
-/** What the filters measure; the first is what the companies are ordered by. */
+/** Returns the measures of the filters; the first one orders the companies. */
 function toMeasures(filters: GrowthFilters): Measure[] {
   const { min_headcount_growth_percentage: min, max_headcount_growth_percentage: max } = filters
   const whole = within('growth', min, max)
@@ -105,7 +105,7 @@ const within = (column: string, min: number | undefined, max: number | undefined
   ...(max === undefined ? [] : [[`${column} <= ?`, max] as const]),
 ]
 
-/** What comes behind a place, in stretches to whose beginning the index leads at once. */
+/** Returns the rows after a cursor as ranges, each of which the index finds directly. */
 function rangesAfter(place: GrowthCursor | undefined): ((by: string) => Condition)[] {
   if (!place) return [() => ['TRUE']]
   const [rank, company] = place

@@ -7,12 +7,12 @@ import { atCompanies } from './company-conditions.js'
 import { hiringCompanyConditions, jobConditions } from './job-conditions.js'
 import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
 
-/** Jobs of one company that a record carries at most. */
+/** Maximum number of jobs in a record. */
 const mostJobs = 100
 
 /**
- * Companies that look for people, each with the jobs that match: those with the newest such job first, those with undated
- * ones alone last.
+ * Searches companies that hire, each with its matching jobs: those with the newest job first, those with only undated
+ * jobs last.
  */
 export const hiringSearch: Searcher<'hiring'> = requireIndexes(['jobs_by_company', 'jobs_by_date'], {
   count: async (connection, filters, now) => {
@@ -48,7 +48,7 @@ export const hiringSearch: Searcher<'hiring'> = requireIndexes(['jobs_by_company
 
 type HiringCursor = readonly [postedAt: number | null, key: number]
 
-/** The newest job of a company that matches, with the company's record. */
+/** The newest matching job of a company, with the company's record. */
 interface NewestJob {
   readonly key: number
   readonly company: number
@@ -60,7 +60,7 @@ const newestFirst = 'ORDER BY posted_at DESC NULLS LAST, key DESC'
 const isNewer = '(posted_at > job.posted_at OR job.posted_at IS NULL) AND posted_at IS NOT NULL'
 const isSameDay = 'posted_at IS NOT DISTINCT FROM job.posted_at AND key > job.key'
 
-/** Jobs that match, of companies that do, where the company has no newer one. */
+/** Reads the newest matching job of each matching company. */
 async function readNewestJobs(
   connection: Connection,
   [jobsWhere, ...jobsValues]: Condition,
@@ -78,7 +78,8 @@ async function readNewestJobs(
           WHERE company = job.company AND (${isNewer} OR ${isSameDay}) AND ${jobsWhere}
         )
       ${newestFirst} LIMIT ?
-    ) AS found JOIN companies ON companies.key = found.company ${newestFirst.replaceAll(/(posted_at|key)/g, 'found.$1')}`,
+    ) AS found JOIN companies ON companies.key = found.company 
+    ORDER BY found.posted_at DESC NULLS LAST, found.key DESC`,
     ...rangeValues,
     ...jobsValues,
     ...companyValues,
@@ -87,7 +88,7 @@ async function readNewestJobs(
   )
 }
 
-/** Records of the jobs that match, by company: newest first, as many as a record carries. */
+/** Reads the matching jobs by company, the newest first, at most as many as a record has. */
 async function readJobs(
   connection: Connection,
   [jobsWhere, ...values]: Condition,
@@ -107,7 +108,7 @@ async function readJobs(
   return byCompany
 }
 
-/** What comes behind a place, in stretches to whose beginning the index leads at once. */
+/** Returns the rows after a cursor as ranges, each of which the index finds directly. */
 function rangesAfter(place: HiringCursor | undefined): Condition[] {
   if (!place) return [['TRUE']]
   const [postedAt, key] = place

@@ -17,7 +17,7 @@ const days: Readonly<Record<NonNullable<HiringFilters['published_date']>, number
   last_360_days: 360,
 }
 
-/** What the filters of a hiring search ask of jobs. Days count back from `now`. */
+/** Returns the conditions of a hiring search on jobs. Days count back from `now`. */
 export function jobConditions(connection: Connection, filters: HiringFilters, now: number): Condition[] {
   const { published_date, exclude_internships, included_locations, excluded_locations } = filters
   const holds = (column: 'title' | 'description') => (phrases: readonly string[]) =>
@@ -35,14 +35,14 @@ export function jobConditions(connection: Connection, filters: HiringFilters, no
   ]
 }
 
-/** What they ask of the companies. */
+/** Returns its conditions on companies. */
 export const hiringCompanyConditions = (connection: Connection, filters: HiringFilters): Condition[] => [
   ...ifAny(filters.company_size, ofSizes),
   ...ifAny(filters.included_industries, inIndustries),
   ...(filters.exclude_consulting_recruiting ? [not(isConsulting(connection))] : []),
 ]
 
-/** A job is where it says; where it does not say in which country it is, it is where its company is. */
+/** A job without a country is where its company is. */
 const jobIn = ([place, ...values]: Condition): Condition => [
   `CASE WHEN country IS NULL
     THEN EXISTS (SELECT 1 FROM companies WHERE companies.key = company AND (${place})) ELSE ${place} END`,
@@ -76,7 +76,7 @@ const isInternship = (connection: Connection): Condition =>
     ...internshipStatuses.map((status): Condition => ['instr(statuses, ?) > 0', `|${status}|`]),
   ])
 
-// Lists that tell kinds of companies and jobs, compared folded: without case, accents and punctuation.
+// Keywords that classify companies and jobs, compared without case, accents and punctuation.
 
 /** Industries of firms that hire for others or advise them. */
 export const consultingIndustries: readonly string[] = [
@@ -97,7 +97,7 @@ export const consultingIndustries: readonly string[] = [
   'Temporary Help Services',
 ]
 
-/** Words of a company's name that tell the same. */
+/** Words in the names of such firms. */
 export const consultingNames: readonly string[] = [
   'conseil',
   'conseils',
@@ -139,7 +139,7 @@ export const internshipStatuses: readonly string[] = [
   'working student',
 ]
 
-/** Words of a job's title that make it one. */
+/** Words in the titles of such jobs. */
 export const internshipWords: readonly string[] = [
   'alternance',
   'alternant',
@@ -189,7 +189,7 @@ export const internshipWords: readonly string[] = [
   'working student',
 ]
 
-/** What a title begins with that is an internship in French, Italian and Dutch, and what is none in English. */
+/** A title that begins so is an internship in French, Italian and Dutch; these English titles are not. */
 export const stageTitles = {
   begin: 'stage',
   not: [

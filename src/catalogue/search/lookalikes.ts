@@ -9,7 +9,7 @@ import { companyConditions } from './company-conditions.js'
 import { parseCursor, requireIndexes, type Searcher, toPage } from './search-kind.js'
 
 /**
- * Companies that resemble one of those given, the most alike first; which are not among them. 404 where the catalogue
+ * Searches companies that resemble the given ones, which are left out; the most similar first. 404 when the catalogue
  * knows none of the profiles.
  */
 export const lookalikes: Searcher<'lookalikes'> = requireIndexes(['company_technologies_by_company'], {
@@ -81,7 +81,7 @@ const facts = `SELECT key, industry, industry_name, country, headcount, size,
     (SELECT growth FROM headcount_growth WHERE company = companies.key AND department = 'all') AS growth
   FROM companies WHERE key = ?`
 
-/** The companies whose profiles are given, each once. */
+/** Returns the companies with the given profiles, each once. */
 async function findExamples(
   connection: Connection,
   { company_network_url, company_network_urls = [] }: LookalikeFilters,
@@ -104,7 +104,7 @@ async function findExamples(
 /** What companies are compared by. */
 export type Aspect = Exclude<keyof Similarity, 'score'>
 
-/** How much each aspect counts where all of them are known; together 1. */
+/** The weight of each aspect when all are known; the sum is 1. */
 export const weights: Readonly<Record<Aspect, number>> = {
   industry: 0.35,
   technologies: 0.25,
@@ -113,7 +113,7 @@ export const weights: Readonly<Record<Aspect, number>> = {
   growth: 0.1,
 }
 
-/** Where less than this of the weights is known of a company, nothing resembles it. */
+/** Nothing resembles a company when less than this share of the weights is known. */
 const leastKnown = 0.5
 
 /** How likeness is measured. */
@@ -131,7 +131,7 @@ export const similarityScale: SimilarityScale = {
 }
 const { leastScore, scoreUnits, usualHeadcounts } = similarityScale
 
-/** A company that others are compared with; what is not known of it is null. */
+/** A company that others are compared with; unknown values are null. */
 export interface CompanyExample {
   readonly key: number
   readonly industry: string | null
@@ -144,17 +144,17 @@ export interface CompanyExample {
   readonly growth: number | null
 }
 
-/** What a comparison with a company needs. Of its weights only those of known aspects are left; together 1. */
+/** An example with weights for its known aspects, whose sum is 1. */
 export interface WeighedExample extends CompanyExample {
   readonly weights: Readonly<Record<Aspect, number>>
   /**
-   * The least that industry, size and country must score: technologies and growth cannot make up for less. Null where
-   * too little is known of the company for anything to resemble it.
+   * The minimum score of industry, size and country; technologies and growth cannot make up for less. Null when too
+   * little is known of the company for anything to resemble it.
    */
   readonly leastBase: number | null
 }
 
-/** How others are compared with a company. */
+/** Returns the weights to compare others with a company. */
 export function weighExample(example: CompanyExample): WeighedExample {
   const known: Readonly<Record<Aspect, boolean>> = {
     industry: example.industry !== null || example.industry_name !== null,

@@ -21,15 +21,15 @@ import { toEmployerWords } from '../records/person-row.js'
 import { inIndustries, ofSizes, ofTypes } from './company-conditions.js'
 import { inPlaces } from './place-condition.js'
 
-/** What a search of people asks for: of their texts, and of the columns of `people`. */
+/** A search of people: a query of their texts and conditions on the columns of `people`. */
 export interface PeopleQuery {
   readonly text: TextQuery | undefined
   readonly conditions: readonly Condition[]
-  /** Where they work, if that is at few companies. */
+  /** The employers, when these are few companies. */
   readonly staff: EstimatedCondition | undefined
 }
 
-/** Reads the filters of a search; days count up to `now`. 422 names a filter that cannot be honoured. */
+/** Translates the filters of a search; days count up to `now`. 422 names an unsupported filter. */
 export async function toPeopleQuery(
   connection: Connection,
   filters: PeopleFilters,
@@ -57,10 +57,10 @@ export async function toPeopleQuery(
   }
 }
 
-/** From more companies than this, going through everybody is quicker than asking each of them for its people. */
+/** With more companies than this, scanning all people is quicker than looking up the people of each company. */
 const fewCompanies = 1_000
 
-/** The companies that people must work at: few enough to begin with, or not. */
+/** Returns the condition on employers, and whether these are few. */
 async function toCompanyCondition(
   connection: Connection,
   { company, included_accounts: accounts }: PeopleFilters,
@@ -88,7 +88,7 @@ function toTextQueries(filters: PeopleFilters): TextQuery[] {
   ]
 }
 
-/** What is asked of the person alone. */
+/** Returns the conditions on the person. */
 const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
   ...ifAny(filters.functions, (ids) => isOneOf('function', ids.map(Number))),
   ...ifAny(filters.seniority_levels, (ids) => isOneOf('seniority', ids.map(Number))),
@@ -104,14 +104,14 @@ const personConditions = (filters: PeopleFilters, now: number): Condition[] => [
 const nameIs = (column: 'first_name' | 'last_name', name: string | undefined): Condition[] =>
   name === undefined ? [] : [[`${column} = ?`, foldText(name)]]
 
-/** Where they work and do not work, beside the companies that they must work at. */
+/** Returns the conditions on employers by name, id or list. */
 const employerConditions = (filters: PeopleFilters): Condition[] => [
   ...ifAny(filters.included_companies, worksAt),
   ...ifAny(filters.excluded_companies, (companies) => not(worksAt(companies))),
   ...ifAny(filters.excluded_accounts, (ids) => not(atAccounts(ids))),
 ]
 
-/** What is asked of the company. */
+/** Returns the conditions on the employer's record. */
 function companyConditionsOf(filters: PeopleFilters): Condition[] {
   const wanted = [
     ...ifAny(filters.company_size, ofSizes),
@@ -125,7 +125,7 @@ function companyConditionsOf(filters: PeopleFilters): Condition[] {
   ]
 }
 
-// Conditions over the columns of `people`. What is not known of a person fulfils none of them, so that `not` keeps it.
+// Conditions on the columns of `people`. An unknown value fulfils none of them, so that `not` keeps the person.
 
 /** People whose title holds one of some titles. */
 export const titleContains = (titles: readonly string[]): TextQuery =>
@@ -177,7 +177,7 @@ export const inPosition = (ranges: readonly string[], now: number): Condition =>
 export const inCompany = (ranges: readonly string[], now: number): Condition =>
   ofRanges(ranges, (least) => lasting('months_in_company', least, now))
 
-/** Numbers of years within one of some ranges, from a condition for so many years or more. */
+/** Returns a condition for ranges of years, from a condition for a minimum of years. */
 const ofRanges = (ranges: readonly string[], atLeast: (least: number) => Condition): Condition =>
   some(
     ranges.flatMap((id) => {
@@ -187,14 +187,14 @@ const ofRanges = (ranges: readonly string[], atLeast: (least: number) => Conditi
     }),
   )
 
-/** So many full years or more: since the position began, or as it was given. */
+/** A minimum of full years, since the position began or as given. */
 const lasting = (
   given: 'months_in_position' | 'months_in_company',
   least: number,
   now: number,
 ): Condition => [
   `position_since <= ? OR ${given} >= ?`,
-  // Who begins tomorrow is in the position for less than one year, too.
+  // A person who begins tomorrow counts as less than one year in the position.
   least === 0 ? endOfTime : dayNumber(now) - least * 10_000,
   least * 12,
 ]

@@ -9,12 +9,12 @@ import { parseCursor, type Searcher, toPage } from './search-kind.js'
 
 /** Up to this number counts are exact, as is every smaller one. */
 const exactUpTo = 10_000
-/** One in so many people is looked at to estimate a larger number. */
+/** Larger numbers are estimated from one in so many people. */
 const share = 16
 
 /**
- * Searches of people, in the order they came into the catalogue: it is that of the texts and of the columns that are
- * searched, so that nothing is sorted, and who is added or changed while a search is walked disturbs nothing.
+ * Searches people in the order they were added. It is the order of the indexes, so nothing is sorted, and changes
+ * while a search is paged through disturb nothing.
  */
 export const peopleSearch: Searcher<'people'> = {
   async count(connection, filters, now) {
@@ -52,10 +52,10 @@ export const peopleSearch: Searcher<'people'> = {
   },
 }
 
-// Neighbours in the catalogue resemble each other, and so do those a round number apart: keys are mixed up first.
+// Neighbours in the catalogue resemble each other, and so do rows a round number apart, so keys are hashed first.
 const isSampled = (key: string): Condition => [`(${key} * 2654435761 >> 16) % ${share} = 0`]
 
-/** How many people match, exactly. */
+/** Returns the exact number of people who match. */
 export const countPeople = (connection: Connection, query: PeopleQuery): Promise<number> =>
   countRows(connection, selectKeys(connection, query))
 
@@ -81,7 +81,7 @@ function selectKeys(
   return limit === undefined ? [sql, ...values] : [`${sql} LIMIT ?`, ...values, limit]
 }
 
-/** How many people of a company match, exactly; titles and locations mean what they mean in a search of people. */
+/** Returns the exact number of a company's people who match; filters mean the same as in a search of people. */
 export async function countProfiles(
   connection: Connection,
   { key }: Candidate,
@@ -98,5 +98,5 @@ export async function countProfiles(
   return await countPeople(connection, { ...query, staff })
 }
 
-/** None of these filters counts days. */
+/** No filter of these counts days. */
 const noTime = 0

@@ -4,13 +4,13 @@ import { shorten } from '../normalize/readers.js'
 import { findPlace, findRegion, type Place } from '../places/place.js'
 
 /**
- * Records in at least one of some places, by their columns `country`, `region` and `city` (folded). A value that is
- * no place is refused with 422.
+ * Returns a condition for records in one of some places, on the columns `country`, `region` and `city` (folded). 422
+ * for an unknown place.
  */
 export function inPlaces(field: string, ids: readonly string[]): Condition {
   const places = ids.map((id) => requirePlace(field, id))
   const of = (kind: Place['kind']) => places.filter((place) => place.kind === kind)
-  // Only what is asked for stands in the condition: a scan evaluates all of it on every row.
+  // Unused kinds of places are left out: a scan evaluates the whole condition on every row.
   return some([
     ...ifAny(of('country'), (all) =>
       isOneOf(
@@ -37,8 +37,8 @@ function requirePlace(field: string, id: string): Place {
 }
 
 /**
- * A city is in its region, so that towns of one name stay apart. A record without a region is taken to be in the largest
- * of them.
+ * Cities are compared with their region, so that towns of one name stay apart. A record without a region is in the
+ * largest of them.
  */
 function inCities(places: readonly Place[]): Condition[] {
   const rows = places.flatMap((place) =>

@@ -3,11 +3,11 @@ import type { Awaitable, Found, RecordOf, Searches, SearchKind, Span } from '../
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialect.js'
 
-/** How one kind of search is answered from the catalogue. Filters that cannot be honoured are refused by name (422). */
+/** Answers one kind of search from the catalogue. 422 names an unsupported filter. */
 export interface Searcher<K extends SearchKind> {
-  /** How many records match; days count up to `now`. */
+  /** Returns how many records match; days count up to `now`. */
   count(connection: Connection, filters: Searches[K]['filters'], now: number): Awaitable<number>
-  /** A span of them, always in the same order. */
+  /** Returns a page of them, always in the same order. */
   find(connection: Connection, filters: Searches[K]['filters'], span: Span): Awaitable<Found<RecordOf<K>>>
 }
 
@@ -34,14 +34,14 @@ export function requireIndexes<K extends SearchKind>(
   }
 }
 
-/** What rows are ordered by, of one of them. */
+/** The values that a row is ordered by. */
 export type Cursor = readonly (string | number | null)[]
 
-/** Reads the place where the part before ended. */
+/** Returns the cursor at which the previous page ended. */
 export const parseCursor = <P extends Cursor>(after: string | undefined): P | undefined =>
   after === undefined ? undefined : (JSON.parse(after) as P)
 
-/** The first `limit` of some rows; where there are more, the next part begins behind the last of them. */
+/** Returns the first `limit` rows, with a cursor for the next page when there are more. */
 export function toPage<T>(rows: readonly T[], limit: number, position: (row: T) => Cursor): Found<T> {
   const records = rows.slice(0, limit)
   const last = records.at(-1)

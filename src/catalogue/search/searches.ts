@@ -19,11 +19,11 @@ const searchers: { readonly [K in SearchKind]: Searcher<K> } = {
   engagers,
 }
 
-/** How many records a search finds. */
+/** Returns how many records a search finds. */
 export const countRecords = (connection: Connection, search: Search, now: number): Awaitable<number> =>
   (searchers[search.kind] as Searcher<SearchKind>).count(connection, search.filters, now)
 
-/** A span of what a search finds. */
+/** Returns a page of the records that a search finds. */
 export const findRecords = <K extends SearchKind>(
   connection: Connection,
   { kind, filters }: Search<K>,

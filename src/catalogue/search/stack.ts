@@ -8,8 +8,8 @@ import { inIndustries, ofSizes } from './company-conditions.js'
 import { requireIndexes, type Searcher } from './search-kind.js'
 
 /**
- * Companies by the technologies they use, the largest first. Their number is exact. A technology that is not in the
- * catalogue is used by nobody.
+ * Searches companies by the technologies they use, the largest first. Counts are exact. No company uses an unknown
+ * technology.
  */
 export const stackSearch: Searcher<'stack'> = requireIndexes(['company_technologies_by_company'], {
   count: async (connection, filters) =>
@@ -55,13 +55,13 @@ async function stackCondition(
   return [usesAny(keys)]
 }
 
-/** Technologies asked for, and whether there are others that the catalogue does not know. */
+/** The requested technologies, and whether there are unknown ones among them. */
 interface RequestedTechnologies {
   readonly keys: readonly number[]
   readonly unknown: boolean
 }
 
-/** The technologies that some slugs mean; undefined when none is given. */
+/** Returns the technologies of slugs; `undefined` when none is given. */
 async function findRequested(
   connection: Connection,
   stacks: readonly string[] | undefined,
@@ -75,7 +75,7 @@ async function findRequested(
   return { keys: rows.map(({ key }) => key), unknown: rows.length < slugs.length }
 }
 
-// The sign keeps an index from being asked for each user with each other value that it may have.
+// The `+` keeps SQLite from a lookup by index for each user with each other value.
 const users = `SELECT company FROM company_technologies WHERE technology IN (SELECT atom FROM json_each(?))`
 
 const usesAny = (technologies: readonly number[]): Condition => [
@@ -102,7 +102,10 @@ const uses = `SELECT u.company, t.name AS technology_name, u.confidence, u.menti
   CROSS JOIN technologies AS t ON t.key = u.technology`
 const surestFirst = 'ORDER BY u.confidence DESC, t.slug'
 
-/** What some companies use of the technologies asked for, or at all where none are; surest first. */
+/**
+ * Returns the requested technologies that companies use, or all of theirs when none is requested; the most certain
+ * first.
+ */
 async function readUses(
   connection: Connection,
   companies: readonly number[],
@@ -122,6 +125,6 @@ async function readUses(
   return byCompany
 }
 
-/** How sure a use is, in words: `medium` from 0.5 on, `high` from 0.8 on. */
+/** Returns the level of a confidence: `medium` from 0.5, `high` from 0.8. */
 const toLevel = (confidence: number): 'low' | 'medium' | 'high' =>
   confidence < 0.5 ? 'low' : confidence < 0.8 ? 'medium' : 'high'

@@ -1,6 +1,6 @@
 import { listNameForms, type NameForms, type PersonName } from './name-variants.js'
 
-/** Somebody's name and the part of the address before the `@`. */
+/** A person's name and the part of their address before the `@`. */
 export interface EmailExample extends PersonName {
   readonly local: string
 }
@@ -40,8 +40,8 @@ interface ReadExample {
 }
 
 /**
- * The pattern that most of the examples follow: at least two that differ, more than half of all, and no other one as
- * often. Names of several words are spelt as most of those who have one spell theirs.
+ * Returns the pattern that most examples follow: at least two different ones, more than half of all, and more than
+ * any other pattern. Names of several words are spelt as in most examples that have one.
  */
 export function learnPattern(examples: readonly EmailExample[]): Pattern | undefined {
   const locals = new Map(examples.map((example) => [example.local, example]))
@@ -83,7 +83,7 @@ const createPattern = (shape: Shape, spelling: number): Pattern => ({
   },
 })
 
-/** Whether mail can be sent there: names in other scripts are not transcribed. */
+/** Returns whether the address is valid; names in other scripts are not transcribed. */
 const isWritable = (local: string): boolean => /^(?=.{1,64}$)[a-z0-9]+(?:[._-][a-z0-9]+)*$/.test(local)
 
 /** Whether a name in a shape is this text; most are not even as long, which is found out sooner. */

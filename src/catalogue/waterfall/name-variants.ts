@@ -30,7 +30,7 @@ interface Form {
 // biome-ignore format: words
 const particles = new Set(['af', 'al', 'av', 'bin', 'da', 'das', 'de', 'del', 'della', 'den', 'der', 'des', 'di', 'do', 'dos', 'du', 'e', 'el', 'het', 'la', 'las', 'le', 'les', 'los', 'op', 't', 'te', 'ten', 'ter', 'van', 'vom', 'von', 'y', 'zu', 'zum', 'zur'])
 
-/** What stands around a name and is none. */
+/** Titles around a name. */
 const titles = new Set(['dr', 'ing', 'jr', 'md', 'mba', 'mme', 'mr', 'mrs', 'ms', 'phd', 'prof', 'sir', 'sr'])
 
 /** Letters that are written as two where they cannot be written at all. */
@@ -68,8 +68,8 @@ const firstStyles = [asWritten, joined, hyphenated, dotted, leading, inInitials]
 const lastStyles = [asWritten, joined, hyphenated, dotted, core, leading, trailing, abbreviated]
 
 /**
- * A name in every way that addresses spell names of several words or with accents: one form for each way, the most
- * usual first, in the same order for all names. A simple name has only one form.
+ * Returns a name in every way that addresses spell names of several words or with accents. The order is the same for
+ * all names, the most usual form first. A simple name has one form.
  */
 export function listNameForms({ first, last }: PersonName): readonly NameForms[] {
   if (/^[a-z]{2,} [a-z]{2,}$/i.test(`${first} ${last}`)) {

@@ -19,7 +19,7 @@ interface Colleague {
   readonly last: string | null
 }
 
-/** Guesses the address that somebody has if it is made as those of the colleagues are: always `risky`. */
+/** Guesses an address from the pattern of the colleagues' addresses; its status is always `risky`. */
 export const createPatternProvider = (driver: Driver): Provider => ({
   name: 'pattern',
   email: (contact) => driver.read((connection) => guessEmail(connection, contact)),
@@ -34,11 +34,11 @@ async function guessEmail(connection: Connection, contact: Contact): Promise<Fou
   const local = habit?.pattern.localPart({ first, last })
   if (habit === undefined || local === undefined) return undefined
   const email = `${local}@${habit.domain}`
-  // An address that is known is somebody else's, or is known to be wrong.
+  // A known address belongs to another person, or is known to be wrong.
   return (await connection.get(owner, email, email)) ? undefined : { email, status: 'risky' }
 }
 
-/** Where colleagues have their addresses and how they are made. */
+/** The domain and pattern of the colleagues' addresses. */
 interface Habit {
   readonly domain: string
   readonly pattern: Pattern

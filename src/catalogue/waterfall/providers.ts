@@ -6,13 +6,13 @@ import type { StoredPerson } from '../records/person.js'
 import { toPerson } from '../records/person-record.js'
 import { createPatternProvider } from './pattern-provider.js'
 
-/** The steps of a waterfall over the catalogue, in the order they are tried: what is known, then what can be learnt. */
+/** Creates the providers of a waterfall over the catalogue in order: known data first, then guesses. */
 export const createProviders = (driver: Driver): readonly Provider[] => [
   createCatalogueProvider(driver),
   createPatternProvider(driver),
 ]
 
-/** What the catalogue itself says of how somebody is reached. */
+/** Creates the provider of stored contact data. */
 export function createCatalogueProvider(driver: Driver): Provider {
   const findPerson = (contact: Contact) => driver.read((connection) => matchPerson(connection, contact))
   const readPerson = async (contact: Contact): Promise<Partial<StoredPerson>> => {
@@ -45,7 +45,7 @@ export function createCatalogueProvider(driver: Driver): Provider {
   }
 }
 
-/** An address without a status was checked by whoever gave it. */
+/** An address without a status counts as checked. */
 const toFoundEmail = (
   email: string | undefined,
   status: FoundEmail['status'] = 'valid',
