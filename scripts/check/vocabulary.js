@@ -143,7 +143,6 @@ const replaced = {
     'reader-messages',
     'recordsAhead',
     'recordsInPortion',
-    'regionOf',
     'registrable',
     'resembling',
     'resemblingInPostgres',
