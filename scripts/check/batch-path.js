@@ -13,7 +13,7 @@ const compositionRoots = [
   'src/index.ts',
   'src/catalogue/catalogue.ts',
   'src/cli/commands/engine/engine.ts',
-  'src/cli/commands/index.ts',
+  'src/cli/program/commands.ts',
   'src/cli/program/operation-command.ts',
   'src/cli/target/local-target.ts',
   'src/engine/handlers/registry.ts',

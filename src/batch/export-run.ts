@@ -5,7 +5,7 @@ import type { Report } from './output/report.js'
 import { createLookup, toMappingRequest } from './plan/lookup.js'
 import { execute } from './run/execute.js'
 import { findRun, identifyRun, openRunInput } from './run/find-run.js'
-import { noCaller, readingJournal } from './run/open-journal.js'
+import { noCaller, openFinishedJournal } from './run/open-journal.js'
 import { openOutput } from './run/open-output.js'
 import type { RunPorts } from './run/ports.js'
 import { openRuns } from './run/records.js'
@@ -37,7 +37,7 @@ export async function exportRun(
     lookup.skip,
   )
   const missing = { status: 'skipped', error: 'Not looked up yet' } as const
-  const journal = await readingJournal(records, run, missing)
+  const journal = await openFinishedJournal(records, run, missing)
   const { writer, isAbandoned } = await openOutput(ports, request, table, async () => false, false)
   const report = await execute({
     ...{ table, ...lookup, repeats, operation: request.operation.id },

@@ -59,7 +59,7 @@ export async function* decode(
 ): AsyncGenerator<Buffer> {
   const lines = new Lines()
   const bytes = skip(mark, chunks)
-  const texts = label === 'utf-8' ? checked(bytes, lines) : converted(bytes, label, lines)
+  const texts = label === 'utf-8' ? checkUtf8(bytes, lines) : decodeText(bytes, label, lines)
   for await (const text of texts) {
     const nul = text.indexOf(0)
     if (nul >= 0) {
@@ -74,7 +74,7 @@ export async function* decode(
   }
 }
 
-async function* checked(chunks: AsyncIterable<Buffer>, lines: Lines): AsyncGenerator<Buffer> {
+async function* checkUtf8(chunks: AsyncIterable<Buffer>, lines: Lines): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const chunk of chunks) {
     const bytes = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
@@ -113,7 +113,7 @@ function notUtf8(text: Buffer, lines: Lines): CsvError {
   )
 }
 
-async function* converted(
+async function* decodeText(
   chunks: AsyncIterable<Buffer>,
   label: string,
   lines: Lines,

@@ -30,24 +30,24 @@ export async function* parseRows(
   const plain = new PlainRows(delimiter, firstLine, limit)
   let any: AnyRows | undefined
   for await (const text of texts) {
-    if (any) yield* told(await any.take(text))
+    if (any) yield* yieldRows(await any.take(text))
     else {
       yield plain.take(text)
       if (!plain.stopped) continue
       any = new AnyRows({ ...options, limit, firstLine: plain.line })
-      yield* told(await any.take(plain.rest))
+      yield* yieldRows(await any.take(plain.rest))
     }
   }
   if (!any) {
     yield plain.end()
     if (!plain.stopped) return
     any = new AnyRows({ ...options, limit, firstLine: plain.line })
-    yield* told(await any.take(plain.rest))
+    yield* yieldRows(await any.take(plain.rest))
   }
-  yield* told(await any.end())
+  yield* yieldRows(await any.end())
 }
 
-function* told({ rows, failure }: Taken): Generator<Row[]> {
+function* yieldRows({ rows, failure }: Taken): Generator<Row[]> {
   yield rows
   if (failure) throw failure
 }
@@ -228,7 +228,7 @@ export class AnyRows {
   #taken(step: (done: (error?: Error | null) => void) => void): Promise<Taken> {
     return new Promise((resolve) => {
       step((error) => {
-        const failure = error ? understood(error, this.#parser.nextLine, this.#limit) : undefined
+        const failure = error ? toCsvError(error, this.#parser.nextLine, this.#limit) : undefined
         resolve({ rows: this.#parser.takeRows(), failure })
       })
     })
@@ -255,7 +255,7 @@ class RowParser extends Parser {
     })
     this.#surplus = 1 - firstLine
     this.resume()
-    // The failed write is told; without a listener the process would end.
+    // The failed write is yieldRows; without a listener the process would end.
     this.on('error', () => {})
   }
 
@@ -282,7 +282,7 @@ class RowParser extends Parser {
   }
 }
 
-function understood(error: unknown, line: number, limit: number): unknown {
+function toCsvError(error: unknown, line: number, limit: number): unknown {
   switch ((error as { code?: unknown }).code) {
     case 'CSV_QUOTE_NOT_CLOSED':
       return new CsvError(

@@ -22,10 +22,10 @@ export async function* readRows(
   const texts = skip(Buffer.byteLength(preamble), decode(chunks, encoding))
   const firstLine = preamble === '' ? 1 : 2
   for await (const rows of parseRows(texts, { delimiter, firstLine, looseQuotes, limit }))
-    yield raw ? rows : rows.map(restored)
+    yield raw ? rows : rows.map(restoreCells)
 }
 
-function restored(row: Row): Row {
+function restoreCells(row: Row): Row {
   return row.cells.some((cell) => cell.startsWith("'"))
     ? { line: row.line, cells: row.cells.map(undefuse) }
     : row

@@ -81,11 +81,11 @@ export function mapColumns(request: MappingRequest): Mapping {
   const notes: string[] = []
   for (const guess of request.isExact ? [] : guesses(request)) {
     if (taken.has(guess.at)) continue
-    if (guess.rank === lastResort && identified(request, filled)) continue
+    if (guess.rank === lastResort && isIdentified(request, filled)) continue
     const winner = filled.get(guess.field)
     if (winner) {
       const lesser = guess.rank >= likely && winner.rank < likely
-      if (winner.by !== 'pin' && !lesser) notes.push(passedOver(guess, winner))
+      if (winner.by !== 'pin' && !lesser) notes.push(describeOther(guess, winner))
       continue
     }
     taken.add(guess.at)
@@ -93,7 +93,7 @@ export function mapColumns(request: MappingRequest): Mapping {
   }
   checkUsable(request, filled)
   return {
-    columns: request.fields.flatMap((field) => mapped(filled.get(field))),
+    columns: request.fields.flatMap((field) => toMapped(filled.get(field))),
     unused: request.header.filter((_, at) => !taken.has(at)),
     notes,
   }
@@ -156,7 +156,7 @@ interface Guess extends MappedColumn {
 const likely = 2
 const lastResort = 3
 
-const mapped = (guess: Guess | undefined): MappedColumn[] =>
+const toMapped = (guess: Guess | undefined): MappedColumn[] =>
   guess ? [{ field: guess.field, column: guess.column, at: guess.at, by: guess.by }] : []
 
 /** Columns that may fill a field, the best first; among equals the one further left. */
@@ -175,7 +175,7 @@ function guesses({ header, fields, subject }: MappingRequest): Guess[] {
   return found.sort((a, b) => a.rank - b.rank || a.at - b.at)
 }
 
-function passedOver(guess: Guess, winner: MappedColumn): string {
+function describeOther(guess: Guess, winner: MappedColumn): string {
   return (
     `"${guess.column}" could be ${guess.field} too; "${winner.column}" is used. ` +
     `To change that: --map ${guess.field}="${guess.column}"`
@@ -186,12 +186,12 @@ const needed = ({ anyOf, subject, fields }: MappingRequest): readonly string[] =
   anyOf ?? identifying[subject].filter((field) => fields.includes(field))
 
 /** Whether something says which company or person a row is about. */
-const identified = (request: MappingRequest, filled: ReadonlyMap<string, unknown>): boolean =>
+const isIdentified = (request: MappingRequest, filled: ReadonlyMap<string, unknown>): boolean =>
   needed(request).some((field) => filled.has(field) || request.constants?.[field] !== undefined)
 
 function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknown>): void {
   const fields = needed(request)
-  if (fields.length === 0 || identified(request, filled)) return
+  if (fields.length === 0 || isIdentified(request, filled)) return
   const [first = 'field'] = fields
   throw new MappingError(
     `No column of the file is known to hold ${fields.join(', ')}. ` +

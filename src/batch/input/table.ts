@@ -75,7 +75,7 @@ async function readHead(path: string): Promise<{ head: Buffer; bytes: number }> 
       await file.close()
     }
   } catch (error) {
-    throw unreadable(path, error)
+    throw toReadError(path, error)
   }
 }
 
@@ -83,11 +83,11 @@ async function* fileChunks(path: string): AsyncGenerator<Buffer> {
   try {
     yield* createReadStream(path) as AsyncIterable<Buffer>
   } catch (error) {
-    throw unreadable(path, error)
+    throw toReadError(path, error)
   }
 }
 
-function unreadable(path: string, error: unknown): unknown {
+function toReadError(path: string, error: unknown): unknown {
   if (error instanceof CsvError) return error
   return new CsvError(`${path} cannot be read: ${systemReason(error)}.`)
 }

@@ -51,19 +51,19 @@ export type Verdict =
 export function judge(reply: Reply, operation: Operation, nowMs: number): Verdict {
   if (isOk(reply)) {
     const found = !resolvesNothing(operation, reply.body)
-    return answered(found ? 'found' : 'not_found', null, reply, found)
+    return toAnswer(found ? 'found' : 'not_found', null, reply, found)
   }
   if (reply.unknown && isPriced(operation)) return { kind: 'answer', answer: unknownAnswer }
   const failure = failureOf(reply.status, reply.body)
   if (failure.stops) return { kind: 'stop', failure }
   if (reply.status === 429 || failure.code === 'idempotency_in_progress') return pause(reply, nowMs)
   if (reply.status === 404 || (reply.status === 400 && saysNothingFound(failure.text)))
-    return answered('not_found', failure.text, reply, false)
+    return toAnswer('not_found', failure.text, reply, false)
   const invalid = reply.status === 400 || reply.status === 422
-  return answered(invalid ? 'invalid' : 'failed', failure.text, reply, false)
+  return toAnswer(invalid ? 'invalid' : 'failed', failure.text, reply, false)
 }
 
-function answered(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {
+function toAnswer(status: Status, error: string | null, reply: Reply, withBody: boolean): Verdict {
   return {
     kind: 'answer',
     answer: {

@@ -67,7 +67,7 @@ export function valueAt(body: unknown, path: readonly string[]): unknown {
 }
 
 /** What a column shows of a reply. */
-export function shownOf(body: unknown, { path, show }: ResultColumn): unknown {
+export function displayedValue(body: unknown, { path, show }: ResultColumn): unknown {
   const value = valueAt(body, path)
   return show && value !== undefined ? show(value) : value
 }
@@ -114,18 +114,18 @@ const countOf = (value: unknown): number | undefined => (Array.isArray(value) ? 
 /** The schema of one result. */
 function itemOf(output: Shape['output'], field: string | undefined): Node {
   const list = field === undefined ? nodeOf(output) : nodeOf(output).shape?.[field]
-  const bare = list && unwrapped(list)
+  const bare = list && unwrap(list)
   const item = bare?.def.element ?? bare?.def.valueType
   if (!item) throw new Error(`a reply has no list ${field ?? ''}`)
   return item
 }
 
-const isList = (node: Node | undefined): boolean => node !== undefined && unwrapped(node).def.type === 'array'
+const isList = (node: Node | undefined): boolean => node !== undefined && unwrap(node).def.type === 'array'
 
 /** A schema without what makes it optional or nullable. */
-function unwrapped(node: Node): Node {
+function unwrap(node: Node): Node {
   const inner = node.def.type === 'pipe' ? node.def.out : node.def.innerType
-  return inner ? unwrapped(inner) : node
+  return inner ? unwrap(inner) : node
 }
 
 /** A value as the text of one cell: nothing for null, `a; b` for a list of scalars, JSON for what is nested. */

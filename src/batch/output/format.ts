@@ -4,11 +4,11 @@ import { columnNamed, nearest } from '../../csv/names.js'
 import { MappingError } from '../input/mapping.js'
 import type { Source, Status } from '../journal/answer.js'
 import {
+  displayedValue,
   type Many,
   type ResultColumn,
   type ResultRequest,
   rowColumnsOf,
-  shownOf,
   toCell,
   valueAt,
 } from './columns.js'
@@ -66,8 +66,8 @@ export function createLayout(
       const cells: string[] = []
       for (let at = 0; at < input.length; at++) cells.push(row.cells[at] ?? '')
       if (onlyMissing && isBlank(cells[onlyMissing.at]))
-        cells[onlyMissing.at] = toCell(shownOf(row.body, onlyMissing.column))
-      for (const column of named) cells.push(toCell(shownOf(row.body, column)))
+        cells[onlyMissing.at] = toCell(displayedValue(row.body, onlyMissing.column))
+      for (const column of named) cells.push(toCell(displayedValue(row.body, column)))
       for (const [name, at] of places) cells[at] = toCell(statusValue(row, name))
       return cells
     },

@@ -59,7 +59,7 @@ export const nodeFiles: Files = {
 /** Opens `path` for output: rows go to `path.partial` beside it until `finish`. Devices are written as they are. */
 export async function fileSink(path: string, files: Files = nodeFiles): Promise<Sink> {
   const partial = `${path}.partial`
-  const failed = (error: unknown) => unwritable(path, error)
+  const failed = (error: unknown) => toOutputError(path, error)
   const kind = await files.kind(path).catch((error: unknown) => {
     throw failed(error)
   })
@@ -78,7 +78,7 @@ export async function fileSink(path: string, files: Files = nodeFiles): Promise<
       } catch (error) {
         // Half a row would be taken for an answer.
         await file.truncate(length).catch(() => {})
-        throw unwritable(path, error, partial)
+        throw toOutputError(path, error, partial)
       }
       length += bytes.length
     },
@@ -88,7 +88,7 @@ export async function fileSink(path: string, files: Files = nodeFiles): Promise<
         await files.rename(partial, path)
         await files.syncFolder(dirname(path))
       } catch (error) {
-        throw unwritable(path, error, partial)
+        throw toOutputError(path, error, partial)
       }
     },
     async abandon() {
@@ -104,7 +104,7 @@ export function streamSink(stream: NodeJS.WritableStream): Sink {
   stream.on('error', () => {})
   const write = (text: string | Buffer) =>
     new Promise<void>((resolve, reject) => {
-      stream.write(text, (error) => (error ? reject(unwritable('the output', error)) : resolve()))
+      stream.write(text, (error) => (error ? reject(toOutputError('the output', error)) : resolve()))
     })
   return { output: undefined, partial: undefined, write, finish: async () => {}, abandon: async () => {} }
 }
@@ -113,13 +113,13 @@ function deviceSink(path: string, file: OutputFile): Sink {
   return {
     output: path,
     partial: undefined,
-    write: (text) => file.appendFile(text).catch((error) => Promise.reject(unwritable(path, error))),
+    write: (text) => file.appendFile(text).catch((error) => Promise.reject(toOutputError(path, error))),
     finish: () => file.close(),
     abandon: () => file.close(),
   }
 }
 
-function unwritable(path: string, error: unknown, partial?: string): OutputError {
+function toOutputError(path: string, error: unknown, partial?: string): OutputError {
   const kept = partial === undefined ? '' : ` What was written so far is in ${partial}.`
   return new OutputError(`${path} cannot be written: ${systemReason(error)}.${kept}`, systemCode(error))
 }
@@ -189,7 +189,7 @@ export interface Rejects {
 }
 
 /** Puts rows aside in a sink; `raw` leaves their cells as they are. */
-export function rejectsTo(sink: Sink, original: Original, raw: boolean): Rejects {
+export function createRejects(sink: Sink, original: Original, raw: boolean): Rejects {
   const line = lineWriter(original.delimiter, raw)
   const { mark, encode } = encoderFor(original.encoding, original.hasMark)
   let count = 0
@@ -232,7 +232,7 @@ export function rejectsTo(sink: Sink, original: Original, raw: boolean): Rejects
 }
 
 /** A writer that also puts aside the rows that are invalid. */
-export const rejecting = (writer: Writer, rejects: Rejects): Writer => ({
+export const withRejects = (writer: Writer, rejects: Rejects): Writer => ({
   ...writer,
   async write(rows: readonly OutputRow[]) {
     await rejects.add(rows.filter(({ status }) => status === 'invalid').map(({ cells }) => cells))

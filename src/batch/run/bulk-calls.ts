@@ -203,9 +203,7 @@ export async function resultsOf(
   for (let ms: number = pause.first; ; ms = Math.min(longest, ms * pause.factor)) {
     await together.work?.(accepted.id, stopReason.signal)
     const isApart = mayAskApart && unknown >= mostUnknown
-    const { reply, lacks } = isApart
-      ? await askedApart(accepted, together, ask)
-      : await askedWhole(accepted, ask)
+    const { reply, lacks } = isApart ? await askParts(accepted, together, ask) : await askWhole(accepted, ask)
     const isAnswer = !(reply instanceof ConnectionLost)
     if (lacks) forgotten++
     if (isAnswer && isOk(reply)) {
@@ -234,7 +232,7 @@ const isMissing = (reply: Reply | ConnectionLost): boolean =>
   !(reply instanceof ConnectionLost) && reply.status === 404
 
 /** Work that is not known has no results. */
-async function askedWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
+async function askWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
   const reply = await ask(id)
   if (!isMissing(reply)) return { reply, lacks: false }
   return { reply: { status: 200, body: { status: 'finished' }, headers: {}, credits: 0 }, lacks: true }
@@ -244,7 +242,7 @@ async function askedWhole({ id }: Accepted, ask: Ask): Promise<Asked> {
  * The results of those parts that are known in place of those of the whole; the first answer that is neither a success
  * nor a 404 where there is one.
  */
-async function askedApart({ parts }: Accepted, { into }: Together, ask: Ask): Promise<Asked> {
+async function askParts({ parts }: Accepted, { into }: Together, ask: Ask): Promise<Asked> {
   const items: unknown[] = []
   let isOver = true
   for (const part of parts) {

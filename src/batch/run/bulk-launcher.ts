@@ -2,7 +2,7 @@ import { isOk } from '../../api/calls/caller.js'
 import { lostCall } from '../journal/answer.js'
 import type { Bulk } from '../journal/journal.js'
 import type { Batch } from './batch.js'
-import { alike } from './bulk.js'
+import { takeAlike } from './bulk.js'
 import { BulkCalls, type BulkPorts, type Sent } from './bulk-calls.js'
 import type { RowBatch, RowState } from './row-batch.js'
 
@@ -104,7 +104,7 @@ export class BulkLauncher {
   #next(states: readonly RowState[]): readonly RowState[] {
     const [first] = states
     if (first && this.#alone.delete(first)) return [first]
-    return alike(
+    return takeAlike(
       states.filter((state) => !this.#alone.has(state)),
       this.#ports.together,
     )

@@ -28,7 +28,7 @@ export interface Together {
 const mark = 'prospect_row'
 
 /** The first rows, as many as fit into one request: what the request asks for is the same in all of them. */
-export function alike(states: readonly RowState[], { shared, most }: Together): readonly RowState[] {
+export function takeAlike(states: readonly RowState[], { shared, most }: Together): readonly RowState[] {
   const [first] = states
   if (!first) return []
   const asked = JSON.stringify(of(first.input, shared, true))

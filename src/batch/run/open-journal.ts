@@ -30,7 +30,7 @@ export interface OpenRun {
 const goneAnswer = { status: 'failed', error: 'Its answer is no longer kept' } as const
 
 /** What rows of a run get that must not be sent, and have no answer; undefined where all may be sent. */
-export const othersOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
+export const missingAnswerOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
 
 /** Puts a run on record, or goes on with one; one that is finished is only read. */
 export async function openJournal(
@@ -42,7 +42,7 @@ export async function openJournal(
   const { records, request } = batch
   const run = await begin(ports, batch, rows, output)
   if (run.status === 'finished') {
-    const journal = await readingJournal(records, run, goneAnswer)
+    const journal = await openFinishedJournal(records, run, goneAnswer)
     return { run, journal, target: { caller: noCaller } }
   }
   const target = await targetOf(ports, batch, run)
@@ -54,13 +54,13 @@ export async function openJournal(
     mayRepeat,
     retryUnknown,
     store,
-    others: othersOf(batch.known),
+    others: missingAnswerOf(batch.known),
   }
   return { run, journal: await openOver(records, run, options), target }
 }
 
 /** The journal of a run of which nothing is asked; `missing` is what rows without an answer get. */
-export const readingJournal = (
+export const openFinishedJournal = (
   records: RunRecords,
   run: Run,
   missing: NonNullable<JournalOptions['missing']>,
@@ -176,13 +176,14 @@ export async function openQuoteJournal(
   { target }: RunPorts,
   { request, records, identity, known }: ResolvedBatch,
 ): Promise<Pick<Journal, 'resume' | 'recall'>> {
-  if (known?.status === 'finished') return readingJournal(records, known, { status: 'failed', error: null })
+  if (known?.status === 'finished')
+    return openFinishedJournal(records, known, { status: 'failed', error: null })
   const run = known ?? toUnstartedRun(target, identity)
   const { maxAgeMs, retryUnknown } = request.choices
   const store = maxAgeMs === undefined ? undefined : { runs: await records.runs.indexOthers(run), maxAgeMs }
   const isOpen = run.sentTo > run.sentFrom
   const mayRepeat = !isOpen || (await isRepeatable(request, await target.caller()))
-  const others = othersOf(known)
+  const others = missingAnswerOf(known)
   return openOver(records, run, { budget: {}, mayRepeat, retryUnknown, store, others })
 }
 

@@ -16,16 +16,16 @@ import {
   onlyMissingOf,
 } from '../output/format.js'
 import {
+  createRejects,
   createWriter,
   fileSink,
   keepPartial,
   nodeFiles,
   type Rejects,
-  rejecting,
-  rejectsTo,
   type Sink,
   streamSink,
   type Writer,
+  withRejects,
 } from '../output/writer.js'
 import type { RunPorts } from './ports.js'
 import { fileLock, hold } from './records.js'
@@ -77,7 +77,7 @@ export async function openOutput(
       }),
   }
   const writer = createWriter(watched, format)
-  const all = rejects ? rejecting(writer, rejects) : writer
+  const all = rejects ? withRejects(writer, rejects) : writer
   return { path, writer: all, rejects, isAbandoned: () => abandoned }
 }
 
@@ -145,7 +145,7 @@ async function openRejects(
   { raw }: Pick<InputChoices, 'raw'>,
 ): Promise<Rejects | undefined> {
   if (path === undefined) return undefined
-  return rejectsTo(await fileSink(path), table, raw)
+  return createRejects(await fileSink(path), table, raw)
 }
 
 function rowFormat(request: BatchRequest, header: readonly string[]): Format {

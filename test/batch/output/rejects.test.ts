@@ -2,7 +2,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openTable, type ReadOptions } from '../../../src/batch/input/table.js'
-import { fileSink, rejectsTo } from '../../../src/batch/output/writer.js'
+import { createRejects, fileSink } from '../../../src/batch/output/writer.js'
 import { testFolder } from '../folder.js'
 
 const folder = testFolder()
@@ -20,7 +20,7 @@ let number = 0
 async function setAside(content: string | Uint8Array, options: ReadOptions = {}): Promise<string> {
   const file = await folder.file(content)
   const aside = folder.path(`rejects-${number++}.csv`)
-  const rejects = rejectsTo(await fileSink(aside), await openTable(file, options), options.raw === true)
+  const rejects = createRejects(await fileSink(aside), await openTable(file, options), options.raw === true)
   await rejects.add(await rowsOf(file, options))
   await rejects.finish()
   expect([rejects.file, (await stat(aside)).mode & 0o777]).toEqual([aside, 0o600])
@@ -55,7 +55,7 @@ describe('rows that are put aside', () => {
   test('are complete only at the end; a stopped run keeps what it has', async () => {
     const file = await folder.file('a\n1\n')
     const aside = folder.path('stopped.rejects.csv')
-    const rejects = rejectsTo(await fileSink(aside), await openTable(file), false)
+    const rejects = createRejects(await fileSink(aside), await openTable(file), false)
     await rejects.add([['1']])
     await rejects.abandon()
     expect(rejects.file).toBeNull()
@@ -67,7 +67,7 @@ describe('rows that are put aside', () => {
     const file = await folder.file('a\n1\n')
     const aside = folder.path(`${end}.rejects.csv`)
     if (end === 'finish') await writeFile(aside, 'of an earlier run')
-    const rejects = rejectsTo(await fileSink(aside), await openTable(file), false)
+    const rejects = createRejects(await fileSink(aside), await openTable(file), false)
     await rejects.add([])
     await rejects[end]()
     expect((await readdir(dirname(aside))).filter((name) => name.startsWith(basename(aside)))).toEqual([])
