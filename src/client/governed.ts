@@ -4,16 +4,16 @@ import type { Clock, Ids } from '../engine/ports/ports.js'
 import { idempotent, type KeptKeys } from './kept-keys.js'
 import { paced, type Windows } from './paced.js'
 
-/** What a governed server is made of. */
+/** What the layers of a governed server need. */
 export interface GovernedOptions {
-  /** What this machine remembers of the server. */
+  /** The state of the server on this machine. */
   readonly memory: KeptKeys & Windows
   readonly origin: string
-  /** The plan of whoever asks. */
+  /** The caller's plan. */
   readonly plan?: string | undefined
   readonly ids: Ids
   readonly clock: Clock
-  /** Told that a call goes out again under the key of one whose outcome is not known. */
+  /** Called when a call is sent again under the key of an attempt without a known outcome. */
   readonly onAgain?: (id: OperationId) => void
 }
 

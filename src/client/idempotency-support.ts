@@ -1,31 +1,31 @@
 import type { Clock } from '../engine/ports/ports.js'
 
-/** What is remembered of a server beyond this process: whether it is known to honour idempotency keys. */
+/** Whether a server supports idempotency keys, stored beyond this process. */
 export interface Remembered {
   honours(): Promise<boolean | undefined>
   remember(honours: boolean): Promise<void>
 }
 
-/** What is known of a server's idempotency keys. */
-export interface Honoured {
-  /** Whether it honours them; asks the server where nobody knows yet. */
+/** Whether a server supports idempotency keys. */
+export interface IdempotencySupport {
+  /** Returns the stored answer; asks the server when there is none. */
   ask(): Promise<boolean>
-  /** A reply was marked as replayed: it does. */
+  /** Records that a reply was replayed, which proves support. */
   seen(): void
 }
 
-/** How long the server is left alone after it could not be asked. */
+/** How long a server is not asked again after it could not be reached. */
 const restMs = 10_000
 
 /**
- * Knows whether a server honours keys: a profile says so, it was seen to, or it says so itself (`probe`). That it does not
- * say so is remembered for this process only, since servers learn.
+ * Creates the knowledge about a server's support: from a profile, an earlier replay, or the server's own report
+ * (`probe`). A missing report holds for this process only, because servers are upgraded.
  */
-export function createHonoured(
+export function createIdempotencySupport(
   remembered: Remembered | undefined,
   probe: () => Promise<boolean | undefined>,
   clock: Clock,
-): Honoured {
+): IdempotencySupport {
   let known: boolean | undefined
   let asking: Promise<boolean> | undefined
   let askedAt = Number.NEGATIVE_INFINITY

@@ -5,15 +5,15 @@ import { type OperationId, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import { settles } from './retry.js'
 
-/** Keys of calls that were sent and are not known to be answered, in a place that outlives this process. */
+/** Idempotency keys of calls without a known outcome. They outlive this process. */
 export interface KeptKeys {
-  /** The key under which a call was sent before, else the fresh one, which is then kept for it. */
+  /** Returns the stored key of an earlier attempt, or stores the fresh key and returns it. */
   take(call: KeptCall): Promise<{ readonly key: string; readonly again: boolean }>
-  /** Forgets the key of a call that was answered. */
+  /** Deletes the key of a call that was answered. */
   drop(fingerprint: string): Promise<void>
 }
 
-/** A call as it is kept: nothing of what it asks for can be read from it. */
+/** A call as it is stored. The request cannot be read from it. */
 export interface KeptCall {
   /** Digest of server, key and request. */
   readonly fingerprint: string
@@ -23,20 +23,21 @@ export interface KeptCall {
   readonly now: number
 }
 
-/** What keeping keys works with. */
+/** What storing keys needs. */
 export interface KeptKeysOptions {
   readonly keys: KeptKeys
   /** The origin of the server. */
   readonly origin: string
   readonly ids: Ids
   readonly clock: Clock
-  /** Told that a call goes out again under the key of one whose outcome is not known. */
+  /** Called when a call is sent again under the key of an attempt without a known outcome. */
   readonly onAgain?: (id: OperationId) => void
 }
 
 /**
- * Gives every call that does something a key, kept before it is sent. Where its outcome stays open, the same call sends
- * the same key again, so that a server that honours keys charges once. Who brings a key keeps it by themselves.
+ * Stores an idempotency key before every call that changes something. When the outcome stays unknown, the same call
+ * later sends the same key, so that a server that supports keys charges once. Calls with a key of their own are left
+ * alone.
  */
 export function idempotent(options: KeptKeysOptions): Layer {
   const { keys, ids, clock, onAgain = () => {} } = options
@@ -46,7 +47,7 @@ export function idempotent(options: KeptKeysOptions): Layer {
     call: async (id, input, call = {}) => {
       if (!operation(id).idempotent || call.idempotencyKey !== undefined) return caller.call(id, input, call)
       const fingerprint = digest([options.origin, call.apiKey ?? null, id, input])
-      // Two equal calls at the same time are meant to be two.
+      // Two equal calls at the same time are separate calls.
       if (underWay.has(fingerprint)) return caller.call(id, input, call)
       underWay.add(fingerprint)
       try {
@@ -73,13 +74,13 @@ function lost(error: unknown): ConnectionLost {
   throw error
 }
 
-/** Whether it is known what became of a call, and of the one before it under the same key. */
+/** Whether the outcome of a call and of the earlier attempt under its key are known. */
 function isKnown(ended: Reply | ConnectionLost, again: boolean): boolean {
   if (ended.unknown) return false
   return !again || (!(ended instanceof ConnectionLost) && settles(ended))
 }
 
-/** SHA-256 of JSON whose fields are in order. */
+/** SHA-256 of JSON with sorted fields. */
 const digest = (value: unknown): string => createHash('sha256').update(canonical(value)).digest('hex')
 
 function canonical(value: unknown): string {

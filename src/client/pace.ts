@@ -1,35 +1,37 @@
 import type { Reply } from '../api/calls/caller.js'
 import type { Window } from '../api/operations/windows.js'
 
-/** A window of a server's as this machine knows it. */
+/** A rate window of a server, as this machine knows it. */
 export interface PacedWindow {
-  /** When it ends, in real time: not before the server's own, which begins when a request is there. */
+  /**
+   * End in real time. It is not before the end of the server's own window, which begins when a request arrives.
+   */
   readonly endsAt: number
-  /** Requests that were let through in it. */
+  /** Requests admitted in it. */
   readonly count: number
-  /** Most requests, as the server says; null where it has not said it, and the plan's holds. */
+  /** The limit the server reported; null when it has reported none and the plan's limit holds. */
   readonly most: number | null
-  /** Whether the server has answered in it, and so has begun it. */
+  /** Whether the server has answered in it, so that its own window has begun. */
   readonly confirmed: boolean
 }
 
-/** A window to keep to; without a plan its limit is not known before the server says it. */
+/** A window to keep to. Without a plan its limit is unknown until the server reports it. */
 export type WindowKept = Omit<Window, 'limit'> & { readonly limit: number | undefined }
 
 type Known = PacedWindow | undefined
 
-/** How long the first reply of a window may take: it comes late from a busy machine, and never to a killed process. */
+/** How long the first reply of a window may take. A busy machine gets it late, a killed process never. */
 const firstReplyMs = 10_000
 
-/** The window as a request at `now` finds it: what the server said of its limit outlives it. */
+/** Returns the window for a request at `now`. A limit that the server reported outlives the window. */
 function current({ windowMs }: WindowKept, known: Known, now: number): PacedWindow {
   const latest = now + windowMs + firstReplyMs
-  // One that ends later than a window lasts is of a clock that has gone back since.
+  // A later end than the window's length means that the clock went back.
   if (known !== undefined && known.endsAt > now && known.endsAt <= latest) return known
   return { endsAt: latest, count: 0, most: known?.most ?? null, confirmed: false }
 }
 
-/** How long a window that nothing more fits into is waited for; one that may end with any reply is looked at again soon. */
+/** Returns how long to wait for a full window. One that may end with any reply is checked again soon. */
 function waitFor({ endsAt, confirmed }: PacedWindow, now: number): number {
   const left = endsAt - now
   if (confirmed) return left
@@ -39,23 +41,23 @@ function waitFor({ endsAt, confirmed }: PacedWindow, now: number): number {
 /** `RateLimit-Reset` is in whole seconds, rounded up. */
 const roundingMs = 1_000
 
-/** What clocks of several nodes of a server may differ by, and that of one by rounding. */
+/** Maximum difference between the clocks of a server's nodes, rounding included. */
 const clocksMs = 5
 
 const limitOf = ({ limit }: WindowKept, { most }: PacedWindow): number =>
   most ?? limit ?? Number.POSITIVE_INFINITY
 
-/** In place of a limit where a server has answered and told none. */
+/** Replaces the limit when a server answered without reporting one. */
 const untold = Number.MAX_SAFE_INTEGER
 
-/** Whether nobody knows the limit of a window before the server is asked. */
+/** Whether the limit of a window is unknown until the server is asked. */
 const isUnknown = ({ limit }: WindowKept, known: Known): boolean =>
   limit === undefined && (known?.most ?? null) === null
 
-/** How long a request waits for the reply to the one that asks for the limit, before it looks again. */
+/** How long a request waits for the reply that reports the limit, before it checks again. */
 const askingMs = 50
 
-/** Whether a request may be sent: what is then counted, or for how long not, and the limit if that is known. */
+/** The windows after counting an admitted request, or how long to wait, with the limit when it is known. */
 export type Admission = { readonly admitted: readonly PacedWindow[] } | Wait
 
 interface Wait {
@@ -64,13 +66,14 @@ interface Wait {
 }
 
 /**
- * Whether the server's window may end before a request is there. It would open the next one unseen, in which others are
- * counted later.
+ * Whether the server's window may end before a request arrives. That request would begin the next window unnoticed.
  */
 const isEnding = ({ windowMs }: WindowKept, { endsAt, confirmed, most }: PacedWindow, now: number): boolean =>
   confirmed && most !== null && endsAt - now < Math.min(windowMs / 10, roundingMs)
 
-/** Lets a request through where it fits in all its windows; where a limit is not known, one that asks for it. */
+/**
+ * Admits a request that fits in all its windows. Where a limit is unknown, one request is admitted to ask for it.
+ */
 export function admit(windows: readonly WindowKept[], known: readonly Known[], now: number): Admission {
   const found = windows.map((window, at) => current(window, known[at], now))
   const waits = found.flatMap((one, at): Wait[] => {
@@ -85,12 +88,12 @@ export function admit(windows: readonly WindowKept[], known: readonly Known[], n
   return longest ?? { admitted: found.map((one) => ({ ...one, count: one.count + 1 })) }
 }
 
-/** What a server says of the window with the least remaining. */
+/** What a server reports about the window with the fewest remaining requests. */
 interface Said {
   readonly limit: number
   readonly remaining: number
   readonly endsAt: number
-  /** Whether it said to the millisecond when the window ends. */
+  /** Whether the server reported the end in milliseconds. */
   readonly isExact: boolean
 }
 
@@ -109,7 +112,10 @@ function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: num
   return { limit, remaining, endsAt: now + (exactMs ?? resetMs), isExact: exactMs !== undefined }
 }
 
-/** The seconds with decimals that some servers add, where they are what was rounded up; in milliseconds. */
+/**
+ * Returns the fractional seconds that some servers add, in milliseconds; `undefined` when they do not match the rounded
+ * value.
+ */
 function exactReset(text: string | undefined, resetMs: number): number | undefined {
   if (text === undefined || !/^\d{1,9}\.\d{3,6}$/.test(text)) return undefined
   const exactMs = Math.ceil(Number(text) * 1_000)
@@ -122,8 +128,8 @@ function wholeIn(text: string | undefined): number | undefined {
 }
 
 /**
- * The windows after a reply: what the server says of one of them wins over what was counted here, and what it says
- * nothing of is not waited for.
+ * Returns the windows after a reply. A reported count replaces the local one, and unreported windows are not waited
+ * for.
  */
 export function corrected(
   windows: readonly WindowKept[],
@@ -133,16 +139,16 @@ export function corrected(
   now: number,
 ): readonly Known[] {
   const said = saidBy(reply, waitMs, now)
-  const meant = said && meantBy(windows, known, said, now)
+  const reported = said && findReportedWindow(windows, known, said, now)
   return known.map((one, at) => {
     const window = windows[at] as WindowKept
-    if (said && at === meant) return correct(window, current(window, one, now), said)
+    if (said && at === reported) return correct(window, current(window, one, now), said)
     const begun = one && begunBy(window, one, now, reply.status < 500)
     return begun && isUnknown(window, begun) ? { ...begun, most: untold } : begun
   })
 }
 
-/** The windows after a request without a reply: the next one may ask for their limits. */
+/** Returns the windows after a request without a reply. The next request may ask for their limits. */
 export const unanswered = (
   windows: readonly WindowKept[],
   known: readonly Known[],
@@ -154,7 +160,7 @@ export const unanswered = (
     return begun && isUnknown(window, begun) ? { ...begun, count: 0 } : begun
   })
 
-/** A window in which a request has ended: if that was counted, the server's has begun by now. */
+/** Returns a window in which a request ended. If it was counted, the server's window has begun by now. */
 const begunBy = (
   { windowMs }: WindowKept,
   known: PacedWindow,
@@ -169,16 +175,18 @@ function correct(
   { limit, remaining, endsAt, isExact }: Said,
 ): PacedWindow {
   const used = Math.max(0, limit - remaining)
-  // The server has begun a new window: the one that is known had ended there already.
+  // The server has begun a new window, so the known one had ended.
   const isNew = found.confirmed && endsAt > found.endsAt + (isExact ? windowMs / 2 : roundingMs)
   const count = isNew ? used : Math.max(found.count, used)
-  // Each reset is rounded up, or comes late, so that the earliest end that was told is the truest.
+  // Every reset is rounded up or late, so the earliest reported end is the most accurate.
   const end = found.confirmed && !isNew ? Math.min(found.endsAt, endsAt) : endsAt
   return { endsAt: end, count, most: limit, confirmed: true }
 }
 
-/** Which window a server speaks of: the one with that limit, else the shortest that could end so late. */
-function meantBy(
+/**
+ * Returns the index of the window a server reports: the one with that limit, else the shortest that can end that late.
+ */
+function findReportedWindow(
   windows: readonly WindowKept[],
   known: readonly Known[],
   { limit, endsAt }: Said,

@@ -7,9 +7,9 @@ import { windowsOf } from '../api/operations/windows.js'
 import type { Clock } from '../engine/ports/ports.js'
 import { admit, corrected, type PacedWindow, unanswered, type WindowKept } from './pace.js'
 
-/** What is remembered of windows, shared by all processes of this machine. */
+/** The rate windows of a server, shared by all processes of this machine. */
 export interface Windows {
-  /** Decides on windows of an owner alone: nobody else changes them meanwhile. */
+  /** Changes windows of an owner in one transaction. */
   change<T>(
     owner: string,
     names: readonly string[],
@@ -20,20 +20,20 @@ export interface Windows {
   ): Promise<T>
 }
 
-/** What pacing works with. */
+/** What pacing needs. */
 export interface PacedOptions {
   readonly windows: Windows
   /** The origin of the server. */
   readonly origin: string
   /** Real time. */
   readonly clock: Clock
-  /** The plan of whoever asks; without one, limits are learnt from the server. */
+  /** The caller's plan. Without it, limits are learnt from the server. */
   readonly plan?: string | undefined
 }
 
 /**
- * Keeps to the windows of a server before it has to refuse: a request that does not fit is answered 429 here, as the
- * server would, and is not sent.
+ * Keeps to the rate windows of a server. A request over a limit is answered 429 here, as the server would, and not
+ * sent.
  */
 export const paced =
   (options: PacedOptions): Layer =>
@@ -55,7 +55,7 @@ export const paced =
     },
   })
 
-/** Whose windows they are: those of a key, as a digest of it. */
+/** Returns the owner of rate windows: the origin and a digest of the key. */
 export const ownerOf = (origin: string, apiKey = ''): string =>
   `${origin} ${createHash('sha256').update(apiKey).digest('hex').slice(0, 16)}`
 
@@ -68,7 +68,7 @@ function keptTo(row: Operation, { live }: Input, plan: string | undefined): Wind
 
 const namesOf = (windows: readonly WindowKept[]): string[] => windows.map(({ name }) => name)
 
-/** The 429 of a request that does not fit; nothing where it was let through, and counted. */
+/** Returns the 429 of a request over a limit; `undefined` when it was admitted and counted. */
 async function refusal(
   row: Operation,
   owner: string,
@@ -92,14 +92,14 @@ async function refusal(
   }
 }
 
-/** Keeps what a reply says of the windows; or that there was none. What cannot be kept takes no reply from anybody. */
+/** Stores what a reply reports about the windows. The reply is returned even when storing fails. */
 async function learn(
   owner: string,
   windows: readonly WindowKept[],
   reply: Reply | undefined,
   { windows: store, clock }: PacedOptions,
 ): Promise<void> {
-  // What it says is of this moment, and not of when it can be written down.
+  // The report is true now, not when it can be stored.
   const now = clock.now()
   const waitMs = retryAfterMs(reply?.headers['retry-after'], now)
   const learnt = store.change(owner, namesOf(windows), (known) => ({

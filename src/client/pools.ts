@@ -11,7 +11,7 @@ export interface PoolSettings {
   /** Certificates (PEM) of authorities to trust in place of the usual ones. */
   readonly ca: string | undefined
   /** What is dialled for the addresses that were checked: those, unless somebody listens elsewhere in their place. */
-  readonly dial: (addresses: readonly string[]) => readonly string[]
+  readonly chooseAddresses: (addresses: readonly string[]) => readonly string[]
 }
 
 /** Connections, kept apart by the addresses they were opened to. */
@@ -71,7 +71,7 @@ function open({ url, addresses }: Destination, settings: PoolSettings, make: typ
     keepAliveTimeout: settings.keepAliveMs,
     keepAliveMaxTimeout: settings.keepAliveMs,
     connect: {
-      lookup: answering(settings.dial(addresses)),
+      lookup: answering(settings.chooseAddresses(addresses)),
       autoSelectFamily: true,
       rejectUnauthorized: true,
       // A name may end in the dot of the root; the name on a certificate does not.

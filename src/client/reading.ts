@@ -1,32 +1,32 @@
 import type { Dispatcher } from 'undici'
 import { codeOf, sentenceOf } from './failure.js'
 
-/** What bounds the reading of an answer, and whom it comes from. */
+/** Limits for reading an answer, and its server. */
 export interface ReadingSettings {
   readonly base: URL
   readonly proxy: URL | undefined
-  /** Most time for an answer, from sending the request to the end of its body. */
+  /** Maximum time from sending the request to the end of the body. */
   readonly answerMs: number
-  /** Most bytes of a body. */
+  /** Maximum size of a body in bytes. */
   readonly bodyBytes: number
 }
 
-/** What a server answered. */
+/** A server's answer. */
 export interface WireAnswer {
   readonly status: number
-  /** As received: lower-case names. */
+  /** As received, with lower-case names. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Buffer
-  /** Why the body is not whole, in words that follow "Upstream answered". */
+  /** Why the body is incomplete, in words that follow "Upstream answered". */
   readonly broken?: string
 }
 
-/** A request that brought no answer. */
+/** A request without an answer. */
 export class Lost extends Error {
   override readonly name = 'Lost'
-  /** Whether it was on its way, so that the server may have acted on it. */
+  /** Whether it was sent, so that the server may have acted on it. */
   readonly sent: boolean
-  /** Of the failure below, such as `ECONNREFUSED`; `aborted` where the caller gave up, `late` where we did. */
+  /** Code of the failure, such as `ECONNREFUSED`. `aborted`: by the caller. `late`: by a timeout. */
   readonly code: string
 
   constructor(message: string, sent: boolean, code: string) {
@@ -41,7 +41,7 @@ interface Settled {
   readonly reject: (error: Lost) => void
 }
 
-/** Reads one answer as it comes. */
+/** Reads one answer as it arrives. */
 export class Reading implements Dispatcher.DispatchHandler {
   readonly #settings: ReadingSettings
   readonly #settled: Settled
@@ -58,7 +58,7 @@ export class Reading implements Dispatcher.DispatchHandler {
     this.#settled = settled
   }
 
-  /** The connection stands, and the request is about to be written on it. */
+  /** The connection is open and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#over) controller.abort(new Error('given up'))
@@ -87,7 +87,7 @@ export class Reading implements Dispatcher.DispatchHandler {
     this.#finish(() => (this.#head ? this.#answer('with only a part of its body') : this.#lost(error)))
   }
 
-  /** Ends the reading from here. */
+  /** Ends the reading from this side. */
   end(why: 'aborted' | 'late' | 'large'): void {
     this.#finish(() => {
       if (why === 'large') this.#answer(`with more than ${mebibytes(this.#settings.bodyBytes)} MiB`)

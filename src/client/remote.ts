@@ -12,46 +12,46 @@ import { type Operation, operation } from '../api/operations/table.js'
 import { creditsCharged } from '../api/operations/units.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import { type Connection, createConnection } from './connection.js'
-import { createHonoured, type Honoured, type Remembered } from './idempotency-support.js'
+import { createIdempotencySupport, type IdempotencySupport, type Remembered } from './idempotency-support.js'
 import { type Environment, proxyOf } from './proxy.js'
 import { Lost, type WireAnswer } from './reading.js'
 import { replyOf } from './reply.js'
 import { wireRequest } from './request.js'
 import { type AttemptResult, isRead, leavesOpen, mostAttempts, Outage, pauseAfter, settles } from './retry.js'
 
-/** A server, and what its caller works with; whatever has a usual value may be left out. */
+/** Options of a server's caller. Optional ones have defaults. */
 export interface RemoteOptions {
   /** Ends in `/api/v2`. */
   readonly baseUrl: string
   readonly clock: Clock
   readonly ids: Ids
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-  /** 0 to 1, to spread attempts. */
+  /** Returns a number from 0 to 1, which spreads attempts over time. */
   readonly random: () => number
-  /** The words of the server for `network` and `premium`. */
+  /** The server's words for `network` and `premium`. */
   readonly names?: WireNames | undefined
   /**
-   * How keys are sent: under a header that the server is known to honour; `none` for not at all. Usually they go out as
-   * `Idempotency-Key`, and whether that is honoured is found out.
+   * The header for idempotency keys, or `none`. By default keys are sent as `Idempotency-Key`, and the server is asked
+   * whether it supports them.
    */
   readonly idempotency?: string | undefined
   readonly remembered?: Remembered | undefined
-  /** Where `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` are looked up. */
+  /** Provides `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. */
   readonly env?: Environment | undefined
-  /** Of the program, for `user-agent`. */
+  /** Version of the program, for `user-agent`. */
   readonly version?: string | undefined
   readonly connectMs?: number | undefined
-  /** Most time for one attempt. */
+  /** Timeout of one attempt. */
   readonly timeoutMs?: number | undefined
   readonly bodyBytes?: number | undefined
   readonly connections?: number | undefined
   readonly ca?: string | undefined
 }
 
-/** A caller over HTTP, with its one pool of connections. */
+/** A caller over HTTP with one connection pool. */
 export type Remote = Caller & Required<Pick<Caller, 'supportsIdempotency'>>
 
-/** Makes the caller of a server. Nothing is sent, and undici not loaded, before the first call. */
+/** Creates the caller of a server. Nothing is sent and undici is not loaded before the first call. */
 export function createRemote(options: RemoteOptions): Remote {
   const base = new URL(options.baseUrl)
   const connection = createConnection({
@@ -65,7 +65,7 @@ export function createRemote(options: RemoteOptions): Remote {
   })
   const prefix = base.pathname.replace(/\/$/, '')
   const probe = () => saysItHonours(connection, `${prefix.replace(/\/api\/v2$/, '')}/health`)
-  const honoured = createHonoured(options.remembered, probe, options.clock)
+  const honoured = createIdempotencySupport(options.remembered, probe, options.clock)
   const server: Server = { options, connection, prefix, honoured, outage: new Outage() }
   return {
     call: async (id, input, call = {}) => {
@@ -87,7 +87,7 @@ interface Server {
   readonly connection: Connection
   /** Path of the base address. */
   readonly prefix: string
-  readonly honoured: Honoured
+  readonly honoured: IdempotencySupport
   readonly outage: Outage
 }
 
@@ -98,10 +98,12 @@ async function honours({ options, honoured }: Server): Promise<boolean> {
   return options.idempotency !== 'none'
 }
 
-/** Most time for the question; a call waits for the answer. */
+/** Timeout of the probe; the call waits for it. */
 const probeMs = 5_000
 
-/** Whether a server says that it honours keys; nothing where it says nothing at all. It gets no key of any kind. */
+/**
+ * Whether a server reports support for idempotency keys; `undefined` when it does not answer. It is not sent any key.
+ */
 async function saysItHonours(connection: Connection, path: string): Promise<boolean | undefined> {
   try {
     const { status, body } = await connection.exchange(
@@ -117,7 +119,7 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
   }
 }
 
-/** Sends a call until it is answered, or until another attempt could do harm or is of no use. */
+/** Sends a call until it is answered, or until another attempt could do harm or would not help. */
 async function answered(server: Server, row: Operation, input: Input, call: CallOptions): Promise<Reply> {
   const { options, outage, prefix } = server
   const { path, ...wire } = wireRequest(row, input, options.names)
@@ -139,7 +141,9 @@ async function answered(server: Server, row: Operation, input: Input, call: Call
   }
 }
 
-/** A reply with what it cost. One that comes again was paid for by the first call, unless that was our own attempt. */
+/**
+ * Adds the cost to a reply. A replayed reply was paid for by an earlier call, unless that was an attempt of this one.
+ */
 function charged(row: Operation, reply: Reply, attempts: number): Reply {
   const credits = isOk(reply) ? creditsCharged(row, reply.body) : 0
   const isAgain = reply.headers['idempotent-replayed'] === 'true' && attempts === 1
@@ -152,7 +156,7 @@ function headersOf(
   { apiKey, idempotencyKey }: CallOptions,
 ): Readonly<Record<string, string>> {
   const key = row.idempotent && idempotency !== 'none' ? (idempotencyKey ?? ids.uuid()) : undefined
-  // What no header can hold, no server accepts.
+  // No server accepts a key that a header cannot hold.
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) throw new ApiError('invalid_api_key')
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) throw new ApiError('invalid_idempotency_key')
   return {
@@ -183,7 +187,7 @@ async function attempt(
   }
 }
 
-/** What a server repeats of the key goes no further: neither to a screen, nor to whoever calls through us. */
+/** Removes the key from an answer that repeats it, so that it reaches neither a screen nor a client. */
 function withoutKey(answer: WireAnswer, key: string | undefined): WireAnswer {
   if (key === undefined || key.length < 8) return answer
   const clean = <T>(value: T): T | string =>
@@ -202,7 +206,7 @@ function withoutKey(answer: WireAnswer, key: string | undefined): WireAnswer {
   }
 }
 
-/** How a call ends: with its reply, or as lost; either may leave open whether the work was done. */
+/** Returns the reply, or throws when there is none. Both can leave open whether the work was done. */
 function ending(attempted: AttemptResult, unknown: boolean): Reply {
   if (!('status' in attempted)) throw new ConnectionLost(attempted.message, unknown)
   return unknown ? { ...attempted, unknown } : attempted

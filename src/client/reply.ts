@@ -8,8 +8,8 @@ import { isDeeperThan, parseExact } from '../api/values/json.js'
 import type { WireAnswer } from './reading.js'
 
 /**
- * Makes a reply of what a server answered, which may be anything. A success that cannot be used is a 502 in our words;
- * a refusal that cannot be read keeps its status, which says enough.
+ * Converts a server's answer, which may be anything, to a reply. A success that cannot be used becomes a 502. A refusal
+ * that cannot be read keeps its status.
  */
 export async function replyOf(operation: Operation, answer: WireAnswer, names?: WireNames): Promise<Reply> {
   const { status } = answer
@@ -19,7 +19,7 @@ export async function replyOf(operation: Operation, answer: WireAnswer, names?: 
   const read = bodyOf(answer)
   if (status >= 400) return refusal(status, read, headers, names)
   if ('problem' in read) {
-    // Other servers may have nothing to say of a deletion.
+    // Some servers answer a deletion without a body.
     const isSilent = operation.method === 'DELETE' && answer.body.length === 0 && answer.broken === undefined
     if (isSilent) return { status: operation.ok, body: {}, headers, credits: 0 }
     return unusable(operation, read.problem, headers)
@@ -30,7 +30,7 @@ export async function replyOf(operation: Operation, answer: WireAnswer, names?: 
   return { status, body, headers, credits: 0, ...(names ? {} : { text: read.text }) }
 }
 
-/** The 502 of an answer that cannot be used. */
+/** Returns the 502 of an answer that cannot be used. */
 function unusable(operation: Operation, reason: string, headers: Reply['headers']): Reply {
   const body = errorBody(new ApiError('bad_gateway', { reason }), operation)
   const { 'retry-after': wait } = headers
@@ -53,7 +53,7 @@ function refusal(status: number, read: Read, headers: Reply['headers'], names?: 
   return { status, body, headers, credits: 0, ...(names ? {} : { text: read.text }) }
 }
 
-/** No answer of the API nests deeper, and one that does could break whoever writes it again. */
+/** No answer of the API nests deeper, and deeper ones could overflow a writer. */
 const deepest = 64
 
 function bodyOf({ body, broken, headers }: WireAnswer): Read {
@@ -70,7 +70,7 @@ function bodyOf({ body, broken, headers }: WireAnswer): Read {
   }
 }
 
-/** Headers that concern one connection, or the body as it was sent; and cookies, which would be a secret to keep. */
+/** Headers of one connection or of the transferred body, and cookies, which are secrets. */
 const dropped: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization'],
   ...[
@@ -85,7 +85,7 @@ const dropped: ReadonlySet<string> = new Set([
   ...['content-type', 'set-cookie', 'set-cookie2', 'alt-svc', 'strict-transport-security', 'date'],
 ])
 
-/** The headers that are passed on, with lower-case names. */
+/** Returns the headers to pass on, with lower-case names. */
 function passedHeaders(headers: WireAnswer['headers']): Record<string, string> {
   const named = String(headers.connection ?? '')
     .toLowerCase()

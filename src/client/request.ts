@@ -4,16 +4,16 @@ import { renameOut, type WireNames } from '../api/calls/wire-names.js'
 import type { Operation } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
 
-/** A request as it goes over the wire. */
+/** A request on the wire. */
 export interface WireRequest {
   readonly method: Operation['method']
   /** Relative to the base address, with its query. */
   readonly path: string
-  /** JSON; absent where there is no body. */
+  /** JSON; absent without a body. */
   readonly body?: string
 }
 
-/** Writes a request in the names of the server; throws `ApiError` (404) for an id that no path can hold. */
+/** Builds a request in the server's names. Throws `ApiError` (404) for an id that no path can hold. */
 export function wireRequest(operation: Operation, input: Input, names?: WireNames): WireRequest {
   const { method } = operation
   const inPath = new Set([...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))
@@ -24,7 +24,7 @@ export function wireRequest(operation: Operation, input: Input, names?: WireName
   return { method, path: path + queryOf(fields) }
 }
 
-/** A value as one segment of a path; what would lead to another path is the id of nothing. */
+/** Encodes a value as one path segment. A value that would change the path is an unknown id. */
 function segment(value: unknown): string {
   const text = String(value ?? '')
   if (text === '' || text === '.' || text === '..') throw new ApiError('not_found')

@@ -2,30 +2,30 @@ import { type Reply, retryAfterMs } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
 import type { Lost } from './reading.js'
 
-/** Times one call is sent at most. */
+/** Maximum number of attempts. */
 export const mostAttempts = 4
 
-/** A server that asks for more patience is not asked again: its answer is handed on. */
+/** A server that asks for a longer wait is not asked again; its answer is returned. */
 const longestPauseMs = 30_000
 const firstPauseMs = 300
 
-/** What an attempt came to. */
+/** The result of an attempt. */
 export type AttemptResult = Reply | Lost
 
 /**
- * Whether a call may be sent twice without harm: it only asks. What takes an idempotency key does something; a deletion
- * that is sent again would answer that there is nothing to delete.
+ * Whether a call only reads and may be sent twice. Calls with idempotency keys change something. A repeated deletion
+ * would answer that nothing is there.
  */
 export const isRead = ({ idempotent, method }: Pick<Operation, 'idempotent' | 'method'>): boolean =>
   !idempotent && method !== 'DELETE'
 
-/** Whether an attempt left it open if the work was done. A 501 says that it was not. */
+/** Whether an attempt left open that the work was done. A 501 means that it was not. */
 export const leavesOpen = (attempted: AttemptResult): boolean =>
   'status' in attempted ? attempted.status >= 500 && attempted.status !== 501 : attempted.sent
 
 /**
- * Whether an attempt tells what became of those before it, which went out under the same key: a refusal that comes before
- * the server looks at the key tells nothing.
+ * Whether an attempt settles the outcome of earlier ones under the same key. A refusal before the server looks at the
+ * key does not.
  */
 export const settles = (attempted: AttemptResult): boolean =>
   'status' in attempted &&
@@ -34,28 +34,28 @@ export const settles = (attempted: AttemptResult): boolean =>
 
 const undecided: readonly number[] = [401, 403, 408, 413, 429]
 
-/** Whether the same request may fare better in a moment. */
+/** Whether the same request may succeed shortly after. */
 function isPassing(attempted: AttemptResult): boolean {
   if (!('status' in attempted))
     return attempted.sent ? attempted.code !== 'aborted' : unreached.includes(attempted.code)
   return leavesOpen(attempted) || isInProgress(attempted)
 }
 
-/** Failures before anything was sent that pass; a wrong name or certificate does not. */
+/** Temporary failures before anything was sent. A wrong name or certificate is not temporary. */
 const unreached: readonly string[] = [
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
   ...['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET'],
 ]
 
-/** Our own earlier attempt may still be at work. */
+/** Our own earlier attempt may still be in progress. */
 const isInProgress = ({ status, body }: Reply): boolean =>
   status === 409 && (body as { readonly code?: unknown } | null)?.code === 'idempotency_in_progress'
 
-/** What decides whether an attempt is followed by another. */
+/** What decides whether there is another attempt. */
 export interface Circumstances {
   /** Attempts made so far, at least 1. */
   readonly attempts: number
-  /** Whether repeating it has no second effect: it only asks, or its key is known to be honoured. */
+  /** Whether a repetition has no second effect: the call only reads, or its key is supported. */
   readonly repeatable: boolean
   /** 0 to 1. */
   readonly random: number
@@ -64,8 +64,8 @@ export interface Circumstances {
 }
 
 /**
- * Milliseconds to wait before the next attempt; nothing where there is none. Refusals are never repeated: a 429 is
- * waited for by whoever knows how long there is time, and 402, 403 and the plan limit do not pass by themselves.
+ * Returns the milliseconds until the next attempt; `undefined` when there is none. Refusals are never repeated. The
+ * caller waits for a 429, because it knows how much time there is. A 402, a 403 and a plan limit need an action.
  */
 export function pauseAfter(
   attempted: AttemptResult,
@@ -79,12 +79,12 @@ export function pauseAfter(
   return Math.max(asked, Math.round(doubled * (0.5 + random / 2)))
 }
 
-/** So many failures in a row mean that the server is down, and not that some requests fail. */
+/** This many failures in a row mean that the server is down. */
 const mostInARow = 10
 
 /**
- * Counts failures of one server, over all its calls: while it is down every call is sent once, so that the outage meets
- * no multiplied load.
+ * Counts the failures of a server over all calls. While it is down every call is sent once, so that retries add no
+ * load.
  */
 export class Outage {
   #failures = 0

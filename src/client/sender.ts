@@ -36,7 +36,7 @@ const usual: SenderOptions = {
   // Well below the 5 s of common servers: a request must not meet a connection that is being closed.
   keepAliveMs: 2_000,
   ca: undefined,
-  dial: (addresses) => addresses,
+  chooseAddresses: (addresses) => addresses,
 }
 
 /** A sender over this machine's sockets. It follows no redirect and decompresses nothing. */

@@ -17,7 +17,7 @@ export interface Refused {
 }
 
 /**
- * Looks up a url's addresses, once, and checks all of them. Whoever dials must dial these: a second lookup could answer
+ * Looks up a url's addresses, once, and checks all of them. Connections must go to these: a second lookup could answer
  * otherwise. Rejects where the name cannot be looked up.
  */
 export async function destinationOf(

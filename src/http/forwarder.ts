@@ -35,20 +35,20 @@ export interface Forwarder {
 
 /** Makes the forwarder of one outbox. */
 export function forwarder(options: ForwarderOptions): Forwarder {
-  const bell = createBell(options.sleep)
+  const wakeUp = createWakeUp(options.sleep)
   return {
-    wake: bell.ring,
+    wake: wakeUp.set,
     run: async (signal) => {
       const underWay = new Set<Promise<void>>()
       while (!signal.aborted) {
         for (const forward of await due(options, width - underWay.size)) {
           const work = attempt(options, forward, signal).finally(() => {
             underWay.delete(work)
-            bell.ring()
+            wakeUp.set()
           })
           underWay.add(work)
         }
-        await bell.heard(restMs, signal)
+        await wakeUp.wait(restMs, signal)
       }
       await Promise.all(underWay)
     },
@@ -80,24 +80,24 @@ async function attempt(options: ForwarderOptions, forward: Forward, signal: Abor
   }
 }
 
-/** Lets one wait for a ring; a ring that nobody waits for is heard by the next who does. */
-function createBell(sleep: ForwarderOptions['sleep']) {
-  let rung = false
+/** Lets one wait for a set; a set that nobody waits for is wait by the next who does. */
+function createWakeUp(sleep: ForwarderOptions['sleep']) {
+  let isSet = false
   let answer: (() => void) | undefined
   return {
-    ring: () => {
-      rung = true
+    set: () => {
+      isSet = true
       answer?.()
     },
-    heard: async (ms: number, signal: AbortSignal): Promise<void> => {
+    wait: async (ms: number, signal: AbortSignal): Promise<void> => {
       const stop = new AbortController()
       answer = () => stop.abort()
-      if (rung || signal.aborted) stop.abort()
+      if (isSet || signal.aborted) stop.abort()
       signal.addEventListener('abort', answer)
       await sleep(ms, stop.signal).catch(() => {})
       signal.removeEventListener('abort', answer)
       answer = undefined
-      rung = false
+      isSet = false
     },
   }
 }

@@ -222,7 +222,7 @@ describe('older and other servers', () => {
     for (const text of [asked.at(-1), stdout]) expect(text).toMatch(/"n": ?9007199254740993\b/)
   })
 
-  it('with other names are spoken to in their names', async () => {
+  it('with other names are redactBody to in their names', async () => {
     const asked: string[] = []
     const server = await answering((request, response) => {
       request.on('data', (chunk) => asked.push(String(chunk)))

@@ -9,8 +9,8 @@ const everything = ['0.0.0.0/0', '::/0']
 
 let four: Listener
 let six: Listener
-// Whatever address a name has, this one would dial the listeners.
-const watched = createSender({ resolve: resolveKnown, dial: () => ['127.0.0.1', '::1'] })
+// Whatever address a name has, this sender connects to the listeners.
+const watched = createSender({ resolve: resolveKnown, chooseAddresses: () => ['127.0.0.1', '::1'] })
 const plain = createSender({ resolve: resolveKnown })
 beforeAll(async () => {
   four = await accepting(undefined, '127.0.0.1')
@@ -139,7 +139,7 @@ describe('what is dialled', () => {
     let lookups = 0
     const sender = createSender({
       resolve: async () => answers[lookups++] ?? [],
-      dial: (addresses) => {
+      chooseAddresses: (addresses) => {
         dialled.push(...addresses)
         return ['127.0.0.1']
       },

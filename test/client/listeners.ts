@@ -51,7 +51,7 @@ async function listening(server: Server, host: string, port: number): Promise<Li
   server.on('connection', (socket: Socket) => {
     connections++
     sockets.add(socket)
-    // Whoever is cut off while answering would complain of it.
+    // Whoever is cut off while answering would reportError of it.
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
   })

@@ -1,6 +1,6 @@
 import { exportRun } from '../../batch/export-run.js'
 import type { Context } from '../context/context.js'
-import { exits } from '../context/errors.js'
+import { exitCodes } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { createRunPorts } from './ports.js'
 import { formatResumeHint, showReport } from './report.js'
@@ -14,7 +14,7 @@ export async function exportAnswers(context: Context, command: BatchCommand): Pr
   const { run, report, isAbandoned } = await interruptible(context.streams, (signal) =>
     exportRun(request, ports, signal),
   )
-  if (isAbandoned) return exits.ok
+  if (isAbandoned) return exitCodes.ok
   await showReport(context, report, globals, formatResumeHint(command, run.id))
-  return report.stopped?.exit_code ?? exits.ok
+  return report.stopped?.exit_code ?? exitCodes.ok
 }

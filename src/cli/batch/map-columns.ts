@@ -15,7 +15,7 @@ import type { ChosenMapping } from '../../batch/ports.js'
 import type { InputChoices } from '../../batch/run/request.js'
 import { nearest } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { exits, UsageError } from '../context/errors.js'
+import { exitCodes, UsageError } from '../context/errors.js'
 import { prepareHome, readPrivate, writePrivate } from '../context/home.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { askChoice, canAsk } from '../prompt/ask.js'
@@ -45,7 +45,7 @@ export async function chooseMapping(
 /** Prints which column fills which field; returns the exit code. */
 export async function showMapping(shell: Shell, mapping: Mapping, globals: GlobalOptions): Promise<number> {
   await shell.print(mapping, globals, { layout: () => `${describeMapping(mapping).join('\n')}\n` })
-  return exits.ok
+  return exitCodes.ok
 }
 
 async function mapOrAsk(

@@ -3,7 +3,7 @@ import type { Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { duration } from '../output/progress.js'
-import { complain } from '../output/report-error.js'
+import { reportError } from '../output/report-error.js'
 import { grouped } from '../output/terminal.js'
 import { credited } from '../output/text.js'
 
@@ -28,7 +28,7 @@ export async function showReport(
   const kept = isTold ? '' : keptText(report.rows, partial)
   const error = `Stopped: ${stopped.reason.replace(/\.$/, '')}.${left}`
   const hint = [kept, stopped.hint, next].filter((text) => text !== '').join(' ')
-  await complain(
+  await reportError(
     context,
     { error, code: 'stopped', status: null, exit_code: stopped.exit_code, hint },
     options,

@@ -1,6 +1,8 @@
 import { exitCodeOf } from '../../batch/output/report.js'
+
 import { type ExecutedBatch, runBatch } from '../../batch/run-batch.js'
-import { exits } from '../context/errors.js'
+import { exitCodes } from '../context/errors.js'
+
 import { exitOfSignal } from '../context/interrupts.js'
 import { showQuote } from '../quote/show.js'
 import type { Shell } from '../shell/shell.js'
@@ -22,7 +24,7 @@ export async function batch(shell: Shell, given: BatchCommand): Promise<number> 
     if (result.kind === 'mapping') return showMapping(shell, result.mapping, globals)
     if (result.kind === 'quote') return showQuote(shell, result.quote, globals)
     // A reader that left early (`| head`) has what it wanted.
-    if (result.kind === 'declined' || result.isAbandoned) return exits.ok
+    if (result.kind === 'declined' || result.isAbandoned) return exitCodes.ok
     ended(result)
     const { run, report, rejects } = result
     await showReport(context, report, globals, formatResumeHint(command, run.id), rejects)
@@ -31,6 +33,6 @@ export async function batch(shell: Shell, given: BatchCommand): Promise<number> 
 }
 
 function exitOf({ report, wasFinished, signal }: ExecutedBatch, failOn: 'any' | 'none'): number {
-  if (wasFinished && !report.stopped) return exits.ok
+  if (wasFinished && !report.stopped) return exitCodes.ok
   return exitOfSignal(signal) ?? exitCodeOf(report, failOn)
 }

@@ -6,7 +6,7 @@ import { fileSink, type Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
-import { exits, reportOf, UsageError } from '../context/errors.js'
+import { exitCodes, reportOf, UsageError } from '../context/errors.js'
 
 /** How a batch has ended. */
 export interface EndedBatch {
@@ -79,7 +79,7 @@ export async function withSummary(
 const bugOf = (error: unknown) => ({
   error: error instanceof Error ? error.message : String(error),
   hint: '',
-  exit_code: exits.bug,
+  exit_code: exitCodes.bug,
 })
 
 async function checkFile(

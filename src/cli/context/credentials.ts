@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { GlobalOptions, Home, Streams } from './context.js'
-import { exits, Stop, UsageError } from './errors.js'
+import { exitCodes, Stop, UsageError } from './errors.js'
 import { checkSecret, prepareHome, readPrivate, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
 
@@ -50,7 +50,7 @@ function clean(text: string, source: string): string {
   const key = text.trim()
   if (/^[\x21-\x7e]{1,512}$/.test(key)) return key
   const what = key === '' ? 'holds no API key' : 'holds something that cannot be an API key'
-  throw new Stop(`${source} ${what}.`, exits.key, 'Put the key alone into it, on one line.', 'key')
+  throw new Stop(`${source} ${what}.`, exitCodes.key, 'Put the key alone into it, on one line.', 'key')
 }
 
 function readKeys(home: Home): Keys {
@@ -62,7 +62,12 @@ function readKeys(home: Home): Keys {
   } catch {
     // Told below; the parser's own words could quote a key.
   }
-  throw new Stop(`${home.credentials} is damaged.`, exits.key, 'Delete it and store the key again.', 'key')
+  throw new Stop(
+    `${home.credentials} is damaged.`,
+    exitCodes.key,
+    'Delete it and store the key again.',
+    'key',
+  )
 }
 
 function save(home: Home, keys: Keys, unique: string): void {

@@ -2,7 +2,7 @@ import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, errors, failureOf } from '../../api/calls/errors.js'
 
 /** Exit codes that are not the meaning of an API answer; those stand in the error table. */
-export const exits = {
+export const exitCodes = {
   ok: 0,
   bug: 1,
   usage: 2,
@@ -50,7 +50,7 @@ export class Stop extends Error {
 /** A wrong option, argument or input file: exit 2. */
 export class UsageError extends Stop {
   constructor(text: string, hint = '') {
-    super(text, exits.usage, hint, 'usage')
+    super(text, exitCodes.usage, hint, 'usage')
     this.name = 'UsageError'
   }
 }
@@ -67,22 +67,31 @@ export function reportOf(error: unknown): Report | undefined {
   }
   // What a prompt throws when Ctrl-C answers it.
   if (error instanceof Error && error.name === 'ExitPromptError')
-    return report('Stopped at the question; nothing was done.', null, null, exits.interrupted, '')
+    return report('Stopped at the question; nothing was done.', null, null, exitCodes.interrupted, '')
   if (error instanceof ConnectionLost) return reportOfLoss(error)
   if (isInterruption(error))
-    return report('Stopped before the answer came.', 'timeout', null, exits.unreachable, 'Raise --timeout.')
+    return report(
+      'Stopped before the answer came.',
+      'timeout',
+      null,
+      exitCodes.unreachable,
+      'Raise --timeout.',
+    )
   if (!isRefusal(error)) return undefined
-  const exit = isMisplaced(error) ? exits.usage : (error.exit ?? exits.usage)
-  const codes: Readonly<Record<number, string>> = { [exits.usage]: 'usage', [exits.notFound]: 'not_found' }
+  const exit = isMisplaced(error) ? exitCodes.usage : (error.exit ?? exitCodes.usage)
+  const codes: Readonly<Record<number, string>> = {
+    [exitCodes.usage]: 'usage',
+    [exitCodes.notFound]: 'not_found',
+  }
   return report(error.message, error.reportCode ?? codes[exit] ?? 'output', null, exit, error.hint ?? '')
 }
 
 /** What it means that no answer came. */
 function reportOfLoss({ message, unknown }: ConnectionLost): Report {
   if (unknown)
-    return report(`${message}. ${openQuestion}`, 'outcome_unknown', null, exits.unreachable, unknownHint)
+    return report(`${message}. ${openQuestion}`, 'outcome_unknown', null, exitCodes.unreachable, unknownHint)
   const hint = 'Check the address and the network; nothing was charged.'
-  return report(message, 'unreachable', null, exits.unreachable, hint)
+  return report(message, 'unreachable', null, exitCodes.unreachable, hint)
 }
 
 const openQuestion = 'Whether the work was done and charged is not known'
@@ -95,7 +104,7 @@ export function reportOfReply({ status, body, unknown }: Reply): Report {
   const known = reportOfAnswer(status, body)
   if (!unknown) return known
   const error = `${known.error.replace(/\.$/, '')}. ${openQuestion}`
-  return { ...known, error, code: 'outcome_unknown', exit_code: exits.unreachable, hint: unknownHint }
+  return { ...known, error, code: 'outcome_unknown', exit_code: exitCodes.unreachable, hint: unknownHint }
 }
 
 /** What a failed answer of the API means. */

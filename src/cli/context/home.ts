@@ -18,7 +18,7 @@ import { dirname, join, resolve } from 'node:path'
 import { systemCode, systemReason } from '../../csv/errors.js'
 import { isPostgres } from '../../storage/database/location.js'
 import type { Home, Streams } from './context.js'
-import { exits, Stop } from './errors.js'
+import { exitCodes, Stop } from './errors.js'
 
 /** Where this machine's files are: `PROSPECT_HOME`, or the platform's own folders. Nothing is created. */
 export function homeOf(streams: Streams, platform: NodeJS.Platform = process.platform): Home {
@@ -150,7 +150,7 @@ const quoted = (path: string): string =>
   /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 
 function refuse(text: string, hint: string): never {
-  throw new Stop(text, exits.usage, hint, 'unsafe_file')
+  throw new Stop(text, exitCodes.usage, hint, 'unsafe_file')
 }
 
 /** The text of a private file; nothing when there is none. */

@@ -1,8 +1,8 @@
 import type { ClockContext, Streams } from './context.js'
-import { exits } from './errors.js'
+import { exitCodes } from './errors.js'
 
 /** What ended long work from outside, and the exit code that says so. */
-const signalExits = { SIGINT: exits.interrupted, SIGTERM: exits.terminated } as const
+const signalExits = { SIGINT: exitCodes.interrupted, SIGTERM: exitCodes.terminated } as const
 
 type Signal = keyof typeof signalExits
 

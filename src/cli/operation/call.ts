@@ -11,7 +11,7 @@ import type { Operation } from '../../api/operations/table.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { formatOf } from '../output/output.js'
-import { spoken } from '../output/report-error.js'
+import { redactBody } from '../output/report-error.js'
 import { credited } from '../output/text.js'
 import type { Shell } from '../shell/shell.js'
 import { targetOf } from '../target/resolve-target.js'
@@ -99,5 +99,5 @@ export function printRefusal(shell: Shell, body: unknown, options: GlobalOptions
   const { context } = shell
   const { fields: _, output: __, ...rest } = options
   const format = formatOf(options, context.streams)
-  return shell.print(spoken(context, body), { ...rest, format })
+  return shell.print(redactBody(context, body), { ...rest, format })
 }

@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Reply } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { StreamsContext, TargetContext } from '../context/context.js'
-import { exits, Stop } from '../context/errors.js'
+import { exitCodes, Stop } from '../context/errors.js'
 import { groups, whole } from '../options/flags.js'
 import type { View } from '../output/output.js'
 import { type Row, valueAt } from '../output/records.js'
@@ -30,7 +30,7 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     ],
     judge: checkBalance,
   },
-  'searches.list': { after: tellHidden },
+  'searches.list': { after: reportHidden },
 }
 
 /** The extra of an operation. */
@@ -41,14 +41,14 @@ function checkBalance(reply: Reply, options: Readonly<Record<string, unknown>>):
   if (typeof options.min !== 'number' || typeof balance !== 'number' || balance >= options.min) return
   throw new Stop(
     `The balance of ${grouped(balance)} credits is below ${grouped(options.min)}.`,
-    exits.checkFailed,
+    exitCodes.checkFailed,
     'Buy credits, or lower --min.',
     'below_minimum',
   )
 }
 
 /** Searches without an e-mail address or phone are not listed unless they are asked for. */
-async function tellHidden(
+async function reportHidden(
   context: StreamsContext & TargetContext,
   _: Reply,
   { options, globals }: Invocation,

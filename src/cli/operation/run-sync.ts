@@ -3,11 +3,11 @@ import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { resolvesNothing } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
-import { exits, reportOfReply, UsageError } from '../context/errors.js'
+import { exitCodes, reportOfReply, UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
 import { checkFields, type Field, inputOf } from '../options/schema-options.js'
 import { fieldsOf, fileOf, printTo, type View } from '../output/output.js'
-import { complain, isJson } from '../output/report-error.js'
+import { isJson, reportError } from '../output/report-error.js'
 import { openSink } from '../output/sink.js'
 import { credited } from '../output/text.js'
 import type { Invocation, Shell } from '../shell/shell.js'
@@ -46,7 +46,7 @@ export async function runOnce(
     const parsed = shape.input.safeParse(input)
     const { price } = dryRun(operation, parsed.success ? parsed.data : input)
     await shell.print({ ...dryRun(operation, input), price }, globals)
-    return exits.ok
+    return exitCodes.ok
   }
   checkFields(shape.output, fieldsOf(globals))
   const reply = await answered(shell.context, operation, input, invocation)
@@ -102,7 +102,7 @@ export async function refuse(
   const { context } = shell
   if (isJson(context, globals)) await printRefusal(shell, reply.body, globals)
   const report = reportOfReply(reply)
-  return complain(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
+  return reportError(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
 }
 
 /** What a success means beside its body; answers the exit code. */
@@ -119,7 +119,7 @@ export async function judge(
   const { judge: check, after } = extraOf(operation.id)
   check?.(reply, invocation.options)
   await after?.(context, reply, invocation)
-  return exits.ok
+  return exitCodes.ok
 }
 
 /** Tells that a lookup resolved nothing; answers its exit code. */
@@ -128,6 +128,6 @@ export function sayNothingFound(
   globals: GlobalOptions,
   status: number | null = null,
 ): Promise<number> {
-  const said = { error: 'Nothing was found.', code: null, status, exit_code: exits.notFound }
-  return complain(context, { ...said, hint: 'Nothing was charged.' }, globals)
+  const said = { error: 'Nothing was found.', code: null, status, exit_code: exitCodes.notFound }
+  return reportError(context, { ...said, hint: 'Nothing was charged.' }, globals)
 }

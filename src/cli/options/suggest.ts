@@ -35,7 +35,7 @@ function namedByApi(word: string, path: string): readonly string[] {
 const mostMeant = 3
 
 /** The options that were probably meant by one that a command lacks: the nearest, else the first with the same word in them. */
-export function meantOptions(typed: string, options: readonly string[]): readonly string[] {
+export function suggestOptions(typed: string, options: readonly string[]): readonly string[] {
   const near = nearest(typed, options)
   if (near !== undefined) return [near]
   const one = singular(typed.replace(/^--/, ''))

@@ -1,13 +1,13 @@
 import { CommanderError } from 'commander'
 import { parseExact, toJson } from '../../api/values/json.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
-import { exits, PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
+import { exitCodes, PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
 import { formatOf } from './output.js'
 import { neutral, oneLine } from './terminal.js'
 
 /** Tells what went wrong on stderr: one line for a person, one object when the output is JSON. Answers the exit code. */
-export async function complain(
+export async function reportError(
   context: StreamsContext,
   report: Report,
   options: GlobalOptions,
@@ -23,7 +23,7 @@ export const isJson = (context: StreamsContext, options: GlobalOptions): boolean
   ['json', 'ndjson'].includes(formatOf(options, context.streams))
 
 /** The body of a refusal as it may be shown: a server that repeats the key in its error does not get it printed. */
-export const spoken = (context: StreamsContext, body: unknown): unknown =>
+export const redactBody = (context: StreamsContext, body: unknown): unknown =>
   parseExact(context.redact(toJson(body ?? null)))
 
 const sentence = ({ error, hint }: Report): string => `${/[.!?…]$/.test(error) ? error : `${error}.`} ${hint}`
@@ -37,9 +37,9 @@ export async function outcomeOf(
   if (error instanceof PipeClosed) return 0
   if (error instanceof CommanderError && error.exitCode === 0) return 0
   // Ctrl-C at a question.
-  if (error instanceof Error && error.name === 'ExitPromptError') return exits.interrupted
+  if (error instanceof Error && error.name === 'ExitPromptError') return exitCodes.interrupted
   const report = reportOf(error instanceof CommanderError ? usage(error) : error)
-  return report ? complain(context, report, options) : bug(error, context, options)
+  return report ? reportError(context, report, options) : bug(error, context, options)
 }
 
 /** What commander found wrong, in our words; what was typed after `=` could be a secret and is left out. */
@@ -78,5 +78,5 @@ async function bug(error: unknown, context: StreamsContext, options: GlobalOptio
   const wantsStack = options.verbose === true || context.streams.env.PROSPECT_DEBUG !== undefined
   if (wantsStack && error instanceof Error)
     await write(context.streams.stderr, `${context.redact(error.stack ?? '')}\n`)
-  return complain(context, report, options)
+  return reportError(context, report, options)
 }

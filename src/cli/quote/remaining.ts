@@ -3,10 +3,9 @@ import type { Operation } from '../../api/operations/table.js'
 import { windowsOf } from '../../api/operations/windows.js'
 import type { RateWindow } from '../../batch/plan/quote.js'
 import type { Remaining, TargetRefusal } from '../../batch/ports.js'
-import { limitsOf } from '../commands/limits/limits.js'
-import { isRefused } from '../commands/limits/remote.js'
-import type { Limits } from '../commands/limits/result.js'
 import type { Context, GlobalOptions } from '../context/context.js'
+import type { Limits } from '../limits/limits.js'
+import { isRefused, limitsOf } from '../limits/limits.js'
 import { targetOf } from '../target/resolve-target.js'
 
 const nothingKnown: Remaining['spendable'] = { balance: null, allowance: null, quotas: {}, quotaLeft: null }

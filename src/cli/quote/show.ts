@@ -2,9 +2,9 @@ import { errors } from '../../api/calls/errors.js'
 import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
 import type { TargetRefusal } from '../../batch/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { exits } from '../context/errors.js'
+import { exitCodes } from '../context/errors.js'
 import { refuse } from '../operation/run-sync.js'
-import { complain } from '../output/report-error.js'
+import { reportError } from '../output/report-error.js'
 import { grouped, type Look, lookOf } from '../output/terminal.js'
 import { credited } from '../output/text.js'
 import { canAsk, confirm } from '../prompt/ask.js'
@@ -25,7 +25,7 @@ export async function showQuote(
   if ('reply' in made)
     return refuse(shell, made.operation, made.reply, { args: [], options: {}, globals: shown })
   await shell.print(made, shown, { layout: view })
-  return made.shortage === null ? exits.ok : tellShortage(shell.context, made, made.shortage, shown)
+  return made.shortage === null ? exitCodes.ok : tellShortage(shell.context, made, made.shortage, shown)
 }
 
 /** Shows a person a quote and asks whether to start; without one, and with `--yes`, the answer is yes. */
@@ -58,7 +58,7 @@ function tellShortage(
 ): Promise<number> {
   const { exit, hint, ...row }: { exit: number; hint: string; code?: string } = refusals[shortage]
   const report = { error: shortageText(quote, shortage), code: row.code ?? null, status: null }
-  return complain(context, { ...report, exit_code: exit, hint }, globals)
+  return reportError(context, { ...report, exit_code: exit, hint }, globals)
 }
 
 function shortageText(quote: BatchQuote, shortage: Shortage): string {

@@ -2,7 +2,7 @@ import { Command, type ErrorOptions, Option } from 'commander'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { globalsOf } from '../options/argv.js'
 import { addGlobals, groups } from '../options/flags.js'
-import { checkWord, meantOptions } from '../options/suggest.js'
+import { checkWord, suggestOptions } from '../options/suggest.js'
 import { print, type View } from '../output/output.js'
 import { lookOf } from '../output/terminal.js'
 
@@ -35,7 +35,7 @@ class Asked extends Command {
     const typed = options?.code === 'commander.unknownOption' && /'(--[^'=]+)/.exec(message)?.[1]
     if (!typed) return super.error(message, options)
     const known = this.createHelp().visibleOptions(this)
-    const meant = meantOptions(
+    const meant = suggestOptions(
       typed,
       known.flatMap(({ long }) => long ?? []),
     )

@@ -65,7 +65,7 @@ export function createLocal(ports: LocalPorts): Local {
   const worker = once(async () => {
     const { createWorker } = await import('../../engine/worker/worker.js')
     const source = lazySource(catalogue)
-    const onTrouble = tellTrouble(ports)
+    const onTrouble = reportTrouble(ports)
     // Who has a file of its own shares it with nobody who could take part.
     const taking = isPostgres(ports.home().engine) ? { rowCaller: engineAnswering(await engine()) } : {}
     const made = createWorker({
@@ -107,7 +107,7 @@ export function createLocal(ports: LocalPorts): Local {
 }
 
 /** Says what goes wrong with accepted work, once until it is something else: it is tried again and again. */
-export function tellTrouble({ notify }: Pick<LocalPorts, 'notify'>): (error: unknown) => void {
+export function reportTrouble({ notify }: Pick<LocalPorts, 'notify'>): (error: unknown) => void {
   let told = ''
   return (error) => {
     const text = error instanceof Error ? error.message : String(error)
@@ -225,6 +225,6 @@ export async function partFor(
     // What a server does cannot be undone: there the keys of rows see to it that nothing is paid twice.
     actingFor: (keyId) => guardCallerFor(keyId, remote, { store, clock, apiKey }),
   }
-  const ports = { store, clock, ids: context.ids, rowCaller, onTrouble: tellTrouble(context) }
+  const ports = { store, clock, ids: context.ids, rowCaller, onTrouble: reportTrouble(context) }
   return (stopping) => runChunkWorker(ports, stopping)
 }

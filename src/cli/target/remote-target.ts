@@ -2,7 +2,7 @@ import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import type { Context, GlobalOptions, Home, OpenedServer, Streams } from '../context/context.js'
 import { storedKey } from '../context/credentials.js'
-import { exits, Stop, UsageError } from '../context/errors.js'
+import { exitCodes, Stop, UsageError } from '../context/errors.js'
 import { prepareHome } from '../context/home.js'
 import { once } from '../context/once.js'
 import { version } from '../context/version.js'
@@ -104,7 +104,7 @@ async function keyFor(
     : ''
   throw new Stop(
     `There is no API key for ${origin}.${others}`,
-    exits.key,
+    exitCodes.key,
     `Store one: prospect login --base-url ${origin}/api/v2, or give one with --api-key-file FILE.`,
     'key',
   )

@@ -4,7 +4,7 @@ import { failureOf } from '../../api/calls/errors.js'
 import { resolvesNothing } from '../../api/operations/not-found.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import type { ClockContext, HomeContext, StreamsContext, TargetContext } from '../context/context.js'
-import { exits, reportOfReply, Stop } from '../context/errors.js'
+import { exitCodes, reportOfReply, Stop } from '../context/errors.js'
 import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { openEvents } from '../context/open-events.js'
 import { recordSpent } from '../operation/record-spending.js'
@@ -13,18 +13,18 @@ import { waitOf } from '../options/flags.js'
 import { printRecords } from '../output/print-records.js'
 import { startProgress } from '../output/progress.js'
 import { type Row, valueAt } from '../output/records.js'
-import { complain } from '../output/report-error.js'
+import { reportError } from '../output/report-error.js'
 import type { Invocation, Shell } from '../shell/shell.js'
 import { wantsWebhook } from '../target/own-webhook.js'
 import { targetOf } from '../target/resolve-target.js'
 import { checkOutput, jobIdOf } from './accepted.js'
-import { agreeToAll } from './confirm.js'
+import { confirmAll } from './confirm.js'
 import { stepText, successText } from './job-outcome.js'
 import { columnsOfKind, printNothing } from './job-result.js'
-import { badEnd, counts, openOutcome, type Trail, tellPlace } from './outcome.js'
+import { badEnd, counts, openOutcome, printReceivingAddress, type Trail } from './outcome.js'
 import type { Seen, Started, Watch } from './progress.js'
 import { openReceiving, type Receiving } from './receiver.js'
-import { type Way, wayOf } from './strategy.js'
+import { type Way, waitStrategyOf } from './strategy.js'
 import { watchReceived } from './watch-deliveries.js'
 import { readerOf, watchPolled } from './watch-polling.js'
 
@@ -42,9 +42,9 @@ export async function runAwaiting(
   const { context } = shell
   const { globals, options } = invocation
   const target = targetOf(globals, context.streams.env, context.settings())
-  const way = wayOf(row, input, target, options)
+  const way = waitStrategyOf(row, input, target, options)
   await checkOutput(context, row, globals)
-  if (!(await agreeToAll(context, row, input, globals))) return exits.ok
+  if (!(await confirmAll(context, row, input, globals))) return exitCodes.ok
   const work: Work = { shell, row, shape, invocation, way }
   const receives = way.receives ? await receiving(work) : undefined
   try {
@@ -76,7 +76,7 @@ async function receiving({ shell: { context }, way, invocation }: Work): Promise
   const events = await openEvents(context)
   const { known, port } = way
   const receiving = await openReceiving(context, events, { known, port, key }, globals)
-  tellPlace(context, receiving, globals)
+  printReceivingAddress(context, receiving, globals)
   return { receiving, events, key }
 }
 
@@ -89,7 +89,7 @@ async function run(
   const { shell, row, shape, invocation, way } = work
   const reply = await sent(work, input, receives)
   if (reply.unknown && receives)
-    return complain(
+    return reportError(
       shell.context,
       { ...reportOfReply(reply), hint: openOutcome(receives.key) },
       invocation.globals,
@@ -122,7 +122,7 @@ async function sent(
   } catch (error) {
     if (!(error instanceof ConnectionLost && error.unknown)) throw error
     const text = `${error.message}. Whether the work was begun and charged is not known`
-    throw new Stop(text, exits.unreachable, openOutcome(key), 'outcome_unknown')
+    throw new Stop(text, exitCodes.unreachable, openOutcome(key), 'outcome_unknown')
   }
 }
 
@@ -196,11 +196,11 @@ async function end(
   const { started, globals } = trail
   const found = seen.state === 'finished' ? await printed(shell, started, watch, globals) : true
   const bad = badEnd(trail, seen, interruption)
-  if (bad) return complain(context, bad, globals)
+  if (bad) return reportError(context, bad, globals)
   if (!found) return sayNothingFound(context, globals)
   const { kind, operation: row } = started
   context.notify(successText({ kind, operation: row.id, spent: seen.spent, ...counts(seen) }), globals)
-  return interruption ?? exits.ok
+  return interruption ?? exitCodes.ok
 }
 
 /** Prints what was found; answers whether that was anything. */

@@ -6,7 +6,7 @@ import { lookOf } from '../output/terminal.js'
 import { canAsk, confirm } from '../prompt/ask.js'
 
 /** On a terminal, an import of everything that matches shows its quote and is agreed on first; answers whether it may begin. */
-export async function agreeToAll(
+export async function confirmAll(
   context: Context,
   operation: Operation,
   input: Input,

@@ -12,10 +12,10 @@ import type {
   StreamsContext,
   TargetContext,
 } from '../context/context.js'
-import { exits, type Report } from '../context/errors.js'
+import { exitCodes, type Report } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import type { Step } from '../output/progress.js'
-import { complain } from '../output/report-error.js'
+import { reportError } from '../output/report-error.js'
 import { grouped } from '../output/terminal.js'
 import { credited } from '../output/text.js'
 
@@ -36,14 +36,14 @@ export const goOn = (job: AsyncJob): string =>
   `Go on with: prospect engine jobs run; then see: ${resultCommand(job)}`
 
 /** Tells what is bad about the end of a job, or that it has not come; answers the exit code. */
-export async function tellEnd(
+export async function reportEnd(
   context: StreamsContext,
   job: AsyncJob,
   globals: GlobalOptions,
   interruption: number | undefined,
 ): Promise<number> {
   const told = isOver(job) ? ended(job) : left(job, interruption)
-  return told ? complain(context, told, globals) : exits.ok
+  return told ? reportError(context, told, globals) : exitCodes.ok
 }
 
 function ended(job: AsyncJob): Report | undefined {
@@ -51,7 +51,7 @@ function ended(job: AsyncJob): Report | undefined {
     const kept = job.done > 0 ? `What was found before is kept: ${resultCommand(job)}. ` : ''
     const hint = `${kept}Try it again: prospect engine jobs retry ${job.id}`
     const error = `The work failed: ${job.error ?? 'Internal error'}`
-    return { error, code: 'job_failed', status: null, exit_code: exits.unreachable, hint }
+    return { error, code: 'job_failed', status: null, exit_code: exitCodes.unreachable, hint }
   }
   return job.truncated ? cutShort(job) : undefined
 }
@@ -64,7 +64,7 @@ export function cutShort(job: Omit<Told, 'spent'>): Report {
     error: `Only ${grouped(job.done)}${of} ${wordOf(job.kind, job.expected)} were imported: ${reasonOf(row)}`,
     code: 'truncated',
     status: null,
-    exit_code: row.quota ? exits.planLimit : exits.credits,
+    exit_code: row.quota ? exitCodes.planLimit : exitCodes.credits,
     hint: row.quota
       ? 'Quotas reset at 00:00 UTC; see: prospect credits'
       : 'Buy credits, then import the rest; see: prospect credits',
@@ -82,7 +82,7 @@ const left = (job: AsyncJob, interruption: number | undefined): Report => ({
   error: `The work is not done: ${countText(job)} so far`,
   code: interruption === undefined ? 'still_running' : 'stopped',
   status: null,
-  exit_code: interruption ?? exits.stillRunning,
+  exit_code: interruption ?? exitCodes.stillRunning,
   hint: goOn(job),
 })
 
@@ -137,7 +137,7 @@ export async function awaitDeliveries(
 }
 
 /** Tells whether the webhook of a job took what it was sent. */
-export async function tellDeliveries(
+export async function reportDeliveries(
   context: StreamsContext,
   admin: Admin,
   { id, webhookUrl }: AsyncJob,

@@ -14,7 +14,7 @@ import type { EventKind } from '../../api/webhooks/events.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { exits, reportOfAnswer, Stop } from '../context/errors.js'
+import { exitCodes, reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce } from '../operation/call.js'
 import { printRecords } from '../output/print-records.js'
 import type { Row } from '../output/records.js'
@@ -35,7 +35,7 @@ export async function printResult(shell: Shell, job: AsyncJob, globals: GlobalOp
 /** Prints the result of an import that was not started, because nothing matches. */
 export async function printNothing(shell: Shell, globals: GlobalOptions): Promise<number> {
   await shell.print([], globals)
-  return exits.ok
+  return exitCodes.ok
 }
 
 /** One contact as it is, several as a list. */

@@ -1,5 +1,5 @@
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
-import { exits, type Report } from '../context/errors.js'
+import { exitCodes, type Report } from '../context/errors.js'
 import { grouped } from '../output/terminal.js'
 import { cutShort, resultCommand, wordOf } from './job-outcome.js'
 import type { Seen, Started } from './progress.js'
@@ -27,7 +27,7 @@ export function badEnd(trail: Trail, seen: Seen, interruption: number | undefine
     error: `The work is not done: ${soFar(started, seen)} so far`,
     code: interruption === undefined ? 'still_running' : 'stopped',
     status: null,
-    exit_code: interruption ?? exits.stillRunning,
+    exit_code: interruption ?? exitCodes.stillRunning,
     hint: pickUp(trail, seen.done),
   }
 }
@@ -38,7 +38,7 @@ export const counts = ({ done, expected }: Seen) => ({ done, expected: expected 
 function failed(trail: Trail, { done, error }: Seen): Report {
   const kept = done > 0 ? `What was found before is kept: ${seeText(trail)}` : 'See prospect credits.'
   const text = `The work failed: ${(error ?? '').replace(/\.$/, '')}`
-  return { error: text, code: 'job_failed', status: null, exit_code: exits.unreachable, hint: kept }
+  return { error: text, code: 'job_failed', status: null, exit_code: exitCodes.unreachable, hint: kept }
 }
 
 function soFar({ kind }: Started, { done, expected }: Seen): string {
@@ -72,6 +72,10 @@ export const openOutcome = (key: string): string =>
   `Run the same command again with --idempotency-key ${key}: a server that honours keys begins once.`
 
 /** Says once where the result is waited for. */
-export function tellPlace(context: StreamsContext, receiving: Receiving, globals: GlobalOptions): void {
+export function printReceivingAddress(
+  context: StreamsContext,
+  receiving: Receiving,
+  globals: GlobalOptions,
+): void {
   if (globals.verbose) context.notify(`Waiting for the result at ${receiving.url}.`, globals)
 }

@@ -25,7 +25,7 @@ export interface Carried {
 }
 
 /** What a delivery that arrived carries; `names` are its sender's words in the names of fields. */
-export function carriedIn(
+export function parseDelivery(
   kind: EventKind,
   { event, body }: Pick<Arrived, 'event' | 'body'>,
   names: WireNames | undefined,

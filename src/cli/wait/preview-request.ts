@@ -5,7 +5,7 @@ import { openEvents } from '../context/open-events.js'
 import type { Invocation } from '../shell/shell.js'
 import { targetOf } from '../target/resolve-target.js'
 import { expectedUrl } from './receiver.js'
-import { wayOf } from './strategy.js'
+import { waitStrategyOf } from './strategy.js'
 
 /** A request whose result is waited for, as it would be sent to a server: with the address where it is received. */
 export async function withReceiver(
@@ -15,7 +15,7 @@ export async function withReceiver(
   { globals, options }: Invocation,
 ): Promise<Input> {
   const target = targetOf(globals, context.streams.env, context.settings())
-  const { receives, known, port } = wayOf(row, input, target, options)
+  const { receives, known, port } = waitStrategyOf(row, input, target, options)
   if (!receives) return input
   const given = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : undefined
   const place = { known, port, key: given ?? context.ids.uuid() }

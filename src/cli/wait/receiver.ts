@@ -39,7 +39,7 @@ export async function openReceiving(
 ): Promise<Receiving> {
   const { receiver } = await import('../../http/receiver.js')
   const { token, port: usual } = await addressOf(context, events, place.key)
-  const bell = createBell()
+  const bell = createWakeUp()
   const handler = receiver({
     inbox: events,
     token,
@@ -105,7 +105,7 @@ async function listenAt(
 }
 
 /** Lets one wait for a ring; one that nobody waits for is heard by the next who does. */
-function createBell() {
+function createWakeUp() {
   let rung = false
   let wake: () => void = () => {}
   return {

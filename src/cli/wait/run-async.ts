@@ -4,7 +4,7 @@ import type { Operation } from '../../api/operations/table.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { GlobalOptions } from '../context/context.js'
-import { exits, UsageError } from '../context/errors.js'
+import { exitCodes, UsageError } from '../context/errors.js'
 import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
 import { answered, asked, judge, refuse, runOnce, sayNothingFound } from '../operation/run-sync.js'
@@ -15,17 +15,17 @@ import { startProgress } from '../output/progress.js'
 import type { Invocation, Shell } from '../shell/shell.js'
 import { wantsWebhook } from '../target/own-webhook.js'
 import { checkOutput, jobIdOf } from './accepted.js'
-import { agreeToAll } from './confirm.js'
+import { confirmAll } from './confirm.js'
 import {
   awaitDeliveries,
   type Followed,
   follow,
   isOver,
+  reportDeliveries,
+  reportEnd,
   resultCommand,
   stepText,
   successText,
-  tellDeliveries,
-  tellEnd,
 } from './job-outcome.js'
 import { printNothing, printResult } from './job-result.js'
 import { unresolved } from './unresolved.js'
@@ -52,16 +52,16 @@ export async function runStarting(
   if (options.dryRun === true) return runOnce(shell, operation, shape, input, invocation)
   if (wait.shows) await checkOutput(context, operation, globals)
   else checkFields(shape.output, fieldsOf(globals))
-  if (!(await agreeToAll(context, operation, input, globals))) return exits.ok
+  if (!(await confirmAll(context, operation, input, globals))) return exitCodes.ok
   const ask = wait.shows ? asked : answered
   const reply = await ask(context, operation, input, invocation)
   if (!isOk(reply)) return refuse(shell, operation, reply, invocation)
   const id = jobIdOf(reply.body)
-  if (id === undefined) return wait.shows ? printNothing(shell, globals) : exits.ok
+  if (id === undefined) return wait.shows ? printNothing(shell, globals) : exitCodes.ok
   if (!wait.shows) await judge(context, operation, reply, invocation)
   if (wait.stays) return see({ shell, operation, globals, wait, lineOf }, id)
   context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.', globals)
-  return exits.ok
+  return exitCodes.ok
 }
 
 /** Sends the request to a server, where this process can at most wait for the work. */
@@ -77,7 +77,7 @@ async function elsewhere(
     const { checkAddress } = await import('./strategy.js')
     checkAddress(operation, wantsWebhook(shape), input)
     const isAsked = options.dryRun !== true
-    if (isAsked && !(await agreeToAll(shell.context, operation, input, globals))) return exits.ok
+    if (isAsked && !(await confirmAll(shell.context, operation, input, globals))) return exitCodes.ok
     return runOnce(shell, operation, shape, input, invocation)
   }
   if (options.dryRun === true) {
@@ -134,17 +134,17 @@ async function settled(
 ): Promise<number> {
   const { context } = shell
   const found = job.state === 'finished' && wait.shows ? await printResult(shell, job, globals) : true
-  const code = await tellEnd(context, job, globals, interruption)
-  if (code !== exits.ok) return code
+  const code = await reportEnd(context, job, globals, interruption)
+  if (code !== exitCodes.ok) return code
   if (job.kind === 'list_import') await unresolved(context, job, globals, lineOf)
   if (!found) return sayNothingFound(context, globals)
   const see = wait.shows ? '' : ` See: ${resultCommand(job)}`
   context.notify(`${successText(job)}${see}`, globals)
-  return exits.ok
+  return exitCodes.ok
 }
 
 /** Waits for the first attempts of what is to be delivered, and tells how they went. */
 async function delivered({ shell, globals }: Started, { job, delivered }: Followed): Promise<void> {
   await awaitDeliveries(shell.context, job, delivered, globals)
-  await tellDeliveries(shell.context, await shell.context.admin(globals), job, globals)
+  await reportDeliveries(shell.context, await shell.context.admin(globals), job, globals)
 }

@@ -21,7 +21,7 @@ export interface Way {
 }
 
 /** Chooses the way before anything is sent; where there is none, it says what to do: exit 2. */
-export function wayOf(
+export function waitStrategyOf(
   row: Operation,
   input: Input,
   target: Target,

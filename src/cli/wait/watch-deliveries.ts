@@ -2,7 +2,7 @@ import type { WireNames } from '../../api/calls/wire-names.js'
 import type { Arrived, Events } from '../../storage/state/webhook-inbox.js'
 import type { Row } from '../output/records.js'
 import { createGathering, keyOf } from './gather-deliveries.js'
-import { type Carried, carriedIn } from './parse-delivery.js'
+import { type Carried, parseDelivery } from './parse-delivery.js'
 import type { Started, Watch } from './progress.js'
 import type { Receiving } from './receiver.js'
 
@@ -20,7 +20,7 @@ export interface Arrivals {
 /** Work that is watched by what the server delivers; duplicates count once, parts and single records together. */
 export function watchReceived(started: Started, { events, receiving, names }: Arrivals): Watch {
   const gathering = createGathering(started)
-  const read = (one: Arrived): Carried => carriedIn(started.kind, one, names)
+  const read = (one: Arrived): Carried => parseDelivery(started.kind, one, names)
   let last = 0
   const catchUp = async () => {
     for (;;) {

@@ -43,11 +43,11 @@ export function watchPolled(
         if (reply && isOk(reply)) {
           failures = 0
           body = reply.body as Row
-          const seen = seenIn(started, body)
+          const seen = progressIn(started, body)
           onSeen(seen)
           if (over.aborted || seen.state !== 'going') return seen
         } else if (reply && (!passes(reply) || ++failures > mostFailures)) throw unreadable(reply)
-        if (over.aborted) return seenIn(started, body)
+        if (over.aborted) return progressIn(started, body)
         const asked = (reply && secondsToWait(reply, context.clock.now())) ?? 0
         await context.sleep(Math.max(ms, asked * 1_000), over).catch(() => {})
       }
@@ -92,9 +92,9 @@ function unreadable(reply: Reply): Stop {
   return new Stop(`How the work stands cannot be read: ${error}`, exit_code, hint)
 }
 
-function seenIn(started: Started, body: Row): Seen {
-  if (started.kind === 'lead_search') return seenSearch(started, body)
-  if (started.kind === 'list_import') return seenList(started, body)
+function progressIn(started: Started, body: Row): Seen {
+  if (started.kind === 'lead_search') return searchProgress(started, body)
+  if (started.kind === 'list_import') return listProgress(started, body)
   const contacts = contactsIn(body)
   const isFinished = body.status === 'finished'
   const spent = contacts.reduce((sum, contact) => sum + creditsOf(started, contact), 0)
@@ -106,7 +106,7 @@ function seenIn(started: Started, body: Row): Seen {
 /** What a search cannot go on from; `RATE_LIMITED` is waited for. */
 const dead: readonly unknown[] = ['ERROR', 'UNAUTHORIZED', 'FORBIDDEN']
 
-function seenSearch({ expected }: Started, body: Row): Seen {
+function searchProgress({ expected }: Started, body: Row): Seen {
   const status = valueAt(body, 'search.status')
   const seen = { ...nothingSeen, expected, done: countAt(body, 'search.leads_count') }
   if (dead.includes(status))
@@ -115,7 +115,7 @@ function seenSearch({ expected }: Started, body: Row): Seen {
   return { ...seen, state: 'finished', truncated: valueAt(body, 'search.truncated') === true }
 }
 
-function seenList({ expected = 0 }: Started, { status }: Row): Seen {
+function listProgress({ expected = 0 }: Started, { status }: Row): Seen {
   const seen = { ...nothingSeen, expected }
   if (status === 'failed')
     return { ...seen, state: 'failed', error: 'The import ended with the status failed' }

@@ -22,7 +22,7 @@ describe('a required field that is missing', () => {
     expect([code, titles]).toEqual([0, expect.arrayContaining(['CTO', 'Head of Sales'])])
   })
 
-  it('is the API to complain about with --no-input, and in a pipe', async () => {
+  it('is the API to reportError about with --no-input, and in a pipe', async () => {
     const asked = await here.run(['personas', 'create', '--no-input'], { typed: [] })
     const piped = await here.run(['personas', 'create'])
     for (const { code, json } of [asked, piped])

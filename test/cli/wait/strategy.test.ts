@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { operation } from '../../../src/api/operations/table.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
-import { wayOf } from '../../../src/cli/wait/strategy.js'
+import { waitStrategyOf } from '../../../src/cli/wait/strategy.js'
 
 const far = { base_url: 'https://api.example/api/v2' }
 const target = (profile: object) => targetOf({}, {}, { profiles: { default: profile } })
 const way = (id: 'accounts.search' | 'leads.extract', profile: object, options = {}) =>
-  wayOf(operation(id), {}, target(profile), options)
+  waitStrategyOf(operation(id), {}, target(profile), options)
 
 describe('the way a result comes', () => {
   it('is the tunnel of the profile, where a server is elsewhere and cannot be asked', () => {

@@ -3,17 +3,17 @@ import type { Command } from 'commander'
 import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
-import { exits, reportOfAnswer, UsageError } from '../../context/errors.js'
+import { exitCodes, reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
 import { printRefusal, secondsToWait } from '../../operation/call.js'
 import { everyPage } from '../../operation/pagination.js'
 import { accounted } from '../../operation/record-spending.js'
 import { repeated } from '../../options/flags.js'
-import { complain, isJson } from '../../output/report-error.js'
+import { isJson, reportError } from '../../output/report-error.js'
 import { neutral } from '../../output/terminal.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { guide } from '../../shell/shell.js'
-import { served } from '../serve/app.js'
+import { createApp } from '../serve/app.js'
 import { parseFields } from './raw-fields.js'
 
 /** `prospect api`: any request, answered as the server would answer it. */
@@ -51,14 +51,14 @@ async function callRaw(shell: Shell, invocation: Invocation): Promise<number> {
   const { globals, options } = invocation
   const { fields, make } = await requestOf(context, invocation)
   const caller = accounted(context, globals)(await context.caller(globals))
-  const serve = await served(context, caller, globals)
+  const serve = await createApp(context, caller, globals)
   const ask = (query: Fields) => answered(context, serve, () => make(query), globals)
   const reply = options.paginate === true ? await everyPage(ask, fields, '--paginate') : await ask(fields)
   const { status, body } = reply
   if (options.include === true) await write(context.streams.stdout, head(reply))
   if (isOk(reply)) await shell.print(body, globals)
   else if (isJson(context, globals)) await printRefusal(shell, body, globals)
-  return isOk(reply) ? exits.ok : complain(context, reportOfAnswer(status, body), globals)
+  return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body), globals)
 }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -7,7 +7,9 @@ import { type GatherRequest, gatherRows } from '../../batch/gather.js'
 import { showMapping, withSavedMap } from '../../batch/map-columns.js'
 import { inputChoicesOf, runChoicesOf } from '../../batch/options.js'
 import { type EndedBatch, withSummary } from '../../batch/summary-json.js'
-import { exits, UsageError } from '../../context/errors.js'
+
+import { exitCodes, UsageError } from '../../context/errors.js'
+
 import { fieldsOfSchema } from '../../options/schema-options.js'
 import { askMissing } from '../../prompt/ask-fields.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
@@ -52,12 +54,12 @@ async function send(request: GatherRequest, ended: (what: EndedBatch) => void): 
   const code = await runStarting(shell, operation, shape, input, invocation, lineOf)
   ended({ run: null, report: createReport(rows, output, code, context.clock.now() - begun), rejects })
   const isFailure = choices.failOn === 'any' && rows.problems.length > 0
-  return code === exits.ok && isFailure ? exits.someFailed : code
+  return code === exitCodes.ok && isFailure ? exitCodes.someFailed : code
 }
 
 /** What a request for all rows did, as a run tells of it: its companies are in the list, or none of them. */
 function createReport({ items, problems }: Items, output: string | null, code: number, ms: number): Report {
-  const isDone = code === exits.ok
+  const isDone = code === exitCodes.ok
   const stopped = {
     ...{ reason: 'The list was not completed; stderr says why', hint: '', exit_code: code },
     ...{ at_row: null, rows_left: items.length },

@@ -3,7 +3,7 @@ import { Argument, type Command } from 'commander'
 import type { CopyResult } from '../../../catalogue/export/copy.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
-import { exits, Stop, UsageError } from '../../context/errors.js'
+import { exitCodes, Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { startProgress } from '../../output/progress.js'
 import { grouped } from '../../output/terminal.js'
@@ -39,7 +39,7 @@ async function copy(shell: Shell, { args: [to], options, globals }: Invocation):
   const copied = await copyCatalogue(from, into, told).finally(() => progress.stop())
   if (typeof copied === 'string' || 'tooLong' in copied) throw refusal(copied, to)
   await shell.print({ to, rows: copied.rows }, globals)
-  return exits.ok
+  return exitCodes.ok
 }
 
 /** Opens the catalogues of this machine and of the server; both have this program's schema then. */
@@ -82,7 +82,7 @@ function refusal(copied: Exclude<CopyResult, { rows: number }>, to: string | und
     )
   return new Stop(
     'What was written is not what was read. Nothing was changed.',
-    exits.checkFailed,
+    exitCodes.checkFailed,
     'Run prospect doctor on both sides, then copy again.',
     'storage_failed',
   )

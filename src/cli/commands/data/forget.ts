@@ -10,8 +10,8 @@ import { isShared } from '../../../storage/database/catalogue-location.js'
 import type { ErasedWork } from '../../../storage/erasure/engine-tables.js'
 import type { ErasedState } from '../../../storage/erasure/state-tables.js'
 import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
-import { exits, UsageError } from '../../context/errors.js'
-import { complain } from '../../output/report-error.js'
+import { exitCodes, UsageError } from '../../context/errors.js'
+import { reportError } from '../../output/report-error.js'
 import { grouped } from '../../output/terminal.js'
 import { canAsk } from '../../prompt/ask.js'
 import { confirmLoss } from '../../prompt/confirm-loss.js'
@@ -58,7 +58,7 @@ async function forget(shell: Shell, { args, options, globals }: Invocation): Pro
   const files = await holdingFiles(context, runs, searchWords(identifiers))
   const report: Report = { dry_run: dryRun, ...erased, state, ...written, files }
   await shell.print(report, globals, { layout: () => summary(report) })
-  return written.remaining.length === 0 ? exits.ok : unfinished(context, written.remaining, globals)
+  return written.remaining.length === 0 ? exitCodes.ok : unfinished(context, written.remaining, globals)
 }
 
 /** Erases a person; on a terminal only after a confirmation. With `dryRun` it only counts. */
@@ -196,11 +196,11 @@ const unfinished = (
   remaining: readonly string[],
   globals: GlobalOptions,
 ): Promise<number> =>
-  complain(
+  reportError(
     context,
     {
       error: `The records are deleted, but their bytes may still be in ${remaining.join(' and ')}: another process uses it`,
-      ...{ code: 'busy', status: null, exit_code: exits.checkFailed },
+      ...{ code: 'busy', status: null, exit_code: exitCodes.checkFailed },
       hint: 'Stop the server or batch that uses it, then run the same command again.',
     },
     globals,

@@ -7,7 +7,7 @@ import { ImportError, type ImportReport } from '../../../catalogue/import/report
 import { type ImportOptions, type Kind, kinds } from '../../../catalogue/kinds/kind.js'
 import { systemReason } from '../../../csv/errors.js'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
-import { exits, Stop, UsageError } from '../../context/errors.js'
+import { exitCodes, Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { repeated } from '../../options/flags.js'
 import { startProgress } from '../../output/progress.js'
@@ -162,14 +162,14 @@ export function rejectsTold(
   { rejected, rejectedTotal }: ImportReport,
   globals: GlobalOptions,
 ): number {
-  if (rejectedTotal === 0) return exits.ok
+  if (rejectedTotal === 0) return exitCodes.ok
   for (const { line, reason } of rejected.slice(0, linesTold))
     context.notify(`Line ${line}: ${reason}`, globals)
   const more = rejectedTotal - Math.min(linesTold, rejected.length)
   const rest = more > 0 ? ` ${grouped(more)} more are not shown; --json lists up to 1,000.` : ''
   throw new Stop(
     `${grouped(rejectedTotal)} ${rejectedTotal === 1 ? 'line was' : 'lines were'} rejected.${rest}`,
-    exits.someFailed,
+    exitCodes.someFailed,
     'Correct them and import the file again: what is there already is updated.',
     'rows_rejected',
   )

@@ -4,7 +4,7 @@ import type { Clock } from '../../../engine/ports/ports.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { PurgedRuns } from '../../../storage/state/runs/purge.js'
 import type { Context } from '../../context/context.js'
-import { exits } from '../../context/errors.js'
+import { exitCodes } from '../../context/errors.js'
 import { durationMs } from '../../options/time-values.js'
 import { grouped } from '../../output/terminal.js'
 import { canAsk } from '../../prompt/ask.js'
@@ -44,7 +44,7 @@ async function purge(shell: Shell, { options, globals }: Invocation): Promise<nu
       `Another process uses ${remaining.join(' and ')}: its space is not given back yet.`,
       globals,
     )
-  return exits.ok
+  return exitCodes.ok
 }
 
 async function purgeAll(

@@ -16,7 +16,7 @@ import type {
   TargetContext,
 } from '../../context/context.js'
 import { givenKey } from '../../context/credentials.js'
-import { exits, Stop } from '../../context/errors.js'
+import { exitCodes, Stop } from '../../context/errors.js'
 import { grouped } from '../../output/terminal.js'
 import { type RemoteTarget, type Target, targetOf } from '../../target/resolve-target.js'
 import { usualPort } from '../../wait/receiver.js'
@@ -263,7 +263,12 @@ export function readStoredKey({ home, files }: DoctorContext, origin: string): s
     return Object.hasOwn(keys, origin) ? keys[origin]?.key : undefined
   } catch {
     // The parser's message could quote a key.
-    throw new Stop(`${home.credentials} is damaged.`, exits.key, 'Delete it and store the keys again.', 'key')
+    throw new Stop(
+      `${home.credentials} is damaged.`,
+      exitCodes.key,
+      'Delete it and store the keys again.',
+      'key',
+    )
   }
 }
 

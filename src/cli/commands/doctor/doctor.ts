@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { exits, Stop } from '../../context/errors.js'
+import { exitCodes, Stop } from '../../context/errors.js'
 import { type Look, oneLine, widthOf } from '../../output/terminal.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { guide } from '../../shell/shell.js'
@@ -45,10 +45,10 @@ async function run({ context, print }: Shell, { options, globals }: Invocation):
   const examination = withoutSecrets(found, context.redact)
   await print(examination, globals, { layout: doctorView, columns })
   const names = new Set(examination.checks.flatMap(({ name, status }) => (status === 'problem' ? name : [])))
-  if (names.size === 0) return exits.ok
+  if (names.size === 0) return exitCodes.ok
   throw new Stop(
     `Something is wrong: ${[...names].join(', ')}.`,
-    exits.checkFailed,
+    exitCodes.checkFailed,
     'Each problem says what to do.',
     'check_failed',
   )

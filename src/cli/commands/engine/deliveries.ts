@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Delivery } from '../../../engine/ports/ports.js'
-import { exits, Stop } from '../../context/errors.js'
+import { exitCodes, Stop } from '../../context/errors.js'
 import { whole } from '../../options/flags.js'
 import { isoTime } from '../../options/time-values.js'
 import { asGroup, guide, type Shell } from '../../shell/shell.js'
@@ -63,7 +63,7 @@ function retryDeliveries(shell: Shell): Command {
     if (retried === 0)
       throw new Stop(
         'None of these deliveries has ended.',
-        exits.notFound,
+        exitCodes.notFound,
         'See: prospect engine deliveries list --state failed',
       )
     return { retried }

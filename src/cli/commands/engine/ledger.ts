@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { Movement } from '../../../engine/ports/ports.js'
-import { exits, Stop, UsageError } from '../../context/errors.js'
+import { exitCodes, Stop, UsageError } from '../../context/errors.js'
 import { endMs, isoTime, momentMs } from '../../options/time-values.js'
 import { printRecords } from '../../output/print-records.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
@@ -97,12 +97,12 @@ function verifyLedger(shell: Shell): Command {
   return shell.action(command, async ({ globals }) => {
     const verdict = await (await ownersAdmin(shell.context, globals)).verify()
     await shell.print(verdict, globals)
-    if (verdict.ok) return exits.ok
+    if (verdict.ok) return exitCodes.ok
     const [first = ''] = verdict.problems
     const more = verdict.problems.length - 1
     throw new Stop(
       `The ledger does not add up: ${first}${more > 0 ? `, and ${more} more` : ''}.`,
-      exits.checkFailed,
+      exitCodes.checkFailed,
       'Restore a backup: prospect engine restore FILE',
       'ledger_differs',
     )

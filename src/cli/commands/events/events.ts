@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseBody } from '../../../api/values/json.js'
 import type { EventFilter, Events, KeptEvent, ListedEvent } from '../../../storage/state/webhook-inbox.js'
-import { exits, Stop, UsageError } from '../../context/errors.js'
+import { exitCodes, Stop, UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-events.js'
 import { targetUrl } from '../../options/addresses.js'
 import { whole } from '../../options/flags.js'
@@ -201,7 +201,7 @@ export async function knownEvent(events: Events, id: string): Promise<KeptEvent>
   if (event) return event
   throw new Stop(
     `There is no event ${id}.`,
-    exits.notFound,
+    exitCodes.notFound,
     'See what was received: prospect events list',
     'not_found',
   )

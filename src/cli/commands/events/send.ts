@@ -2,7 +2,7 @@ import type { Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
 import type { ClockContext, GlobalOptions } from '../../context/context.js'
-import { exits, Stop } from '../../context/errors.js'
+import { exitCodes, Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import type { Shell } from '../../shell/shell.js'
 
@@ -39,7 +39,7 @@ export async function sendAll(shell: Shell, sending: Sending, globals: GlobalOpt
   await shell.print(sent, globals, { columns: ['id', 'event', 'delivered', 'answer'] })
   if (exit !== undefined) return exit
   judge(sent, sending.target)
-  return exits.ok
+  return exitCodes.ok
 }
 
 async function send(
@@ -85,13 +85,13 @@ function judge(sent: readonly Sent[], target: string): void {
   if (isSilent({ ok: last.delivered, answer: last.answer }))
     throw new Stop(
       `${new URL(target).origin} does not take events: ${last.answer}. It stopped at ${last.id}.`,
-      exits.unreachable,
+      exitCodes.unreachable,
       'Start what listens there, and send the rest again.',
       'unreachable',
     )
   throw new Stop(
     `${failed.length} of ${sent.length} events were refused.`,
-    exits.someFailed,
+    exitCodes.someFailed,
     'The output has the answers.',
     'refused',
   )

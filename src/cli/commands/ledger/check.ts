@@ -5,7 +5,7 @@ import { dayOf } from '../../../api/values/dates.js'
 import type { RunPlace } from '../../../batch/run/records.js'
 import type { Spent } from '../../../storage/state/runs/spending.js'
 import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../context/context.js'
-import { exits, reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { exitCodes, reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import { valueAt } from '../../output/records.js'
@@ -31,10 +31,10 @@ export function checkCommand(shell: Shell): Command {
     const { context, place } = contextOfRuns(shell.context, options)
     const verdict = await compare(context, place, daysOf(options), globals)
     await shell.print(verdict, globals)
-    if (verdict.ok) return exits.ok
+    if (verdict.ok) return exitCodes.ok
     throw new Stop(
       `The ledger has ${grouped(verdict.ledger)} credits, the target only ${grouped(verdict.target_says)}.`,
-      exits.checkFailed,
+      exitCodes.checkFailed,
       'Look at prospect ledger --by day, and whether the key belongs to the same workspace as before.',
       'ledger_differs',
     )
@@ -108,7 +108,7 @@ async function consumedIn(context: Context, range: Range, globals: GlobalOptions
   }
   const consumed = valueAt(reply.body, 'credits_consumed')
   if (typeof consumed === 'number') return consumed
-  throw new Stop('The target does not say what was consumed.', exits.unreachable, '', 'bad_gateway')
+  throw new Stop('The target does not say what was consumed.', exitCodes.unreachable, '', 'bad_gateway')
 }
 
 /** Days in UTC, both included; no bound where none is given. */

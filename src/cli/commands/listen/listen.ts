@@ -29,14 +29,14 @@ import {
 } from '../../options/webhook-secrets.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { guide } from '../../shell/shell.js'
-import { type Place, placed, startListening } from '../serve/listening.js'
+import { addListenOptions, type ListenAddress, startListening } from '../serve/listening.js'
 import { type Lines, openLines } from './lines.js'
 
 const usualPort = 4011
 
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
 export function listenCommand(shell: Shell): Command {
-  const command = placed(
+  const command = addListenOptions(
     shell.command('listen', 'Receive webhook deliveries on this machine, keep them and print them'),
     usualPort,
   )
@@ -61,7 +61,7 @@ export function listenCommand(shell: Shell): Command {
   return shell.action(command, (invocation) => listenHere(shell.context, invocation))
 }
 
-interface Choices extends Place, SecretChoice {
+interface Choices extends ListenAddress, SecretChoice {
   readonly publicUrl?: string
   readonly path?: string
   readonly forwardTo?: string
@@ -69,7 +69,7 @@ interface Choices extends Place, SecretChoice {
 
 /** What a receiver works with, once its options are understood. */
 interface Setup {
-  readonly place: Place
+  readonly place: ListenAddress
   readonly token: string
   readonly trust: Trust
   readonly known: PublicAddress | undefined

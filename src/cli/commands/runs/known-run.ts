@@ -3,7 +3,7 @@ import { isRunning, runsFolder } from '../../../batch/run/records.js'
 import type { RunLocks } from '../../../storage/state/runs/run-leases.js'
 import type { Run, Runs } from '../../../storage/state/runs/runs.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
-import { exits, Stop, UsageError } from '../../context/errors.js'
+import { exitCodes, Stop, UsageError } from '../../context/errors.js'
 
 /** The run with an id, or with one that begins so; ends the command with exit 9 when there is none. */
 export async function knownRun(runs: Runs, id: string): Promise<Run> {
@@ -12,7 +12,7 @@ export async function knownRun(runs: Runs, id: string): Promise<Run> {
   if (!run)
     throw new Stop(
       `There is no run ${id}.`,
-      exits.notFound,
+      exitCodes.notFound,
       'See what there is: prospect runs list',
       'not_found',
     )

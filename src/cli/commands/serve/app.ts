@@ -4,18 +4,18 @@ import type { HandlerOptions } from '../../../http/handler.js'
 import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { version } from '../../context/version.js'
 import { document } from '../openapi/openapi.js'
-import type { Place } from './listening.js'
+import type { ListenAddress } from './listening.js'
 
-/** How a target is served. */
+/** How a target is createApp. */
 export interface Serving extends Pick<HandlerOptions, 'behind' | 'ready'> {
   /** Words for `network` and `premium` in the document, where they are others. */
   readonly words?: WireNames | undefined
-  /** Where it is served, once that is known. */
+  /** Where it is createApp, once that is known. */
   readonly baseUrl?: () => string
 }
 
 /** What answers HTTP requests: the chosen target behind the routes of the API. */
-export async function served(
+export async function createApp(
   context: StreamsContext,
   caller: Caller,
   globals: GlobalOptions,
@@ -34,7 +34,7 @@ export async function served(
   })
 }
 
-/** The document of what is served, in the words of the wire. */
+/** The document of what is createApp, in the words of the wire. */
 async function describedIn(names: WireNames | undefined, baseUrl: string | undefined): Promise<object> {
   const made = await document(baseUrl)
   return names ? (JSON.parse(renameText(JSON.stringify(made), names)) as object) : made
@@ -53,7 +53,7 @@ export interface Behind {
 }
 
 /** What `serve` is told. */
-export interface ServeChoices extends Place {
+export interface ServeChoices extends ListenAddress {
   readonly allowHost?: readonly string[]
   readonly allowTarget?: readonly string[]
   readonly database?: string

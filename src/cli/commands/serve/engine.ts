@@ -6,7 +6,7 @@ import type { Context, GlobalOptions } from '../../context/context.js'
 import { targetsOf } from '../../options/addresses.js'
 import { namesOf } from '../../target/resolve-target.js'
 import type { Behind, ServeChoices } from './app.js'
-import { served } from './app.js'
+import { createApp } from './app.js'
 
 /** The engine of this machine behind a server, with the worker that does what it accepts. */
 export async function engineBehind(
@@ -23,14 +23,14 @@ export async function engineBehind(
     names,
   })
   const admin = await context.admin(globals)
-  // A server that the profile names is not what is served.
+  // A server that the profile names is not what is createApp.
   const engine = await context.caller({ ...globals, local: true })
   const caller = compose([names && named(names)], engine)
   const worker = works ? await context.worker() : undefined
   // On a server it may be out of reach, or not ours: better told now than at each lookup.
   if (isShared(context.home)) await context.catalogue()
   return {
-    handler: await served(context, caller, globals, { baseUrl, words: names, ready: () => admin.clock() }),
+    handler: await createApp(context, caller, globals, { baseUrl, words: names, ready: () => admin.clock() }),
     hosts: [],
     text: 'Serving the local engine. Ctrl-C ends it.',
     start: () => worker?.start(),

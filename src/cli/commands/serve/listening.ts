@@ -4,14 +4,14 @@ import { UsageError } from '../../context/errors.js'
 import { port } from '../../options/flags.js'
 
 /** Where a server listens, as its options say. */
-export interface Place {
+export interface ListenAddress {
   readonly host?: string
   readonly port?: number
   readonly public?: boolean
 }
 
 /** Gives a server's command the options that say where it listens. */
-export const placed = (command: Command, usualPort: number): Command =>
+export const addListenOptions = (command: Command, usualPort: number): Command =>
   command
     .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
     .option('--port <n>', `port to listen on, 0 for a free one (default: ${usualPort})`, port)
@@ -20,7 +20,7 @@ export const placed = (command: Command, usualPort: number): Command =>
 /** Starts a server where its options say; what is wrong with the place ends the command with exit 2. */
 export async function startListening(
   handler: (request: Request) => Promise<Response>,
-  place: Place,
+  place: ListenAddress,
   usualPort: number,
   allowHosts: readonly string[],
 ): Promise<Listening> {

@@ -13,7 +13,7 @@ import { once } from '../../context/once.js'
 import type { Row } from '../../output/records.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 import { keyOf } from '../../wait/gather-deliveries.js'
-import { carriedIn } from '../../wait/parse-delivery.js'
+import { parseDelivery } from '../../wait/parse-delivery.js'
 import { creditsOf } from '../../wait/progress.js'
 
 /** Puts on record what work behind a proxy costs, as its results pass: by webhook, or where they are asked for. */
@@ -117,7 +117,7 @@ function recordsIn(
 ): readonly PassedRecord[] {
   const kind = eventOf(row.id)
   if (kind === undefined) return []
-  const { found } = carriedIn(kind, delivery, names)
+  const { found } = parseDelivery(kind, delivery, names)
   return found.map((one) => {
     const isContact = kind === 'contact_enrichment' && typeof one.record.enrichment_id === 'string'
     if (isContact) return paidContact(one.record)

@@ -12,9 +12,9 @@ import { baseUrlOf } from '../../target/base-url.js'
 import { partFor } from '../../target/local-target.js'
 import { type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 import type { Behind, ServeChoices } from './app.js'
-import { served } from './app.js'
+import { createApp } from './app.js'
 import { passedSpending } from './proxied-work.js'
-import { openRehoming } from './re-target.js'
+import { openRetargeting } from './re-target.js'
 
 /**
  * Serves another server. Governed: clients use keys of this machine's workspace, and the server gets its own key at a
@@ -40,7 +40,7 @@ export async function proxyBehind(
   const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
   const passed = passedSpending(context, target.names, options)
   const delivered = apiKey === undefined ? undefined : passed.delivered
-  const home = known && (await openRehoming(context, known, targets, secrets, globals, delivered))
+  const home = known && (await openRetargeting(context, known, targets, secrets, globals, delivered))
   const { remote, governed } = await context.server(options)
   const outgoing = [...governed, home && retargeted(home.home)]
   const ours =
@@ -50,7 +50,7 @@ export async function proxyBehind(
   const caller = compose([target.names && named(target.names), ...ours, ...outgoing], remote)
   const kind = target.direct ? 'direct' : 'governed'
   const behind = { target: kind, upstream: target.origin }
-  const serve = await served(context, caller, globals, { baseUrl, words: target.names, behind })
+  const serve = await createApp(context, caller, globals, { baseUrl, words: target.names, behind })
   const over = new AbortController()
   const isShared = isPostgres(context.home.engine)
   const runChunkWorker =
@@ -59,7 +59,7 @@ export async function proxyBehind(
       : async () => {}
   let passing: Promise<unknown> | undefined
   return {
-    handler: async (request) => home?.rehoming.take(request) ?? serve(request),
+    handler: async (request) => home?.deliveries.take(request) ?? serve(request),
     hosts: known ? [known.host] : [],
     text: textOf(kind, target.origin, known !== undefined),
     start: () => {

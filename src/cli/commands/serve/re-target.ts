@@ -6,7 +6,7 @@ import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, forwarder } from '../../../http/forwarder.js'
 import type { Delivery, Forward, Passed } from '../../../http/inbox.js'
 import { newToken } from '../../../http/receiver.js'
-import { type Rehoming, rehoming } from '../../../http/retargeting.js'
+import { type DeliveryRetargeting, retargetDeliveries } from '../../../http/retargeting.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { aborted } from '../../context/interrupts.js'
@@ -16,21 +16,21 @@ import { givenSecrets, type SecretChoice } from '../../options/webhook-secrets.j
 import type { PassedSpending } from './proxied-work.js'
 
 /** Deliveries of a server that come here first, and go from here to those they are for. */
-export interface Rehomed {
+export interface RetargetedServer {
   readonly home: Home
-  readonly rehoming: Rehoming
+  readonly deliveries: DeliveryRetargeting
   readonly passingOn: PassingOn
 }
 
 /** Prepares to take deliveries at a public address; they are kept, and passed on with the signature of the workspace. */
-export async function openRehoming(
+export async function openRetargeting(
   context: Context,
   known: PublicAddress,
   targets: (members: number) => Targets,
   choice: SecretChoice,
   globals: GlobalOptions,
   delivered: PassedSpending['delivered'] = async () => {},
-): Promise<Rehomed> {
+): Promise<RetargetedServer> {
   const { clock, ids } = context
   const admin = await context.admin(globals)
   const events = await openEvents(context)
@@ -39,7 +39,7 @@ export async function openRehoming(
   const permitted = async () => targets((await admin.members()).length)
   const secret = () => admin.webhookSecret(false)
   const passing = passingOn(context, events, { sender, secret, targets: permitted }, globals)
-  const receiving = rehoming({
+  const receiving = retargetDeliveries({
     secret: await events.token(newToken(ids.bytes(16))),
     random: () => ids.bytes(16),
     prefix: known.prefix,
@@ -57,7 +57,7 @@ export async function openRehoming(
     check: async (url) => sender.check(url, await permitted()),
     addressFor: (url, operation, key) => known.origin + known.prefix + receiving.pathFor(url, operation, key),
   }
-  return { home, rehoming: receiving, passingOn: passing }
+  return { home, deliveries: receiving, passingOn: passing }
 }
 
 /** What is passed on waits under the address with this before it: other forwarders do not sign. */

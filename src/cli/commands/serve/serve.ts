@@ -10,14 +10,14 @@ import { secretOptions } from '../../options/webhook-secrets.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { guide } from '../../shell/shell.js'
 import type { Behind, ServeChoices } from './app.js'
-import { placed, startListening } from './listening.js'
+import { addListenOptions, startListening } from './listening.js'
 
 const usualPort = 4010
 
 /** `prospect serve`: the API over HTTP and what it accepts, until a signal ends it. */
 export function serveCommand(shell: Shell): Command {
   const summary = 'Serve the API over HTTP under /api/v2, with /health and /openapi.json'
-  const command = placed(shell.command('serve', summary), usualPort).option(
+  const command = addListenOptions(shell.command('serve', summary), usualPort).option(
     '--allow-host <name>',
     'another name clients may call it by; repeat it for more',
     repeated,

@@ -4,7 +4,7 @@ import type { Admin } from '../../../engine/admin/admin.js'
 import { isPostgres } from '../../../storage/database/location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { localOrigin, storeKey } from '../../context/credentials.js'
-import { exits } from '../../context/errors.js'
+import { exitCodes } from '../../context/errors.js'
 import { askChoice, askText } from '../../prompt/ask.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { guide } from '../../shell/shell.js'
@@ -130,5 +130,5 @@ export async function initRemote(shell: Shell, baseUrl: string, given: GlobalOpt
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
   await shell.print({ profile, base_url: target.baseUrl, credits: credits ?? null }, given)
   context.notify('Every command now asks this server; --local asks the engine of this machine.', given)
-  return exits.ok
+  return exitCodes.ok
 }

@@ -8,7 +8,7 @@ import type {
   TargetContext,
 } from '../../context/context.js'
 import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
-import { exits, reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { exitCodes, reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { valueAt } from '../../output/records.js'
 import { askSecret } from '../../prompt/ask.js'
 import type { Shell } from '../../shell/shell.js'
@@ -35,7 +35,7 @@ export function loginCommand(shell: Shell): Command {
     const credits = await tryKey(context, key, globals)
     storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
     await shell.print({ origin: target.origin, stored: true, credits: credits ?? null }, globals)
-    return exits.ok
+    return exitCodes.ok
   })
 }
 
@@ -49,7 +49,7 @@ export function logoutCommand(shell: Shell): Command {
     const removed = forgetKey(context.home, origin, context.ids.uuid())
     if (!removed) context.notify(`There was no key stored for ${origin}.`, globals)
     await shell.print({ origin, removed }, globals)
-    return exits.ok
+    return exitCodes.ok
   })
 }
 
@@ -76,7 +76,7 @@ export async function enteredKey(
   if (key === undefined)
     throw new Stop(
       'There is nobody to ask for the key.',
-      exits.key,
+      exitCodes.key,
       'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.',
       'key',
     )

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConnectionLost, type Reply } from '../../../../src/api/calls/caller.js'
 import type { Answer, Server } from '../../../../src/cli/commands/doctor/context.js'
-import { exits, Stop } from '../../../../src/cli/context/errors.js'
+import { exitCodes, Stop } from '../../../../src/cli/context/errors.js'
 import { type Given, type Place, place } from './place.js'
 
 let here: Place
@@ -104,7 +104,7 @@ describe('the check of the server', () => {
   it('says where there is no key, and where no answer came', async () => {
     const none = new Stop(
       'There is no API key for https://api.example.com.',
-      exits.key,
+      exitCodes.key,
       'Store one: prospect login',
     )
     expect(await lines(serving({ answers: [none] }))).toContainEqual(

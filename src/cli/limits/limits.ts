@@ -1,0 +1,163 @@
+import { isOk, type Reply } from '../../api/calls/caller.js'
+import { type OperationId, operation } from '../../api/operations/table.js'
+import { windowsOn } from '../../api/operations/windows.js'
+import type { TargetRefusal } from '../../batch/ports.js'
+import { ownerOf } from '../../client/paced.js'
+import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
+import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
+import { openState } from '../../storage/state/open.js'
+import { serverMemory } from '../../storage/state/remote-servers.js'
+import type { ClockContext, Context, GlobalOptions, HomeContext, TargetContext } from '../context/context.js'
+import { prepareHome } from '../context/home.js'
+import { callOnce } from '../operation/call.js'
+import { isoTime } from '../options/time-values.js'
+import { valueAt } from '../output/records.js'
+import { type RemoteTarget, targetOf } from '../target/resolve-target.js'
+
+/** What is left of everything that can run out at a target. */
+export const limitsOf = (context: Context, globals: GlobalOptions): Promise<Limits | TargetRefusal> =>
+  context.isLocal(globals) ? localLimits(context, globals) : serverLimits(context, globals)
+
+async function localLimits(context: TargetContext, globals: GlobalOptions): Promise<Limits> {
+  const apiKey = await context.apiKey(globals)
+  const admin = await context.admin({ ...globals, create: false })
+  return printable(await admin.limits(apiKey))
+}
+
+function printable({ plan, credits, weekly, quotas, windows }: LimitsReport): Limits {
+  const { enrichment, held, nextAllocation } = credits
+  return {
+    plan,
+    credits: {
+      enrichment,
+      held,
+      next_allocation: { credits: nextAllocation.credits, at: isoTime(nextAllocation.at) },
+    },
+    weekly: weekly && timed(weekly),
+    quotas: Object.fromEntries(Object.entries(quotas).map(([name, quota]) => [name, timed(quota)])),
+    windows: windows.map(({ resetsAt, ...window }) => ({
+      ...window,
+      resets_at: resetsAt === null ? null : isoTime(resetsAt),
+    })),
+  }
+}
+
+const timed = <T extends { readonly resetsAt: number }>({ resetsAt, ...rest }: T) => ({
+  ...rest,
+  resets_at: isoTime(resetsAt),
+})
+
+/** Whether the server refused. */
+export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal => 'reply' in found
+
+/**
+ * What a server says of limits, in its two free answers: balance, quotas and plan. It tells nothing of holds, of weekly
+ * limits and of when quotas reset; windows are as this machine knows them.
+ */
+export async function serverLimits(
+  context: Context,
+  globals: GlobalOptions,
+): Promise<Limits | TargetRefusal> {
+  const credits = await ask(context, 'credits.show', globals)
+  if (!isOk(credits.reply)) return credits
+  const account = await ask(context, 'account.show', globals)
+  // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
+  const told = isOk(account.reply) ? valueAt(account.reply.body, 'workspace.plan') : undefined
+  const plan = typeof told === 'string' ? told : undefined
+  return {
+    plan: plan ?? null,
+    credits: { enrichment: countAt(credits.reply, 'credits.enrichment'), held: null, next_allocation: null },
+    weekly: null,
+    quotas: quotasOf(credits.reply),
+    windows: await windowsKnown(context, plan, globals),
+  }
+}
+
+/** The windows that this machine keeps to; none with `--direct`, where it keeps to none. */
+async function windowsKnown(
+  context: Context,
+  plan: string | undefined,
+  globals: GlobalOptions,
+): Promise<Limits['windows']> {
+  const target = targetOf(globals, context.streams.env, context.settings())
+  if (target.kind === 'local' || target.direct) return []
+  const { windowsOfServer } = await import('./limits.js')
+  return windowsOfServer(context, target, await context.apiKey(globals), target.plan ?? plan)
+}
+
+async function ask(context: Context, id: OperationId, globals: GlobalOptions): Promise<TargetRefusal> {
+  const caller = await context.caller(globals)
+  return { operation: operation(id), reply: await callOnce(context, caller, operation(id), {}, globals) }
+}
+
+const names: readonly QuotaName[] = [
+  'daily_profile_scraping',
+  'daily_company_import',
+  'monthly_company_import',
+]
+
+/** The quotas that the server tells both sides of. */
+function quotasOf(reply: Reply): Limits['quotas'] {
+  const known: Partial<Record<QuotaName, ShownQuota>> = {}
+  for (const name of names) {
+    const [limit, remaining] = [countAt(reply, `limits.${name}`), countAt(reply, `credits.${name}`)]
+    if (limit === null || remaining === null) continue
+    known[name] = { limit, used: Math.max(0, limit - remaining), remaining, resets_at: null }
+  }
+  return known
+}
+
+function countAt({ body }: Reply, path: string): number | null {
+  const value = valueAt(body, path)
+  return typeof value === 'number' ? value : null
+}
+
+/**
+ * The windows of a server as this machine knows them: what it sent, and what the server said of it. Without a plan only
+ * those whose limit the server has told.
+ */
+export async function windowsOfServer(
+  context: ClockContext & HomeContext,
+  { origin }: RemoteTarget,
+  apiKey: string | undefined,
+  plan: string | undefined,
+): Promise<Limits['windows']> {
+  prepareHome(context.home)
+  const database = await openState(context.home.state)
+  try {
+    const all = windowsOn(plan ?? '')
+    const names = all.map(({ window }) => window.name)
+    const known = await serverMemory(database, origin).windows(ownerOf(origin, apiKey), names)
+    const now = context.clock.now()
+    return all.flatMap(({ window, ...counting }, at) => {
+      const { endsAt = 0, count = 0, most = null } = known[at] ?? {}
+      const isOwn = counting.operation !== null
+      const limit = most ?? (plan !== undefined || isOwn ? window.limit : undefined)
+      if (limit === undefined) return []
+      const used = endsAt > now ? count : 0
+      const per = window.windowMs === 1_000 ? 'second' : 'minute'
+      const resets_at = used > 0 ? isoTime(endsAt) : null
+      return [{ ...counting, per, limit, used, remaining: Math.max(0, limit - used), resets_at } as const]
+    })
+  } finally {
+    await database.close()
+  }
+}
+
+/** A quota as the result carries it; null for what a server does not say. */
+export interface ShownQuota extends Omit<QuotaState, 'resetsAt'> {
+  readonly resets_at: string | null
+}
+
+/** What `prospect limits` prints, for every target; null for what a server does not say. */
+export interface Limits {
+  readonly plan: string | null
+  readonly credits: {
+    readonly enrichment: number | null
+    readonly held: number | null
+    readonly next_allocation: { readonly credits: number; readonly at: string } | null
+  }
+  readonly weekly: (Omit<WeeklyState, 'resetsAt'> & { readonly resets_at: string }) | null
+  readonly quotas: Partial<Readonly<Record<QuotaName, ShownQuota>>>
+  readonly windows: readonly (Omit<WindowState, 'resetsAt'> & { readonly resets_at: string | null })[]
+}
