@@ -2,11 +2,8 @@ import { isOk, type Reply } from '../../api/calls/caller.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { windowsOn } from '../../api/operations/windows.js'
 import type { TargetRefusal } from '../../batch/ports.js'
-import { ownerOf } from '../../client/paced.js'
 import type { LimitsReport, WeeklyState, WindowState } from '../../engine/admin/limits.js'
 import type { QuotaName, QuotaState } from '../../engine/credits/quotas.js'
-import { openState } from '../../storage/state/open.js'
-import { serverMemory } from '../../storage/state/remote-servers.js'
 import type { ClockContext, Context, GlobalOptions, HomeContext, TargetContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
 import { callOnce } from '../operation/call.js'
@@ -81,7 +78,6 @@ async function windowsKnown(
 ): Promise<Limits['windows']> {
   const target = targetOf(globals, context.streams.env, context.settings())
   if (target.kind === 'local' || target.direct) return []
-  const { windowsOfServer } = await import('./limits.js')
   return windowsOfServer(context, target, await context.apiKey(globals), target.plan ?? plan)
 }
 
@@ -116,12 +112,15 @@ function countAt({ body }: Reply, path: string): number | null {
  * The windows of a server as this machine knows them: what it sent, and what the server said of it. Without a plan only
  * those whose limit the server has told.
  */
-export async function windowsOfServer(
+async function windowsOfServer(
   context: ClockContext & HomeContext,
   { origin }: RemoteTarget,
   apiKey: string | undefined,
   plan: string | undefined,
 ): Promise<Limits['windows']> {
+  const { ownerOf } = await import('../../client/paced.js')
+  const { openState } = await import('../../storage/state/open.js')
+  const { serverMemory } = await import('../../storage/state/remote-servers.js')
   prepareHome(context.home)
   const database = await openState(context.home.state)
   try {
