@@ -76,7 +76,7 @@ function missingSources(documents) {
   return documents.flatMap(({ path, text }) =>
     [...text.matchAll(/`([\w./-]+\.(?:ts|js))`/g)]
       .map(([, named]) => named)
-      .filter((named) => !exists(named))
+      .filter((named) => named !== 'node.js' && !exists(named))
       .map((named) => `${path}: names ${named}, which does not exist`),
   )
 }
