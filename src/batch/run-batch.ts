@@ -33,7 +33,7 @@ export interface ExecutedBatch {
   readonly signal: AbortSignal
 }
 
-/** How a batch ends: only its mapping or its quote was wanted, nobody agreed to it, or it was executed. */
+/** How a batch ends: only its mapping or its quote was wanted, it was declined, or it was executed. */
 export type BatchResult =
   | { readonly kind: 'mapping'; readonly mapping: Mapping }
   | { readonly kind: 'quote'; readonly quote: BatchQuote | TargetRefusal }

@@ -10,7 +10,7 @@ export function normaliseName(name: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** Where a column is that somebody named, in whatever spelling; -1 where there is none. */
+/** Returns the position of a column by its name, in any spelling; -1 where there is none. */
 export function columnNamed(header: readonly string[], name: string): number {
   const exact = header.indexOf(name)
   const plain = normaliseName(name)

@@ -24,7 +24,7 @@ export interface Answer {
   readonly isCut?: boolean
 }
 
-/** What is told of a call that may have done its work, and charged for it, without an answer that says so. */
+/** The answer of a call that may have done its work, and charged for it, without a reply that says so. */
 export const unknownAnswer: Answer = {
   status: 'failed',
   error: 'outcome_unknown',
@@ -32,7 +32,7 @@ export const unknownAnswer: Answer = {
   credits: 0,
 }
 
-/** The answer to a row that asked for so many records because of a budget: one that has them all may lack others. */
+/** Marks the answer to a row whose `limit` a budget lowered: with that many records it may lack others. */
 export function cutAt(limit: number, answer: Answer, { batch }: Operation): Answer {
   const records = (answer.body as Readonly<Record<string, unknown>> | undefined)?.[batch?.found ?? '']
   return { ...answer, isCut: Array.isArray(records) && records.length >= limit }
@@ -88,7 +88,7 @@ function pause({ headers, waitMs }: Reply, nowMs: number): Verdict {
   }
 }
 
-/** What is told of a call that brought no reply. */
+/** Returns the answer of a call that brought no reply. */
 export function lostAnswer({ message, unknown }: ConnectionLost, operation: Operation): Answer {
   if (unknown && isPriced(operation)) return unknownAnswer
   return { status: 'failed', error: `No answer: ${message}`, body: undefined, credits: 0 }

@@ -51,7 +51,7 @@ export class JournalWriter {
   }
 }
 
-/** Rows that are told together: what is told after each rowBatch costs a commit after each rowBatch. */
+/** Rows between two durability checkpoints. Each one costs a commit. */
 const rowsPerWord = 2_048
 
 /** Tells of rows whose answers survive a power cut. */

@@ -100,7 +100,7 @@ export async function fileSink(path: string, files: Files = nodeFiles): Promise<
 
 /** Writes to a stream, such as stdout, no faster than it takes. */
 export function streamSink(stream: NodeJS.WritableStream): Sink {
-  // The failed write is told; without a listener the process would end.
+  // The failed write is reported by its callback. Without a listener the process would end.
   stream.on('error', () => {})
   const write = (text: string | Buffer) =>
     new Promise<void>((resolve, reject) => {
@@ -174,7 +174,7 @@ export class OutputError extends Error {
 /** What a file of rejected rows is like: the file that they come from, so that it can be read like that one. */
 export type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>
 
-/** Rows that make no sense, put aside as they came. */
+/** Invalid rows, put aside as they came. */
 export interface Rejects {
   readonly count: number
   /** The complete file; null when it has none, or is not complete. */

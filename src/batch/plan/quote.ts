@@ -6,7 +6,7 @@ import { type Lookup, prepare, RowBatch, type RowState } from '../run/row-batch.
 /** What is known of the rows of a file before anything is sent. */
 export interface Counted {
   readonly rows: number
-  /** Different lookups among the rows that make sense. */
+  /** Different lookups among the valid rows. */
   readonly unique: number
   /** Lookups that an earlier run has answered and this one takes from the store. */
   readonly inStore: number
@@ -58,7 +58,7 @@ export type Basis =
   | { readonly kind: 'certain' }
   /** What this machine's own lookups have cost on this target. */
   | { readonly kind: 'own'; readonly answers: number; readonly credits_per_lookup: number }
-  /** No lookups of its own yet: this share of the maximum is assumed. */
+  /** No lookups on record yet: this share of the maximum is assumed. */
   | { readonly kind: 'default'; readonly share: number }
 
 /** Why a maximum is not covered. */
@@ -82,7 +82,7 @@ export interface BatchQuote {
   readonly lookups: number
   readonly basis: Basis
   readonly budget: number | null
-  /** null where the maximum is covered, or nobody knows. */
+  /** null where the maximum is covered, or is not known to be short. */
   readonly shortage: Shortage | null
   /** Fields that are null because the target does not say. */
   readonly unknown: readonly string[]
@@ -146,7 +146,7 @@ function shortageOf(max: number, lookups: number, spendable: SpendableCredits): 
   return lookups > (spendable.quotaLeft ?? unlimited) ? 'quota' : null
 }
 
-/** Seconds until the last of so many requests fits in all windows. */
+/** Returns the seconds until the last of these requests fits in all windows. */
 function secondsFor(requests: number, windows: readonly RateWindow[] | null): number | null {
   if (requests === 0) return 0
   return windows && Math.max(0, ...windows.map((window) => secondsIn(window, requests)))

@@ -109,7 +109,7 @@ export class BulkCalls {
   async #accept(states: readonly RowState[], bulk: Bulk, { body }: Reply): Promise<Accepted | Sent> {
     const { together, journal } = this.#ports
     const accepted = acceptedIn(body, bulk.ordinals, together.into)
-    // It was accepted, and nobody can tell under which id.
+    // It was accepted under an unknown id.
     if (!accepted) return this.#settle(states, unknownAnswer)
     await journal.accept(bulk, accepted)
     return accepted
@@ -119,7 +119,7 @@ export class BulkCalls {
   #refused(states: readonly RowState[], failure: Failure, isOpen: boolean): Sent | 'open' {
     if (states.length > 1 && (failure.exit === 4 || failure.exit === 5)) return 'smaller'
     this.#ports.stopReason.refuse(failure, states[0]?.ordinal ?? 0)
-    // It may have been heard before, or now, which a refusal of whoever asks does not tell.
+    // It may have been received before, or now, which the refusal does not say.
     return isOpen || failure.exit === 10 ? 'open' : 'ended'
   }
 
@@ -179,10 +179,10 @@ const pause = { first: 250, factor: 1.5, longest: 15_000, longestHere: 1_000 } a
 /** A server that is being restarted answers again after that many questions, or is given up. */
 const mostFailures = 20
 
-/** A server that knows nothing of the whole so many times is asked for its parts. */
+/** After this many replies that do not know the whole, its parts are asked for. */
 const mostUnknown = 3
 
-/** What it does not know so many times in a row it has forgotten. */
+/** After this many replies in a row that do not know it, it counts as forgotten. */
 const mostForgotten = 10
 
 /**

@@ -60,7 +60,7 @@ export function acceptedIn(body: unknown, ordinals: readonly number[], into: str
   if (typeof id !== 'string') return undefined
   const items = itemsIn(body, into)
   const isMarked = items.some((item) => markOf(item) !== undefined)
-  // Of fewer items nobody knows which rows they are of: none gets what is another's.
+  // With fewer items it is unknown which rows they belong to, so no row gets any.
   const isWhole = items.length === ordinals.length
   const parts = ordinals.map((ordinal, at) => {
     const item = isMarked ? items.find((one) => markOf(one) === ordinal) : isWhole ? items[at] : undefined
@@ -86,7 +86,7 @@ export function resultsIn(
   })
 }
 
-/** How far work is whose status is told with its results. */
+/** The progress of work that reports its status with its results. */
 export interface Standing {
   readonly isOver: boolean
   readonly hasFailed: boolean

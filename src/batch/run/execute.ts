@@ -10,11 +10,11 @@ import { RowBatch, type RowState } from './row-batch.js'
 
 const defaultConcurrency = 256
 const largestBatch = 256
-/** How often progress is told while no rowBatch is complete. */
+/** How often progress is shown while no row batch is complete. */
 const tellEveryMs = 200
 /**
  * Requests for several rows that fit into a rowBatch. They never reach beyond it, so that all their rows are at hand when
- * the run goes on; for that, rowBatches always begin at the same rows.
+ * the run goes on; for that, row batches always begin at the same rows.
  */
 const requestsPerBatch = 5
 

@@ -86,13 +86,13 @@ async function hashOf(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A run that a batch goes on with. */
+/** A run that a batch resumes. */
 export interface KnownRun extends Run {
   /** It is finished, and only its rows whose outcome is unknown are sent again. */
   readonly onlyUnknown?: boolean
 }
 
-/** The run that a batch goes on with, as `findRun`; a finished one, too, where `--retry-unknown` finds something to do. */
+/** Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do. */
 export async function findKnown(
   request: BatchRequest,
   identity: RunIdentity,
@@ -103,7 +103,7 @@ export async function findKnown(
   return (await runs.hasUnknown(known)) ? { ...known, status: 'stopped', onlyUnknown: true } : known
 }
 
-/** The run that a batch goes on with, nothing where it is a new one; throws Refusal where another stands in its way. */
+/** Finds the run to resume; `undefined` for a new one. Throws a Refusal where another run stands in its way. */
 export async function findRun(
   request: BatchRequest,
   identity: RunIdentity,

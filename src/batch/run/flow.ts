@@ -89,11 +89,11 @@ export class StopReason {
 export interface Time {
   /** Milliseconds since 1970. */
   now(): number
-  /** Resolves after so many milliseconds, or when the signal is given. */
+  /** Resolves after `ms` milliseconds, or when the signal is given. */
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
 
-/** Lets calls pass, until one is told to wait: then all wait, on one timer. */
+/** Lets calls pass until one has to wait. Then all wait, on one timer. */
 export class RateGate {
   readonly #time: Time
   readonly #signal: AbortSignal
@@ -105,7 +105,7 @@ export class RateGate {
     this.#signal = signal
   }
 
-  /** Holds every call back for so many milliseconds from now. */
+  /** Holds every call back for `ms` milliseconds from now. */
   close(ms: number): void {
     this.#opensAt = Math.max(this.#opensAt, this.#time.now() + ms)
     this.#waiting ??= this.#wait()
@@ -132,7 +132,7 @@ export class InFlightCounter {
   #underWay = 0
   #wake: () => void = () => {}
 
-  /** Nobody waits any more once the signal is given. */
+  /** Waits end when the signal is given. */
   constructor(signal: AbortSignal) {
     this.#signal = signal
     signal.addEventListener('abort', () => this.#wake(), { once: true })

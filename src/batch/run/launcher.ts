@@ -17,7 +17,7 @@ export interface CallPorts {
   readonly answered: (state: RowState, answer: Answer) => void
 }
 
-/** Sends rows, at most so many at once, and settles them with their answers. */
+/** Sends rows, a limited number at once, and settles them with their answers. */
 export class Calls {
   readonly #batch: Batch
   readonly #stopReason: StopReason
@@ -170,7 +170,7 @@ export class Launcher {
         this.#originals.delete(state.identity)
   }
 
-  /** The rows that make sense; those that an earlier part answered are settled. */
+  /** Returns the valid rows. Settles those that an earlier part answered. */
   async #resumed({ states }: RowBatch): Promise<RowState[]> {
     const valid = states.filter((state) => this.#isValid(state))
     const from = states[0]?.ordinal ?? 0
@@ -200,14 +200,14 @@ export class Launcher {
       const answer = recalled[at]
       if (!answer) return true
       state.settle(answer)
-      // What another run answered, or nobody knows, is put on record for this row too.
+      // Another run's answer, or an unknown outcome, is put on record for this row too.
       const { source } = answer
       if (source !== null && source !== 'duplicate') this.#journalWriter.add(state, { ...answer, source })
       return false
     })
   }
 
-  /** Settles a row that makes no sense or needs nothing; any other gets its input and identity. */
+  /** Settles a row that is invalid or needs nothing. Any other gets its input and identity. */
   #isValid(state: RowState): boolean {
     const isSkipped = this.#batch.skip?.(state.row.cells) === true
     const problem = isSkipped ? null : prepare(this.#batch, this.#batch.table.header, state)

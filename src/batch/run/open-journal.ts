@@ -32,7 +32,7 @@ const goneAnswer = { status: 'failed', error: 'Its answer is no longer kept' } a
 /** What rows of a run get that must not be sent, and have no answer; undefined where all may be sent. */
 export const missingAnswerOf = (known: KnownRun | undefined) => (known?.onlyUnknown ? goneAnswer : undefined)
 
-/** Puts a run on record, or goes on with one; one that is finished is only read. */
+/** Puts a run on record, or resumes one. A finished one is only read. */
 export async function openJournal(
   ports: RunPorts,
   batch: ResolvedBatch,

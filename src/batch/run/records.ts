@@ -37,7 +37,7 @@ export async function openRuns(
   home.prepareHome()
   const { openState } = await import('../../storage/state/open.js')
   const { runsOver } = await import('../../storage/state/runs/runs.js')
-  // Whoever needs to know that something survives a power cut flushes it.
+  // A caller flushes what has to survive a power cut.
   const clock = () => home.clock.now()
   const options = { durable: false, now: clock }
   const database = await openState(address ?? home.home.state, options)
@@ -94,7 +94,7 @@ export async function leasesOver(
   return leaseLocks(database, { token: () => ids.uuid(), holder })
 }
 
-/** Takes the lock of a run for a moment; nothing where somebody has it, for whom nobody waits. */
+/** Takes the lock of a run for a moment. Returns `undefined`, without waiting, where another process has it. */
 export const lockOfDead = async (locks: RunLocks, knownBy: string): Promise<HeldRun | undefined> =>
   (await locks.isHeld(knownBy)) ? undefined : locks.take(knownBy)
 
@@ -109,7 +109,7 @@ export async function stopKilledRuns(
   )
 }
 
-/** Holds a run until the command ends; ends the command with exit 15 when somebody else has it. */
+/** Holds a run until the command ends; throws a Refusal (exit 15) when another process has it. */
 export async function holdRun(
   home: Pick<RunHome, 'onClose'>,
   locks: RunLocks,

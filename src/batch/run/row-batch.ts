@@ -122,7 +122,7 @@ export interface Lookup {
   readonly perRecord?: number | undefined
 }
 
-/** Gives a row its input, price and identity; of one that makes no sense it answers what is wrong. */
+/** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
   { input, validate, identity, most, repeats }: Lookup,
   header: readonly string[],

@@ -55,7 +55,7 @@ const summary = (): Option =>
 export const sameFile = (): Option =>
   new Option('--csv <file>', 'the file that the run read, where it is now; - for stdin')
 
-/** The options of a run that may change when it goes on. */
+/** The options of a run that may change when it is resumed. */
 export const spending = (): Option[] => [
   new Option(
     '--max-credits <n>',

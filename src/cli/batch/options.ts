@@ -56,7 +56,7 @@ export function runChoicesOf(options: Invocation['options'], { cwd }: Pick<Strea
     maxCredits: number('maxCredits'),
     maxCreditsPerDay: number('maxCreditsPerDay'),
     lock: typeof options.lock === 'string' ? options.lock : undefined,
-    // A run that goes on is spread as it was, unless it is asked to be.
+    // A resumed run is distributed as before, unless the option is given.
     distribute: options.distribute === true ? true : undefined,
     summaryJson: pathOf('--summary-json', options.summaryJson, cwd),
   }

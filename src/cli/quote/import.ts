@@ -17,7 +17,7 @@ export async function importQuote(
   globals: GlobalOptions,
 ): Promise<Readonly<Record<string, string>>> {
   const left = await readRemaining(context, operation, input, globals)
-  // Whoever is refused learns it from the import, which is not done.
+  // The import itself reports the refusal, before anything is done.
   if ('reply' in left) return {}
   const { balance, allowance, quotas, quotaLeft } = left.spendable
   const matches = await matchesOf(context, operation, input, globals)

@@ -46,7 +46,7 @@ function readSpendableCredits(
   }
 }
 
-/** The windows that a request counts in, as they are now; null where the plan is needed and nobody knows it. */
+/** The windows that a request counts in, as they are now; null where the plan is needed and unknown. */
 function openWindows(
   operation: Operation,
   plan: string | undefined,

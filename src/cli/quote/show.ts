@@ -36,7 +36,7 @@ export async function confirmQuote(
 ): Promise<boolean> {
   if (globals.yes || !canAsk(context, globals)) return true
   const made = await make()
-  // Whoever is refused learns it from the first lookup, which is not done.
+  // The first lookup reports the refusal, before anything is done.
   if ('reply' in made || made.lookups === 0) return true
   const { stderr, env } = context.streams
   stderr.write(await view(made, lookOf(stderr, env, globals.color !== false)))

@@ -27,7 +27,7 @@ export function forgetRun(shell: Shell): Command {
       held.add(run.knownBy)
       const { lostAt } = (await runs.find(run.id))[0] ?? run
       await runs.forget(run, now())
-      // A later batch has them dropped when nobody is left who would pay for a row once more.
+      // A later batch drops them when no process is left that could pay for a row again.
       if (!mayStillSend({ lostAt }, now())) await forgetReplies(context, run.target, run.id)
       await rm(runFolder(context, run.id), { recursive: true, force: true })
       context.notify(`Run ${run.id} is forgotten.`, globals)
@@ -44,7 +44,7 @@ async function forgetReplies(context: Context, target: string, run: string): Pro
   try {
     await caller.discardReplies?.(run, Number.MAX_SAFE_INTEGER, { apiKey: await context.apiKey(options) })
   } catch (error) {
-    // Without a key for that workspace a few replies stay there, which nobody asks for again.
+    // Without a key for that workspace a few replies stay there unused.
     if (!(error instanceof ApiError)) throw error
   }
 }

@@ -9,7 +9,7 @@ import type { Shell } from '../../shell/shell.js'
 import { guide } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
-/** `prospect runs resume ID`: goes on with a run, from any folder. */
+/** `prospect runs resume ID`: resumes a run, from any folder. */
 export function resumeRun(shell: Shell): Command {
   const command = shell
     .command('resume', 'Go on with a run: it remembers its file, columns, options and output')
