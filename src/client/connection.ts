@@ -2,19 +2,19 @@ import type { Dispatcher } from 'undici'
 import { Reading, type ReadingSettings, type WireAnswer } from './reading.js'
 import type { WireRequest } from './request.js'
 
-/** How a connection to a server is made, and how long things may take. */
+/** How to connect to a server, and the timeouts. */
 export interface ConnectionSettings extends ReadingSettings {
-  /** Certificates (PEM) of authorities to trust in place of the usual ones. */
+  /** Certificate authorities (PEM) to trust instead of the usual ones. */
   readonly ca: string | undefined
-  /** Most time to connect. */
+  /** Timeout of connecting. */
   readonly connectMs: number
-  /** Most connections at a time. */
+  /** Maximum number of connections. */
   readonly connections: number
 }
 
-/** One server, reached over connections that are kept open between requests. */
+/** A server, reached over connections that are reused. */
 export interface Connection {
-  /** Sends one request, whose path begins at the origin, once. Throws `Lost` where no status came back. */
+  /** Sends one request once; its path begins at the origin. Throws `Lost` when no status arrived. */
   exchange(
     request: WireRequest,
     headers: Readonly<Record<string, string>>,
@@ -23,7 +23,7 @@ export interface Connection {
   close(): Promise<void>
 }
 
-/** Opens a connection; undici is loaded with the first request. It follows no redirect and decompresses nothing. */
+/** Opens a connection. The first request loads undici. It follows no redirects and decompresses nothing. */
 export function createConnection(settings: ConnectionSettings): Connection {
   const { origin } = settings.base
   let opening: Promise<Dispatcher> | undefined
@@ -40,12 +40,12 @@ export function createConnection(settings: ConnectionSettings): Connection {
   }
 }
 
-/** Idle connections are closed well before the 5 s of common servers: a request must not meet a closing one. */
+/** Well below the 5 s of common servers, so that a request does not meet a closing connection. */
 const keepAliveMs = 2_000
 
 async function open({ base, proxy, ca, connectMs, connections }: ConnectionSettings): Promise<Dispatcher> {
   const { Pool, ProxyAgent } = await import('undici')
-  // Said here, no variable of the environment can turn the check of certificates off.
+  // Explicit, so that no environment variable can turn the certificate check off.
   const tls = { rejectUnauthorized: true, timeout: connectMs, ...(ca === undefined ? {} : { ca }) }
   const pool = {
     connections,

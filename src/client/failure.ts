@@ -1,4 +1,4 @@
-/** What a certificate can be found guilty of, by the code of the error. */
+/** What is wrong with a certificate, by error code. */
 const certificate: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'has expired',
   CERT_NOT_YET_VALID: 'is not valid yet',
@@ -11,7 +11,7 @@ const certificate: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'is for another name',
 }
 
-/** What can go wrong on the way to a host, by the code of the error. */
+/** Failures on the way to a host, by error code. */
 const failures: Readonly<Record<string, (host: string) => string>> = {
   ECONNREFUSED: (host) => `${host} refused the connection`,
   ECONNRESET: (host) => `${host} closed the connection without an answer`,
@@ -28,7 +28,9 @@ const failures: Readonly<Record<string, (host: string) => string>> = {
   EPROTO: (host) => `${host} does not speak TLS as it should`,
 }
 
-/** Tells in one sentence why a request to a host failed. It never repeats the url, whose path may be a secret. */
+/**
+ * Returns one sentence about why a request to a host failed. It leaves out the URL, whose path may be a secret.
+ */
 export function sentenceOf(error: unknown, host: string): string {
   const code = codeOf(error)
   const guilty = certificate[code]
@@ -42,7 +44,7 @@ export function sentenceOf(error: unknown, host: string): string {
   return `The request to ${host} failed${code ? ` (${code})` : ''}`
 }
 
-/** The code of an error, or of the first among those of an error that holds several or has a cause; else empty. */
+/** Returns the code of an error, or of the first of its causes that has one; else an empty string. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return ''
   if ('code' in error && typeof error.code === 'string') return error.code

@@ -1,9 +1,9 @@
 import ipaddr, { type IPv4, type IPv6 } from 'ipaddr.js'
 
-/** An address of a socket. One that IPv6 maps to IPv4 is that IPv4 address. */
+/** An IP address. An IPv4-mapped IPv6 address is the IPv4 address. */
 export type Address = IPv4 | IPv6
 
-/** What the addresses of a special range are; those of the ranges that are not here are reserved. */
+/** Names of the special address ranges; all other special ranges are reserved. */
 const kinds: Readonly<Record<string, string>> = {
   unspecified: 'an unspecified address',
   private: 'a private address',
@@ -17,7 +17,7 @@ const kinds: Readonly<Record<string, string>> = {
   teredo: 'the address of a tunnel',
 }
 
-/** Reads an address in its plain spelling; nothing for another, and for one that belongs to a network interface. */
+/** Parses an address in its plain spelling; `undefined` for other spellings and for addresses with a zone. */
 export function addressOf(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text)
   if (text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined
@@ -25,7 +25,7 @@ export function addressOf(text: string): Address | undefined {
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }
 
-/** What an address is when it is not one of the public internet, such as `a private address`. */
+/** Returns what kind of address it is, such as `a private address`; `undefined` for a public one. */
 export function kindOf(address: Address): string | undefined {
   const range = address.range()
   const public_ = range === 'unicast' ? isHandedOut(address) : isTranslated(address)
@@ -35,7 +35,7 @@ export function kindOf(address: Address): string | undefined {
 export const isLoopback = (address: Address): boolean => address.range() === 'loopback'
 export const isLinkLocal = (address: Address): boolean => address.range() === 'linkLocal'
 
-/** Of IPv6 only 2000::/3 is handed out so far. */
+/** Only 2000::/3 of IPv6 is allocated so far. */
 const isHandedOut = (address: Address): boolean =>
   isIPv4(address) || ((address.parts[0] ?? 0) & 0xe000) === 0x2000
 
@@ -43,7 +43,7 @@ const isHandedOut = (address: Address): boolean =>
 const isTranslated = (address: Address): boolean =>
   !isIPv4(address) && address.range() === 'rfc6052' && address.parts[2] === 0
 
-/** The IPv4 addresses to which an IPv6 address leads where its network translates or tunnels. */
+/** Returns the IPv4 addresses that an IPv6 address is translated or tunnelled to. */
 export function embeddedIn(address: Address): readonly IPv4[] {
   if (isIPv4(address)) return []
   const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = address.parts
@@ -55,10 +55,10 @@ export function embeddedIn(address: Address): readonly IPv4[] {
   return isatap || compatible || range === 'rfc6052' || range === 'rfc6145' ? [ipv4(g, h)] : []
 }
 
-/** Whether a text names a network (CIDR), or one address as a network of its own. */
+/** Whether a text is a network (CIDR) or a single address. */
 export const isNetwork = (text: string): boolean => networkOf(text) !== undefined
 
-/** Whether an address is in a network; none is in a text that names no network. */
+/** Whether an address is in a network; false when the text names no network. */
 export function covers(network: string, address: Address): boolean {
   const [start, bits] = networkOf(network) ?? []
   if (!start || bits === undefined || start.kind() !== address.kind()) return false

@@ -2,23 +2,23 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Pool } from 'undici'
 import { type Destination, hostOf } from './ssrf-guard.js'
 
-/** How connections are made and kept. */
+/** How connections are opened and kept. */
 export interface PoolSettings {
-  /** Most connections to one destination at a time. */
+  /** Maximum number of connections to one destination. */
   readonly connections: number
-  /** How long a connection that nobody uses is kept. */
+  /** How long an idle connection is kept. */
   readonly keepAliveMs: number
-  /** Certificates (PEM) of authorities to trust in place of the usual ones. */
+  /** Certificate authorities (PEM) to trust instead of the usual ones. */
   readonly ca: string | undefined
-  /** What is dialled for the addresses that were checked: those, unless somebody listens elsewhere in their place. */
+  /** Returns the addresses to connect to, given the checked ones. Tests redirect them. */
   readonly chooseAddresses: (addresses: readonly string[]) => readonly string[]
 }
 
 /** Connections, kept apart by the addresses they were opened to. */
 export interface Pools {
-  /** Lends the connections to a destination, and keeps them open while anybody uses them. */
+  /** Runs work with the connections to a destination, which stay open until it ends. */
   use<T>(destination: Destination, work: (pool: Pool) => Promise<T>): Promise<T>
-  /** Ends all connections at once. */
+  /** Closes all connections at once. */
   destroy(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ interface Entry {
   idle?: NodeJS.Timeout
 }
 
-/** Opens pools where they are needed; the first takes the time to load undici. */
+/** Creates the pools. The first use loads undici. */
 export function createPools(settings: PoolSettings): Pools {
   const entries = new Map<string, Entry>()
   const drop = async (key: string): Promise<void> => {
@@ -58,10 +58,7 @@ export function createPools(settings: PoolSettings): Pools {
   }
 }
 
-/**
- * By the origin alone, a request could travel on a connection that another one opened, to an address that it may not
- * reach itself.
- */
+/** A pool per origin would not do: a request could reuse a connection to an address it may not reach. */
 const keyOf = ({ url, addresses }: Destination): string => [url.origin, ...[...addresses].sort()].join(' ')
 
 function open({ url, addresses }: Destination, settings: PoolSettings, make: typeof Pool): Pool {
@@ -81,7 +78,7 @@ function open({ url, addresses }: Destination, settings: PoolSettings, make: typ
   })
 }
 
-/** A lookup that answers with addresses known before, so that none but these are dialled. */
+/** Returns a lookup that answers with the checked addresses, so that only these are connected to. */
 function answering(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_name, options, callback) => {

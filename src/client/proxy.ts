@@ -1,12 +1,12 @@
 import { isOwnMachine, parseUrl } from '../api/values/url.js'
 import { hostOf } from './ssrf-guard.js'
 
-/** Variables of the environment, by name. */
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The proxy that the environment names for a url: HTTPS_PROXY or HTTP_PROXY, unless NO_PROXY lists its host; each in
- * lower case before upper case. This machine itself is never reached through one.
+ * Returns the proxy for a URL: HTTPS_PROXY or HTTP_PROXY, unless NO_PROXY lists the host. Lower-case names come first.
+ * This machine is never reached through a proxy.
  */
 export function proxyOf(url: URL, env: Environment): URL | undefined {
   if (isOwnMachine(url) || isExcepted(url, variable(env, 'no_proxy'))) return undefined
@@ -17,11 +17,11 @@ export function proxyOf(url: URL, env: Environment): URL | undefined {
   throw new ProxyError(url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY')
 }
 
-/** An address as variables of the environment have it, which may lack its scheme; nothing where it is none. */
+/** Parses the address in an environment variable, which may lack a scheme; `undefined` when it is none. */
 export const addressOf = (text: string): URL | undefined =>
   parseUrl(text.includes('://') ? text : `http://${text}`)
 
-/** A variable that names no proxy; its value may hold a password and is not repeated. */
+/** A variable that holds no proxy address. Its value may hold a password and is not repeated. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError'
 
@@ -33,7 +33,9 @@ export class ProxyError extends Error {
 const variable = (env: Environment, name: string): string =>
   (env[name] || env[name.toUpperCase()] || '').trim()
 
-/** Entries are hosts, which mean the names below them too, with or without a dot in front and a port behind; or `*`. */
+/**
+ * An entry matches the host and everything below it, with or without a leading dot and a port; `*` matches all.
+ */
 function isExcepted(url: URL, list: string): boolean {
   const host = hostOf(url).toLowerCase()
   const port = url.port || (url.protocol === 'https:' ? '443' : '80')

@@ -2,15 +2,15 @@ import type { Layer } from '../api/calls/compose.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 
-/** What takes the results of work for those who asked for it. */
+/** Receives deliveries for others. */
 export interface Home {
-  /** Why nothing may be sent to an address; nothing where it is permitted. */
+  /** Returns why nothing may be sent to an address; `undefined` when it is permitted. */
   check(url: string): Promise<string | undefined>
-  /** The address of ours in place of one of theirs, the same for the same idempotency key. */
+  /** Returns our address that stands for another one. It is the same for the same idempotency key. */
   addressFor(url: string, operation: OperationId, idempotencyKey: string | undefined): string
 }
 
-/** A server whose deliveries come to us first: it gets an address of ours for each one that it is given. */
+/** Replaces every webhook address by one of ours, so that the server's deliveries come here first. */
 export const retargeted =
   (home: Home): Layer =>
   (remote) => ({

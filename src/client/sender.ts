@@ -7,20 +7,20 @@ import { sentenceOf } from './failure.js'
 import { createPools, type PoolSettings, type Pools } from './pools.js'
 import { type Destination, destinationOf, type Resolve } from './ssrf-guard.js'
 
-/** What a sender works with; each has a usual value. */
+/** Options of a sender; each has a default. */
 export interface SenderOptions extends PoolSettings {
   readonly resolve: Resolve
   /** Real time, for a `Retry-After` that is a date. */
   readonly clock: Clock
-  /** Of the program, for `user-agent`. */
+  /** Version of the program, for `user-agent`. */
   readonly version: string | undefined
-  /** Most time for an attempt, from looking up the name to the end of the answer. */
+  /** Timeout of an attempt, from the name lookup to the end of the answer. */
   readonly totalMs: number
-  /** Most time for looking up a name when a url is checked. */
+  /** Timeout of the name lookup when a URL is checked. */
   readonly checkMs: number
-  /** Most time for the body of an answer. */
+  /** Timeout of the answer's body. */
   readonly bodyMs: number
-  /** Most bytes of a body that are read. */
+  /** Maximum number of bytes of a body to read. */
   readonly bodyBytes: number
 }
 
@@ -33,13 +33,13 @@ const usual: SenderOptions = {
   bodyMs: 1_000,
   bodyBytes: 64 * 1_024,
   connections: 16,
-  // Well below the 5 s of common servers: a request must not meet a connection that is being closed.
+  // Well below the 5 s of common servers, so that a request does not meet a closing connection.
   keepAliveMs: 2_000,
   ca: undefined,
   chooseAddresses: (addresses) => addresses,
 }
 
-/** A sender over this machine's sockets. It follows no redirect and decompresses nothing. */
+/** Creates a sender over this machine's sockets. It follows no redirects and decompresses nothing. */
 export function createSender(given: Partial<SenderOptions> = {}): Sender {
   const options = { ...usual, ...given }
   const pools = createPools(options)
@@ -57,7 +57,7 @@ export function createSender(given: Partial<SenderOptions> = {}): Sender {
     },
     async check(url, targets) {
       const looking = destinationOf(url, targets, options.resolve)
-      // A name that cannot be looked up now may be when something is sent to it, and is checked again then.
+      // A name that cannot be resolved now is checked again before something is sent to it.
       const found = await within(options.checkMs, (signal) => unlessAborted(looking, signal)).catch(
         () => ({}),
       )
@@ -84,7 +84,7 @@ async function attempted(
   }
 }
 
-/** Does work that has so much time; what is left of it then is aborted, as `late`. */
+/** Runs work with a timeout, which aborts it with the reason `late`. */
 async function within<T>(
   ms: number,
   work: (signal: AbortSignal) => Promise<T>,
@@ -130,7 +130,7 @@ function requestOf(
       ...sign(attempt.id, attempt.timestamp, attempt.body, attempt.secrets),
     },
     body: attempt.body,
-    // The signal ends whatever takes too long.
+    // The signal ends what takes too long.
     signal,
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -143,7 +143,7 @@ function whyFailed(error: unknown, url: string, { totalMs }: SenderOptions, endi
   return ending.aborted ? `${host} did not answer within ${totalMs / 1_000} s` : sentenceOf(error, host)
 }
 
-/** A promise, or a rejection once the signal says so, for work that cannot be stopped. */
+/** Rejects when the signal aborts, for work that cannot be stopped. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) reject(signal.reason)
@@ -152,14 +152,14 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   })
 }
 
-/** What came of an attempt, but for the time it took. */
+/** The result of an attempt, without its duration. */
 export type Outcome = Omit<AttemptResult, 'ms'>
 
 type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>
 
 const longestWaitMs = 86_400_000
 
-/** What an answer means: its status alone decides. `now` is real time. */
+/** Returns the meaning of an answer, which only depends on its status. `now` is real time. */
 export function outcomeOf({ statusCode: status, headers }: Answer, now: number): Outcome {
   if (status >= 200 && status < 300) return { status, error: null }
   const redirected = status >= 300 && status < 400
@@ -174,8 +174,8 @@ function waitOf(header: string | string[] | undefined, now: number): number | un
 }
 
 /**
- * Reads a body to its end where that is near, so that the connection can be used again, and otherwise closes the
- * connection. What the body says is of no interest.
+ * Reads a short body to its end, so that the connection can be reused; otherwise closes the connection. The content is
+ * ignored.
  */
 export async function drain(
   { body }: Dispatcher.ResponseData,

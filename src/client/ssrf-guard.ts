@@ -2,23 +2,23 @@ import { parseUrl } from '../api/values/url.js'
 import type { Targets } from '../engine/ports/ports.js'
 import { type Address, addressOf, covers, embeddedIn, isLinkLocal, isLoopback, kindOf } from './networks.js'
 
-/** Looks up all addresses of a host name; rejects as `dns.lookup` does where there is none. */
+/** Resolves all addresses of a host name; rejects as `dns.lookup` does when there is none. */
 export type Resolve = (name: string) => Promise<readonly string[]>
 
-/** Where a url leads: to these addresses, each of which was checked. */
+/** The destination of a URL, with its checked addresses. */
 export interface Destination {
   readonly url: URL
   readonly addresses: readonly string[]
 }
 
-/** Why nothing may be sent to a url. */
+/** Why nothing may be sent to a URL. */
 export interface Refused {
   readonly refused: string
 }
 
 /**
- * Looks up a url's addresses, once, and checks all of them. Connections must go to these: a second lookup could answer
- * otherwise. Rejects where the name cannot be looked up.
+ * Resolves the addresses of a URL once and checks all of them. Connections must go to these, because a second lookup
+ * could differ. Rejects when the name cannot be resolved.
  */
 export async function destinationOf(
   text: string,
@@ -34,19 +34,19 @@ export async function destinationOf(
   const found = literal ? [literal] : (await resolve(host)).map(addressOf)
   if (found.length === 0) throw Object.assign(new Error(host), { code: 'ENODATA' })
   const why = found.map((address) => whyRefused(address, url.protocol, targets)).find(Boolean)
-  // Which internal address a name has is for nobody outside to know.
+  // The internal address of a name is not disclosed.
   if (why) return { refused: `${host} ${literal ? 'is' : 'has'} ${why}` }
   return { url, addresses: found.map(String) }
 }
 
-/** The host of a url, without the brackets around an address of IPv6 and without the dot that may end a name. */
+/** Returns the host of a URL, without the brackets of an IPv6 address and without a final dot. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$|\.$/g, '')
 
-/** What is wrong with a url itself, wherever it leads. */
+/** Returns what is wrong with the URL itself, wherever it leads. */
 function whyUnfit(url: URL, text: string): string | undefined {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return 'The scheme of the url is not permitted; use https'
-  // An empty name or fragment is gone from a parsed url, but is in its text.
+  // The parsed URL drops an empty name or fragment, so the text is checked.
   if (url.username || url.password || /^[^:]*:[\\/]*[^\\/?#]*@/.test(text))
     return 'The url must not contain a user name or a password'
   if (text.includes('#')) return 'The url must not have a fragment; leave out # and what follows it'
@@ -54,7 +54,7 @@ function whyUnfit(url: URL, text: string): string | undefined {
   return undefined
 }
 
-/** What forbids an address: what it is, or what it leads to where a network translates it. */
+/** Returns why an address is refused: its own kind, or that of an address it is translated to. */
 function whyRefused(address: Address | undefined, scheme: string, targets: Targets): string | undefined {
   if (!address) return 'an address that is bound to a network interface, which is never permitted'
   const forms = [address, ...embeddedIn(address)]

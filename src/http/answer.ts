@@ -3,7 +3,7 @@ import { ApiError, errorBody } from '../api/calls/errors.js'
 import type { Operation } from '../api/operations/table.js'
 import { toJson } from '../api/values/json.js'
 
-/** Headers of every answer: it is JSON, and nothing may keep, guess about or frame it. */
+/** Headers of every response: JSON that is not cached, sniffed or framed. */
 export const safeHeaders = {
   'content-type': 'application/json',
   'cache-control': 'no-store',
@@ -11,7 +11,9 @@ export const safeHeaders = {
   'content-security-policy': "frame-ancestors 'none'",
 } as const
 
-/** An answer with a JSON body, written as `text` where that is given; the safe headers win over `headers`. */
+/**
+ * Creates a response with a JSON body; `text` is its serialised form. The safe headers win over `headers`.
+ */
 export function answer(
   status: number,
   body: unknown,
@@ -21,12 +23,12 @@ export function answer(
   return new Response(text, { status, headers: withSafe(headers) })
 }
 
-/** An error as the answer of an operation, or of the server itself when there is none. */
+/** Creates the response of an error of an operation, or of the server itself. */
 export function refuse(error: ApiError, operation?: Operation): Response {
   return answer(error.status, errorBody(error, operation), error.headers)
 }
 
-/** The error behind whatever was thrown: only an `ApiError`, and a server that did not answer, tell the outside anything. */
+/** Converts a thrown value to an error. Only an `ApiError` and a lost connection are disclosed. */
 export function asApiError(thrown: unknown): ApiError {
   if (thrown instanceof ConnectionLost) {
     const open = thrown.unknown ? '; whether the work was done is not known' : ''
@@ -35,8 +37,7 @@ export function asApiError(thrown: unknown): ApiError {
   return thrown instanceof ApiError ? thrown : new ApiError('internal')
 }
 
-// Replies of other servers pass through here: what browsers would read as a permission, or what cannot be
-// written as a header at all, stays behind.
+// Replies of other servers pass through here. CORS headers and values that no header can hold are dropped.
 const unwritable = /[^\t\x20-\x7e\x80-\xff]/
 
 function withSafe(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -5,21 +5,21 @@ import { isDeeperThan, parseExact } from '../api/values/json.js'
 
 const json = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 
-/** Whether the request says that its body has more than `limit` bytes. */
+/** Whether the declared length of a body exceeds `limit` bytes. */
 export function declaresMore(headers: Headers, limit: number): boolean {
   return Number(headers.get('content-length') ?? 0) > limit
 }
 
-/** The JSON object in a request's body, of at most `limit` bytes; refuses with 415, 413 or 400. */
+/** Reads the JSON object in a request's body of at most `limit` bytes; refuses with 415, 413 or 400. */
 export async function readObject(request: Request, limit: number): Promise<Input> {
   if (!saysJson(request.headers)) throw new ApiError('unsupported_media_type')
   return parseObject(await readBody(request, limit))
 }
 
-/** Whether the request says that its body is JSON in UTF-8. */
+/** Whether the content type is JSON in UTF-8. */
 export const saysJson = (headers: Headers): boolean => json.test(headers.get('content-type') ?? '')
 
-/** The bytes of a request's body, of at most `limit`; refuses with 415 where it is compressed, with 413 and 400. */
+/** Reads a body of at most `limit` bytes; refuses with 413 or 400, and with 415 when it is compressed. */
 export async function readBody(request: Request, limit: number): Promise<ArrayBuffer | Uint8Array> {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity') throw new ApiError('unsupported_encoding')
@@ -28,7 +28,7 @@ export async function readBody(request: Request, limit: number): Promise<ArrayBu
   return bytes
 }
 
-/** A declared length is enforced by the parser beneath, so such a body is read in one go; others are counted. */
+/** The parser below enforces a declared length, so such a body is read at once. Others are counted. */
 async function readBytes(request: Request, limit: number): Promise<ArrayBuffer | Uint8Array> {
   try {
     if (request.headers.has('content-length')) return await request.arrayBuffer()
@@ -50,10 +50,10 @@ async function readCounted(request: Request, limit: number): Promise<Uint8Array>
   return Buffer.concat(chunks, size)
 }
 
-/** Deepest nesting of arrays and objects in a request body. */
+/** Maximum nesting of arrays and objects in a request body. */
 export const deepest = 64
 
-/** Reads bytes as a JSON object, or refuses them with 400; a key given twice has its last value. */
+/** Parses bytes as a JSON object, or refuses with 400. The last value of a repeated key counts. */
 export function parseObject(bytes: ArrayBuffer | Uint8Array): Input {
   const value = parseJson(bytes)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -62,7 +62,7 @@ export function parseObject(bytes: ArrayBuffer | Uint8Array): Input {
   return checked(value as Record<string, unknown>)
 }
 
-/** Reads bytes as JSON of any kind, or refuses them with 400: no UTF-8, nested too deep, not JSON. */
+/** Parses bytes as JSON, or refuses with 400: not UTF-8, nested too deep, or invalid. */
 export function parseJson(bytes: ArrayBuffer | Uint8Array): unknown {
   const buffer =
     bytes instanceof Uint8Array
@@ -74,7 +74,7 @@ export function parseJson(bytes: ArrayBuffer | Uint8Array): unknown {
   return parse(text)
 }
 
-/** Refuses what JSON can spell but no value can be: infinite numbers and `__proto__`; answers the fields unchanged. */
+/** Refuses infinite numbers and `__proto__`, which JSON can spell. Returns the fields unchanged. */
 export function checked(fields: Record<string, unknown>): Input {
   check(fields)
   return fields

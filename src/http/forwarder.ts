@@ -1,39 +1,39 @@
 import type { Forward, Outbox, Passed } from './inbox.js'
 
-/** Pauses between the attempts, in milliseconds: one attempt more than there are pauses. */
+/** Pauses between the attempts in milliseconds. There is one attempt more than pauses. */
 export const forwardPausesMs = [1_000, 10_000, 60_000, 300_000] as const
 
-/** How many are under way at once; the first attempts of one search are so one after the other. */
+/** Maximum number of concurrent attempts. The first attempts of one search run in order. */
 const width = 4
-/** Longer than an attempt can take, so that only what a dead process took is taken again. */
+/** Longer than an attempt can take, so that only the work of a dead process is taken over. */
 const leaseMs = 30_000
-/** How long to wait for news before looking again, since other processes bring some too. */
+/** How long to wait before checking again, because other processes add deliveries, too. */
 const restMs = 1_000
 
-/** What a forwarder works with. */
+/** What a forwarder needs. */
 export interface ForwarderOptions {
   readonly outbox: Outbox
-  /** Sends one on. */
+  /** Forwards one delivery. */
   readonly pass: (delivery: Forward['delivery'], signal: AbortSignal) => Promise<Passed>
   readonly clock: { now(): number }
-  /** Resolves after so long; rejects when the signal aborts. */
+  /** Resolves after the time; rejects when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
   readonly pausesMs?: readonly number[]
-  /** Told of each attempt, and whether there will be another. */
+  /** Called after each attempt, with whether it was the last. */
   readonly passed?: (forward: Forward, passed: Passed, isLast: boolean) => void
-  /** Told why the outbox could not be used; it goes on. */
+  /** Called when the outbox cannot be used; the forwarder continues. */
   readonly report?: (error: unknown) => void
 }
 
-/** Sends on what waits in an outbox. */
+/** Forwards the deliveries in an outbox. */
 export interface Forwarder {
-  /** Says that there may be something to do. */
+  /** Makes the forwarder check the outbox now. */
   wake(): void
-  /** Works until the signal aborts; what is under way then is given back. */
+  /** Works until the signal aborts; unfinished deliveries are released. */
   run(signal: AbortSignal): Promise<void>
 }
 
-/** Makes the forwarder of one outbox. */
+/** Creates the forwarder of one outbox. */
 export function forwarder(options: ForwarderOptions): Forwarder {
   const wakeUp = createWakeUp(options.sleep)
   return {
@@ -75,12 +75,12 @@ async function attempt(options: ForwarderOptions, forward: Forward, signal: Abor
     await outbox.settle(forward, passed, clock.now(), retryAt)
     options.passed?.(forward, passed, retryAt === undefined)
   } catch (error) {
-    // The lease runs out, and it is tried again.
+    // The lease expires, and the delivery is tried again.
     options.report?.(error)
   }
 }
 
-/** Lets one wait for a set; a set that nobody waits for is wait by the next who does. */
+/** An auto-reset event: `wait` returns when it is set, or at once when it was set before. */
 function createWakeUp(sleep: ForwarderOptions['sleep']) {
   let isSet = false
   let answer: (() => void) | undefined

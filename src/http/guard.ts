@@ -5,7 +5,7 @@ import { isHost } from './hosts.js'
 type Raw = Pick<IncomingMessage, 'rawHeaders' | 'url' | 'method' | 'httpVersionMajor'>
 type Found = ReadonlyMap<string, string>
 
-// Whatever is decided by one of these must not depend on which of two copies is read.
+// A decision must not depend on which of two copies is read.
 const preflight = ['access-control-request-method', 'access-control-request-headers']
 const single = new Set([
   ...['host', 'origin', 'sec-fetch-site', 'x-api-key', 'idempotency-key'],
@@ -14,8 +14,8 @@ const single = new Set([
 ])
 
 /**
- * Makes the check of a request as node parsed it, before anything else looks at it: served hosts only (403,
- * 400), nothing from browsers (403), no header twice whose meaning would then be open (400).
+ * Creates the check of a raw request, before anything else reads it. It refuses other hosts (403, 400), browsers (403),
+ * and headers that are repeated although their meaning would be ambiguous (400).
  */
 export function guard(served: ReadonlySet<string>): (request: Raw) => ApiError | undefined {
   return (request) => {
@@ -32,7 +32,7 @@ export function guard(served: ReadonlySet<string>): (request: Raw) => ApiError |
 
 const bad = (reason: string) => new ApiError('bad_request', { reason })
 
-/** The headers that may come once by lower-case name, or the name of one that came twice. */
+/** Returns the headers that may occur once, by lower-case name, or the name of a repeated one. */
 function singleHeaders(raw: readonly string[]): Found | string {
   const found = new Map<string, string>()
   for (let at = 0; at + 1 < raw.length; at += 2) {
@@ -57,7 +57,7 @@ function hostProblem(host: string | undefined, served: ReadonlySet<string>): Api
   return new ApiError('forbidden_host')
 }
 
-/** A target may repeat the host (`GET http://localhost:4010/…`), never name another. */
+/** A target may repeat the host (`GET http://localhost:4010/…`), but not name another. */
 function targetProblem(target: string, host: string): ApiError | undefined {
   if (target.startsWith('/') || target === '*') return undefined
   const authority = /^http:\/\/([^/?#]*)(?:[/?#]|$)/i.exec(target)?.[1]
@@ -65,7 +65,7 @@ function targetProblem(target: string, host: string): ApiError | undefined {
   return bad('The request target must be a path')
 }
 
-/** Pages of other origins are refused whether or not their browser says which origin that is. */
+/** Pages of other origins are refused, whichever header their browser sends. */
 function browserProblem(found: Found): ApiError | undefined {
   const site = found.get('sec-fetch-site')
   const foreign =

@@ -5,10 +5,10 @@ import { type Operation, operations } from '../api/operations/table.js'
 import { answer, asApiError, refuse } from './answer.js'
 import { checked, declaresMore, readObject } from './body.js'
 
-/** Where the operations are, beneath the server's origin. */
+/** The path of the operations on the server. */
 export const basePath = '/api/v2'
 
-/** Largest request body in bytes, where an operation names no other. */
+/** Maximum request body in bytes, for operations without another limit. */
 export const usualBodyLimit = 1024 * 1024
 
 /** What a handler serves. */
@@ -16,17 +16,17 @@ export interface HandlerOptions {
   readonly caller: Caller
   /** Version of the program, for `/health`. */
   readonly version: string
-  /** What stands behind it, for `/health`, where that is another server. */
+  /** The server behind this one, for `/health`. */
   readonly behind?: object | undefined
-  /** Rejects while requests could not be answered, for `/ready`; always ready without one. */
+  /** Rejects while requests cannot be answered, for `/ready`. Without it the server is always ready. */
   readonly ready?: (() => Promise<unknown>) | undefined
-  /** Makes the document at `/openapi.json`; asked once. */
+  /** Creates the document at `/openapi.json`; called once. */
   readonly document: () => Promise<object>
-  /** Told what was thrown when a request ends in a 500 that is a mistake of ours. */
+  /** Called with the cause of a 500 that is a bug. */
   readonly report?: (error: unknown) => void
 }
 
-/** Serves every operation of the table over any caller: a fetch-shaped function without state of its own. */
+/** Serves every operation over a caller, as a fetch-shaped function without state. */
 export function handler(options: HandlerOptions): (request: Request) => Promise<Response> {
   const find = router([...operations().flatMap((row) => routesOf(row, options)), ...ownRoutes(options)])
   return async (request) => {
@@ -70,7 +70,7 @@ const isTold = (thrown: unknown): boolean => thrown instanceof ApiError || throw
 
 const answerOf = ({ status, body, headers, text }: Reply): Response => answer(status, body, headers, text)
 
-/** The signal is made only for a caller that looks at it. */
+/** The signal is created only for a caller that reads it. */
 function callOptions(request: Request): CallOptions {
   const { url, headers } = request
   return {
@@ -93,7 +93,7 @@ const queryInput = (request: Request, params: Params) => async (): Promise<Input
   return checked(from < 0 ? { ...params } : { ...queryFields(request.url.slice(from + 1)), ...params })
 }
 
-/** Query values are text, and an array of texts where a name is repeated. */
+/** Query values are texts, and arrays of texts for repeated names. */
 function queryFields(query: string): Record<string, unknown> {
   const fields = new Map<string, string | string[]>()
   for (const [name, value] of new URLSearchParams(query)) {
@@ -104,7 +104,7 @@ function queryFields(query: string): Record<string, unknown> {
 }
 
 function ownRoutes({ caller, version, behind, ready, document, report }: HandlerOptions): Route[] {
-  // Keys that another server does not honour are not honoured here either.
+  // Keys that the server behind does not support are not supported here.
   const health = async () => {
     const honours = (await caller.supportsIdempotency?.()) ?? true
     return { status: 'ok', version, ...(honours ? { idempotency: 'Idempotency-Key' } : {}), ...behind }
@@ -132,7 +132,7 @@ function ownRoutes({ caller, version, behind, ready, document, report }: Handler
   ]
 }
 
-/** How long whoever asks whether we are ready is kept waiting: less than load balancers wait. */
+/** Timeout of the readiness check, shorter than those of load balancers. */
 const readyMs = 2_000
 
 async function isReady(ready: (() => Promise<unknown>) | undefined): Promise<boolean> {
@@ -158,20 +158,20 @@ function pathOf(url: string): string {
   return url.slice(from)
 }
 
-/** Path parameters of a request, decoded. */
+/** Decoded path parameters of a request. */
 export type Params = Readonly<Record<string, string>>
 
-/** Answers a request to one method of one path. */
+/** Answers requests to one method of a path. */
 export type Answer = (request: Request, params: Params) => Promise<Response>
 
-/** One method of a path; the path has `{name}` for its parameters. */
+/** One method of a path, with `{name}` for its parameters. */
 export interface Route {
   readonly method: string
   readonly path: string
   readonly answer: Answer
 }
 
-/** What a path offers. */
+/** The methods of a path. */
 export interface Place {
   readonly answers: ReadonlyMap<string, Answer>
   readonly params: Params
@@ -179,7 +179,7 @@ export interface Place {
 
 type Answers = Map<string, Answer>
 
-/** Makes the function that finds what a path offers; a path without parameters wins over one with them. */
+/** Creates the function that finds a path. One without parameters wins over one with them. */
 export function router(routes: readonly Route[]): (path: string) => Place | undefined {
   const plain = new Map<string, Place>()
   const patterns = new RegExpRouter<Answers>()

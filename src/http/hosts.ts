@@ -11,15 +11,15 @@ export const isLoopback = (host: string): boolean =>
 /** Whether an address to bind means every interface. */
 export const isWildcard = (host: string): boolean => wildcards.has(host)
 
-/** An address as it stands in a url. */
+/** Formats an address for a URL. */
 export const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host)
 
-/** Whether a `Host` value is one at all: a name or bracketed address, perhaps with a port, and nothing else. */
+/** Whether a `Host` value is a name or bracketed address with an optional port, and nothing else. */
 export const isHost = (value: string): boolean => wellFormed.test(value)
 
 /**
- * Every `Host` value that is served, in lower case: the loopback names, the address bound and the allowed
- * names, each alone or with this port; an allowed name that brings a port is served with that one only.
+ * Returns every `Host` value that is served, in lower case: loopback names, the bound address and allowed names, each
+ * alone or with this port. An allowed name with a port is served with that port only.
  */
 export function servedHosts(bound: string, port: number, allowed: readonly string[]): ReadonlySet<string> {
   const names = [...loopbackNames, ...(isWildcard(bound) ? [] : [inUrl(bound)]), ...allowed]

@@ -2,7 +2,10 @@ import type { Delivery, Passed } from './inbox.js'
 
 const patienceMs = 15_000
 
-/** Sends a copy of a delivery to an address: the same body and headers, once, at most 15 s. A redirect is a failure. */
+/**
+ * Sends a copy of a delivery to an address once, with the same body and headers, in at most 15 s. A redirect is a
+ * failure.
+ */
 export async function passOn(
   target: string,
   { headers, body }: Pick<Delivery, 'headers' | 'body'>,
@@ -31,7 +34,7 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'connection closed',
 }
 
-/** Why nothing was answered: the cause of what `fetch` throws, in our words where they are known. */
+/** Returns why there was no answer: the cause of what `fetch` throws, in our words when it is known. */
 function reasonOf(error: unknown): string {
   const { code, message } = (error as { cause?: { code?: unknown; message?: unknown } } | null)?.cause ?? {}
   if (typeof code === 'string') return reasons[code] ?? code

@@ -5,37 +5,37 @@ import { answer, asApiError, refuse } from './answer.js'
 import { declaresMore, parseJson, readBody, saysJson } from './body.js'
 import type { Delivery, Inbox } from './inbox.js'
 
-/** Largest delivery that is taken, in bytes. */
+/** Maximum size of a delivery in bytes. */
 export const deliveryLimit = 8 * 1024 * 1024
 
-/** What is received, where, and from whom. */
+/** What to receive, where, and from whom. */
 export interface ReceiverOptions {
   readonly inbox: Inbox
-  /** The unguessable part of the path, as `newToken` makes it. */
+  /** The unguessable part of the path, created by `newToken`. */
   readonly token: string
-  /** A path in front of it that a proxy may leave standing, such as `/prospect`. */
+  /** A path before it that a proxy may not strip, such as `/prospect`. */
   readonly prefix?: string
-  /** Signing secrets, any of which will do; without one nothing is refused. */
+  /** Signing secrets, any of which is accepted. Without one nothing is refused. */
   readonly secrets: readonly string[]
-  /** Where nothing is refused: secrets whose signatures verify a delivery all the same. */
+  /** Returns secrets that verify a delivery when nothing is refused. */
   readonly known?: () => Promise<readonly string[]>
   /** Real time. */
   readonly clock: { now(): number }
-  /** Told of each new delivery once it is kept. */
+  /** Called for each new delivery after it was stored. */
   readonly received?: (delivery: Delivery) => void
-  /** Told why a delivery could not be kept. */
+  /** Called when a delivery could not be stored. */
   readonly report?: (error: unknown) => void
 }
 
-/** The path under which a receiver takes deliveries. */
+/** Returns the path that takes deliveries. */
 export const receiverPath = (token: string): string => `/hooks/${token}`
 
-/** Makes the unguessable part of a path from 16 random bytes. */
+/** Creates the unguessable part of a path from 16 random bytes. */
 export const newToken = (random: Uint8Array): string => Buffer.from(random).toString('base64url')
 
 /**
- * Takes webhook deliveries: a fetch-shaped function that answers 200 only for what its inbox has kept, so that a
- * sender tries again in every other case.
+ * Takes webhook deliveries, as a fetch-shaped function. It answers 200 only after the inbox stored one, so that the
+ * sender tries again otherwise.
  */
 export function receiver(options: ReceiverOptions): (request: Request) => Promise<Response> {
   const isOwn = matcher([receiverPath(options.token), (options.prefix ?? '') + receiverPath(options.token)])
@@ -52,7 +52,7 @@ export function receiver(options: ReceiverOptions): (request: Request) => Promis
   }
 }
 
-/** Compares paths in a time that says nothing about how far they agree. */
+/** Compares paths in constant time. */
 function matcher(paths: readonly string[]): (path: string) => boolean {
   const digest = (path: string) => createHash('sha256').update(path).digest()
   const known = [...new Set(paths)].map(digest)
@@ -84,7 +84,7 @@ async function take(request: Request, options: ReceiverOptions): Promise<Respons
   return answer(200, { received: true, duplicate: !isNew })
 }
 
-/** Why a delivery is not from whom it should be; nothing when it is, or when nobody can know. */
+/** Returns what is wrong with a signature; `undefined` when it is valid or none is needed. */
 function signatureProblem(
   headers: Headers,
   bytes: Uint8Array,
@@ -96,7 +96,7 @@ function signatureProblem(
   return verification.valid ? undefined : verification.reason
 }
 
-/** Whether a delivery that nobody had to sign is signed by somebody known. */
+/** Whether an optional signature is valid. */
 async function isKnown(
   headers: Headers,
   bytes: Uint8Array,
@@ -107,7 +107,10 @@ async function isKnown(
   return verify(headers, bytes, await known(), now).valid
 }
 
-/** Senders mislabel their bodies: whatever is JSON is taken. What is not, and does not say it is, has the wrong type. */
+/**
+ * Senders mislabel their bodies, so any JSON is accepted. Other bodies that are not labelled as JSON have the wrong
+ * type.
+ */
 function bodyOf(headers: Headers, bytes: Uint8Array): unknown {
   try {
     return parseJson(bytes)
@@ -116,17 +119,17 @@ function bodyOf(headers: Headers, bytes: Uint8Array): unknown {
   }
 }
 
-/** Headers that are kept with a delivery: whoever gets a copy can check it as if it came from the sender. */
+/** The headers to store, so that the receiver of a copy can verify the signature. */
 const kept = ['content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
 
-/** What a delivery is named after, read from its body. */
+/** The event and search of a delivery, read from its body. */
 export type Named = Pick<Delivery, 'event' | 'search'>
 
-/** The id of a delivery: the sender's, else one that equal bodies share. */
+/** Returns the sender's id of a delivery, or one that equal bodies share. */
 export const deliveryId = (headers: Headers, bytes: Uint8Array): string =>
   headers.get('webhook-id')?.trim() || `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** The headers worth keeping. */
+/** Returns the headers to store. */
 export const keptHeaders = (headers: Headers): Record<string, string> =>
   Object.fromEntries(
     kept.flatMap((name) => {
@@ -135,7 +138,7 @@ export const keptHeaders = (headers: Headers): Record<string, string> =>
     }),
   )
 
-/** Names a body: by what it says of itself, else by its form. A list of records is a completion. */
+/** Names a body by its event, or by its form without one. A list of records is a completion. */
 export function named(body: unknown): Named {
   if (typeof body !== 'object' || body === null)
     throw new ApiError('bad_request', { reason: 'The body must be a JSON object or a list' })

@@ -4,37 +4,37 @@ import { refuse } from './answer.js'
 import type { Delivery } from './inbox.js'
 import { type ReceiverOptions, receiver, receiverPath } from './receiver.js'
 
-/** Deliveries that are taken for others, and where they are passed on to. */
+/** Deliveries to receive for others, and how to forward them. */
 export interface RetargetingOptions extends Omit<ReceiverOptions, 'inbox' | 'token' | 'received'> {
-  /** Makes and proves the addresses; the same at every start. */
+  /** Creates and verifies the addresses; it is the same at every start. */
   readonly secret: string
-  /** Unguessable bytes for a request without an idempotency key. */
+  /** Returns unguessable bytes for a request without an idempotency key. */
   readonly random: () => Uint8Array
-  /** Keeps a delivery, to be passed on to an address; whether it was new is durable. */
+  /** Stores a delivery to forward. The result, whether it was new, is durable. */
   readonly keep: (delivery: Delivery, meant: WebhookTarget) => Promise<boolean>
-  /** Told of a new delivery to an address, once it is kept. */
+  /** Called for a new delivery to an address after it was stored. */
   readonly received: (target: string) => void
 }
 
-/** What an address of ours stands for. */
+/** What one of our addresses stands for. */
 export interface WebhookTarget {
-  /** Whom its deliveries are for. */
+  /** The address its deliveries are forwarded to. */
   readonly target: string
-  /** The operation whose result they are; addresses of older programs do not say. */
+  /** The operation whose result they are; addresses of older versions do not contain it. */
   readonly operation: string | undefined
 }
 
-/** Takes deliveries for others. An address says itself whom it is for, and cannot be made up by anybody else. */
+/** Receives deliveries for others. An address contains its receiver and cannot be forged. */
 export interface DeliveryRetargeting {
-  /** The path that takes the result of an operation for an address; the same one for the same key. */
+  /** Returns the path for the results of an operation; it is the same for the same key. */
   pathFor(target: string, operation: string, key: string | undefined): string
-  /** Takes a delivery; nothing where the request is none. */
+  /** Takes a delivery; `undefined` when the request is none. */
   take(request: Request): Promise<Response> | undefined
 }
 
 const sealBytes = 16
 
-/** Makes what takes deliveries for others. */
+/** Creates what receives deliveries for others. */
 export function retargetDeliveries(options: RetargetingOptions): DeliveryRetargeting {
   const { secret, random, keep, received, prefix = '', ...rest } = options
   const sealed = (...parts: readonly (string | Uint8Array)[]): Buffer => {
@@ -46,12 +46,12 @@ export function retargetDeliveries(options: RetargetingOptions): DeliveryRetarge
     const [head = '', tail = ''] = token.split('.')
     const proof = Buffer.from(head, 'base64url')
     const text = Buffer.from(tail, 'base64url').toString()
-    // What reads the same and is written otherwise is another address, and no address of ours.
+    // Another spelling that decodes to the same bytes is not one of our addresses.
     const isOurs = proof.toString('base64url') === head && Buffer.from(text).toString('base64url') === tail
     if (!isOurs || proof.length !== 2 * sealBytes) return undefined
     const expected = sealed('address ', proof.subarray(0, sealBytes), text)
     if (!timingSafeEqual(proof.subarray(sealBytes), expected)) return undefined
-    // No address has a space in it.
+    // No address contains a space.
     const [target = '', operation] = text.split(' ').reverse()
     return { target, operation }
   }

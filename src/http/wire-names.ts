@@ -2,7 +2,7 @@ import type { Reply } from '../api/calls/caller.js'
 import type { Layer } from '../api/calls/compose.js'
 import { renameIn, renameOut, type WireNames } from '../api/calls/wire-names.js'
 
-/** Serves a caller with other words in the names of fields, in requests and in replies. */
+/** Serves a caller with other words in field names, in requests and in replies. */
 export const named =
   (names: WireNames): Layer =>
   (caller) => {
