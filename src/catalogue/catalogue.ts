@@ -51,8 +51,7 @@ export async function openCatalogue(
 }
 
 async function migrateCatalogue(driver: Driver): Promise<void> {
-  const { dialect } = driver
-  const stored = await driver.read((connection) => readStoredNumber(connection, dialect))
+  const stored = await driver.read(readStoredNumber)
   const { is } = toSchemaState(stored, catalogueSchema)
   // Steps of the schema may need the indexes that an import left to be built when it was killed.
   if (is !== 'newer' && is !== 'unfinished') await endBulkLoad(driver)

@@ -61,6 +61,6 @@ const driver: Driver = {
   transaction: (work, scope) => database.transaction((connection) => work(watched(connection)), scope),
 }
 await migrate(driver, schema)
-const stored = await database.read((connection) => readStoredNumber(connection, 'sqlite'))
+const stored = await database.read((connection) => readStoredNumber(connection))
 await database.close()
 process.stdout.write(`${statements} ${stored}\n`)

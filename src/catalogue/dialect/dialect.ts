@@ -121,7 +121,7 @@ export interface CatalogueDialect {
   }
 }
 
-const dialects: Readonly<Record<Connection['dialect'], CatalogueDialect>> = {
+const dialects: Readonly<Record<Connection['dialect']['name'], CatalogueDialect>> = {
   sqlite: {
     texts: sqliteTexts,
     search: sqliteSearch,
@@ -139,12 +139,13 @@ const dialects: Readonly<Record<Connection['dialect'], CatalogueDialect>> = {
 }
 
 /** Returns the dialect of a database. */
-export const dialectOf = ({ dialect }: Pick<Connection, 'dialect'>): CatalogueDialect => dialects[dialect]
+export const dialectOf = ({ dialect }: Pick<Connection, 'dialect'>): CatalogueDialect =>
+  dialects[dialect.name]
 
 /** Makes something in both dialects beforehand; returns a function that picks the one of a database. */
 export function inEachDialect<T>(
   make: (dialect: CatalogueDialect) => T,
 ): (of: Pick<Connection, 'dialect'>) => T {
   const made = { sqlite: make(dialects.sqlite), postgres: make(dialects.postgres) }
-  return ({ dialect }) => made[dialect]
+  return ({ dialect }) => made[dialect.name]
 }

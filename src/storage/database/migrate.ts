@@ -66,6 +66,9 @@ export async function readied(driver: Driver, ready: (driver: Driver) => Promise
   }
 }
 
+/** On a server others have roles too, and only the owner may read secrets. */
+const privateTables = [...Object.keys(engineTables), ...engineViews]
+
 /**
  * Brings a database to the newest version, in one transaction: several processes may start at once, one of them migrates.
  * One of a newer program, or of an unfinished build, is refused and left as it is.
@@ -73,16 +76,16 @@ export async function readied(driver: Driver, ready: (driver: Driver) => Promise
 export async function migrate(driver: Driver, schema: Schema): Promise<void> {
   const { dialect } = driver
   const stateIn = async (connection: Connection) =>
-    requireUsable(toSchemaState(await readStoredNumber(connection, dialect), schema))
+    requireUsable(toSchemaState(await readStoredNumber(connection), schema))
   if ((await driver.read(stateIn)).is === 'current') return
   await driver.transaction(async (connection) => {
     const { is, version, newest } = await stateIn(connection)
     if (is === 'current') return
     for (const migration of [schema.first, ...schema.steps].slice(version)) {
-      await connection.exec(textOf(migration, dialect))
+      await connection.exec(dialect.migrationSql(migration))
       await migration.work?.(connection)
     }
-    await connection.exec(storeNumberSql(storedNumber(newest), dialect))
+    await connection.exec(dialect.writeSchemaNumberSql(storedNumber(newest), privateTables))
   })
 }
 
@@ -101,41 +104,10 @@ function requireUsable(state: SchemaState): SchemaState {
 export const unfinishedReason =
   'an early build made it, before schema version 1; use it once with the last build before this version, then again with this one'
 
-function textOf({ sqlite, postgres }: Migration, dialect: Driver['dialect']): string {
-  if (dialect === 'sqlite') return sqlite
-  if (postgres === undefined) throw new Error('a step of this schema has no text for PostgreSQL')
-  return `SET LOCAL statement_timeout = 0;${postgres}`
-}
-
-/** Stores the number of a version; on a server others have roles too, and nobody is to read secrets but the owner. */
-const storeNumberSql = (stored: number, dialect: Driver['dialect']): string =>
-  dialect === 'sqlite'
-    ? `PRAGMA user_version = ${stored}`
-    : `CREATE TABLE IF NOT EXISTS schema_version (id BIGINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL);
-       INSERT INTO schema_version (id, version) VALUES (1, ${stored})
-         ON CONFLICT (id) DO UPDATE SET version = excluded.version;
-       DO $$ DECLARE own TEXT; BEGIN
-         FOR own IN SELECT format('%I.%I', n.nspname, c.relname)
-           FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-           WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'v') AND c.relname IN (${ours})
-         LOOP EXECUTE 'REVOKE ALL ON ' || own || ' FROM PUBLIC'; END LOOP;
-       END $$`
-
-const ours = ['schema_version', ...Object.keys(engineTables), ...engineViews]
-  .map((name) => `'${name}'`)
-  .join(', ')
-
 /** Returns the number that a database stores; 0 for an empty one. */
-export async function readStoredNumber(connection: Connection, dialect: Driver['dialect']): Promise<number> {
-  if (dialect === 'sqlite')
-    return (await connection.get<{ user_version: number }>('PRAGMA user_version'))?.user_version ?? 0
-  const known = await connection.get<{ found: number }>(
-    "SELECT to_regclass('schema_version') IS NOT NULL AS found",
-  )
-  if (!known?.found) return 0
-  return (await connection.get<{ version: number }>('SELECT version FROM schema_version'))?.version ?? 0
-}
+export const readStoredNumber = (connection: Connection): Promise<number> =>
+  connection.dialect.readSchemaNumber(connection)
 
 /** Returns the version of a database that was migrated. */
-export const readVersion = async (connection: Connection, dialect: Driver['dialect']): Promise<number> =>
-  (await readStoredNumber(connection, dialect)) - released
+export const readVersion = async (connection: Connection): Promise<number> =>
+  (await readStoredNumber(connection)) - released

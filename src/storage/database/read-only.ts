@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Connection, Driver, Value } from '../driver/connection.js'
+import { sqliteDialect } from '../driver/sqlite/dialect.js'
 import { understood } from '../driver/sqlite/driver.js'
-import { readStoredNumber } from './migrate.js'
 
 /** A database file that is only looked at: nothing in it changes, and its schema stays as it is. */
 export interface Look {
@@ -24,7 +24,7 @@ export function lookAt(path: string): Look {
   const database = opened(path)
   const connection = connectionOf(database)
   const driver: Driver = {
-    dialect: 'sqlite',
+    dialect: sqliteDialect,
     read: async (work) => work(connection),
     readShared: async (_, work) => work(connection),
     transaction: async () => {
@@ -36,7 +36,7 @@ export function lookAt(path: string): Look {
   }
   return {
     driver,
-    schema: () => readStoredNumber(connection, 'sqlite'),
+    schema: () => sqliteDialect.readSchemaNumber(connection),
     faults: () =>
       (
         connection.all<{ quick_check: string }>(`PRAGMA quick_check(${mostFaults})`) as {
@@ -80,7 +80,7 @@ function opened(path: string): Database.Database {
 }
 
 const connectionOf = (database: Database.Database): Connection => ({
-  dialect: 'sqlite',
+  dialect: sqliteDialect,
   known: new Map(),
   get: <T>(sql: string, ...values: Value[]) =>
     spoken(() => database.prepare(sql).get(...values) as T | undefined),

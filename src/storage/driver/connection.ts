@@ -1,3 +1,5 @@
+import type { Dialect } from './dialect.js'
+
 /** A value as both databases take it: integers for times (milliseconds) and booleans, JSON as text. */
 export type Value = string | number | null | Uint8Array
 
@@ -13,8 +15,7 @@ export const whenAnswered = <T, R>(answer: Awaitable<T>, then: (value: T) => R):
  * whole numbers `atom`; `INDEXED BY` and `CROSS JOIN … ON`, which tell SQLite where to begin, and PostgreSQL nothing.
  */
 export interface Connection {
-  /** For the few statements that have no common form. */
-  readonly dialect: 'sqlite' | 'postgres'
+  readonly dialect: Dialect
   get<T>(sql: string, ...values: Value[]): Awaitable<T | undefined>
   all<T>(sql: string, ...values: Value[]): Awaitable<T[]>
   /** Answers how many rows changed. */
@@ -49,7 +50,7 @@ export const addRow = (connection: Connection, sql: string, ...values: Value[]):
  * one moment.
  */
 export interface Driver {
-  readonly dialect: 'sqlite' | 'postgres'
+  readonly dialect: Dialect
   read<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
   /** Like `read`; works of one name that wait at the same time are one, and have the same answer. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>

@@ -7,6 +7,7 @@ import type {
   TakenChunk,
 } from '../../engine/ports/ports.js'
 import { type Connection, whenAnswered } from '../driver/connection.js'
+import type { Dialect } from '../driver/dialect.js'
 import { freeAt, freeSql } from './lease.js'
 
 const oneOf = 'IN (SELECT value FROM json_each(?))'
@@ -20,9 +21,9 @@ SELECT count(CASE WHEN source = ? AND lease_until > ? THEN 1 END) AS runs,
   count(CASE WHEN (token <> '' AND lease_until < ?) OR lease_until < ? THEN 1 END)
   + (SELECT count(*) FROM chunk_workers WHERE seen_until < ?) AS "left"
 FROM chunk_runs`
-const claimSql = `
+const claimSql = ({ forUpdateSkipLocked }: Dialect) => `
 UPDATE chunks SET state = 'running', token = ?, lease_until = ?, taken = taken + 1
-WHERE id = (${dueSql} FOR UPDATE SKIP LOCKED)
+WHERE id = (${dueSql}${forUpdateSkipLocked})
 RETURNING id, run, operation, calls, token, taken,
   (SELECT r.key_id FROM chunk_runs AS r WHERE r.run = chunks.run) AS "keyId"`
 const takeSql = `
@@ -38,8 +39,8 @@ INSERT INTO chunk_workers (id, source, seen_until) VALUES (?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET seen_until = excluded.seen_until`
 const mine = "WHERE id = ? AND token = ? AND state = 'running'"
 
-const heldSql = `SELECT 1 AS held FROM chunks ${mine} FOR UPDATE`
-const heldRunSql = 'SELECT 1 AS held FROM chunk_runs WHERE run = ? AND token = ? FOR UPDATE'
+const heldSql = `SELECT 1 AS held FROM chunks ${mine}`
+const heldRunSql = 'SELECT 1 AS held FROM chunk_runs WHERE run = ? AND token = ?'
 
 const dueAt = (source: string, lease: Lease) => [...freeAt(lease), source, lease.realNow]
 
@@ -71,7 +72,7 @@ export const chunkWrites = (connection: Connection): ChunkWrites => ({
   ...workerWrites(connection),
   dropDeadChunks: async (before) => {
     // Locked, so that none of them is heard of meanwhile.
-    const deadSql = 'SELECT run FROM chunk_runs WHERE lease_until < ? FOR UPDATE'
+    const deadSql = `SELECT run FROM chunk_runs WHERE lease_until < ?${connection.dialect.forUpdate}`
     const dead = await connection.all<{ run: string }>(deadSql, before.chunks)
     const runs = JSON.stringify(dead.map((one) => one.run))
     await connection.run(`DELETE FROM chunks WHERE run ${oneOf}`, runs)
@@ -122,9 +123,10 @@ function commandWrites(connection: Connection) {
 
 /** What workers write. */
 function workerWrites(connection: Connection) {
+  const claim = claimSql(connection.dialect)
   return {
     claimChunk: ({ token, source, ...lease }) =>
-      connection.get<TakenChunk>(claimSql, token, lease.leaseUntil, ...dueAt(source, lease)),
+      connection.get<TakenChunk>(claim, token, lease.leaseUntil, ...dueAt(source, lease)),
     holdsChunk: (id, token) => holds(connection, `chunk ${id} ${token}`, heldSql, id, token),
     renewChunk: async (id, token, leaseUntil) =>
       (await connection.run(`UPDATE chunks SET lease_until = ? ${mine}`, leaseUntil, id, token)) > 0,
@@ -143,7 +145,7 @@ function workerWrites(connection: Connection) {
 /** Whether something is in the hands of whoever asks; works that share a commit ask once. */
 function holds(connection: Connection, name: string, sql: string, ...values: string[]) {
   if (connection.known.get(name)) return true
-  return whenAnswered(connection.get(sql, ...values), (found) => {
+  return whenAnswered(connection.get(sql + connection.dialect.forUpdate, ...values), (found) => {
     if (found) connection.known.set(name, true)
     return found !== undefined
   })

@@ -11,7 +11,6 @@ const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))`
 const allowed = "state = 'pending' AND attempts = 0 AND due_at IS NOT NULL"
 const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
 const again = "state = 'pending' AND attempts > 0"
-const taken = ' FOR UPDATE SKIP LOCKED'
 const oldest = (lock: string, which: string, order = 'due_at') => `SELECT * FROM (
     SELECT id, due_at FROM deliveries WHERE ${which} AND ${attemptable} ORDER BY ${order} LIMIT 1${lock}) AS found`
 /** The one due for longest: first attempts that are allowed, later ones, and those a clock that went back left behind. */
@@ -22,9 +21,6 @@ const dueSql = (lock: string) => `(SELECT id FROM (
 ) AS due ORDER BY due_at LIMIT 1)`
 const firstOfJobSql = (lock: string) =>
   `(SELECT id FROM deliveries WHERE job_id = ? AND ${allowed} AND ${attemptable} LIMIT 1${lock})`
-/** Both, as they are looked for and as they are taken up. */
-const anySql = { look: dueSql(''), take: dueSql(taken) }
-const ofJobSql = { look: firstOfJobSql(''), take: firstOfJobSql(taken) }
 const claimed = (id: string) =>
   `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${columns}`
 const waitingSql = `SELECT ${columns} FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`
@@ -38,14 +34,18 @@ const replaySql = `
   SET state = 'pending', attempts = 0, due_at = NULL, status = NULL, error = NULL, finished_at = NULL
   WHERE workspace_id = ? AND id = ? AND state <> 'pending' RETURNING job_id AS job`
 
-/** Which delivery is due, as SQL, with its values. */
+/** The SQL that finds a due delivery; `lock` follows each SELECT of one. */
+const dueSqls = (lock: string) => ({ any: dueSql(lock), ofJob: firstOfJobSql(lock) })
+const unlockedSql = dueSqls('')
+
+/** Returns the SQL that finds a due delivery, and its values. */
 function dueOf(
-  to: 'look' | 'take',
+  sql: ReturnType<typeof dueSqls>,
   { now, farthest, busy, jobId, ...lease }: DueDeliveries,
 ): { sql: string; values: Value[] } {
   const attempt = [...freeAt(lease), JSON.stringify(busy)]
-  if (jobId !== undefined) return { sql: ofJobSql[to], values: [jobId, ...attempt] }
-  return { sql: anySql[to], values: [...attempt, now, ...attempt, farthest, ...attempt] }
+  if (jobId !== undefined) return { sql: sql.ofJob, values: [jobId, ...attempt] }
+  return { sql: sql.any, values: [...attempt, now, ...attempt, farthest, ...attempt] }
 }
 
 /** Questions about deliveries, and what signs them. */
@@ -78,7 +78,7 @@ export function deliveryReads(connection: Connection) {
       return counted
     },
     isDeliveryDue: async (due) => {
-      const { sql, values } = dueOf('look', due)
+      const { sql, values } = dueOf(unlockedSql, due)
       return (await connection.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
     },
     waitingDeliveries: async (jobId, limit) =>
@@ -93,12 +93,13 @@ export function deliveryReads(connection: Connection) {
 
 /** Changes to deliveries, and what signs them. */
 export function deliveryWrites(connection: Connection) {
+  const lockedSql = dueSqls(connection.dialect.forUpdateSkipLocked)
   return {
     addDeliveries: async (deliveries) => {
       for (const delivery of deliveries) await connection.run(insert.sql, ...insert.values(delivery))
     },
     claimDelivery: async ({ token, ...due }) => {
-      const { sql, values } = dueOf('take', due)
+      const { sql, values } = dueOf(lockedSql, due)
       const row = await connection.get<Row>(claimed(sql), token, due.leaseUntil, ...values)
       return row && deliveryOf(row)
     },

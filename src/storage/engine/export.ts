@@ -108,7 +108,7 @@ export async function importEngine(driver: Driver, file: string): Promise<number
       )
     await connection.run('DELETE FROM clock')
     const rows = await onDisk(file, () => readAll(connection, file))
-    if (driver.dialect === 'postgres') await connection.get(nextRunSql)
+    await connection.dialect.continueNumbering(connection, 'reply_runs', 'number')
     return rows
   })
 }
@@ -134,9 +134,6 @@ async function readAll(connection: Connection, file: string): Promise<number> {
   if (!isWhole) throw foreign(file)
   return read - 2
 }
-
-const nextRunSql = `
-SELECT setval(pg_get_serial_sequence('reply_runs', 'number'), coalesce(max(number), 1), count(*) > 0) FROM reply_runs`
 
 function lineOf(text: string, file: string): Line {
   let line: unknown

@@ -1,5 +1,6 @@
 import type { Reads, StoredReply, Transaction } from '../../engine/ports/ports.js'
 import type { Connection } from '../driver/connection.js'
+import type { Dialect } from '../driver/dialect.js'
 
 const replySql = `
 SELECT fingerprint, status, body, token, lease_until AS "leaseUntil", created_at AS "createdAt"
@@ -14,10 +15,9 @@ const keepSql = `
 UPDATE replies SET status = ?, body = ? WHERE workspace_id = ? AND key = ? AND token = ? AND status IS NULL`
 const renewSql = `
 UPDATE replies SET lease_until = ? WHERE workspace_id = ? AND key = ? AND token = ? AND status IS NULL`
-const dropOldSql = `
+const dropOldSql = ({ forUpdateSkipLocked }: Dialect) => `
 DELETE FROM replies WHERE (workspace_id, key) IN (
-  SELECT workspace_id, key FROM replies WHERE created_at <= ? AND status IS NOT NULL ORDER BY created_at LIMIT ?
-  FOR UPDATE SKIP LOCKED
+  SELECT workspace_id, key FROM replies WHERE created_at <= ? AND status IS NOT NULL ORDER BY created_at LIMIT ?${forUpdateSkipLocked}
 )`
 const dropSql = 'DELETE FROM replies WHERE workspace_id = ? AND key = ? AND token = ? AND status IS NULL'
 
@@ -32,6 +32,7 @@ export function replyReads(connection: Connection) {
 export function replyWrites(connection: Connection) {
   const changed = async (sql: string, ...values: (string | number)[]) =>
     (await connection.run(sql, ...values)) > 0
+  const dropOld = dropOldSql(connection.dialect)
   return {
     claim: (workspaceId, key, claim) =>
       changed(claimSql, claim.fingerprint, claim.token, claim.leaseUntil, claim.createdAt, workspaceId, key),
@@ -48,6 +49,6 @@ export function replyWrites(connection: Connection) {
     dropClaim: async (workspaceId, key, token) => {
       await connection.run(dropSql, workspaceId, key, token)
     },
-    dropReplies: (before, limit) => connection.run(dropOldSql, before, limit),
+    dropReplies: (before, limit) => connection.run(dropOld, before, limit),
   } satisfies Partial<Transaction>
 }

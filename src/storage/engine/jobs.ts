@@ -8,6 +8,7 @@ import type {
   JobWrites,
 } from '../../engine/ports/ports.js'
 import { type Connection, send, type Value } from '../driver/connection.js'
+import type { Dialect } from '../driver/dialect.js'
 import { freeAt, freeSql } from './lease.js'
 import {
   changeOf,
@@ -32,9 +33,9 @@ const due = (isFree: string): string => `
   WHERE state IN ('queued', 'running') AND ${isFree} AND (CAST(? AS TEXT) IS NULL OR id = ?)
   ORDER BY created_at, id LIMIT 1`
 const dueSql = due(freeSql)
-const claimSql = `
+const claimSql = ({ forUpdateSkipLocked }: Dialect) => `
   UPDATE jobs SET state = 'running', token = ?, lease_until = ?, attempts = attempts + 1
-  WHERE id = (${due(`(${freeSql} OR token LIKE ?)`)} FOR UPDATE SKIP LOCKED) RETURNING ${jobList}`
+  WHERE id = (${due(`(${freeSql} OR token LIKE ?)`)}${forUpdateSkipLocked}) RETURNING ${jobList}`
 const unfinishedSql = `
   SELECT state, count(*) AS jobs FROM jobs
   WHERE workspace_id = ? AND state IN ('queued', 'running') GROUP BY state`
@@ -111,6 +112,8 @@ function matching({ kind, state, enriched }: JobFilter): { where: string; values
 
 /** Changes to jobs, their records and the enrichments among them. */
 export function jobWrites(connection: Connection) {
+  const claim = claimSql(connection.dialect)
+  const lockSql = `SELECT ${jobList} FROM jobs WHERE id = ? AND token = ? AND state = 'running'${connection.dialect.forUpdate}`
   return {
     addJob: async (job) => {
       await connection.run(jobInsert.sql, ...jobInsert.values(job))
@@ -118,12 +121,11 @@ export function jobWrites(connection: Connection) {
     claimJob: async ({ token, id = null, owner, ...lease }) => {
       const theirs = owner === undefined ? '' : `${owner} %`
       const values = [token, lease.leaseUntil, ...freeAt(lease), theirs, id, id]
-      const row = await connection.get<Row>(claimSql, ...values)
+      const row = await connection.get<Row>(claim, ...values)
       return row && jobOf(row)
     },
     lockJob: async (id, token) => {
-      const sql = `SELECT ${jobList} FROM jobs WHERE id = ? AND token = ? AND state = 'running' FOR UPDATE`
-      const row = await connection.get<Row>(sql, id, token)
+      const row = await connection.get<Row>(lockSql, id, token)
       return row && jobOf(row)
     },
     renewJob: async (id, token, leaseUntil) =>

@@ -32,9 +32,8 @@ export async function openEngineDatabase(location: string, now?: () => number): 
 
 /** The store's verbs over a driver. */
 export function storeOver(driver: Driver): Store {
-  const { dialect } = driver
-  const reads = keptPer((connection) => readsOver(connection, dialect))
-  const writes = keptPer((connection) => ({ ...readsOver(connection, dialect), ...writesOver(connection) }))
+  const reads = keptPer(readsOver)
+  const writes = keptPer((connection) => ({ ...readsOver(connection), ...writesOver(connection) }))
   return {
     read: (work) => driver.read((connection) => work(reads(connection))),
     readShared: (name, work) => driver.readShared(name, (connection) => work(reads(connection))),
@@ -45,7 +44,7 @@ export function storeOver(driver: Driver): Store {
   }
 }
 
-const readsOver = (connection: Connection, dialect: Driver['dialect']): Reads => ({
+const readsOver = (connection: Connection): Reads => ({
   ...memberReads(connection),
   ...ledgerReads(connection),
   ...counterReads(connection),
@@ -56,7 +55,7 @@ const readsOver = (connection: Connection, dialect: Driver['dialect']): Reads =>
   ...listReads(connection),
   ...deliveryReads(connection),
   ...chunkReads(connection),
-  schemaVersion: () => readVersion(connection, dialect),
+  schemaVersion: () => readVersion(connection),
 })
 
 const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => ({

@@ -126,7 +126,7 @@ async function sharedData(context: DoctorContext): Promise<readonly Verdict[]> {
 async function judged(connection: Connection, context: DoctorContext): Promise<Verdict> {
   const { readCatalogueState } = await import('../../../catalogue/lookup/stats.js')
   const { catalogueSchema } = await import('../../../catalogue/schema/sqlite.js')
-  const schema = toSchemaState(await readStoredNumber(connection, 'postgres'), catalogueSchema)
+  const schema = toSchemaState(await readStoredNumber(connection), catalogueSchema)
   const [trouble] = schema.is === 'empty' ? [] : schemaTroubles(about, schema)
   if (trouble) return trouble
   if (schema.is === 'empty' || (await readCatalogueState(connection)).isEmpty)

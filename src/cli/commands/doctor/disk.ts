@@ -185,7 +185,7 @@ async function openServed(location: string): Promise<Served> {
   const { openPostgres } = await import('../../../storage/driver/postgres/driver.js')
   try {
     const driver = await openPostgres(location)
-    const stored = await driver.read((connection) => readStoredNumber(connection, 'postgres'))
+    const stored = await driver.read((connection) => readStoredNumber(connection))
     return { is: 'served', driver, schema: toSchemaState(stored, await schemaOf.engine()) }
   } catch (error) {
     return { is: 'unreachable', reason: error instanceof Error ? error.message : String(error) }

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import type { Connection, Value } from '../connection.js'
 import { CommitUnknown, type Track } from '../group-commit.js'
+import { postgresDialect } from './dialect.js'
 import { isConflict, isLost, isUndone, isUnsent } from './errors.js'
 import { bound, type Prepared } from './translate-sql.js'
 
@@ -50,7 +51,7 @@ export class PostgresTrack implements Track {
     const rows = async <T>(sql: string, values: readonly Value[]) =>
       (await this.#query(sql, values)).rows as unknown as T[]
     this.connection = {
-      dialect: 'postgres',
+      dialect: postgresDialect,
       known: new Map(),
       get: async <T>(sql: string, ...values: Value[]) => (await rows<T>(sql, values))[0],
       all: <T>(sql: string, ...values: Value[]) => rows<T>(sql, values),

@@ -7,6 +7,7 @@ import type { Driver } from '../connection.js'
 import { Lane, Turn } from '../group-commit.js'
 import { ServerClock, timeSql } from './clock.js'
 import { type Beginning, PostgresTrack, type TrackOptions } from './connection.js'
+import { postgresDialect } from './dialect.js'
 import { reasons, understoodPostgres } from './errors.js'
 import { Bell } from './notifications.js'
 import { checkServer, createPool, pin, planAnew } from './pool.js'
@@ -65,7 +66,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const reads = [sharing, ...others]
   const shared = new Lanes((scope) => writeLane({ ...common, pool: writers }, beginOf(schema, scope)))
   return {
-    dialect: 'postgres',
+    dialect: postgresDialect,
     read: (work) => spoken(leastBusy(reads).run(work)),
     readShared: (name, work) => spoken(sharing.share(name, work)),
     transaction: (work, scope = '') => spoken(shared.of(scope).run(work)),

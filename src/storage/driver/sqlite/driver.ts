@@ -7,6 +7,7 @@ import { AlreadyThere } from '../../../engine/ports/ports.js'
 import type { Connection, Driver, Value } from '../connection.js'
 import { Lane, type Track, Turn } from '../group-commit.js'
 import { AddedRows } from './batch-insert.js'
+import { sqliteDialect } from './dialect.js'
 
 /** How a SQLite file is opened. */
 export interface SqliteOptions {
@@ -35,7 +36,7 @@ export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
   const writes = new Lane(track(database, 'BEGIN IMMEDIATE'), turn, turnsPerCommit)
   const reads = new Lane(track(database, 'BEGIN'), turn)
   return {
-    dialect: 'sqlite',
+    dialect: sqliteDialect,
     read: (work) => reads.run(work),
     readShared: (name, work) => reads.share(name, work),
     transaction: (work) => writes.run(work),
@@ -142,7 +143,7 @@ function track(database: Lazy, begin: string): Track {
   }
   const known = new Map<string, unknown>()
   const connection: Connection = {
-    dialect: 'sqlite',
+    dialect: sqliteDialect,
     known,
     get: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).get(...values) as T | undefined),
     all: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).all(...values) as T[]),
@@ -185,15 +186,12 @@ function track(database: Lazy, begin: string): Track {
 /** Searches make a new text of every mix of filters; no server may keep them all. */
 const mostStatements = 1_000
 
-/** Who writes has the whole database: there are no locks of rows. */
-const rowLocks = / FOR UPDATE(?: SKIP LOCKED)?/g
-
 function keptStatements(database: Lazy) {
   const statements = new Map<string, Database.Statement>()
   const prepare = (sql: string): Database.Statement => {
     let statement = statements.get(sql)
     if (!statement) {
-      statement = database().prepare(sql.replace(rowLocks, ''))
+      statement = database().prepare(sql)
       for (const oldest of statements.keys()) {
         if (statements.size < mostStatements) break
         statements.delete(oldest)

@@ -1,7 +1,7 @@
 import { parseExact, toJson } from '../../../api/values/json.js'
 import { type Answer, isUnknown, type Source, type Status } from '../../../batch/journal/answer.js'
 import type { Answered } from '../../../batch/journal/journal.js'
-import { addRow, type Connection, send, type Value } from '../../driver/connection.js'
+import type { Connection, Value } from '../../driver/connection.js'
 import { placeOf, runAt } from '../../engine/row-place.js'
 
 /** A kept answer. */
@@ -31,18 +31,17 @@ WHERE p.hash = ? AND (a.identity = ? OR a.identity IS NULL AND a.hash = p.hash) 
 AND a.place <> ? ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
 const storeSql = `SELECT ${columns} JOIN places p ON p.place = a.place
 WHERE p.hash = ? AND a.identity = ? AND a.answered_at >= ? ORDER BY a.answered_at DESC`
-const insertSql = `
+const insertFrom = (rows: string) => `
 INSERT INTO answers (place, hash, identity, status, error, body, credits, source, origin, answered_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+${rows}
 ON CONFLICT (place) DO UPDATE SET hash = excluded.hash, identity = excluded.identity, status = excluded.status,
   error = excluded.error, body = excluded.body, credits = excluded.credits, source = excluded.source,
   origin = excluded.origin, answered_at = excluded.answered_at`
-// The same for many, each a list of its values.
-const insertAllSql = insertSql.replace(
-  'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-  `SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-  CAST(value ->> 6 AS BIGINT), value ->> 7, CAST(value ->> 8 AS BIGINT), CAST(value ->> 9 AS BIGINT) FROM json_each(?)`,
-)
+const insertSql = insertFrom('VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+// The same for many rows, each a list of its values.
+const insertAllSql = insertFrom(`
+SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+  CAST(value ->> 6 AS BIGINT), value ->> 7, CAST(value ->> 8 AS BIGINT), CAST(value ->> 9 AS BIGINT) FROM json_each(?)`)
 const agesSql = 'SELECT place, answered_at FROM answers WHERE place IN (SELECT atom FROM json_each(?))'
 const nextHashesSql = `
 SELECT place, hash FROM answers WHERE place > ? AND place < ? AND hash IS NOT NULL ORDER BY place LIMIT ?`
@@ -90,7 +89,12 @@ export async function equalIn(
   identity: string,
 ): Promise<Answer | undefined> {
   const range = [placeOf(run, 0), placeOf(run + 1, 0), placeOf(run, ordinal)]
-  const row = await connection.get<AnswerRow>(findSql, hash, identityIn(connection, identity), ...range)
+  const row = await connection.get<AnswerRow>(
+    findSql,
+    hash,
+    connection.dialect.toStorableText(identity),
+    ...range,
+  )
   return row && answerOf(row)
 }
 
@@ -108,7 +112,12 @@ export async function storedAnswer(
   identity: string,
   since: number,
 ): Promise<StoredAnswer | undefined> {
-  const rows = await connection.all<AnswerRow>(storeSql, hash, identityIn(connection, identity), since)
+  const rows = await connection.all<AnswerRow>(
+    storeSql,
+    hash,
+    connection.dialect.toStorableText(identity),
+    since,
+  )
   const row = rows.find(({ place }) => runs.has(runAt(place)))
   return row && { answer: answerOf(row), place: row.place }
 }
@@ -132,9 +141,11 @@ export async function keepAnswers(
   const ages = await agesOf(connection, rows)
   // What is taken from the store keeps its age.
   const ageOf = ({ origin }: Answered) => (origin === undefined ? now : (ages.get(origin) ?? now))
-  if (connection.dialect === 'postgres')
-    await send(connection, insertAllSql, listed(rows.map((row) => valuesOf(run, row, ageOf(row)))))
-  else for (const row of rows) addRow(connection, insertSql, ...valuesOf(run, row, ageOf(row)))
+  await connection.dialect.insertRows(
+    connection,
+    { one: insertSql, all: insertAllSql },
+    rows.map((row) => valuesOf(run, row, ageOf(row))),
+  )
 }
 
 async function agesOf(
@@ -171,15 +182,6 @@ function valuesOf(
   ]
 }
 
-/** Rows as one value; a text that a server cannot hold as it is gets another letter where it cannot. */
-const listed = (rows: readonly (readonly Value[])[]): string =>
-  JSON.stringify(rows, (_, value: unknown) => (typeof value === 'string' ? holdable(value) : value))
-
-const holdable = (text: string): string => text.replace(/[\0\p{Surrogate}]/gu, '\ufffd')
-
-const identityIn = ({ dialect }: Connection, identity: string): string =>
-  dialect === 'postgres' ? holdable(identity) : identity
-
 /** An answer as the index knows it. */
 export interface Indexed {
   readonly hash: number
@@ -190,9 +192,11 @@ export interface Indexed {
 export async function indexAnswers(connection: Connection, answers: readonly Indexed[]): Promise<void> {
   // Whoever indexes the same at the same time goes through it in the same order, and so waits once.
   const sorted = answers.toSorted((one, other) => one.hash - other.hash || one.place - other.place)
-  if (connection.dialect === 'postgres')
-    await send(connection, indexAllSql, listed(sorted.map(({ hash, place }) => [hash, place])))
-  else for (const { hash, place } of sorted) await addRow(connection, indexSql, hash, place)
+  await connection.dialect.insertRows(
+    connection,
+    { one: indexSql, all: indexAllSql },
+    sorted.map(({ hash, place }) => [hash, place]),
+  )
 }
 
 const indexedAtOnce = 16_384

@@ -210,7 +210,7 @@ describe('what machines share', () => {
     expect(await findShared(other.url)).toBeUndefined()
     await (await openState(other.url)).close()
     const found = await findShared(other.url)
-    expect(found?.dialect).toBe('postgres')
+    expect(found?.dialect.name).toBe('postgres')
     await found?.close()
     await other.drop()
   })

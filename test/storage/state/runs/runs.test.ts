@@ -57,7 +57,7 @@ describe.each(states())('%s', (_, open) => {
         driver.transaction((c) => c.run(`UPDATE runs SET number = ? WHERE id = 'run-1'`, number))
       await runs.add(newRun())
       await add(2 ** 21 - 3)
-      if (driver.dialect === 'postgres')
+      if (driver.dialect.name === 'postgres')
         await driver.transaction((c) =>
           c.run(`SELECT setval(pg_get_serial_sequence('runs', 'number'), CAST(? AS BIGINT))`, 2 ** 21 - 3),
         )

@@ -1,0 +1,19 @@
+import { addRow } from '../connection.js'
+import type { Dialect } from '../dialect.js'
+
+/** The dialect of SQLite. A writer has the whole database, so there are no locks of rows. */
+export const sqliteDialect: Dialect = {
+  name: 'sqlite',
+  forUpdate: '',
+  forUpdateSkipLocked: '',
+  toStorableText: (text) => text,
+  migrationSql: ({ sqlite }) => sqlite,
+  readSchemaNumber: async (connection) =>
+    (await connection.get<{ user_version: number }>('PRAGMA user_version'))?.user_version ?? 0,
+  writeSchemaNumberSql: (stored) => `PRAGMA user_version = ${stored}`,
+  insertRows: (connection, { one }, rows) => {
+    for (const row of rows) addRow(connection, one, ...row)
+  },
+  // AUTOINCREMENT remembers the highest number by itself.
+  continueNumbering: async () => {},
+}
