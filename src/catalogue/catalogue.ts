@@ -1,5 +1,5 @@
 import type { Awaitable, Clock, CompanyQuery, Ids, Source } from '../engine/ports/ports.js'
-import { migrate, readied, readStoredNumber, toSchemaState } from '../storage/database/migrate.js'
+import { migrate, prepareDatabase, readStoredNumber, toSchemaState } from '../storage/database/migrate.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { exportRecords } from './export/export.js'
 import type { ImportReport } from './import/report.js'
@@ -47,7 +47,7 @@ export async function openCatalogue(
   driver: Driver,
   ports: { readonly clock: Clock; readonly ids: Ids },
 ): Promise<Catalogue> {
-  return createCatalogue(await readied(driver, migrateCatalogue), ports)
+  return createCatalogue(await prepareDatabase(driver, migrateCatalogue), ports)
 }
 
 async function migrateCatalogue(driver: Driver): Promise<void> {

@@ -205,6 +205,6 @@ export async function readBudget(
 
 /** Opens an empty set of identities on disk, for counting the different lookups of a file in constant memory. */
 export async function openSeenIdentities(): Promise<{ isNew(hash: number): boolean; close(): void }> {
-  const { openFirstSeen } = await import('../../storage/state/runs/seen-on-disk.js')
-  return openFirstSeen()
+  const { openSeenNumbers } = await import('../../storage/state/runs/seen-on-disk.js')
+  return openSeenNumbers()
 }

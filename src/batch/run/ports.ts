@@ -1,6 +1,6 @@
 import type { Caller } from '../../api/calls/caller.js'
 import type { Clock, Ids } from '../../engine/ports/ports.js'
-import type { Former } from '../../storage/state/runs/former-targets.js'
+import type { TargetAlias } from '../../storage/state/runs/target-aliases.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { Batch } from './batch.js'
 import type { Together } from './bulk.js'
@@ -22,7 +22,7 @@ export interface TargetNames {
   readonly name: string
   /** What an engine is known by wherever it is; `undefined` on a server, or before it has a workspace. */
   readonly engine?: string
-  readonly formerly: readonly Omit<Former, 'knownBy'>[]
+  readonly formerly: readonly Omit<TargetAlias, 'knownBy'>[]
 }
 
 /** The target that answers the rows of a batch. */

@@ -28,7 +28,7 @@ export interface Expected {
  * its name only when it is complete and durable, and never the place of another file. Answers its size in bytes.
  */
 export function backup(location: string, file: string): number {
-  if (existsSync(file)) throw taken(file)
+  if (existsSync(file)) throw alreadyExists(file)
   const partial = partialOf(file)
   begin(partial)
   try {
@@ -51,7 +51,7 @@ export function restore(file: string, location: string, expected: Expected): num
   begin(partial)
   try {
     copy(file, partial)
-    const version = checked(partial, file, expected)
+    const version = checkCopy(partial, file, expected)
     whileUnused(location, () => {
       removeBesides(location)
       renameSync(partial, location)
@@ -64,7 +64,7 @@ export function restore(file: string, location: string, expected: Expected): num
 }
 
 /** The refusal of a name that another file has. */
-export const taken = (file: string) =>
+export const alreadyExists = (file: string) =>
   new DatabaseFileError(`${file} exists already.`, 'Choose another name.')
 
 /** Where a file is written until it is complete: a name that only this process uses. */
@@ -87,7 +87,7 @@ function begin(partial: string): void {
   try {
     closeSync(create(partial))
   } catch (error) {
-    throw understood(error, partial, partial)
+    throw toDatabaseFileError(error, partial, partial)
   }
 }
 
@@ -103,7 +103,7 @@ function copy(from: string, to: string): void {
     }
     sync(to)
   } catch (error) {
-    throw understood(error, from, to)
+    throw toDatabaseFileError(error, from, to)
   }
 }
 
@@ -115,15 +115,15 @@ export function publish(partial: string, file: string): void {
     linkSync(partial, file)
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
-    if (code === 'EEXIST') throw taken(file)
-    if (existsSync(file)) throw taken(file)
+    if (code === 'EEXIST') throw alreadyExists(file)
+    if (existsSync(file)) throw alreadyExists(file)
     renameSync(partial, file)
   }
   syncFolder(dirname(file))
 }
 
 /** The schema version of a whole, sound copy of the right kind. */
-function checked(copied: string, file: string, { table, schema }: Expected): number {
+function checkCopy(copied: string, file: string, { table, schema }: Expected): number {
   const database = new Database(copied, { readonly: true })
   try {
     const stored = database.pragma('user_version', { simple: true }) as number
@@ -149,7 +149,7 @@ function checked(copied: string, file: string, { table, schema }: Expected): num
     if (verdict !== 'ok' || orphans.length > 0) throw damaged(file)
     return version
   } catch (error) {
-    throw understood(error, file, copied)
+    throw toDatabaseFileError(error, file, copied)
   } finally {
     database.close()
   }
@@ -176,7 +176,7 @@ function syncFolder(folder: string): void {
   closeSync(descriptor)
 }
 
-function understood(error: unknown, from: string, to: string): unknown {
+function toDatabaseFileError(error: unknown, from: string, to: string): unknown {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown }
   if (typeof code !== 'string') return error
   if (typeof syscall === 'string')

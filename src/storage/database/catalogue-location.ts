@@ -9,7 +9,7 @@ export interface CataloguePlace {
 }
 
 /** The schema of a catalogue, behind the name of the engine's. */
-const beside = '_catalogue'
+const schemaSuffix = '_catalogue'
 
 /** Whether machines share a catalogue: it is in the same PostgreSQL database as the engine, in a schema of its own. */
 export const isShared = ({ engine }: Pick<CataloguePlace, 'engine'>): boolean => isPostgres(engine)
@@ -20,12 +20,12 @@ export const openCatalogueDatabase = async (place: CataloguePlace): Promise<Driv
 
 /** Opens the database of a catalogue that machines share; nothing where nobody ever made one. */
 export async function findSharedCatalogue(url: string): Promise<Driver | undefined> {
-  const { hasBeside } = await import('../driver/postgres/driver.js')
-  return (await hasBeside(url, beside)) ? await openShared(url) : undefined
+  const { hasSchemaBeside } = await import('../driver/postgres/driver.js')
+  return (await hasSchemaBeside(url, schemaSuffix)) ? await openShared(url) : undefined
 }
 
 /** Opens the database of the catalogue that the engine at a `postgres://` address has beside it. */
 export async function openShared(url: string): Promise<Driver> {
   const { openPostgres } = await import('../driver/postgres/driver.js')
-  return await openPostgres(url, { beside, planAnew: true, listsAsArrays: true })
+  return await openPostgres(url, { schemaSuffix, replan: true, listsAsArrays: true })
 }

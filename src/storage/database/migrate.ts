@@ -55,8 +55,11 @@ export function toSchemaState(stored: number, schema: Schema): SchemaState {
   return { is: version < newest ? 'older' : 'current', version, newest }
 }
 
-/** The database, once it was made ready; one that cannot be is closed. */
-export async function readied(driver: Driver, ready: (driver: Driver) => Promise<void>): Promise<Driver> {
+/** Returns the database once `ready` has resolved; closes it when that fails. */
+export async function prepareDatabase(
+  driver: Driver,
+  ready: (driver: Driver) => Promise<void>,
+): Promise<Driver> {
   try {
     await ready(driver)
     return driver

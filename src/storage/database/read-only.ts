@@ -2,33 +2,33 @@ import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Connection, Driver, Value } from '../driver/connection.js'
 import { sqliteDialect } from '../driver/sqlite/dialect.js'
-import { understood } from '../driver/sqlite/driver.js'
+import { translateErrors } from '../driver/sqlite/driver.js'
 
-/** A database file that is only looked at: nothing in it changes, and its schema stays as it is. */
-export interface Look {
-  /** For questions, one after the other; transactions are refused. */
+/** A database file opened for reading: nothing in it changes, and its schema is not migrated. */
+export interface ReadOnlyDatabase {
+  /** For reads, one after the other; transactions are refused. */
   readonly driver: Driver
-  /** The number of the schema the file has; 0 for an empty one. */
+  /** Returns the schema number of the file; 0 for an empty one. */
   schema(): Promise<number>
-  /** Reads the whole file and tells what is damaged, in SQLite's words; nothing where it is sound. */
+  /** Reads the whole file and returns what is damaged, in SQLite's words; empty when it is sound. */
   faults(): readonly string[]
 }
 
-/** Most faults that are told. */
+/** Maximum number of faults returned. */
 const mostFaults = 5
 /** How long another process may keep the file to itself. */
 const patienceMs = 2_000
 
-/** Opens an existing SQLite file for looking; throws an `ApiError` in our own words where it cannot be read. */
-export function lookAt(path: string): Look {
-  const database = opened(path)
+/** Opens an existing SQLite file read-only. Throws an `ApiError` when it cannot be read. */
+export function openReadOnly(path: string): ReadOnlyDatabase {
+  const database = openFile(path)
   const connection = connectionOf(database)
   const driver: Driver = {
     dialect: sqliteDialect,
     read: async (work) => work(connection),
     readShared: async (_, work) => work(connection),
     transaction: async () => {
-      throw new Error('a database that is looked at is not changed')
+      throw new Error('a database that was opened read-only is not changed')
     },
     set: async () => {},
     flush: async () => {},
@@ -48,7 +48,7 @@ export function lookAt(path: string): Look {
   }
 }
 
-/** The version of SQLite itself. */
+/** Returns the version of SQLite itself. */
 export function sqliteVersion(): string {
   const database = new Database(':memory:')
   try {
@@ -58,10 +58,10 @@ export function sqliteVersion(): string {
   }
 }
 
-// Whoever opens a file in WAL mode to read it only makes the files of the log where they are missing, and leaves them
-// behind; a connection that could write takes them away again. Where they are there, nothing must be written back.
-function opened(path: string): Database.Database {
-  return spoken(() => {
+// A read-only connection to a file in WAL mode creates missing log files and leaves them behind; one that could write
+// removes them again. When they exist, nothing must be written back.
+function openFile(path: string): Database.Database {
+  return translateErrors(() => {
     const database = new Database(path, {
       fileMustExist: true,
       readonly: existsSync(`${path}-wal`),
@@ -83,17 +83,9 @@ const connectionOf = (database: Database.Database): Connection => ({
   dialect: sqliteDialect,
   known: new Map(),
   get: <T>(sql: string, ...values: Value[]) =>
-    spoken(() => database.prepare(sql).get(...values) as T | undefined),
-  all: <T>(sql: string, ...values: Value[]) => spoken(() => database.prepare(sql).all(...values) as T[]),
-  run: (sql, ...values) => spoken(() => database.prepare(sql).run(...values).changes),
-  exec: (sql) => spoken(() => void database.exec(sql)),
+    translateErrors(() => database.prepare(sql).get(...values) as T | undefined),
+  all: <T>(sql: string, ...values: Value[]) =>
+    translateErrors(() => database.prepare(sql).all(...values) as T[]),
+  run: (sql, ...values) => translateErrors(() => database.prepare(sql).run(...values).changes),
+  exec: (sql) => translateErrors(() => void database.exec(sql)),
 })
-
-/** Does something with SQLite; its errors come in our own words. */
-function spoken<T>(act: () => T): T {
-  try {
-    return act()
-  } catch (error) {
-    throw understood(error)
-  }
-}

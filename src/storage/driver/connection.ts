@@ -5,67 +5,67 @@ export type Value = string | number | null | Uint8Array
 
 type Awaitable<T> = T | Promise<T>
 
-/** What comes of an answer, at once where it is there at once: an awaited turn costs more than a statement. */
-export const whenAnswered = <T, R>(answer: Awaitable<T>, then: (value: T) => R): Awaitable<R> =>
+/** Maps a result, synchronously when it is there: awaiting costs more than a SQLite statement. */
+export const mapResult = <T, R>(answer: Awaitable<T>, then: (value: T) => R): Awaitable<R> =>
   answer instanceof Promise ? answer.then(then) : then(answer)
 
 /**
- * Runs statements. SQL has `?` places and is the subset that SQLite and PostgreSQL share, with a few words more: `FOR
- * UPDATE`, of which SQLite needs nothing; `json_each(?)` for a list in one place, whose texts are called `value` and whose
- * whole numbers `atom`; `INDEXED BY` and `CROSS JOIN … ON`, which tell SQLite where to begin, and PostgreSQL nothing.
+ * Runs statements. SQL has `?` placeholders and is the subset that SQLite and PostgreSQL share, plus `json_each(?)` for a
+ * list in one placeholder (`value` for texts, `atom` for integers), and `INDEXED BY` and `CROSS JOIN … ON`, which only
+ * SQLite's planner needs. What else differs is in `dialect`.
  */
 export interface Connection {
   readonly dialect: Dialect
   get<T>(sql: string, ...values: Value[]): Awaitable<T | undefined>
   all<T>(sql: string, ...values: Value[]): Awaitable<T[]>
-  /** Answers how many rows changed. */
+  /** Returns how many rows changed. */
   run(sql: string, ...values: Value[]): Awaitable<number>
-  /** Runs a statement of which nobody asks what it changed. Where it is not waited for, its failure is the transaction's. */
+  /** Runs a statement without returning what it changed. When not awaited, its failure fails the transaction. */
   send?(sql: string, ...values: Value[]): Awaitable<void>
   /**
-   * Adds a row by an `INSERT … VALUES (?, …)`, before the next statement is answered or the transaction ends. Nothing
-   * else that is added so may depend on it, and its failure is the transaction's.
+   * Adds a row by an `INSERT … VALUES (?, …)` before the next statement runs or the transaction ends. No other row added
+   * this way may depend on it. Its failure fails the transaction.
    */
   add?(sql: string, ...values: Value[]): Awaitable<void>
-  /** Several statements without places. */
+  /** Runs several statements without placeholders. */
   exec(sql: string): Awaitable<void>
   /**
-   * What is known of the data, for as long as nobody else can change it: empty again when a transaction begins, and
-   * when one is undone. Works that share a commit share it.
+   * A cache of data that nothing else can change meanwhile. It is cleared when a transaction begins and when one is
+   * undone. Tasks that share a commit share it.
    */
   readonly known: Map<string, unknown>
 }
 
-/** Runs a statement without waiting for it, where a connection can. */
+/** Runs a statement without waiting for it, when the connection can. */
 export const send = (connection: Connection, sql: string, ...values: Value[]): Awaitable<unknown> =>
   connection.send ? connection.send(sql, ...values) : connection.run(sql, ...values)
 
-/** Adds a row together with others, where a connection can. */
+/** Adds a row together with others, when the connection can. */
 export const addRow = (connection: Connection, sql: string, ...values: Value[]): Awaitable<unknown> =>
   connection.add ? connection.add(sql, ...values) : send(connection, sql, ...values)
 
 /**
- * A database. Work given to `transaction` runs alone and is durable when its promise resolves; works that
- * arrive together may share one commit, never one fate. Work given to `read` sees committed data only, all of
- * one moment.
+ * A database. A task given to `transaction` runs alone and is durable when its promise resolves. Tasks that arrive
+ * together may share a commit, but one that fails does not fail the others. A task given to `read` sees a snapshot of
+ * committed data.
  */
 export interface Driver {
   readonly dialect: Dialect
   read<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
-  /** Like `read`; works of one name that wait at the same time are one, and have the same answer. */
+  /** Like `read`, but tasks of the same name that wait at the same time run once and share the result. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
   /**
-   * `scope` names what all of the work is about; where a database has many writers, works of other scopes go on
-   * meanwhile. Without one the work has the whole database to itself.
+   * Runs a task in a transaction. `scope` names all that it reads and writes: on a server, tasks of other scopes run
+   * meanwhile. Without a scope it locks the whole database.
    */
   transaction<T>(work: (connection: Connection) => Awaitable<T>, scope?: string): Promise<T>
-  /** Changes a setting of the connection, between works, in the words of its PRAGMA: `cache_size = -8192`. */
+  /** Changes a setting of the SQLite connection between tasks, as in a PRAGMA: `cache_size = -8192`. */
   set(setting: string): Promise<void>
-  /** Resolves when all that was committed survives a power cut; at once where each commit does. */
+  /** Resolves when everything committed survives a power cut; at once when each commit does. */
   flush(): Promise<void>
-  /** Milliseconds by which the clock that all who share the database go by is ahead of this machine's; 0 if absent. */
+  /** Returns how many milliseconds the server's clock is ahead of this machine's; 0 if absent. */
   aheadMs?(): number
-  /** Calls when another process may have left work, of a topic if one is named; answers what ends that. Absent where nobody would know. */
+  /** Calls `wake` when another process may have added work, of a topic if named; returns a function that stops this. */
   onWork?(wake: () => void, topic?: string): () => void
   close(): Promise<void>
 }

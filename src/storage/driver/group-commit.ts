@@ -1,9 +1,9 @@
 import type { Connection } from './connection.js'
 
-type Work = (connection: Connection) => unknown
+type Task = (connection: Connection) => unknown
 
-interface Job {
-  readonly work: Work
+interface QueuedTask {
+  readonly work: Task
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
 }
@@ -12,48 +12,48 @@ interface Failure {
   readonly error: unknown
 }
 
-type Outcome = { readonly value: unknown } | Failure
+type TaskResult = { readonly value: unknown } | Failure
 
-const isFailure = (outcome: Outcome): outcome is Failure => 'error' in outcome
+const isFailure = (result: TaskResult): result is Failure => 'error' in result
 
-/** What a lane needs of its one connection. `dirty` says whether anything was written since it was cleared. */
-export interface Track {
+/** One connection with its transactions. `isDirty` says whether anything was written since `clearDirty`. */
+export interface Session {
   readonly connection: Connection
-  /** Whether works run side by side: none of them writes, and statements need not wait for each other's answers. */
-  readonly isTogether?: boolean
+  /** Whether tasks run side by side: none of them writes, and statements need not wait for each other. */
+  readonly isConcurrent?: boolean
   begin(): Promise<void>
   commit(): void | Promise<void>
   rollback(): void | Promise<void>
   isDirty(): boolean
   clearDirty(): void
-  /** What a transaction failed of, when this was the first that was heard of it. */
+  /** Returns the first error of a transaction, which may be behind this one. */
   cause?(error: unknown): unknown
   /**
-   * Whether a group that failed with this for the so-many-th time may do better now, once that can be tried; undefined
-   * where it is the fault of one of its works.
+   * Resolves with whether a group should run again after this many failures, once it can. `undefined` when one of its
+   * tasks caused the error.
    */
-  again?(error: unknown, failures: number): Promise<boolean> | undefined
+  retry?(error: unknown, failures: number): Promise<boolean> | undefined
 }
 
-/** A commit that may have been done: the works of its group are told so, and are not run again. */
+/** A commit that may have been done: the tasks of its group fail with it and are not run again. */
 export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown'
 }
 
-/** Lets one group at a time use a connection that several lanes share. */
-export class Turn {
+/** Lets one group at a time use a connection that several queues share. */
+export class Mutex {
   #last: Promise<void> = Promise.resolve()
 
-  /** Runs a group when those before it have ended; a group never rejects. */
-  take(group: () => Promise<void>): Promise<void> {
+  /** Runs a group after those before it; a group never rejects. */
+  run(group: () => Promise<void>): Promise<void> {
     this.#last = this.#last.then(group)
     return this.#last
   }
 
-  /** Does something between two groups. */
-  between(act: () => unknown): Promise<void> {
+  /** Runs something while no group runs. */
+  runAlone(act: () => unknown): Promise<void> {
     return new Promise((resolve, reject) => {
-      void this.take(async () => {
+      void this.run(async () => {
         try {
           act()
           resolve()
@@ -65,38 +65,38 @@ export class Turn {
   }
 }
 
-/** Works that share one commit at most. */
+/** Maximum number of tasks in one commit. */
 const groupSize = 1_024
 
 /**
- * Runs works on one connection one after the other, so that nothing ever runs between another work's BEGIN and
- * COMMIT. Works that are waiting together share a commit: with a durable database that is what makes many small
- * transactions affordable. A work that fails before it wrote anything fails alone; one that fails after writing
- * undoes the whole group, and the others run again, each in a transaction of its own.
+ * Group commit: runs tasks one after the other on one connection, so that nothing runs between another task's BEGIN
+ * and COMMIT. Tasks that wait together share a commit, which makes many small durable transactions affordable. A task
+ * that fails before it wrote anything fails alone. One that fails after writing undoes the whole group; the others
+ * then run again, each in its own transaction.
  */
-export class Lane {
-  readonly #track: Track
-  readonly #turn: Turn
+export class CommitQueue {
+  readonly #session: Session
+  readonly #mutex: Mutex
   readonly #turns: number
   readonly #most: number
-  #waiting: Job[] = []
-  /** Promises of the named works that are waiting. */
+  #waiting: QueuedTask[] = []
+  /** Promises of the named tasks that are waiting. */
   readonly #shared = new Map<string, Promise<unknown>>()
   #running = false
   #idle: (() => void)[] = []
 
   /**
-   * `turns` of the event loop are waited for more works before a group runs. An idle loop turns in microseconds; under
-   * load, a few turns bring the requests that are in earlier stages, and with them fewer and larger commits.
+   * A group waits `turns` turns of the event loop for more tasks. An idle loop turns in microseconds. Under load, a few
+   * turns let requests in earlier stages join, so that commits are fewer and larger.
    */
-  constructor(track: Track, turn: Turn, turns = 1, most = groupSize) {
-    this.#track = track
-    this.#turn = turn
+  constructor(session: Session, mutex: Mutex, turns = 1, most = groupSize) {
+    this.#session = session
+    this.#mutex = mutex
     this.#turns = turns
     this.#most = most
   }
 
-  /** Queues a work. It may be run more than once, so it must change nothing outside the connection. */
+  /** Queues a task. It may run more than once, so it must change nothing outside the connection. */
   run<T>(work: (connection: Connection) => T | Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ work, resolve: resolve as (value: never) => void, reject })
@@ -104,7 +104,7 @@ export class Lane {
     })
   }
 
-  /** Queues a work unless one of the same name is waiting, whose answer then serves both. */
+  /** Queues a task, or returns the result of a waiting one with the same name. */
   share<T>(name: string, work: (connection: Connection) => T | Promise<T>): Promise<T> {
     const waiting = this.#shared.get(name)
     if (waiting) return waiting as Promise<T>
@@ -113,7 +113,7 @@ export class Lane {
     return promise
   }
 
-  /** Works that wait, and one for those that run. */
+  /** Number of waiting tasks, plus one when a group is running. */
   get load(): number {
     return this.#waiting.length + (this.#running ? 1 : 0)
   }
@@ -123,7 +123,7 @@ export class Lane {
   }
 
   /** Resolves when nothing is waiting or running. */
-  async drained(): Promise<void> {
+  async drain(): Promise<void> {
     if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 
@@ -133,7 +133,7 @@ export class Lane {
     this.#gather(this.#turns)
   }
 
-  /** Whatever the next turns of the event loop bring joins the group. */
+  /** Tasks that arrive in the next turns of the event loop join the group. */
   #gather(turns: number): void {
     setImmediate(() => {
       if (turns > 1 && this.#waiting.length < this.#most) this.#gather(turns - 1)
@@ -142,109 +142,109 @@ export class Lane {
   }
 
   async #flush(): Promise<void> {
-    const jobs = this.#waiting.splice(0, this.#most)
+    const tasks = this.#waiting.splice(0, this.#most)
     this.#shared.clear()
-    await this.#turn.take(async () => void (await this.#group(jobs)))
+    await this.#mutex.run(async () => void (await this.#runGroup(tasks)))
     this.#running = false
     if (this.#waiting.length > 0) this.#start()
     else for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  /** Answers what kept it from its end, where that is no fault of its works: it would keep others from theirs too. */
-  async #group(jobs: readonly Job[], failures = 0): Promise<Failure | undefined> {
+  /** Returns the failure when none of the tasks caused it: it would make other groups fail too. */
+  async #runGroup(tasks: readonly QueuedTask[], failures = 0): Promise<Failure | undefined> {
     try {
-      await this.#track.begin()
+      await this.#session.begin()
     } catch (error) {
-      return await this.#failed(jobs, error, failures + 1)
+      return await this.#handleFailure(tasks, error, failures + 1)
     }
-    let outcomes: readonly Outcome[] = []
+    let results: readonly TaskResult[] = []
     try {
-      outcomes = this.#track.isTogether
-        ? await Promise.all(jobs.map((job) => this.#attempt(job)))
-        : await this.#inTurn(jobs)
-      const last = this.#track.isTogether ? outcomes.find(isFailure) : outcomes.at(-1)
-      if (last && isFailure(last) && this.#track.isDirty()) throw last.error
-      const committed = this.#track.commit()
+      results = this.#session.isConcurrent
+        ? await Promise.all(tasks.map((task) => this.#attempt(task)))
+        : await this.#runInOrder(tasks)
+      const last = this.#session.isConcurrent ? results.find(isFailure) : results.at(-1)
+      if (last && isFailure(last) && this.#session.isDirty()) throw last.error
+      const committed = this.#session.commit()
       if (committed instanceof Promise) await committed
     } catch (error) {
-      if (error instanceof CommitUnknown) return await this.#doubted(jobs, outcomes, error)
-      return await this.#failed(jobs, error, failures + 1, true)
+      if (error instanceof CommitUnknown) return await this.#settleUnknown(tasks, results, error)
+      return await this.#handleFailure(tasks, error, failures + 1, true)
     }
-    jobs.forEach((job, at) => {
-      settle(job, outcomes[at] as Outcome)
+    tasks.forEach((task, at) => {
+      settle(task, results[at] as TaskResult)
     })
   }
 
-  /** What becomes of a group that did not come to its end. */
-  async #failed(
-    jobs: readonly Job[],
+  /** Runs a failed group again, runs its tasks separately, or rejects them. */
+  async #handleFailure(
+    tasks: readonly QueuedTask[],
     error: unknown,
     failures: number,
     hasBegun = false,
   ): Promise<Failure | undefined> {
-    if (hasBegun) await this.#undo()
-    const cause = this.#track.cause?.(error) ?? error
-    const again = this.#track.again?.(cause, failures)
-    if (again && (await again)) return await this.#group(jobs, failures)
-    if (!again && hasBegun && jobs.length > 1) return await this.#apart(jobs)
-    for (const job of jobs) job.reject(again ? cause : error)
-    return again && { error: cause }
+    if (hasBegun) await this.#rollback()
+    const cause = this.#session.cause?.(error) ?? error
+    const retry = this.#session.retry?.(cause, failures)
+    if (retry && (await retry)) return await this.#runGroup(tasks, failures)
+    if (!retry && hasBegun && tasks.length > 1) return await this.#runSeparately(tasks)
+    for (const task of tasks) task.reject(retry ? cause : error)
+    return retry && { error: cause }
   }
 
-  /** One of them is to blame: they run again one by one, until something else is. */
-  async #apart(jobs: readonly Job[]): Promise<Failure | undefined> {
+  /** Runs tasks again one by one because one of them failed; the rest fail too once the database itself does. */
+  async #runSeparately(tasks: readonly QueuedTask[]): Promise<Failure | undefined> {
     let failure: Failure | undefined
-    for (const job of jobs)
-      if (failure) job.reject(failure.error)
-      else failure = await this.#group([job])
+    for (const task of tasks)
+      if (failure) task.reject(failure.error)
+      else failure = await this.#runGroup([task])
     return failure
   }
 
-  /** A commit that may have been done: only those that refused have certainly changed nothing. */
-  async #doubted(
-    jobs: readonly Job[],
-    outcomes: readonly Outcome[],
+  /** Settles a commit that may have been done: only tasks that failed have certainly changed nothing. */
+  async #settleUnknown(
+    tasks: readonly QueuedTask[],
+    results: readonly TaskResult[],
     error: CommitUnknown,
   ): Promise<undefined> {
-    await this.#undo()
-    jobs.forEach((job, at) => {
-      const outcome = outcomes[at] as Outcome
-      settle(job, isFailure(outcome) ? outcome : { error })
+    await this.#rollback()
+    tasks.forEach((task, at) => {
+      const result = results[at] as TaskResult
+      settle(task, isFailure(result) ? result : { error })
     })
   }
 
-  /** The outcomes, up to one that failed after it wrote. */
-  async #inTurn(jobs: readonly Job[]): Promise<Outcome[]> {
-    const outcomes: Outcome[] = []
-    for (const job of jobs) {
-      const outcome = await this.#attempt(job)
-      outcomes.push(outcome)
-      if (isFailure(outcome) && this.#track.isDirty()) break
+  /** Returns the results, up to one that failed after it wrote. */
+  async #runInOrder(tasks: readonly QueuedTask[]): Promise<TaskResult[]> {
+    const results: TaskResult[] = []
+    for (const task of tasks) {
+      const result = await this.#attempt(task)
+      results.push(result)
+      if (isFailure(result) && this.#session.isDirty()) break
     }
-    return outcomes
+    return results
   }
 
-  async #attempt(job: Job): Promise<Outcome> {
-    this.#track.clearDirty()
+  async #attempt(task: QueuedTask): Promise<TaskResult> {
+    this.#session.clearDirty()
     try {
-      const value = job.work(this.#track.connection)
+      const value = task.work(this.#session.connection)
       return { value: value instanceof Promise ? await value : value }
     } catch (error) {
       return { error }
     }
   }
 
-  /** What cannot be undone here is refused by the next BEGIN; the works that wait must be told either way. */
-  async #undo(): Promise<void> {
+  /** A failed rollback makes the next BEGIN fail; the waiting tasks are settled either way. */
+  async #rollback(): Promise<void> {
     try {
-      await this.#track.rollback()
+      await this.#session.rollback()
     } catch {
-      // The error that led here is the one to tell.
+      // The error that led here is the one to report.
     }
   }
 }
 
-function settle(job: Job, outcome: Outcome): void {
-  if (isFailure(outcome)) job.reject(outcome.error)
-  else job.resolve(outcome.value as never)
+function settle(task: QueuedTask, result: TaskResult): void {
+  if (isFailure(result)) task.reject(result.error)
+  else task.resolve(result.value as never)
 }

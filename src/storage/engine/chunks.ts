@@ -6,7 +6,7 @@ import type {
   Lease,
   TakenChunk,
 } from '../../engine/ports/ports.js'
-import { type Connection, whenAnswered } from '../driver/connection.js'
+import { type Connection, mapResult } from '../driver/connection.js'
 import type { Dialect } from '../driver/dialect.js'
 import { freeAt, freeSql } from './lease.js'
 
@@ -145,7 +145,7 @@ function workerWrites(connection: Connection) {
 /** Whether something is in the hands of whoever asks; works that share a commit ask once. */
 function holds(connection: Connection, name: string, sql: string, ...values: string[]) {
   if (connection.known.get(name)) return true
-  return whenAnswered(connection.get(sql + connection.dialect.forUpdate, ...values), (found) => {
+  return mapResult(connection.get(sql + connection.dialect.forUpdate, ...values), (found) => {
     if (found) connection.known.set(name, true)
     return found !== undefined
   })

@@ -1,6 +1,6 @@
 import { closeSync, createReadStream, existsSync, fsyncSync, rmSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { create, partialOf, publish, taken } from '../database/backup.js'
+import { alreadyExists, create, partialOf, publish } from '../database/backup.js'
 import { DatabaseFileError } from '../database/database-file.js'
 import { engineTables as tables } from '../database/engine-tables.js'
 import { newestVersion, storedNumber, toSchemaState } from '../database/migrate.js'
@@ -26,7 +26,7 @@ type Line =
  * from birth, takes its name only when it is complete and durable, and never the place of another. Answers its rows.
  */
 export async function exportEngine(driver: Driver, file: string): Promise<number> {
-  if (existsSync(file)) throw taken(file)
+  if (existsSync(file)) throw alreadyExists(file)
   const partial = partialOf(file)
   let isOurs = false
   const begin = () => {
@@ -120,7 +120,7 @@ async function readAll(connection: Connection, file: string): Promise<number> {
   for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
     const line = lineOf(text, file)
     if (read === 0) checkFirst(line, file)
-    else if (isWhole || 'format' in line) throw foreign(file)
+    else if (isWhole || 'format' in line) throw notAnExport(file)
     if ('table' in line) added.push(addRow(connection, line.table, line.row, file))
     else if ('rows' in line) isWhole = line.rows === read - 1
     read += 1
@@ -131,7 +131,7 @@ async function readAll(connection: Connection, file: string): Promise<number> {
     }
   }
   await Promise.all(added)
-  if (!isWhole) throw foreign(file)
+  if (!isWhole) throw notAnExport(file)
   return read - 2
 }
 
@@ -140,15 +140,15 @@ function lineOf(text: string, file: string): Line {
   try {
     line = JSON.parse(text)
   } catch {
-    throw foreign(file)
+    throw notAnExport(file)
   }
-  if (typeof line !== 'object' || line === null) throw foreign(file)
+  if (typeof line !== 'object' || line === null) throw notAnExport(file)
   return line as Line
 }
 
 function checkFirst(line: Line, file: string): void {
   const { format: found, schema } = line as { format?: unknown; schema?: unknown }
-  if (found !== format || !Number.isSafeInteger(schema)) throw foreign(file)
+  if (found !== format || !Number.isSafeInteger(schema)) throw notAnExport(file)
   const { version, newest } = toSchemaState(Number(schema), engineSchema)
   if (version !== newest)
     throw new DatabaseFileError(
@@ -164,7 +164,7 @@ function addRow(connection: Connection, table: string, row: Row, file: string): 
     columns.length === 0 ||
     !columns.every((name) => /^[a-z_]+$/.test(name) && isValue(row[name]))
   )
-    throw foreign(file)
+    throw notAnExport(file)
   const places = columns.map(() => '?').join(', ')
   const sql = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`
   const values = columns.map((name) => row[name] ?? null)
@@ -172,8 +172,8 @@ function addRow(connection: Connection, table: string, row: Row, file: string): 
     try {
       await connection.run(sql, ...values)
     } catch (error) {
-      if (codeOf(error) === '22021') throw unheld(file, table, row)
-      throw isRule(error) ? contradictory(file, table) : error
+      if (codeOf(error) === '22021') throw unstorableRow(file, table, row)
+      throw isRule(error) ? inconsistentExport(file, table) : error
     }
   })()
   // One that fails after another has ended the import has nobody to tell.
@@ -191,7 +191,7 @@ const isValue = (value: unknown): boolean =>
   value === null || typeof value === 'string' || typeof value === 'number'
 
 /** A row is told by its key, as JSON, but for what is secret of it. */
-function unheld(file: string, table: string, row: Row): DatabaseFileError {
+function unstorableRow(file: string, table: string, row: Row): DatabaseFileError {
   const key = tables[table]?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
   return new DatabaseFileError(
     `${file} has a row of ${table} with the character U+0000, which PostgreSQL cannot hold: ${JSON.stringify(key)}. Nothing was changed.`,
@@ -199,13 +199,13 @@ function unheld(file: string, table: string, row: Row): DatabaseFileError {
   )
 }
 
-const contradictory = (file: string, table: string) =>
+const inconsistentExport = (file: string, table: string) =>
   new DatabaseFileError(
     `${file} contradicts itself: a row of ${table} is refused. Nothing was changed.`,
     'Export it again.',
   )
 
-const foreign = (file: string) =>
+const notAnExport = (file: string) =>
   new DatabaseFileError(
     `${file} is not a whole export of an engine; nothing was changed.`,
     'Give a file that engine export wrote.',

@@ -53,13 +53,13 @@ export function jobReads(connection: Connection) {
       return row && jobOf(row)
     },
     jobs: async (workspaceId, filter, slice) => {
-      const { where, values } = matching(filter)
+      const { where, values } = jobConditions(filter)
       const page = newestFirst(`SELECT ${jobList} FROM jobs WHERE workspace_id = ?${where}`, slice)
       const rows = await connection.all<Row>(page.sql, workspaceId, ...values, ...page.values)
       return rows.map(jobOf)
     },
     countJobs: (workspaceId, filter) => {
-      const { where, values } = matching(filter)
+      const { where, values } = jobConditions(filter)
       return count(
         `SELECT count(*) AS total FROM jobs WHERE workspace_id = ?${where}`,
         workspaceId,
@@ -99,7 +99,7 @@ export function jobReads(connection: Connection) {
   } satisfies Partial<JobReads>
 }
 
-function matching({ kind, state, enriched }: JobFilter): { where: string; values: Value[] } {
+function jobConditions({ kind, state, enriched }: JobFilter): { where: string; values: Value[] } {
   return {
     where: `${kind ? ' AND kind = ?' : ''}${state ? ' AND state = ?' : ''}${enriched === undefined ? '' : ' AND enriched = ?'}`,
     values: [

@@ -1,5 +1,5 @@
 import type { Consumption, Movement, Position, Reads, Transaction } from '../../engine/ports/ports.js'
-import { addRow, type Connection, whenAnswered } from '../driver/connection.js'
+import { addRow, type Connection, mapResult } from '../driver/connection.js'
 import { fromRow, insertOf, movementColumns, type Row, selectList } from './row-mapping.js'
 
 const positionSql = `
@@ -21,7 +21,7 @@ const groupings = {
 const start: Position = { seq: 0, credits: 0, held: 0, spent: 0 }
 
 const positionOf = (connection: Connection, workspaceId: string) =>
-  whenAnswered(connection.get<Position>(positionSql, workspaceId), (found) => found ?? start)
+  mapResult(connection.get<Position>(positionSql, workspaceId), (found) => found ?? start)
 
 /** Questions about credits. */
 export function ledgerReads(connection: Connection) {
@@ -67,7 +67,7 @@ export function ledgerWrites(connection: Connection) {
       (connection.known.get(`position ${workspaceId}`) as Position | undefined) ??
       positionOf(connection, workspaceId),
     append: (movement) =>
-      whenAnswered(addRow(connection, movementInsert.sql, ...movementInsert.values(movement)), () => {
+      mapResult(addRow(connection, movementInsert.sql, ...movementInsert.values(movement)), () => {
         connection.known.set(`position ${movement.workspaceId}`, movement)
       }),
   } satisfies Partial<Transaction>

@@ -7,7 +7,7 @@ import type {
   Transaction,
   Workspace,
 } from '../../engine/ports/ports.js'
-import { type Connection, whenAnswered } from '../driver/connection.js'
+import { type Connection, mapResult } from '../driver/connection.js'
 import {
   changeOf,
   fromRow,
@@ -122,7 +122,7 @@ export function memberWrites(connection: Connection) {
     weeklyLimit: (id) => {
       const known = connection.known.get(limitOf(id)) as number | null | undefined
       if (known !== undefined) return known
-      return whenAnswered(connection.get<{ weeklyLimit: number | null }>(limitSql, id), (found) => {
+      return mapResult(connection.get<{ weeklyLimit: number | null }>(limitSql, id), (found) => {
         connection.known.set(limitOf(id), found?.weeklyLimit ?? null)
         return found?.weeklyLimit ?? null
       })

@@ -1,6 +1,6 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import type { Reads, RunReply, Transaction } from '../../engine/ports/ports.js'
-import { addRow, type Connection, whenAnswered } from '../driver/connection.js'
+import { addRow, type Connection, mapResult } from '../driver/connection.js'
 import { placeOf, rowsPerRun } from './row-place.js'
 
 /** The replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
@@ -59,8 +59,8 @@ export function runReplyWrites(connection: Connection) {
     const values = [placeOf(run.number, ordinal), status, credits, body]
     // Where a row that was never sent has a reply all the same, the whole transaction fails.
     return fresh
-      ? whenAnswered(addRow(connection, firstSql, ...values), () => true)
-      : whenAnswered(connection.run(keepSql, ...values), (changed) => changed > 0)
+      ? mapResult(addRow(connection, firstSql, ...values), () => true)
+      : mapResult(connection.run(keepSql, ...values), (changed) => changed > 0)
   }
   return {
     keepRunReply: (workspaceId, row, reply) => {

@@ -1,5 +1,5 @@
 import type { Reads, Store, Transaction } from '../../engine/ports/ports.js'
-import { migrate, readied, readVersion } from '../database/migrate.js'
+import { migrate, prepareDatabase, readVersion } from '../database/migrate.js'
 import { openDatabase } from '../database/open.js'
 import type { Connection, Driver } from '../driver/connection.js'
 import { chunkReads, chunkWrites } from './chunks.js'
@@ -25,15 +25,18 @@ export async function openStore(location: string, now?: () => number): Promise<S
 
 /** Opens the database itself, as `openStore` does. */
 export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
-  return readied(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
+  return prepareDatabase(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
     migrate(driver, engineSchema),
   )
 }
 
 /** The store's verbs over a driver. */
 export function storeOver(driver: Driver): Store {
-  const reads = keptPer(readsOver)
-  const writes = keptPer((connection) => ({ ...readsOver(connection), ...writesOver(connection) }))
+  const reads = memoizePerConnection(readsOver)
+  const writes = memoizePerConnection((connection) => ({
+    ...readsOver(connection),
+    ...writesOver(connection),
+  }))
   return {
     read: (work) => driver.read((connection) => work(reads(connection))),
     readShared: (name, work) => driver.readShared(name, (connection) => work(reads(connection))),
@@ -73,7 +76,7 @@ const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => (
 })
 
 /** Makes verbs once per connection: building them for each transaction would cost more than the statements. */
-function keptPer<T>(make: (connection: Connection) => T): (connection: Connection) => T {
+function memoizePerConnection<T>(make: (connection: Connection) => T): (connection: Connection) => T {
   const made = new WeakMap<Connection, T>()
   return (connection) => {
     let verbs = made.get(connection)

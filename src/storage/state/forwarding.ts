@@ -48,7 +48,7 @@ export async function enqueue(
 }
 
 /** Notes a delivery that was sent on by hand; one that did not arrive leaves what is on record as it was. */
-export async function note(
+export async function recordForward(
   connection: Connection,
   target: string,
   seq: number,

@@ -1,4 +1,4 @@
-import { migrate, readied, type Schema } from '../database/migrate.js'
+import { migrate, prepareDatabase, type Schema } from '../database/migrate.js'
 import { openDatabase } from '../database/open.js'
 import type { Driver } from '../driver/connection.js'
 import { postgresOf } from '../driver/postgres/translate-schema.js'
@@ -65,8 +65,8 @@ export const stateSchema: Schema = {
   unreleased: 8,
 }
 
-/** Where the tables are in a database that an engine may be in, too: beside its own. */
-const beside = '_state'
+/** Where the tables are in a database that an engine may share: beside the engine's. */
+const schemaSuffix = '_state'
 
 /** How what is remembered is opened. */
 export interface StateOptions extends SqliteOptions {
@@ -77,12 +77,14 @@ export interface StateOptions extends SqliteOptions {
 /** Opens `state.db`, or what is in its place on a server, by a `postgres://` address; brings its schema up to date. */
 export async function openState(location: string, { now, ...sqlite }: StateOptions = {}): Promise<Driver> {
   // Plans made while the tables are empty would read all answers of a run for each one that is looked for.
-  const postgres = { beside, planAnew: true, ...(now ? { now } : {}) }
-  return readied(await openDatabase(location, { sqlite, postgres }), (driver) => migrate(driver, stateSchema))
+  const postgres = { schemaSuffix, replan: true, ...(now ? { now } : {}) }
+  return prepareDatabase(await openDatabase(location, { sqlite, postgres }), (driver) =>
+    migrate(driver, stateSchema),
+  )
 }
 
 /** Opens what several machines remember at a `postgres://` address; nothing where nobody ever began to. */
 export async function findShared(address: string, options: StateOptions = {}): Promise<Driver | undefined> {
-  const { hasBeside } = await import('../driver/postgres/driver.js')
-  return (await hasBeside(address, beside)) ? await openState(address, options) : undefined
+  const { hasSchemaBeside } = await import('../driver/postgres/driver.js')
+  return (await hasSchemaBeside(address, schemaSuffix)) ? await openState(address, options) : undefined
 }

@@ -4,9 +4,9 @@ import {
   enqueue,
   type Forwarding,
   forwardingsOf,
-  note,
   outboxOver,
   promoteAll,
+  recordForward,
   waitingTargets,
 } from './forwarding.js'
 
@@ -98,7 +98,7 @@ export function eventsOver(driver: Driver): Events {
     waitingTargets: (prefix) => driver.read((connection) => waitingTargets(connection, prefix)),
     noteForward: (event, target, passed, now) =>
       driver.transaction((connection) =>
-        note(connection, target, event.seq, laneOf(event.search, event.seq), passed, now),
+        recordForward(connection, target, event.seq, laneOf(event.search, event.seq), passed, now),
       ),
     token: (fresh) => driver.transaction((connection) => token(connection, fresh)),
     purge: (before, now) => driver.transaction((connection) => purge(connection, before, now)),
@@ -134,7 +134,7 @@ async function list(
   limit: number,
   after: number | undefined,
 ): Promise<ListedEvent[]> {
-  const { conditions, values } = narrowed(filter)
+  const { conditions, values } = buildWhere(filter)
   const direction = order === 'newest' ? ['<', 'DESC'] : ['>', 'ASC']
   if (after !== undefined) {
     conditions.push(`seq ${direction[0]} ?`)
@@ -150,7 +150,7 @@ async function list(
   return rows.map((row) => ({ ...row, verified: row.verified === 1 }))
 }
 
-function narrowed({ event, search, since, until }: EventFilter): { conditions: string[]; values: Value[] } {
+function buildWhere({ event, search, since, until }: EventFilter): { conditions: string[]; values: Value[] } {
   const given: [string, Value[]][] = [['1 = 1', []]]
   if (event !== undefined)
     given.push([

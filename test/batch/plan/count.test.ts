@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { Recalled } from '../../../src/batch/journal/journal.js'
 import { type CountRequest, countRows } from '../../../src/batch/plan/quote.js'
-import { openFirstSeen } from '../../../src/storage/state/runs/seen-on-disk.js'
+import { openSeenNumbers } from '../../../src/storage/state/runs/seen-on-disk.js'
 
 const answer = (status: Recalled['answer']['status']): Recalled => ({
   ...{ answer: { status, error: null, body: undefined, credits: 0 }, source: 'live', credits: 0, kept: true },
@@ -17,7 +17,7 @@ interface Known {
 
 async function count(rows: readonly (readonly [name: string, price: number])[], known: Known = {}) {
   const { own = {}, stored = [], funds = Number.POSITIVE_INFINITY } = known
-  const seen = openFirstSeen()
+  const seen = openSeenNumbers()
   const counting: CountRequest = {
     table: {
       header: ['name', 'price'],
@@ -142,7 +142,7 @@ describe('the rows that funds pay for', () => {
 
 describe('what was seen', () => {
   it('is new once, whatever the number', () => {
-    const seen = openFirstSeen()
+    const seen = openSeenNumbers()
     const numbers = [0, 1, 2 ** 32, 2 ** 53 - 1, 2 ** 53 - 2, 1]
     expect(numbers.map(seen.isNew)).toEqual([true, true, true, true, true, false])
     seen.close()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { lookAt, sqliteVersion } from '../../../src/storage/database/read-only.js'
+import { openReadOnly, sqliteVersion } from '../../../src/storage/database/read-only.js'
 
 let folder = ''
 let path = ''
@@ -19,7 +19,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('looking at a database', () => {
   it('answers questions, and leaves nothing beside the file', async () => {
-    const { driver, schema, faults } = lookAt(path)
+    const { driver, schema, faults } = openReadOnly(path)
     expect(await driver.read((connection) => connection.all('SELECT x FROM t'))).toEqual([{ x: 7 }])
     expect([await schema(), faults()]).toEqual([3, []])
     await driver.close()
@@ -27,7 +27,7 @@ describe('looking at a database', () => {
   })
 
   it('changes nothing, whoever asks it to', async () => {
-    const { driver } = lookAt(path)
+    const { driver } = openReadOnly(path)
     await expect(driver.transaction(async () => {})).rejects.toThrow('not changed')
     await expect(driver.read((connection) => connection.run('DELETE FROM t'))).rejects.toThrow()
     expect(await driver.read((connection) => connection.get('SELECT x FROM t'))).toEqual({ x: 7 })
@@ -37,7 +37,7 @@ describe('looking at a database', () => {
   it('sees what others have committed and not written back, and leaves it to them', async () => {
     const other = new Database(path)
     other.exec('INSERT INTO t VALUES (8)')
-    const { driver } = lookAt(path)
+    const { driver } = openReadOnly(path)
     expect(await driver.read((connection) => connection.all('SELECT x FROM t'))).toEqual([{ x: 7 }, { x: 8 }])
     await driver.close()
     expect(readdirSync(folder)).toEqual(['a.db', 'a.db-shm', 'a.db-wal'])
@@ -45,13 +45,13 @@ describe('looking at a database', () => {
   })
 
   it('makes no file where there is none', () => {
-    expect(() => lookAt(join(folder, 'b.db'))).toThrow('cannot be opened')
+    expect(() => openReadOnly(join(folder, 'b.db'))).toThrow('cannot be opened')
     expect(readdirSync(folder)).toEqual(['a.db'])
   })
 
   it('refuses what is not a database in our own words', () => {
     writeFileSync(path, 'x'.repeat(10_000))
-    expect(() => lookAt(path)).toThrow('the file is not a database')
+    expect(() => openReadOnly(path)).toThrow('the file is not a database')
   })
 })
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Connection } from '../../../src/storage/driver/connection.js'
-import { CommitUnknown, Lane, type Track, Turn } from '../../../src/storage/driver/group-commit.js'
+import { CommitQueue, CommitUnknown, Mutex, type Session } from '../../../src/storage/driver/group-commit.js'
 
 /** A connection on which every commit fails, and undoing it too. */
-const broken: Track = {
+const broken: Session = {
   connection: {} as Connection,
   begin: async () => {},
   commit: () => {
@@ -17,15 +17,15 @@ const broken: Track = {
 }
 
 it('tells every work what went wrong, and goes on, where not even undoing works', async () => {
-  const lane = new Lane(broken, new Turn())
+  const lane = new CommitQueue(broken, new Mutex())
   const works = () => Promise.allSettled([lane.run(() => 1), lane.run(() => 2)])
   for (const outcome of [...(await works()), ...(await works())])
     expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the disk is gone' } })
-  await lane.drained()
+  await lane.drain()
 })
 
 /** A connection whose works write with `run`, and whose ways of failing a test sets. */
-function fragile(faults: Partial<Pick<Track, 'begin' | 'commit' | 'again'>>) {
+function fragile(faults: Partial<Pick<Session, 'begin' | 'commit' | 'retry'>>) {
   let isDirty = false
   const connection = {
     run: () => {
@@ -33,7 +33,7 @@ function fragile(faults: Partial<Pick<Track, 'begin' | 'commit' | 'again'>>) {
       return 1
     },
   } as unknown as Connection
-  const track: Track = {
+  const track: Session = {
     connection,
     begin: async () => {},
     commit: () => {},
@@ -44,7 +44,7 @@ function fragile(faults: Partial<Pick<Track, 'begin' | 'commit' | 'again'>>) {
     },
     ...faults,
   }
-  return new Lane(track, new Turn())
+  return new CommitQueue(track, new Mutex())
 }
 
 const write = (connection: Connection) => connection.run('')
@@ -57,7 +57,7 @@ describe('a group', () => {
         begun++
         if (begun > 1) throw new Error('away')
       },
-      again: (error, failures) => {
+      retry: (error, failures) => {
         if (!(error instanceof Error) || error.message !== 'away') return undefined
         waits++
         return Promise.resolve(failures < 3)

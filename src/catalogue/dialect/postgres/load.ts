@@ -1,4 +1,4 @@
-import { type Connection, type Driver, whenAnswered } from '../../../storage/driver/connection.js'
+import { type Connection, type Driver, mapResult } from '../../../storage/driver/connection.js'
 
 /** Bytes of texts that may stand together in an index. It refuses about 2,700, and whatever is written beside them. */
 export const maxIndexedBytes = 2_000
@@ -20,7 +20,7 @@ export function buildIndexesOn(): void {}
  * its number too, and counts as another's.
  */
 export const countForeignWrites = (connection: Connection, own: { transactions: number } | undefined) =>
-  whenAnswered(
+  mapResult(
     connection.get<{ number: number }>("SELECT nextval('turns') AS number"),
     (turn) => own && (turn?.number ?? 0) - ++own.transactions,
   )

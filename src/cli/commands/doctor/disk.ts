@@ -9,7 +9,7 @@ import {
   type SchemaState,
   toSchemaState,
 } from '../../../storage/database/migrate.js'
-import type { Look } from '../../../storage/database/read-only.js'
+import type { ReadOnlyDatabase } from '../../../storage/database/read-only.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { Home } from '../../context/context.js'
 
@@ -122,7 +122,7 @@ export type Served =
 /** A database that can be read; only one of this program's version can be asked more than its schema. */
 export interface Readable {
   readonly is: 'readable'
-  readonly look: Look
+  readonly look: ReadOnlyDatabase
   readonly schema: SchemaState
   /** Size in bytes. */
   readonly size: number
@@ -168,10 +168,10 @@ async function openDatabase(name: Name, location: string, files: Files): Promise
   const entry = files.entry(location)
   if (!entry) return { is: 'missing' }
   if (entry.kind !== 'file') return { is: 'unreadable', reason: 'it is not a file' }
-  const { lookAt } = await import('../../../storage/database/read-only.js')
-  let look: Look | undefined
+  const { openReadOnly } = await import('../../../storage/database/read-only.js')
+  let look: ReadOnlyDatabase | undefined
   try {
-    look = lookAt(location)
+    look = openReadOnly(location)
     const schema = toSchemaState(await look.schema(), await schemaOf[name]())
     return { is: 'readable', look, schema, size: entry.size }
   } catch (error) {

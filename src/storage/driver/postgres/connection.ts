@@ -1,22 +1,22 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import type { Connection, Value } from '../connection.js'
-import { CommitUnknown, type Track } from '../group-commit.js'
+import { CommitUnknown, type Session } from '../group-commit.js'
 import { postgresDialect } from './dialect.js'
 import { isConflict, isLost, isUndone, isUnsent } from './errors.js'
-import { bound, type Prepared } from './translate-sql.js'
+import { bindValues, type Prepared } from './translate-sql.js'
 
-/** What begins a transaction, and who is told what it answers. */
-export interface Beginning {
+/** What begins a transaction, and what takes its result. */
+export interface BeginStatement {
   readonly sql: string
-  readonly answered?: ((result: QueryResult | readonly QueryResult[]) => void) | undefined
+  readonly onResult?: ((result: QueryResult | readonly QueryResult[]) => void) | undefined
 }
 
-/** How a track uses connections. */
-export interface TrackOptions {
+/** How a session uses connections. */
+export interface SessionOptions {
   readonly pool: Pool
   readonly prepare: (sql: string) => Prepared
   /** What begins a transaction, with the locks that it needs. */
-  readonly begin: () => Beginning
+  readonly begin: () => BeginStatement
   readonly isReadOnly?: boolean
   /** Waits in real time. */
   readonly sleep: (ms: number) => Promise<void>
@@ -24,7 +24,7 @@ export interface TrackOptions {
   readonly chance: () => number
 }
 
-/** What has nothing to do with the works is tried again so often and for so long, with pauses that double. */
+/** How often and how long errors that no task caused are retried; the pauses double. */
 const mostFailures = 8
 const patienceMs = 10_000
 const shortestPauseMs = 20
@@ -33,10 +33,10 @@ const longestPauseMs = 2_000
 const longMs = 3_600_000
 
 /** One transaction at a time, on a connection of the pool. */
-export class PostgresTrack implements Track {
+export class PostgresSession implements Session {
   readonly connection: Connection
-  readonly isTogether: boolean
-  readonly #options: TrackOptions
+  readonly isConcurrent: boolean
+  readonly #options: SessionOptions
   #client: PoolClient | undefined
   #dirty = false
   /** Whether anything was written, or may have been, since the transaction began. */
@@ -45,9 +45,9 @@ export class PostgresTrack implements Track {
   #broken: { readonly error: unknown; readonly atBegin: boolean } | undefined
   #failingSince = 0
 
-  constructor(options: TrackOptions) {
+  constructor(options: SessionOptions) {
     this.#options = options
-    this.isTogether = options.isReadOnly ?? false
+    this.isConcurrent = options.isReadOnly ?? false
     const rows = async <T>(sql: string, values: readonly Value[]) =>
       (await this.#query(sql, values)).rows as unknown as T[]
     this.connection = {
@@ -64,7 +64,7 @@ export class PostgresTrack implements Track {
       exec: async (sql) => {
         this.#dirty = true
         this.#written = true
-        await this.#told(this.#open().query({ text: sql, query_timeout: longMs } as QueryConfig))
+        await this.#watch(this.#open().query({ text: sql, query_timeout: longMs } as QueryConfig))
       },
     }
   }
@@ -76,9 +76,9 @@ export class PostgresTrack implements Track {
     this.#written = false
     this.#dirty = false
     this.#client = await pool.connect()
-    const { sql, answered } = begin()
+    const { sql, onResult } = begin()
     // Not waited for: the first statement follows at once, and fails with it.
-    this.#told(this.#client.query(sql), true).then(answered, () => {})
+    this.#watch(this.#client.query(sql), true).then(onResult, () => {})
   }
 
   async commit(): Promise<void> {
@@ -120,7 +120,7 @@ export class PostgresTrack implements Track {
 
   cause = (error: unknown): unknown => (this.#broken ? this.#broken.error : error)
 
-  again(error: unknown, failures: number): Promise<boolean> | undefined {
+  retry(error: unknown, failures: number): Promise<boolean> | undefined {
     if (isConflict(error) || isLost(error)) return this.#pause(failures)
     // Locks that did not come in time are no fault of one of the works.
     return this.#broken?.atBegin ? Promise.resolve(false) : undefined
@@ -138,8 +138,8 @@ export class PostgresTrack implements Track {
     const prepared = this.#options.prepare(sql)
     const { name, text, writes } = prepared
     if (writes) this.#written = true
-    const query = { text, values: bound(values, prepared) as Value[], ...(name ? { name } : {}) }
-    const result = await this.#told(this.#open().query(query))
+    const query = { text, values: bindValues(values, prepared) as Value[], ...(name ? { name } : {}) }
+    const result = await this.#watch(this.#open().query(query))
     // What found no row to change has changed nothing that would have to be undone.
     if (writes && result.rowCount) this.#dirty = true
     return result
@@ -150,7 +150,7 @@ export class PostgresTrack implements Track {
     return this.#client
   }
 
-  async #told<T>(answer: Promise<T>, atBegin = false): Promise<T> {
+  async #watch<T>(answer: Promise<T>, atBegin = false): Promise<T> {
     try {
       return await answer
     } catch (error) {

@@ -4,38 +4,38 @@ import type { Pool, PoolClient } from 'pg'
 import { ApiError } from '../../../api/calls/errors.js'
 import { dueWork } from '../../../engine/ports/ports.js'
 import type { Driver } from '../connection.js'
-import { Lane, Turn } from '../group-commit.js'
+import { CommitQueue, Mutex } from '../group-commit.js'
 import { ServerClock, timeSql } from './clock.js'
-import { type Beginning, PostgresTrack, type TrackOptions } from './connection.js'
+import { type BeginStatement, PostgresSession, type SessionOptions } from './connection.js'
 import { postgresDialect } from './dialect.js'
-import { reasons, understoodPostgres } from './errors.js'
-import { Bell } from './notifications.js'
-import { checkServer, createPool, pin, planAnew } from './pool.js'
-import { statements } from './translate-sql.js'
+import { fromPostgresError, reasons } from './errors.js'
+import { Notifications } from './notifications.js'
+import { checkServer, createPool, replan, setSearchPath } from './pool.js'
+import { createStatementCache } from './translate-sql.js'
 
-/** What a test may give in place of the real world. */
+/** How a PostgreSQL database is opened; tests replace the clock, pauses and chance. */
 export interface PostgresOptions {
   /** This machine's clock, which may be wrong. */
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
   readonly chance?: () => number
-  /** Tables of their own beside the engine's: in a schema named after the engine's and this, made where it is missing. */
-  readonly beside?: string
-  /** Each search is planned for the values that it comes with: one filter leaves a few records, another nearly all. */
-  readonly planAnew?: boolean
-  /** Lists are arrays, which the schema's functions `texts_in` and `numbers_in` make: the planner knows what is in them. */
+  /** Puts the tables into a schema named after the engine's plus this suffix, created when missing. */
+  readonly schemaSuffix?: string
+  /** Plans each search for its values: one filter leaves a few records, another nearly all. */
+  readonly replan?: boolean
+  /** Passes lists as arrays made by the schema's `texts_in` and `numbers_in`, so that the planner knows their values. */
   readonly listsAsArrays?: boolean
 }
 
-/** Connections of one process: transactions of so many workspaces at once, and so many reads. */
+/** Connections of one process. */
 const mostWriters = 5
 const mostReaders = 3
-/** Works that share a commit at most, and lanes that are kept while they have nothing to do. */
+/** Maximum number of tasks in one commit, and of idle queues that are kept. */
 const groupSize = 64
-const keptLanes = 256
+const keptQueues = 256
 
 const readBegin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
-/** A server or role may have other defaults, with which a work would not see what the one before it committed. */
+/** Explicit, because with other defaults a task might not see what the one before it committed. */
 const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
 
 /**
@@ -44,39 +44,43 @@ const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE'
  * read nothing that changes under them. Rejects where there is no server, or one that could lose what it confirms.
  */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
-  const { now = Date.now, sleep = pause, chance = Math.random, beside = '' } = options
+  const { now = Date.now, sleep = pause, chance = Math.random, schemaSuffix = '' } = options
   const pools = [await createPool(url, mostReaders), await createPool(url, mostWriters)] as const
   const [readers, writers] = pools
   const close = async () => void (await Promise.all(pools.map((pool) => pool.end())))
-  if (options.planAnew) for (const pool of pools) pool.on('connect', (client) => void planAnew(client))
-  const schema = await spoken(firstLook(readers, beside)).catch(async (error: unknown) => {
+  if (options.replan) for (const pool of pools) pool.on('connect', (client) => void replan(client))
+  const schema = await translateErrors(inspectServer(readers, schemaSuffix)).catch(async (error: unknown) => {
     await close()
     throw error
   })
-  for (const pool of pools) pool.on('connect', (client) => void pin(client, schema))
+  for (const pool of pools) pool.on('connect', (client) => void setSearchPath(client, schema))
   const clock = new ServerClock(now)
   const common = {
-    prepare: statements(options.listsAsArrays),
+    prepare: createStatementCache(options.listsAsArrays),
     sleep: async (ms: number) => void (await sleep(ms)),
     chance,
   }
-  const bell = new Bell(url, schema)
-  const sharing = readLane({ ...common, pool: readers }, clock)
-  const others = Array.from({ length: mostReaders - 1 }, () => readLane({ ...common, pool: readers }, clock))
+  const notifications = new Notifications(url, schema)
+  const sharing = createReadQueue({ ...common, pool: readers }, clock)
+  const others = Array.from({ length: mostReaders - 1 }, () =>
+    createReadQueue({ ...common, pool: readers }, clock),
+  )
   const reads = [sharing, ...others]
-  const shared = new Lanes((scope) => writeLane({ ...common, pool: writers }, beginOf(schema, scope)))
+  const writes = new CommitQueues((scope) =>
+    createWriteQueue({ ...common, pool: writers }, beginOf(schema, scope)),
+  )
   return {
     dialect: postgresDialect,
-    read: (work) => spoken(leastBusy(reads).run(work)),
-    readShared: (name, work) => spoken(sharing.share(name, work)),
-    transaction: (work, scope = '') => spoken(shared.of(scope).run(work)),
+    read: (work) => translateErrors(leastBusy(reads).run(work)),
+    readShared: (name, work) => translateErrors(sharing.share(name, work)),
+    transaction: (work, scope = '') => translateErrors(writes.of(scope).run(work)),
     set: async () => {},
     flush: async () => {},
     aheadMs: () => clock.aheadMs(),
-    onWork: (wake, topic) => bell.listen(wake, topic),
+    onWork: (wake, topic) => notifications.listen(wake, topic),
     close: async () => {
-      bell.end()
-      await Promise.all([...reads, ...shared.all()].map((lane) => lane.drained()))
+      notifications.end()
+      await Promise.all([...reads, ...writes.all()].map((queue) => queue.drain()))
       await close()
     },
   }
@@ -90,15 +94,16 @@ SELECT coalesce(
   current_schema()
 ) AS name`
 
-/** The first connection: it tells what kind of server there is, and which schema is ours. */
-async function firstLook(pool: Pool, beside: string): Promise<string> {
+/** Checks the server on the first connection and returns the schema to use. */
+async function inspectServer(pool: Pool, schemaSuffix: string): Promise<string> {
   const client: PoolClient = await pool.connect()
   try {
     await checkServer(client)
     const { rows } = await client.query<{ name: string | null }>(schemaSql)
-    const schema = beside === '' ? (rows[0]?.name ?? '') : nameBeside(rows[0]?.name ?? null, beside)
-    if (beside !== '') await makeSchema(client, schema)
-    await pin(client, schema)
+    const schema =
+      schemaSuffix === '' ? (rows[0]?.name ?? '') : schemaNameBeside(rows[0]?.name ?? null, schemaSuffix)
+    if (schemaSuffix !== '') await createSchema(client, schema)
+    await setSearchPath(client, schema)
     return schema
   } finally {
     client.release()
@@ -109,50 +114,61 @@ async function firstLook(pool: Pool, beside: string): Promise<string> {
 const mostNameBytes = 63
 
 /** The name of a schema of our own. Where the engine has none, nobody would ever find ours again. */
-function nameBeside(engine: string | null, beside: string): string {
+function schemaNameBeside(engine: string | null, schemaSuffix: string): string {
   const refuse = (reason: string) => new ApiError('storage_failed', { reason })
   if (engine === null) throw refuse(reasons['3F000'])
-  const most = mostNameBytes - Buffer.byteLength(beside)
+  const most = mostNameBytes - Buffer.byteLength(schemaSuffix)
   if (Buffer.byteLength(engine) > most)
     throw refuse(`the name of its schema has more than ${most} bytes, and tables beside it need a longer one`)
-  return engine + beside
+  return engine + schemaSuffix
 }
 
 /** Makes a schema of our own, which nobody else has rights to; several processes may do so at once. */
-async function makeSchema(client: PoolClient, name: string): Promise<void> {
+async function createSchema(client: PoolClient, name: string): Promise<void> {
   const there = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [name])
   if (there.rows.length > 0) return
   await client.query(`CREATE SCHEMA "${name.replaceAll('"', '""')}"`).catch((error: unknown) => {
     const code = String((error as { code?: unknown }).code)
-    if (code === '42501') throw new ApiError('storage_failed', { reason: mayNotMake(name) })
+    if (code === '42501') throw new ApiError('storage_failed', { reason: cannotCreateSchema(name) })
     if (!['23505', '42P06'].includes(code)) throw error
   })
 }
 
-const mayNotMake = (name: string): string =>
+const cannotCreateSchema = (name: string): string =>
   `the role may not make the schema ${name}; the owner of the database runs GRANT CREATE ON DATABASE … TO …, or CREATE SCHEMA "${name}" AUTHORIZATION …`
 
-/** Whether there are tables of our own beside the engine's at an address; nothing is made. */
-export async function hasBeside(url: string, beside: string): Promise<boolean> {
+/** Returns whether the schema beside the engine's exists; creates nothing. */
+export async function hasSchemaBeside(url: string, schemaSuffix: string): Promise<boolean> {
   const engine = await openPostgres(url)
   const found = await engine
-    .read((reads) => reads.get<object>(besideSql, beside))
+    .read((reads) => reads.get<object>(schemaBesideSql, schemaSuffix))
     .finally(() => engine.close())
   return found !== undefined
 }
 
-const besideSql = 'SELECT 1 AS one FROM pg_namespace WHERE nspname = CAST(current_schema() AS TEXT) || ?'
+const schemaBesideSql =
+  'SELECT 1 AS one FROM pg_namespace WHERE nspname = CAST(current_schema() AS TEXT) || ?'
 
-function readLane(options: Omit<TrackOptions, 'begin'>, clock: ServerClock): Lane {
-  const begin = (): Beginning => {
-    const answered = clock.ask()
-    return { sql: answered ? `${readBegin}; ${timeSql}` : readBegin, answered }
+function createReadQueue(options: Omit<SessionOptions, 'begin'>, clock: ServerClock): CommitQueue {
+  const begin = (): BeginStatement => {
+    const onResult = clock.ask()
+    return { sql: onResult ? `${readBegin}; ${timeSql}` : readBegin, onResult }
   }
-  return new Lane(new PostgresTrack({ ...options, begin, isReadOnly: true }), new Turn(), 1, groupSize)
+  return new CommitQueue(
+    new PostgresSession({ ...options, begin, isReadOnly: true }),
+    new Mutex(),
+    1,
+    groupSize,
+  )
 }
 
-function writeLane(options: Omit<TrackOptions, 'begin'>, sql: string): Lane {
-  return new Lane(new PostgresTrack({ ...options, begin: () => ({ sql }) }), new Turn(), 1, groupSize)
+function createWriteQueue(options: Omit<SessionOptions, 'begin'>, sql: string): CommitQueue {
+  return new CommitQueue(
+    new PostgresSession({ ...options, begin: () => ({ sql }) }),
+    new Mutex(),
+    1,
+    groupSize,
+  )
 }
 
 /**
@@ -173,38 +189,38 @@ const lockOf = (schema: string, scope: string): bigint =>
     .digest()
     .readBigInt64BE()
 
-/** A lane for each scope that is written in; those that rest may go. */
-class Lanes {
-  readonly #lanes = new Map<string, Lane>()
-  readonly #make: (scope: string) => Lane
+/** One queue for each scope that is written in; idle ones are dropped when there are many. */
+class CommitQueues {
+  readonly #queues = new Map<string, CommitQueue>()
+  readonly #make: (scope: string) => CommitQueue
 
-  constructor(make: (scope: string) => Lane) {
+  constructor(make: (scope: string) => CommitQueue) {
     this.#make = make
   }
 
-  of(scope: string): Lane {
-    const known = this.#lanes.get(scope)
+  of(scope: string): CommitQueue {
+    const known = this.#queues.get(scope)
     if (known) return known
-    if (this.#lanes.size >= keptLanes)
-      for (const [name, lane] of this.#lanes) if (lane.isIdle()) this.#lanes.delete(name)
+    if (this.#queues.size >= keptQueues)
+      for (const [name, queue] of this.#queues) if (queue.isIdle()) this.#queues.delete(name)
     const made = this.#make(scope)
-    this.#lanes.set(scope, made)
+    this.#queues.set(scope, made)
     return made
   }
 
-  all(): Lane[] {
-    return [...this.#lanes.values()]
+  all(): CommitQueue[] {
+    return [...this.#queues.values()]
   }
 }
 
-const leastBusy = (lanes: readonly Lane[]): Lane =>
-  lanes.reduce((best, lane) => (lane.load < best.load ? lane : best))
+const leastBusy = (queues: readonly CommitQueue[]): CommitQueue =>
+  queues.reduce((best, queue) => (queue.load < best.load ? queue : best))
 
-/** What comes of a work; errors of the database come in our own words. */
-async function spoken<T>(work: Promise<T>): Promise<T> {
+/** Waits for a task; throws errors of the database as an `ApiError` where one fits. */
+async function translateErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    throw understoodPostgres(error)
+    throw fromPostgresError(error)
   }
 }

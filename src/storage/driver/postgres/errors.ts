@@ -94,13 +94,13 @@ const statementCompletionUnknown = '40003'
 /** Whether transactions got into each other's way, so that one of them was undone. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error))
 
-/** An error of PostgreSQL, or of the way to it, in our own words; another one as it is. */
-export function understoodPostgres(error: unknown): unknown {
+/** Returns the `ApiError` for an error of PostgreSQL or its connection; any other error unchanged. */
+export function fromPostgresError(error: unknown): unknown {
   if (error instanceof CommitUnknown) return new ApiError('outcome_unknown')
   const code = codeOf(error)
   if (code === '23505') return new AlreadyThere()
   if (isConflict(error) || code === '55P03' || code === '57014') return new ApiError('busy')
-  const away = isOfFile(error) ? undefined : (unreachable[code] ?? wordsOf(error, code))
+  const away = isOfFile(error) ? undefined : (unreachable[code] ?? describeError(error, code))
   if (away) return new ApiError('database_unreachable', { reason: away })
   if (unwritable[code]) return new ApiError('storage_failed', { reason: unwritable[code] })
   if (/^(?:FATAL|PANIC)$/.test(String((error as Coded | null)?.severity)))
@@ -116,7 +116,7 @@ export function understoodPostgres(error: unknown): unknown {
   return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
 }
 
-function wordsOf(error: unknown, code: string): string | undefined {
+function describeError(error: unknown, code: string): string | undefined {
   if (/^08/.test(code)) return 'the connection was cut'
   if (/^ERR_(?:SSL|TLS)_/.test(code)) return 'the encrypted connection is refused'
   if (code !== '' || !(error instanceof Error)) return undefined

@@ -1,18 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'pg'
-import { connectMs, strictly } from './pool.js'
+import { connectMs, withVerifiedTls } from './pool.js'
 
 const shortestPauseMs = 500
 const longestPauseMs = 30_000
 
 /**
- * Hears what other processes tell through the database, on a connection of its own that is opened for the first who
- * listens. While it is lost nothing is heard; once it is back everybody is called, for what may have come meanwhile.
+ * Listens for notifications of other processes on a separate connection, opened for the first listener. While the
+ * connection is lost, notifications are missed; once it is back, every listener is called.
  */
-export class Bell {
+export class Notifications {
   readonly #url: string
   readonly #schema: string
-  /** Who listens, and for what. */
+  /** Listeners with their topics. */
   readonly #wakes = new Map<() => void, string>()
   #client: Client | undefined
   #isOpening = false
@@ -22,7 +22,7 @@ export class Bell {
     this.#schema = schema
   }
 
-  /** Calls at what is told of a topic, or without one of accepted work; answers what ends it. */
+  /** Calls `wake` for each notification of a topic (default: accepted jobs); returns a function that stops this. */
   listen(wake: () => void, topic?: string): () => void {
     this.#wakes.set(wake, topic === undefined ? this.#schema : `${this.#schema} ${topic}`)
     void this.#open()
@@ -43,7 +43,7 @@ export class Bell {
     this.#isOpening = true
     for (let ms = shortestPauseMs; this.#wakes.size > 0; ms = Math.min(longestPauseMs, 2 * ms)) {
       if (await this.#connect()) break
-      // Nobody waits for a process that has nothing else to do.
+      // This pause does not keep the process alive.
       await pause(ms, undefined, { ref: false })
     }
     this.#isOpening = false
@@ -52,14 +52,14 @@ export class Bell {
   async #connect(): Promise<boolean> {
     const { Client: PgClient } = await import('pg')
     const client = new PgClient({
-      connectionString: strictly(this.#url),
+      connectionString: withVerifiedTls(this.#url),
       application_name: 'prospect',
       connectionTimeoutMillis: connectMs,
       keepAlive: true,
     })
     client.on('error', () => {})
     client.on('end', () => this.#lost(client))
-    client.on('notification', ({ payload }) => this.#ring(payload))
+    client.on('notification', ({ payload }) => this.#notify(payload))
     try {
       await client.connect()
       await client.query('LISTEN prospect_work')
@@ -73,7 +73,7 @@ export class Bell {
     }
     ;(client as Client & { unref(): void }).unref()
     this.#client = client
-    this.#ring()
+    this.#notify()
     return true
   }
 
@@ -83,7 +83,7 @@ export class Bell {
     void this.#open()
   }
 
-  #ring(told?: string): void {
-    for (const [wake, topic] of this.#wakes) if (told === undefined || told === topic) wake()
+  #notify(payload?: string): void {
+    for (const [wake, topic] of this.#wakes) if (payload === undefined || payload === topic) wake()
   }
 }

@@ -20,7 +20,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC'`
 
 /** Whole numbers as numbers, where they can be told exactly. */
-function whole(text: string): number {
+function parseInteger(text: string): number {
   const number = Number(text)
   if (!Number.isSafeInteger(number)) throw new RangeError(`${text} is no number that can be told exactly`)
   return number
@@ -28,10 +28,10 @@ function whole(text: string): number {
 
 const parsers = new Map<number, (text: string) => unknown>([
   [16, (text) => (text === 't' ? 1 : 0)],
-  [20, whole],
+  [20, parseInteger],
   [21, Number],
   [23, Number],
-  [1700, whole],
+  [1700, parseInteger],
   [701, Number],
 ])
 
@@ -40,14 +40,14 @@ const types = {
 }
 
 /** An address whose way is encrypted as pg does it for any of these words: to nobody but the server it names. */
-export const strictly = (url: string): string =>
+export const withVerifiedTls = (url: string): string =>
   url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
 
 /** Makes a pool of connections; none is opened yet. Statements may be sent before those before them are answered. */
 export async function createPool(url: string, most: number): Promise<Pool> {
   const { Pool: PgPool } = await import('pg')
   const config: PoolConfig & { readonly pipeline: true } = {
-    connectionString: strictly(url),
+    connectionString: withVerifiedTls(url),
     max: most,
     application_name: 'prospect',
     connectionTimeoutMillis: connectMs,
@@ -70,7 +70,7 @@ export async function createPool(url: string, most: number): Promise<Pool> {
 }
 
 /** Has a connection find tables in one schema only: the one whose name its locks and calls go by. */
-export async function pin(client: ClientBase, schema: string): Promise<void> {
+export async function setSearchPath(client: ClientBase, schema: string): Promise<void> {
   if (schema === '') return
   try {
     await client.query("SELECT set_config('search_path', quote_ident($1), false)", [schema])
@@ -87,7 +87,7 @@ SET max_parallel_workers_per_gather = 0;
 SET random_page_cost = 1.1`
 
 /** Has a connection plan each statement anew. */
-export async function planAnew(client: ClientBase): Promise<void> {
+export async function replan(client: ClientBase): Promise<void> {
   try {
     await client.query(planning)
   } catch {

@@ -1,4 +1,4 @@
-/** A statement as PostgreSQL takes it, under the name it is prepared by on each connection. */
+/** A translated statement and the name it is prepared under on each connection. */
 export interface Prepared {
   readonly name: string | undefined
   readonly text: string
@@ -15,8 +15,8 @@ const token =
   /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\bSELECT (?:value|atom)(?: AS \w+)? FROM json_each\(\?\)|\bjson_each\(\?\)|\bINDEXED BY \w+|\bCROSS JOIN\b|\?/g
 const list = /^SELECT (value|atom)(?: AS (\w+))? FROM/
 
-/** Makes statements of the shared subset into PostgreSQL's, each text once. */
-export function statements(asArrays = false): (sql: string) => Prepared {
+/** Returns a function that translates statements of the shared subset for PostgreSQL, each text once. */
+export function createStatementCache(asArrays = false): (sql: string) => Prepared {
   const known = new Map<string, Prepared>()
   return (sql) => {
     const found = known.get(sql)
@@ -24,7 +24,7 @@ export function statements(asArrays = false): (sql: string) => Prepared {
     const name = known.size < mostNames ? `prospect_${known.size}` : undefined
     const made = {
       name,
-      text: numbered(asArrays ? sql.replace(among, isAmong) : sql),
+      text: translate(asArrays ? sql.replace(among, isAmong) : sql),
       writes: !/^\s*SELECT\b/i.test(sql),
       lists: listsIn(sql),
     }
@@ -43,7 +43,7 @@ function listsIn(sql: string): number[] {
  * written out, and would be refused. What is asked for may have U+0000, which no text there has: a sign that none has
  * either stands for it, so that nothing is found.
  */
-export function bound<V>(
+export function bindValues<V>(
   values: readonly V[],
   { lists, writes }: Pick<Prepared, 'lists' | 'writes'>,
 ): readonly V[] {
@@ -71,7 +71,7 @@ const isAmong = (_: string, not: string | undefined, kind: string): string =>
  * `?` places as `$1`, `$2` and so on, and a list in one place as rows; without the words that only SQLite is told. Texts and
  * names in quotes stay as they are.
  */
-export function numbered(sql: string): string {
+export function translate(sql: string): string {
   let places = 0
   return sql.replace(token, (found) => {
     if (found === '?') return `$${++places}`

@@ -15,7 +15,7 @@ interface Pending {
  * Rows that a transaction adds. Those of one statement are added together, in their order: a statement takes as long to
  * begin and to end as a row takes to be added. Those of different statements have no order.
  */
-export class AddedRows {
+export class BatchInserts {
   readonly #prepare: (sql: string) => Database.Statement
   readonly #pending = new Map<string, Pending>()
   readonly #texts = new Map<string, string>()

@@ -5,8 +5,8 @@ import Database from 'better-sqlite3'
 import { ApiError } from '../../../api/calls/errors.js'
 import { AlreadyThere } from '../../../engine/ports/ports.js'
 import type { Connection, Driver, Value } from '../connection.js'
-import { Lane, type Track, Turn } from '../group-commit.js'
-import { AddedRows } from './batch-insert.js'
+import { CommitQueue, Mutex, type Session } from '../group-commit.js'
+import { BatchInserts } from './batch-insert.js'
 import { sqliteDialect } from './dialect.js'
 
 /** How a SQLite file is opened. */
@@ -32,20 +32,20 @@ const patienceMs = 30_000
 export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
   if (path !== ':memory:') createPrivately(path)
   const database = lazily(() => connect(path, options))
-  const turn = new Turn()
-  const writes = new Lane(track(database, 'BEGIN IMMEDIATE'), turn, turnsPerCommit)
-  const reads = new Lane(track(database, 'BEGIN'), turn)
+  const mutex = new Mutex()
+  const writes = new CommitQueue(createSession(database, 'BEGIN IMMEDIATE'), mutex, turnsPerCommit)
+  const reads = new CommitQueue(createSession(database, 'BEGIN'), mutex)
   return {
     dialect: sqliteDialect,
     read: (work) => reads.run(work),
     readShared: (name, work) => reads.share(name, work),
     transaction: (work) => writes.run(work),
-    set: (setting) => turn.between(() => spoken(() => database().pragma(setting))),
+    set: (setting) => mutex.runAlone(() => translateErrors(() => database().pragma(setting))),
     flush: async () => {
       if (options.durable === false && path !== ':memory:') await flushFile(`${path}-wal`)
     },
     close: async () => {
-      await Promise.all([writes.drained(), reads.drained()])
+      await Promise.all([writes.drain(), reads.drain()])
       database.close()
     },
   }
@@ -91,7 +91,7 @@ function connect(path: string, options: SqliteOptions): Database.Database {
       PRAGMA cache_size = -${options.cacheKb ?? 8_192};`)
     return database
   } catch (error) {
-    throw understood(error)
+    throw fromSqliteError(error)
   }
 }
 
@@ -128,26 +128,28 @@ function lazily(open: () => Database.Database): Lazy {
   })
 }
 
-function track(database: Lazy, begin: string): Track {
+function createSession(database: Lazy, begin: string): Session {
   let dirty = false
-  const { prepare, statements } = keptStatements(database)
-  const noted = (sql: string): Database.Statement => {
+  const { prepare, statements } = createStatementCache(database)
+  const prepareTracked = (sql: string): Database.Statement => {
     const statement = prepare(sql)
     if (!statement.readonly) dirty = true
     return statement
   }
-  const added = new AddedRows(prepare)
-  const asked = (sql: string): Database.Statement => {
+  const added = new BatchInserts(prepare)
+  const prepareFlushed = (sql: string): Database.Statement => {
     added.flush()
-    return noted(sql)
+    return prepareTracked(sql)
   }
   const known = new Map<string, unknown>()
   const connection: Connection = {
     dialect: sqliteDialect,
     known,
-    get: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).get(...values) as T | undefined),
-    all: <T>(sql: string, ...values: Value[]) => spoken(() => asked(sql).all(...values) as T[]),
-    run: (sql, ...values) => spoken(() => asked(sql).run(...values).changes),
+    get: <T>(sql: string, ...values: Value[]) =>
+      translateErrors(() => prepareFlushed(sql).get(...values) as T | undefined),
+    all: <T>(sql: string, ...values: Value[]) =>
+      translateErrors(() => prepareFlushed(sql).all(...values) as T[]),
+    run: (sql, ...values) => translateErrors(() => prepareFlushed(sql).run(...values).changes),
     add: (sql, ...values) => {
       dirty = true
       added.add(sql, values)
@@ -155,7 +157,7 @@ function track(database: Lazy, begin: string): Track {
     exec: (sql) => {
       dirty = true
       statements.clear()
-      spoken(() => {
+      translateErrors(() => {
         added.flush()
         database().exec(sql)
       })
@@ -165,10 +167,10 @@ function track(database: Lazy, begin: string): Track {
     connection,
     begin: () => {
       known.clear()
-      return patiently(() => prepare(begin).run())
+      return beginPatiently(() => prepare(begin).run())
     },
     commit: () =>
-      spoken(() => {
+      translateErrors(() => {
         added.flush()
         prepare('COMMIT').run()
       }),
@@ -183,10 +185,10 @@ function track(database: Lazy, begin: string): Track {
   }
 }
 
-/** Searches make a new text of every mix of filters; no server may keep them all. */
+/** Every mix of filters is a new statement, so their number is limited. */
 const mostStatements = 1_000
 
-function keptStatements(database: Lazy) {
+function createStatementCache(database: Lazy) {
   const statements = new Map<string, Database.Statement>()
   const prepare = (sql: string): Database.Statement => {
     let statement = statements.get(sql)
@@ -203,22 +205,23 @@ function keptStatements(database: Lazy) {
   return { prepare, statements }
 }
 
-/** Does something with SQLite; its errors come in our own words. */
-function spoken<T>(act: () => T): T {
+/** Runs something with SQLite; throws its errors as an `ApiError` where one fits. */
+export function translateErrors<T>(act: () => T): T {
   try {
     return act()
   } catch (error) {
-    throw understood(error)
+    throw fromSqliteError(error)
   }
 }
 
-async function patiently(begin: () => unknown): Promise<void> {
+async function beginPatiently(begin: () => unknown): Promise<void> {
   for (let waited = 0; ; ) {
     try {
       begin()
       return
     } catch (error) {
-      if ((error as { code?: string }).code !== 'SQLITE_BUSY' || waited >= patienceMs) throw understood(error)
+      if ((error as { code?: string }).code !== 'SQLITE_BUSY' || waited >= patienceMs)
+        throw fromSqliteError(error)
       // The driver has waited its own time-out already; let other work of this process go on in between.
       await new Promise((resolve) => setImmediate(resolve))
       waited += 10_000
@@ -234,8 +237,8 @@ const reasons: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: 'the file is not a database',
 }
 
-/** An error of SQLite in our own words; another one as it is. */
-export function understood(error: unknown): unknown {
+/** Returns the `ApiError` for an error of SQLite; any other error unchanged. */
+function fromSqliteError(error: unknown): unknown {
   const code = (error as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || !code.startsWith('SQLITE_')) return error
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new ApiError('busy')

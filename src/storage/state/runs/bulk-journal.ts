@@ -2,13 +2,13 @@ import type { Accepted, Bulk, BulkJournal, Wanted } from '../../../batch/journal
 import type { Connection, Driver } from '../../driver/connection.js'
 import { type Budget, budgetLeft, type Claims, grantsOf, type Left, scopeOf } from './budget.js'
 import { acceptBulk, type Bulks, dropBulk } from './bulk-requests.js'
-import type { Reserve } from './holds.js'
-import { checkOwn, release, reserve as setAside, type Written } from './run-counters.js'
+import type { Holds } from './holds.js'
+import { checkOwn, type OwnedRun, release, reserve as setAside } from './run-counters.js'
 import type { Run } from './runs.js'
 
 /** The books of a run that its requests for several rows are entered in. */
-export interface Books {
-  readonly reserve: Reserve
+export interface JournalParts {
+  readonly reserve: Holds
   readonly bulks: Bulks
   /** Whether an earlier part set credits aside for a row that has no answer. */
   readonly isCovered: (ordinal: number) => boolean
@@ -26,7 +26,7 @@ interface Options {
 }
 
 /** What a run in a state database remembers of rows that go out as one request. */
-export function bulkJournalOf(driver: Driver, run: Run, options: Options, books: Books): BulkJournal {
+export function bulkJournalOf(driver: Driver, run: Run, options: Options, books: JournalParts): BulkJournal {
   const { reserve, bulks, isCovered, claims } = books
   const { mayRepeat, retryUnknown, missing, budget, now, fence = '' } = options
   const own = { number: run.number, fence }
@@ -88,14 +88,14 @@ export function bulkJournalOf(driver: Driver, run: Run, options: Options, books:
 
 /** Rows that are to go out as one request, as many as there are but no fewer than so many. */
 interface Asked {
-  readonly own: Written
+  readonly own: OwnedRun
   readonly rows: readonly Wanted[]
   readonly least: number
-  readonly books: Books
+  readonly books: JournalParts
   readonly now: number
 }
 
-async function accept(connection: Connection, own: Written, bulk: Bulk, accepted: Accepted): Promise<void> {
+async function accept(connection: Connection, own: OwnedRun, bulk: Bulk, accepted: Accepted): Promise<void> {
   await checkOwn(connection, own)
   await acceptBulk(connection, bulk, accepted)
 }

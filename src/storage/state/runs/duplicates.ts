@@ -5,7 +5,7 @@ import { placeOf } from '../../engine/row-place.js'
 import { answersOf, equalIn, type Indexed, indexAnswers, servesEqual } from './answers.js'
 
 /** Where the answers to lookups that repeat are: the newest wait in memory, to go into the index in large portions. */
-export class Repeated {
+export class DuplicateAnswers {
   readonly #run: number
   readonly #window: number
   #recent = new Map<string, Indexed & { readonly ordinal: number }>()

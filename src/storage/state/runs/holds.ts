@@ -12,7 +12,7 @@ export interface Change {
 }
 
 /** What is set aside for the rows of a run that are under way. */
-export class Reserve {
+export class Holds {
   readonly #held = new Map<number, number>()
   /** Rows for which an earlier part set it aside. */
   readonly #covered = new Set<number>()

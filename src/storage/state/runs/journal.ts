@@ -14,10 +14,10 @@ import { answersOf, keepAnswers, storedAnswer } from './answers.js'
 import { type Budget, budgetLeft, countSpent, grantsOf, scopeOf } from './budget.js'
 import { bulkJournalOf } from './bulk-journal.js'
 import { Bulks, changeBulk } from './bulk-requests.js'
-import { Repeated } from './duplicates.js'
-import { Reserve } from './holds.js'
-import { Earlier } from './resume-state.js'
-import { enterAnswers, enterEnd, enterPlan, type Written } from './run-counters.js'
+import { DuplicateAnswers } from './duplicates.js'
+import { Holds } from './holds.js'
+import { ResumeState } from './resume-state.js'
+import { type OwnedRun, recordAnswers, recordEnd, recordPlan } from './run-counters.js'
 import type { Run } from './runs.js'
 
 /** How a run is kept. */
@@ -56,13 +56,13 @@ class RunJournal implements Journal {
   readonly #driver: Driver
   readonly #run: Run
   readonly #options: JournalOptions
-  readonly #own: Written
+  readonly #own: OwnedRun
   readonly #scope: string
-  readonly #reserve = new Reserve()
-  readonly #earlier: Earlier
+  readonly #holds = new Holds()
+  readonly #resumed: ResumeState
   readonly #bulks: Bulks
   readonly bulks: BulkJournal
-  readonly #repeated: Repeated
+  readonly #duplicates: DuplicateAnswers
   /** Rows that may be sent, and have no answer on record. */
   #sent: { from: number; to: number }
   #done = 0
@@ -74,14 +74,14 @@ class RunJournal implements Journal {
     this.#own = { number: run.number, fence: options.fence ?? '' }
     this.#scope = scopeOf(run, options.budget)
     this.#sent = { from: run.sentFrom, to: run.sentTo }
-    this.#repeated = new Repeated(run.number, options.window)
-    this.#earlier = new Earlier(run, this.#reserve)
+    this.#duplicates = new DuplicateAnswers(run.number, options.window)
+    this.#resumed = new ResumeState(run, this.#holds)
     this.#bulks = new Bulks(run)
     this.bulks = bulkJournalOf(driver, run, options, {
-      reserve: this.#reserve,
+      reserve: this.#holds,
       bulks: this.#bulks,
-      isCovered: (ordinal) => this.#earlier.covers(ordinal),
-      claims: () => this.#earlier.claims(),
+      isCovered: (ordinal) => this.#resumed.covers(ordinal),
+      claims: () => this.#resumed.claims(),
     })
   }
 
@@ -90,7 +90,7 @@ class RunJournal implements Journal {
     const { sentFrom, sentTo, number } = this.#run
     const bulksTo = await this.#bulks.to(this.#driver)
     if (from >= Math.max(answeredUpTo, sentTo, bulksTo)) {
-      this.#earlier.pass()
+      this.#resumed.pass()
       this.#bulks.pass()
       return none
     }
@@ -106,11 +106,11 @@ class RunJournal implements Journal {
     for (const { ordinal, answer, source } of kept) {
       const isOpen = isUnknown(answer) && !this.#isFinal(answer)
       if (!isUnknown(answer)) open.delete(ordinal)
-      if (isOpen) this.#reserve.retry(ordinal)
+      if (isOpen) this.#holds.retry(ordinal)
       if (this.#isFinal(answer)) answers.set(ordinal, { answer, source, credits: answer.credits, kept: true })
       else (isOpen ? open : failed).add(ordinal)
     }
-    this.#earlier.note(open, failed)
+    this.#resumed.note(open, failed)
     return answers
   }
 
@@ -125,7 +125,7 @@ class RunJournal implements Journal {
     const { mayRepeat, retryUnknown, missing, others, store } = this.#options
     const isAsked = store !== undefined || rows.some(({ repeats }) => repeats)
     const found = isAsked ? await this.#driver.read((connection) => this.#findAll(connection, rows)) : []
-    if (!missing && !others && (!this.#earlier.coversSome || mayRepeat || retryUnknown)) return found
+    if (!missing && !others && (!this.#resumed.coversSome || mayRepeat || retryUnknown)) return found
     return rows.map(({ ordinal }, at) => found[at] ?? this.#lost(ordinal))
   }
 
@@ -137,7 +137,7 @@ class RunJournal implements Journal {
   /** What is told of a row that must not be sent, and has no answer. */
   #lost(ordinal: number): Recalled | undefined {
     const { missing, others } = this.#options
-    const isCovered = this.#earlier.covers(ordinal)
+    const isCovered = this.#resumed.covers(ordinal)
     const told = missing ?? (isCovered ? undefined : others)
     if (told) return { answer: { ...told, body: undefined, credits: 0 }, source: null, credits: 0 }
     return isCovered && !others ? { answer: unknownAnswer, source: 'live', credits: 0 } : undefined
@@ -146,8 +146,8 @@ class RunJournal implements Journal {
   async #find(connection: Connection, row: JournalRow): Promise<Recalled | undefined> {
     const { hash, identity, repeats } = row
     const { others, retryUnknown } = this.#options
-    const isSent = retryUnknown && (!others || this.#earlier.covers(row.ordinal))
-    const equal = repeats ? await this.#repeated.find(connection, row, isSent) : undefined
+    const isSent = retryUnknown && (!others || this.#resumed.covers(row.ordinal))
+    const equal = repeats ? await this.#duplicates.find(connection, row, isSent) : undefined
     if (equal) return { answer: equal, source: 'duplicate', credits: 0 }
     const { store, now } = this.#options
     if (!store || hash === undefined || identity === undefined) return undefined
@@ -160,7 +160,7 @@ class RunJournal implements Journal {
     const { id } = this.#run
     const { grants, shortage } = await this.#driver.transaction(async (connection) => {
       const left = await budgetLeft(connection, this.#run, budget, now())
-      const granted = grantsOf(rows, left, this.#earlier.claims())
+      const granted = grantsOf(rows, left, this.#resumed.claims())
       const last = rows[granted.length - 1]
       if (last === undefined) return { grants: granted, shortage: left.shortage }
       this.#mark(rows[0]?.ordinal ?? 0, last.ordinal + 1)
@@ -169,7 +169,7 @@ class RunJournal implements Journal {
       const credits = granted.reduce((sum, grant) => sum + grant.credits, 0)
       const lowered = limit === undefined ? undefined : { row: last.ordinal, limit }
       const entered = { credits, done: this.#done, now: now(), sentFrom, sentTo, lowered }
-      const done = enterPlan(connection, this.#own, entered)
+      const done = recordPlan(connection, this.#own, entered)
       if (done) await done
       return { grants: granted, shortage: granted.length < rows.length ? left.shortage : undefined }
     }, this.#scope)
@@ -178,10 +178,10 @@ class RunJournal implements Journal {
     const planned = grants.map(({ credits, limit }, at) => {
       const wanted = rows[at] as Wanted
       const { ordinal } = wanted
-      const lowered = this.#earlier.loweredOf(ordinal) ?? limit
-      const isCovered = this.#earlier.covers(ordinal)
-      this.#reserve.hold(ordinal, isCovered ? this.#earlier.heldFor(wanted) : credits, isCovered)
-      const row = { run: id, ordinal, fresh: !this.#earlier.sent(ordinal) }
+      const lowered = this.#resumed.loweredOf(ordinal) ?? limit
+      const isCovered = this.#resumed.covers(ordinal)
+      this.#holds.hold(ordinal, isCovered ? this.#resumed.heldFor(wanted) : credits, isCovered)
+      const row = { run: id, ordinal, fresh: !this.#resumed.sent(ordinal) }
       return { key: `${id}-${ordinal}`, row, ...(lowered === undefined ? {} : { limit: lowered }) }
     })
     return { planned, shortage }
@@ -197,20 +197,20 @@ class RunJournal implements Journal {
     const { now, missing } = this.#options
     if (missing) return
     const { number } = this.#run
-    const { credits, calls, released, unknown } = this.#reserve.changeBy(rows)
-    const indexes = this.#repeated.isFullBefore(rows)
+    const { credits, calls, released, unknown } = this.#holds.changeBy(rows)
+    const indexes = this.#duplicates.isFullBefore(rows)
     const bulks = this.#bulks.changesBy(rows, isKnown)
     await this.#driver.transaction(async (connection) => {
       const moment = now()
-      const entered = enterAnswers(connection, this.#own, { credits, released, unknown, done: this.#done })
+      const entered = recordAnswers(connection, this.#own, { credits, released, unknown, done: this.#done })
       await Promise.all([entered, keepAnswers(connection, number, rows, moment)])
-      if (indexes) await this.#repeated.index(connection)
+      if (indexes) await this.#duplicates.index(connection)
       for (const change of bulks) await changeBulk(connection, change)
       if (calls > 0) await countSpent(connection, this.#run, { credits, calls }, moment)
     }, this.#scope)
     this.#bulks.settle(rows, isKnown)
-    this.#repeated.add(rows, indexes)
-    this.#reserve.settle(rows)
+    this.#duplicates.add(rows, indexes)
+    this.#holds.settle(rows)
   }
 
   async written(cleared: number, rows: number): Promise<void> {
@@ -232,11 +232,11 @@ class RunJournal implements Journal {
     const sent = !certain ? this.#sent : from < sentTo ? { from, to: sentTo } : { from: 0, to: 0 }
     const isSettled = certain && from >= sentTo
     await this.#driver.transaction(async (connection) => {
-      await this.#repeated.index(connection)
+      await this.#duplicates.index(connection)
       const status = complete || others ? 'finished' : 'stopped'
-      const released = certain ? this.#reserve.leftBut((at) => this.#bulks.has(at)) : 0
+      const released = certain ? this.#holds.leftBut((at) => this.#bulks.has(at)) : 0
       const ended = { status, done: this.#done, now: this.#options.now(), sent, isSettled, released } as const
-      await enterEnd(connection, this.#own, ended)
+      await recordEnd(connection, this.#own, ended)
     }, this.#scope)
   }
 }

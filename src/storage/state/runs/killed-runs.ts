@@ -4,7 +4,7 @@ import type { Hold } from './run-leases.js'
 import { runScope } from './runs.js'
 
 /** A run that was under way when it was last heard of. */
-export interface HeardOf {
+export interface RunningRun {
   readonly number: number
   readonly knownBy: string
 }
@@ -19,8 +19,8 @@ const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) 
  * Puts runs on record as stopped whose process was killed, at the moment at which they were last heard of: what is set
  * aside for their rows counts for that day. `hold` keeps everybody else from a run meanwhile; nothing where it is under way.
  */
-export async function stopKilled(driver: Driver, hold: Hold<HeardOf>): Promise<void> {
-  const running = await driver.read((connection) => connection.all<HeardOf>(runningSql))
+export async function stopKilled(driver: Driver, hold: Hold<RunningRun>): Promise<void> {
+  const running = await driver.read((connection) => connection.all<RunningRun>(runningSql))
   for (const run of running) {
     const lock = await hold(run)
     if (!lock) continue

@@ -1,5 +1,5 @@
 import type { Driver } from '../../driver/connection.js'
-import type { HeardOf } from './killed-runs.js'
+import type { RunningRun } from './killed-runs.js'
 import type { Hold } from './run-leases.js'
 import { type Run, runScope } from './runs.js'
 
@@ -10,7 +10,7 @@ const mayWakeForMs = 86_400_000
 export const mayStillSend = ({ lostAt }: Pick<Run, 'lostAt'>, now: number): boolean =>
   lostAt !== null && now - lostAt < mayWakeForMs
 
-interface LostRun extends HeardOf {
+interface LostRun extends RunningRun {
   readonly id: string
   readonly lostAt: number
 }
@@ -25,7 +25,7 @@ export interface Settling {
   /** Real time. */
   readonly now: number
   /** Keeps everybody else from a run meanwhile; nothing where it is under way. */
-  readonly hold: Hold<HeardOf>
+  readonly hold: Hold<RunningRun>
   /** Has what is kept for a run dropped, by its id. */
   readonly settle: (id: string) => Promise<void>
 }

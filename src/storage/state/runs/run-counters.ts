@@ -2,14 +2,14 @@ import type { Connection } from '../../driver/connection.js'
 import { RunLost } from './run-leases.js'
 
 /** A run that is written to, and what the lock it is held by is known by. */
-export interface Written {
+export interface OwnedRun {
   readonly number: number
   /** Empty where the system's locks keep others away. */
   readonly fence: string
 }
 
 /** Rows that are about to be sent, and how far the run is. */
-export interface Entered {
+export interface PlanEntry {
   readonly credits: number
   readonly done: number
   readonly now: number
@@ -19,7 +19,7 @@ export interface Entered {
 }
 
 /** What answers change. */
-export interface Settled {
+export interface AnswersEntry {
   readonly credits: number
   readonly released: number
   readonly unknown: number
@@ -27,7 +27,7 @@ export interface Settled {
 }
 
 /** How a part of a run ends. */
-export interface Ended {
+export interface EndEntry {
   readonly status: 'finished' | 'stopped'
   readonly done: number
   readonly now: number
@@ -54,41 +54,41 @@ const ownSql = `SELECT 1 AS one FROM runs ${own}`
 type Changes = number | Promise<number>
 
 /** Whether the run was still ours: a row is changed only under the lock that it carries. */
-function fenced(changes: Changes): void | Promise<void> {
-  if (changes instanceof Promise) return changes.then(fenced)
+function requireOwned(changes: Changes): void | Promise<void> {
+  if (changes instanceof Promise) return changes.then(requireOwned)
   if (changes === 0) throw new RunLost()
 }
 
 /** Puts rows on record as under way. */
-export const enterPlan = (c: Connection, { number, fence }: Written, entered: Entered) => {
+export const recordPlan = (c: Connection, { number, fence }: OwnedRun, entered: PlanEntry) => {
   const { credits, done, now, sentFrom, sentTo, lowered } = entered
   const values = [credits, done, now, sentFrom, sentTo, lowered?.row ?? null, lowered?.limit ?? null]
-  return fenced(c.run(planSql, ...values, number, fence))
+  return requireOwned(c.run(planSql, ...values, number, fence))
 }
 
 /** Puts on record what answers change. */
-export const enterAnswers = (c: Connection, { number, fence }: Written, settled: Settled) => {
+export const recordAnswers = (c: Connection, { number, fence }: OwnedRun, settled: AnswersEntry) => {
   const { credits, released: back, unknown, done } = settled
-  return fenced(c.run(keepSql, credits, back, back, unknown, done, number, fence))
+  return requireOwned(c.run(keepSql, credits, back, back, unknown, done, number, fence))
 }
 
 /** Puts the end of a part on record. */
-export const enterEnd = (c: Connection, { number, fence }: Written, ended: Ended) => {
+export const recordEnd = (c: Connection, { number, fence }: OwnedRun, ended: EndEntry) => {
   const { status, done, now, sent, isSettled, released: back } = ended
-  return fenced(
+  return requireOwned(
     c.run(endSql, status, done, now, sent.from, sent.to, isSettled ? 1 : 0, back, back, number, fence),
   )
 }
 
 /** Sets credits aside for a request. */
-export const reserve = (c: Connection, { number, fence }: Written, credits: number, now: number) =>
-  fenced(c.run(reserveSql, credits, now, number, fence))
+export const reserve = (c: Connection, { number, fence }: OwnedRun, credits: number, now: number) =>
+  requireOwned(c.run(reserveSql, credits, now, number, fence))
 
 /** Gives back what was set aside for a request. */
-export const release = (c: Connection, { number, fence }: Written, credits: number) =>
-  fenced(c.run(releaseSql, credits, credits, number, fence))
+export const release = (c: Connection, { number, fence }: OwnedRun, credits: number) =>
+  requireOwned(c.run(releaseSql, credits, credits, number, fence))
 
 /** Throws where the run is no longer ours; a lock is taken only while nobody writes. */
-export async function checkOwn(c: Connection, { number, fence }: Written): Promise<void> {
+export async function checkOwn(c: Connection, { number, fence }: OwnedRun): Promise<void> {
   if (fence !== '' && !(await c.get(ownSql, number, fence))) throw new RunLost()
 }

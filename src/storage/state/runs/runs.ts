@@ -3,11 +3,11 @@ import type { Connection, Driver, Value } from '../../driver/connection.js'
 import { placeOf } from '../../engine/row-place.js'
 import { forgetAnswers, indexNext } from './answers.js'
 import { forgetBulks } from './bulk-requests.js'
-import { adoptFormer, type Renamed } from './former-targets.js'
 import { RunLost } from './run-leases.js'
+import { adoptAliases, type TargetNames } from './target-aliases.js'
 
 /** What makes a run the same run when it is started again. */
-export interface RunIdentity extends Renamed {
+export interface RunIdentity extends TargetNames {
   /** Digest of everything that enters its requests. */
   readonly knownBy: string
   readonly operation: string
@@ -33,7 +33,7 @@ export interface NewRun extends RunIdentity {
 }
 
 /** What may be another way when a run goes on. */
-export type Going = Pick<NewRun, 'file' | 'output' | 'request' | 'spread'>
+export type Continuation = Pick<NewRun, 'file' | 'output' | 'request' | 'spread'>
 
 /** A run on record. */
 export interface Run extends NewRun {
@@ -66,9 +66,9 @@ export interface Run extends NewRun {
 export interface Runs {
   add(run: NewRun): Promise<Run>
   /** Goes on with a run: it is running again, maybe from a file that was moved, maybe to another output. */
-  begin(run: Run, going: Going, now: number): Promise<Run>
+  begin(run: Run, going: Continuation, now: number): Promise<Run>
   /** Brings what is on record under former names of a target to the one of now. */
-  adopt(target: Renamed): Promise<void>
+  adopt(target: TargetNames): Promise<void>
   /** The newest run of an identity. */
   known(identity: Pick<RunIdentity, 'knownBy' | 'target'>): Promise<Run | undefined>
   /** The newest unfinished run with paid rows that read other content of the same file, and was not given up since. */
@@ -121,7 +121,7 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
       if (!begun) throw new RunLost()
       return begun
     },
-    adopt: (target) => adoptFormer(driver, target),
+    adopt: (target) => adoptAliases(driver, target),
     known: ({ knownBy, target }) =>
       one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', knownBy, target),
     inTheWay: ({ file, operation, target, fileHash }) =>
@@ -149,7 +149,7 @@ const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN st
 const begin = async (
   connection: Connection,
   { number }: Run,
-  { file, output, request, spread = 0 }: Going,
+  { file, output, request, spread = 0 }: Continuation,
   now: number,
   fence: string,
 ): Promise<Run | undefined> =>

@@ -1,16 +1,16 @@
 import Database from 'better-sqlite3'
 
-/** Numbers that were seen, on disk where they are many; gone when it is closed. */
-export interface FirstSeen {
-  /** Takes a number up and tells whether it is new. */
+/** A set of numbers that moves to disk when large; it is gone when closed. */
+export interface SeenNumbers {
+  /** Adds a number and returns whether it is new. */
   isNew(number: number): boolean
   close(): void
 }
 
 const cacheKb = 16_384
 
-/** Opens an empty memory of numbers in a file without a name, which nobody else can open. */
-export function openFirstSeen(): FirstSeen {
+/** Opens an empty set in a temporary file without a name, which no other process can open. */
+export function openSeenNumbers(): SeenNumbers {
   const database = new Database('')
   database.pragma('journal_mode = OFF')
   database.pragma('synchronous = OFF')

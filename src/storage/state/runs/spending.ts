@@ -45,7 +45,7 @@ export function spendingOver(driver: Driver): Spending {
     count: (spender, spent, now) =>
       driver.transaction((c) => countSpent(c, { ...spender, number: 0 }, spent, now), 'single calls'),
     list: ({ from, to, profile, target }) => {
-      const { where, values } = narrowed([
+      const { where, values } = buildWhere([
         ['s.day >= ?', from],
         ['s.day <= ?', to],
         ['s.profile = ?', profile],
@@ -55,7 +55,7 @@ export function spendingOver(driver: Driver): Spending {
       return driver.read((connection) => connection.all<Spent>(`${listSql} ${where} ${order}`, ...values))
     },
     open: async ({ profile, target }) => {
-      const { where, values } = narrowed([
+      const { where, values } = buildWhere([
         ['profile = ?', profile],
         ['target = ?', target],
       ])
@@ -66,7 +66,7 @@ export function spendingOver(driver: Driver): Spending {
   }
 }
 
-function narrowed(conditions: readonly (readonly [sql: string, value: string | undefined])[]) {
+function buildWhere(conditions: readonly (readonly [sql: string, value: string | undefined])[]) {
   const given = conditions.filter((each): each is [string, string] => each[1] !== undefined)
   const where = given.length === 0 ? '' : `WHERE ${given.map(([sql]) => sql).join(' AND ')}`
   return { where, values: given.map(([, value]): Value => value) }

@@ -2,10 +2,10 @@ import type { Pool } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Connection, type Driver, send } from '../../../../src/storage/driver/connection.js'
 import { CommitUnknown } from '../../../../src/storage/driver/group-commit.js'
-import { PostgresTrack } from '../../../../src/storage/driver/postgres/connection.js'
+import { PostgresSession } from '../../../../src/storage/driver/postgres/connection.js'
 import { openPostgres } from '../../../../src/storage/driver/postgres/driver.js'
-import { understoodPostgres } from '../../../../src/storage/driver/postgres/errors.js'
-import { statements } from '../../../../src/storage/driver/postgres/translate-sql.js'
+import { fromPostgresError } from '../../../../src/storage/driver/postgres/errors.js'
+import { createStatementCache } from '../../../../src/storage/driver/postgres/translate-sql.js'
 import { openStore } from '../../../../src/storage/engine/store.js'
 import { member, workspace } from '../../../conformance/rows.js'
 import { job } from '../../../conformance/store-work.js'
@@ -236,8 +236,8 @@ describe('a commit that fails', () => {
   async function committing(answer: () => unknown, sql = 'DELETE FROM t') {
     const query = async (text: unknown) => (text === 'COMMIT' ? answer() : { rows: [], rowCount: 1 })
     const pool = { connect: async () => ({ query, release: () => {} }) } as unknown as Pool
-    const track = new PostgresTrack({
-      ...{ pool, prepare: statements(), begin: () => ({ sql: 'BEGIN' }) },
+    const track = new PostgresSession({
+      ...{ pool, prepare: createStatementCache(), begin: () => ({ sql: 'BEGIN' }) },
       ...{ sleep: async () => {}, chance: () => 0 },
     })
     await track.begin()
@@ -270,7 +270,7 @@ describe('a commit that fails', () => {
     const unsent = new Error('Client has encountered a connection error and is not queryable')
     const { track, ended } = await committing(failing(unsent))
     await expect(ended).rejects.toBe(unsent)
-    expect(await track.again(unsent, 1)).toBe(true)
+    expect(await track.retry(unsent, 1)).toBe(true)
   })
 
   it('as it came back as ROLLBACK was undone', async () => {
@@ -282,8 +282,8 @@ describe('a commit that fails', () => {
 describe('a missing file', () => {
   it('is the socket only where that was connected to', () => {
     const missing = (syscall: string) => Object.assign(new Error('missing'), { code: 'ENOENT', syscall })
-    expect(understoodPostgres(missing('connect'))).toMatchObject({ code: 'database_unreachable' })
-    expect(understoodPostgres(missing('open'))).toMatchObject({ code: 'ENOENT' })
+    expect(fromPostgresError(missing('connect'))).toMatchObject({ code: 'database_unreachable' })
+    expect(fromPostgresError(missing('open'))).toMatchObject({ code: 'ENOENT' })
   })
 })
 
@@ -438,11 +438,11 @@ describe('work that another node accepted', () => {
 describe('tables beside those of the engine', () => {
   const inSchema = (name: string) =>
     `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${encodeURIComponent(`-c search_path=${name}`)}`
-  const beside = '_catalogue'
+  const schemaSuffix = '_catalogue'
 
   it('are not made where the engine has no schema', async () => {
     const name = `${schema.name}_missing`
-    await expect(openPostgres(inSchema(name), { beside })).rejects.toMatchObject({
+    await expect(openPostgres(inSchema(name), { schemaSuffix })).rejects.toMatchObject({
       details: { reason: expect.stringContaining('no such schema') },
     })
     const made = await schema.sql(
@@ -455,7 +455,7 @@ describe('tables beside those of the engine', () => {
     const name = schema.name.padEnd(60, 'x')
     await schema.sql(`CREATE SCHEMA ${name}`)
     try {
-      await expect(openPostgres(inSchema(name), { beside })).rejects.toMatchObject({
+      await expect(openPostgres(inSchema(name), { schemaSuffix })).rejects.toMatchObject({
         details: { reason: expect.stringContaining('more than 53 bytes') },
       })
     } finally {

@@ -1,6 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { bound, numbered, statements } from '../../../../src/storage/driver/postgres/translate-sql.js'
+import {
+  bindValues,
+  createStatementCache,
+  translate,
+} from '../../../../src/storage/driver/postgres/translate-sql.js'
 
 it.each([
   ['SELECT ? WHERE a = ?', 'SELECT $1 WHERE a = $2'],
@@ -19,21 +23,21 @@ it.each([
   ],
   ['FROM a INDEXED BY b CROSS JOIN c ON d', 'FROM a  JOIN c ON d'],
 ])('writes %j for PostgreSQL', (sql, expected) => {
-  expect(numbered(sql)).toBe(expected)
+  expect(translate(sql)).toBe(expected)
 })
 
 it('makes lists arrays where the planner is to know them', () => {
-  const { text } = statements(true)(
+  const { text } = createStatementCache(true)(
     'SELECT a IN (SELECT value FROM json_each(?)) AND b NOT IN (SELECT atom FROM json_each(?)), ?',
   )
   expect(text).toBe('SELECT a = ANY (texts_in($1)) AND b <> ALL (numbers_in($2)), $3')
 })
 
 it('gives halves of characters in lists the sign that stands for them, and leaves the rest', () => {
-  const { lists } = statements()('SELECT ? IN (SELECT value FROM json_each(?)), ?')
+  const { lists } = createStatementCache()('SELECT ? IN (SELECT value FROM json_each(?)), ?')
   expect(lists).toEqual([1])
   const texts = ['\ud83d', 'whole \u{1f600}', String.raw`C:\ud83d`, '"\n']
-  const [one, list, other] = bound(['\\ud83d', JSON.stringify(texts), '["\\ud83d"]'], {
+  const [one, list, other] = bindValues(['\\ud83d', JSON.stringify(texts), '["\\ud83d"]'], {
     lists,
     writes: false,
   })

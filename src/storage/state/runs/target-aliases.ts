@@ -1,26 +1,26 @@
 import type { Connection, Driver } from '../../driver/connection.js'
 
-/** A name that an engine had on record before it came to another place, and what a run was known by under it. */
-export interface Former {
+/** A name that an engine had before it moved, and what a run was known by under it. */
+export interface TargetAlias {
   readonly target: string
   readonly knownBy: string
-  /** It counts only where this engine was the last to have that name. */
+  /** The alias counts only when this engine was the last to have that name. */
   readonly engine?: string | undefined
 }
 
-/** A target under its name of now. */
-export interface Renamed {
+/** The current name of a target, with its aliases. */
+export interface TargetNames {
   readonly target: string
   readonly knownBy: string
-  readonly formerly?: readonly Former[] | undefined
-  /** The engine that has the name now. */
+  readonly formerly?: readonly TargetAlias[] | undefined
+  /** The engine that has the current name. */
   readonly engine?: string | undefined
 }
 
 const nameSql = `INSERT INTO engines (name, id) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET id = excluded.id WHERE engines.id <> excluded.id`
 const wasSql = 'SELECT 1 AS one FROM engines WHERE name = ? AND id = ?'
-// One that is under way goes on under the name that it began with.
+// A running run keeps the name it began with.
 const knownSql = `UPDATE runs SET known_by = ? WHERE known_by = ? AND target = ? AND status <> 'running'`
 const foundSql = `SELECT 1 AS one WHERE EXISTS (SELECT 1 FROM runs WHERE known_by = ? AND target IN (?, ?))
   OR EXISTS (SELECT 1 FROM runs WHERE target = ?) OR EXISTS (SELECT 1 FROM spending WHERE target = ?)`
@@ -31,10 +31,10 @@ const addSql = `INSERT INTO spending (day, profile, target, operation, run, cred
   DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls`
 
 /**
- * Brings what is on record under former names of an engine to its name of now: runs go on, their answers serve others, and
- * what was spent is counted together. It is quick where there is nothing of the kind.
+ * Moves what is recorded under former names of an engine to its current name. Then runs can be resumed, their answers
+ * serve other runs, and spending is counted together. It is quick when there are no such records.
  */
-export async function adoptFormer(driver: Driver, renamed: Renamed): Promise<void> {
+export async function adoptAliases(driver: Driver, renamed: TargetNames): Promise<void> {
   const { engine, target, formerly = [] } = renamed
   if (engine === undefined && formerly.length === 0) return
   const isKnown = await driver.read(async (reads) => {
@@ -50,13 +50,13 @@ export async function adoptFormer(driver: Driver, renamed: Renamed): Promise<voi
 }
 
 /** A run may have its engine's new name already, and be known by what was asked for under the old one. */
-async function isOnRecord(connection: Connection, former: Former, now: string): Promise<boolean> {
+async function isOnRecord(connection: Connection, former: TargetAlias, now: string): Promise<boolean> {
   const { target, engine, knownBy } = former
   if (engine !== undefined && !(await connection.get(wasSql, target, engine))) return false
   return (await connection.get(foundSql, knownBy, target, now, target, target)) !== undefined
 }
 
-async function rename(connection: Connection, former: Former, now: Renamed): Promise<void> {
+async function rename(connection: Connection, former: TargetAlias, now: TargetNames): Promise<void> {
   await connection.run(runsSql, now.target, former.target)
   await connection.run(knownSql, now.knownBy, former.knownBy, now.target)
   await connection.run(addSql, now.target, former.target)
