@@ -103,7 +103,7 @@ export async function stopKilledRuns(
   { database, locks }: RunRecords,
   own: string | undefined,
 ): Promise<void> {
-  const { stopKilled } = await import('../../storage/state/runs/killed-runs.js')
+  const { stopKilled } = await import('../../storage/state/runs/lost-runs.js')
   await stopKilled(database, ({ knownBy }) =>
     knownBy === own ? { release: () => {} } : lockOfDead(locks, knownBy),
   )

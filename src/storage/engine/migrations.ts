@@ -1,8 +1,6 @@
 import type { Schema } from '../database/migrate.js'
 import { jobTriggers, ledgerTriggers, postgresOf } from '../driver/postgres/translate-schema.js'
-import { chunkTables, chunkTriggers } from './chunk-schema.js'
 import { runReplies } from './row-replies.js'
-import { work } from './work-schema.js'
 
 const workspaces = `
 CREATE TABLE clock (
@@ -141,6 +139,161 @@ CREATE TABLE cursor_secrets (
   workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
   secret TEXT NOT NULL
 );
+`
+
+/** Accepted work. A job's state only goes forward; records, enrichments and deliveries hang on the job they belong to. */
+const work = `
+CREATE TABLE jobs (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  member_id TEXT NOT NULL REFERENCES members (id),
+  operation TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  webhook_url TEXT,
+  streaming INTEGER NOT NULL,
+  custom TEXT,
+  most INTEGER,
+  expected INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'finished', 'failed')),
+  done INTEGER NOT NULL CHECK (done >= 0),
+  place TEXT,
+  truncated INTEGER NOT NULL,
+  parts TEXT NOT NULL,
+  part_bytes INTEGER NOT NULL,
+  enriched INTEGER NOT NULL,
+  held INTEGER NOT NULL CHECK (held >= 0),
+  spent INTEGER NOT NULL CHECK (spent >= 0),
+  error TEXT,
+  created_at BIGINT NOT NULL,
+  finished_at BIGINT,
+  token TEXT,
+  lease_until BIGINT NOT NULL,
+  attempts INTEGER NOT NULL
+);
+CREATE INDEX jobs_due ON jobs (created_at, id) WHERE state IN ('queued', 'running');
+CREATE INDEX jobs_newest ON jobs (workspace_id, kind, created_at, id);
+CREATE INDEX jobs_held ON jobs (member_id, held) WHERE held > 0;
+CREATE TRIGGER jobs_forward BEFORE UPDATE OF state ON jobs
+WHEN OLD.state <> NEW.state
+  AND NOT (OLD.state = 'queued' AND NEW.state = 'running')
+  AND NOT (OLD.state = 'running' AND NEW.state IN ('finished', 'failed'))
+BEGIN SELECT RAISE(ABORT, 'a job does not go back'); END;
+CREATE TABLE records (
+  job_id TEXT NOT NULL REFERENCES jobs (id),
+  ordinal INTEGER NOT NULL CHECK (ordinal > 0),
+  status TEXT NOT NULL,
+  record TEXT NOT NULL,
+  PRIMARY KEY (job_id, ordinal)
+) WITHOUT ROWID;
+CREATE TABLE enrichments (
+  id TEXT PRIMARY KEY,
+  job_id TEXT NOT NULL REFERENCES jobs (id),
+  ordinal INTEGER NOT NULL,
+  first_name TEXT,
+  last_name TEXT,
+  custom TEXT,
+  UNIQUE (job_id, ordinal)
+);
+CREATE TABLE lists (
+  id TEXT PRIMARY KEY REFERENCES jobs (id),
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  name TEXT NOT NULL,
+  network_list_id BIGINT NOT NULL UNIQUE,
+  status TEXT NOT NULL CHECK (status IN ('pending', 'completed', 'failed')),
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE INDEX lists_newest ON lists (workspace_id, created_at, id);
+CREATE TABLE list_companies (
+  list_id TEXT NOT NULL REFERENCES lists (id),
+  ordinal INTEGER NOT NULL,
+  company TEXT NOT NULL,
+  account_id TEXT,
+  PRIMARY KEY (list_id, ordinal)
+) WITHOUT ROWID;
+CREATE TABLE deliveries (
+  id TEXT PRIMARY KEY,
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  job_id TEXT NOT NULL REFERENCES jobs (id),
+  seq INTEGER NOT NULL,
+  event TEXT NOT NULL,
+  url TEXT NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  part INTEGER,
+  parts INTEGER,
+  state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')),
+  attempts INTEGER NOT NULL,
+  due_at BIGINT,
+  status INTEGER,
+  error TEXT,
+  created_at BIGINT NOT NULL,
+  finished_at BIGINT,
+  token TEXT,
+  lease_until BIGINT NOT NULL,
+  UNIQUE (job_id, seq)
+);
+CREATE INDEX deliveries_again ON deliveries (due_at, lease_until, url) WHERE state = 'pending' AND attempts > 0;
+CREATE INDEX deliveries_first ON deliveries (due_at, lease_until, url)
+  WHERE state = 'pending' AND attempts = 0 AND due_at IS NOT NULL;
+CREATE INDEX deliveries_open ON deliveries (job_id)
+  WHERE state = 'pending' AND attempts = 0 AND due_at IS NOT NULL;
+CREATE INDEX deliveries_waiting ON deliveries (job_id, seq)
+  WHERE state = 'pending' AND attempts = 0 AND due_at IS NULL;
+CREATE INDEX deliveries_newest ON deliveries (workspace_id, created_at);
+CREATE TABLE signing_secrets (
+  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
+  secret TEXT NOT NULL,
+  until BIGINT,
+  PRIMARY KEY (workspace_id, secret)
+);
+`
+
+/**
+ * Rows of runs that are spread over machines. A run is here while its command lives; its rows go out in chunks, each of
+ * which belongs to one worker at a time. A run without a token is in nobody's hands: its chunks were cleared away. There is
+ * no API key in it: of the one that is used, only its id.
+ */
+const chunkTables = `
+CREATE TABLE chunk_runs (
+  run TEXT PRIMARY KEY,
+  key_id TEXT NOT NULL REFERENCES keys (id),
+  source TEXT NOT NULL,
+  token TEXT NOT NULL,
+  lease_until BIGINT NOT NULL
+);
+CREATE TABLE chunks (
+  id TEXT PRIMARY KEY,
+  run TEXT NOT NULL REFERENCES chunk_runs (run),
+  operation TEXT NOT NULL,
+  calls TEXT NOT NULL,
+  replies TEXT,
+  state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'answered')),
+  created_at BIGINT NOT NULL,
+  token TEXT,
+  lease_until BIGINT NOT NULL,
+  taken INTEGER NOT NULL
+);
+CREATE INDEX chunks_due ON chunks (created_at, id) WHERE state IN ('queued', 'running');
+CREATE INDEX chunks_of ON chunks (run, state);
+CREATE TABLE chunk_workers (
+  id TEXT PRIMARY KEY,
+  source TEXT NOT NULL,
+  seen_until BIGINT NOT NULL
+);
+`
+
+/** What there is to do is told to workers, and what was answered to whoever waits for it. */
+const chunkTriggers = `
+CREATE FUNCTION chunks_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA || ' chunks'); RETURN NULL; END $$;
+CREATE FUNCTION answers_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA || ' answers'); RETURN NULL; END $$;
+CREATE TRIGGER chunk_runs_told AFTER INSERT ON chunk_runs FOR EACH STATEMENT EXECUTE FUNCTION chunks_told();
+CREATE TRIGGER chunks_told AFTER INSERT ON chunks FOR EACH STATEMENT EXECUTE FUNCTION chunks_told();
+CREATE TRIGGER answers_told AFTER UPDATE OF replies ON chunks FOR EACH ROW EXECUTE FUNCTION answers_told();
 `
 
 const tables = workspaces + ledger + requests + saved + work + runReplies + chunkTables

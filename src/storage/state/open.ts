@@ -4,9 +4,9 @@ import type { Driver } from '../driver/connection.js'
 import { postgresOf } from '../driver/postgres/translate-schema.js'
 import type { SqliteOptions } from '../driver/sqlite/driver.js'
 import { passedWorkTables } from './proxied-work.js'
+import { serverTables } from './remote-servers.js'
 import { runLockTables } from './runs/run-leases.js'
-import { bulkTables, runsOnServer, runTables } from './runs/run-schema.js'
-import { serverTables } from './server-schema.js'
+import { bulkTables, runsOnServer, runTables } from './runs/runs.js'
 
 const receivedEvents = `
 CREATE TABLE receiver_path (

@@ -82,7 +82,7 @@ async function purgeRunsOf(
   clock: Clock,
 ): Promise<PurgedRuns> {
   const { purgeRuns } = await import('../../../storage/state/runs/purge.js')
-  const { stopKilled } = await import('../../../storage/state/runs/killed-runs.js')
+  const { stopKilled } = await import('../../../storage/state/runs/lost-runs.js')
   await stopKilled(database, ({ knownBy }) => lockOfDead(locks, knownBy))
   const now = clock.now() + (database.aheadMs?.() ?? 0)
   const before = now - olderThanMs

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { stopKilled } from '../../../../src/storage/state/runs/killed-runs.js'
+import { stopKilled } from '../../../../src/storage/state/runs/lost-runs.js'
 import { purgeRuns } from '../../../../src/storage/state/runs/purge.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'
