@@ -1,5 +1,3 @@
-import type { Dialect } from './dialect.js'
-
 /** A value as both databases take it: integers for times (milliseconds) and booleans, JSON as text. */
 export type Value = string | number | null | Uint8Array
 
@@ -34,6 +32,31 @@ export interface Connection {
    * undone. Tasks that share a commit share it.
    */
   readonly known: Map<string, unknown>
+}
+
+/** What SQLite and PostgreSQL spell differently; the catalogue's own differences are in `src/catalogue/dialect`. */
+export interface Dialect {
+  readonly name: 'sqlite' | 'postgres'
+  /** Follows a SELECT whose rows nothing else may change until the transaction ends. */
+  readonly forUpdate: string
+  /** The same, but skips rows that another transaction has locked. */
+  readonly forUpdateSkipLocked: string
+  /** Returns a text as the database can store and compare it. */
+  toStorableText(text: string): string
+  /** Returns what a schema change runs. Throws when it has no text for this database. */
+  migrationSql(texts: { readonly sqlite: string; readonly postgres?: string }): string
+  /** Returns the schema number that a database stores; 0 for an empty one. */
+  readSchemaNumber(connection: Connection): Promise<number>
+  /** Returns what stores a schema number and, on a server, hides the named tables and views from other roles. */
+  writeSchemaNumberSql(stored: number, privateTables: readonly string[]): string
+  /** Inserts rows that no statement of this transaction reads: `one` takes a row, `all` takes a JSON list of rows. */
+  insertRows(
+    connection: Connection,
+    sql: { readonly one: string; readonly all: string },
+    rows: readonly (readonly Value[])[],
+  ): void | Promise<void>
+  /** Lets the numbers of new rows follow those that were inserted with their numbers. */
+  continueNumbering(connection: Connection, table: string, column: string): Promise<void>
 }
 
 /** Runs a statement without waiting for it, when the connection can. */

@@ -6,8 +6,7 @@ import type {
   Lease,
   TakenChunk,
 } from '../../engine/ports/ports.js'
-import { type Connection, mapResult } from '../driver/connection.js'
-import type { Dialect } from '../driver/dialect.js'
+import { type Connection, type Dialect, mapResult } from '../driver/connection.js'
 import { freeAt, freeSql } from './lease.js'
 
 const oneOf = 'IN (SELECT value FROM json_each(?))'

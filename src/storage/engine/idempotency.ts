@@ -1,6 +1,5 @@
 import type { Reads, StoredReply, Transaction } from '../../engine/ports/ports.js'
-import type { Connection } from '../driver/connection.js'
-import type { Dialect } from '../driver/dialect.js'
+import type { Connection, Dialect } from '../driver/connection.js'
 
 const replySql = `
 SELECT fingerprint, status, body, token, lease_until AS "leaseUntil", created_at AS "createdAt"

@@ -7,8 +7,7 @@ import type {
   JobState,
   JobWrites,
 } from '../../engine/ports/ports.js'
-import { type Connection, send, type Value } from '../driver/connection.js'
-import type { Dialect } from '../driver/dialect.js'
+import { type Connection, type Dialect, send, type Value } from '../driver/connection.js'
 import { freeAt, freeSql } from './lease.js'
 import {
   changeOf,

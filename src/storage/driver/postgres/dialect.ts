@@ -1,5 +1,4 @@
-import { send, type Value } from '../connection.js'
-import type { Dialect } from '../dialect.js'
+import { type Dialect, send, type Value } from '../connection.js'
 
 /** The dialect of PostgreSQL. */
 export const postgresDialect: Dialect = {

@@ -1,5 +1,4 @@
-import { addRow } from '../connection.js'
-import type { Dialect } from '../dialect.js'
+import { addRow, type Dialect } from '../connection.js'
 
 /** The dialect of SQLite. A writer has the whole database, so there are no locks of rows. */
 export const sqliteDialect: Dialect = {
