@@ -1,4 +1,8 @@
-/** `npm run build`: writes `dist/`. As npm's `prepare` on a Node that is too old, it leaves that for later. */
+/**
+ * `npm run build`: writes `dist/`. npm runs it after `npm ci`, where it leaves that for later if Node is too old, and
+ * before it packs. Neither is a `prepare` script: npm 12 reports that of an installed tarball as blocked. (In spite of its
+ * name, npm runs `prepublish` after `npm ci` and `npm install` only.)
+ */
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundledSqlite, commandsOnly, deferredBuiltins } from './esbuild-plugins.js'
@@ -6,9 +10,9 @@ import { external, vendored } from './packages.js'
 import { root, run } from './run.js'
 import { continueOnSupportedNode, isSupportedNode, nodeOf } from './runtime.js'
 
-const { npm_lifecycle_event: lifecycle, npm_command: command } = process.env
-const isPacking = command === 'pack' || command === 'publish'
-if (lifecycle === 'prepare' && !isPacking && !isSupportedNode()) {
+const { npm_lifecycle_event: lifecycle } = process.env
+const isPacking = lifecycle === 'prepack'
+if (lifecycle === 'prepublish' && !isSupportedNode()) {
   process.stdout.write(
     `Not built, because Node ${process.versions.node} is too old: run npm run quickstart, which downloads a newer one.\n`,
   )

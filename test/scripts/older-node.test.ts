@@ -145,7 +145,7 @@ describe('npm ci on an older Node', () => {
   it('never packs a package that is not built', async () => {
     rmSync(here.path('dist'))
     here.writeShell('.node/bin/node', `echo "$*" >> '${here.path('starts')}'`)
-    const env = { npm_lifecycle_event: 'prepare', npm_command: 'pack' }
+    const env = { npm_lifecycle_event: 'prepack' }
     const { exitCode, stdout } = await shell('node', ['scripts/build.js'], env)
     expect([exitCode, stdout]).toEqual([0, ''])
     expect(here.starts()).toEqual([here.path('scripts/build.js')])
