@@ -11,9 +11,12 @@ export interface Prepared {
 /** Statements that are kept by name; no connection may keep all mixes of filters there are. */
 const mostNames = 1_000
 
+/**
+ * What a statement has besides SQL that PostgreSQL takes unchanged. Strings, quoted names and comments are tokens too,
+ * so that nothing in them is taken for a placeholder.
+ */
 const token =
-  /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\bSELECT (?:value|atom)(?: AS \w+)? FROM json_each\(\?\)|\bjson_each\(\?\)|\bINDEXED BY \w+|\bCROSS JOIN\b|\?/g
-const list = /^SELECT (value|atom)(?: AS (\w+))? FROM/
+  /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\b(NOT )?IN \(SELECT (value|atom) FROM json_each\(\?\)\)|\bSELECT (value|atom)(?: AS (\w+))? FROM json_each\(\?\)|\bjson_each\(\?\)|\bINDEXED BY \w+|\bCROSS JOIN\b|\?/g
 
 /** Returns a function that translates statements of the shared subset for PostgreSQL, each text once. */
 export function createStatementCache(asArrays = false): (sql: string) => Prepared {
@@ -22,20 +25,39 @@ export function createStatementCache(asArrays = false): (sql: string) => Prepare
     const found = known.get(sql)
     if (found) return found
     const name = known.size < mostNames ? `prospect_${known.size}` : undefined
-    const made = {
-      name,
-      text: translate(asArrays ? sql.replace(among, isAmong) : sql),
-      writes: !/^\s*SELECT\b/i.test(sql),
-      lists: listsIn(sql),
-    }
+    const made = { name, ...translate(sql, asArrays), writes: !/^\s*SELECT\b/i.test(sql) }
     if (name) known.set(sql, made)
     return made
   }
 }
 
-function listsIn(sql: string): number[] {
-  const places = (sql.match(token) ?? []).filter((found) => found === '?' || found.includes('json_each('))
-  return places.flatMap((found, place) => (found === '?' ? [] : [place]))
+/**
+ * Numbers the placeholders of a statement, spells lists as PostgreSQL does and drops what only SQLite's planner needs.
+ * With `asArrays`, a list that a column is compared with is an array, whose values the planner knows.
+ */
+export function translate(sql: string, asArrays = false): Pick<Prepared, 'text' | 'lists'> {
+  let places = 0
+  const lists: number[] = []
+  const list = (): string => {
+    lists.push(places)
+    return `$${++places}`
+  }
+  const select = (kind: string, name: string): string => {
+    const values = `jsonb_array_elements_text(CAST(${list()} AS JSONB))`
+    return `SELECT ${kind === 'atom' ? `CAST(${values} AS BIGINT)` : values} AS ${name}`
+  }
+  const text = sql.replace(token, (found, not = '', among, kind, name = kind) => {
+    if (found === '?') return `$${++places}`
+    if (found.startsWith('INDEXED')) return ''
+    if (found === 'CROSS JOIN') return 'JOIN'
+    if (found.startsWith('json_each'))
+      return `jsonb_array_elements(CAST(${list()} AS JSONB)) AS json_each (value)`
+    if (kind !== undefined) return select(kind, name)
+    if (among === undefined) return found
+    if (!asArrays) return `${not}IN (${select(among, among)})`
+    return `${not ? '<> ALL' : '= ANY'} (${among === 'atom' ? 'numbers_in' : 'texts_in'}(${list()}))`
+  })
+  return { text, lists }
 }
 
 /**
@@ -61,27 +83,3 @@ const withoutNul = <V>(value: V): V => (hasNul(value) ? (value.replaceAll('\0', 
 
 /** Only halves of characters are written out so: whole ones stand for themselves in what JSON.stringify answers. */
 const escaped = /\\(?:(ud[89a-f][0-9a-f]{2})|.)/g
-
-/** What a row is asked to be one of. As an array that functions of the schema make, its values are known to the planner. */
-const among = /\b(NOT )?IN \(SELECT (value|atom) FROM json_each\(\?\)\)/g
-const isAmong = (_: string, not: string | undefined, kind: string): string =>
-  `${not ? '<> ALL' : '= ANY'} (${kind === 'atom' ? 'numbers_in' : 'texts_in'}(?))`
-
-/**
- * `?` places as `$1`, `$2` and so on, and a list in one place as rows; without the words that only SQLite is told. Texts and
- * names in quotes stay as they are.
- */
-export function translate(sql: string): string {
-  let places = 0
-  return sql.replace(token, (found) => {
-    if (found === '?') return `$${++places}`
-    if (found.startsWith('INDEXED')) return ''
-    if (found === 'CROSS JOIN') return 'JOIN'
-    if (found.startsWith('json_each'))
-      return `jsonb_array_elements(CAST($${++places} AS JSONB)) AS json_each (value)`
-    const [, kind = '', name = kind] = list.exec(found) ?? []
-    if (kind === '') return found
-    const values = `jsonb_array_elements_text(CAST($${++places} AS JSONB))`
-    return `SELECT ${kind === 'atom' ? `CAST(${values} AS BIGINT)` : values} AS ${name}`
-  })
-}
