@@ -22,7 +22,7 @@ const ours: Record<string, readonly string[]> = {
     'api',
     'csv',
     'engine/ports',
-    'engine/credits/price',
+    'engine/credits/cost',
     'catalogue/normalize',
     'storage/state',
     'storage/driver/connection',

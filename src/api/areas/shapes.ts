@@ -10,7 +10,7 @@ import type { lists } from './lists.js'
 import type { locations } from './locations.js'
 import type { messenger } from './messenger.js'
 import type { personas } from './personas.js'
-import type { searches } from './searches.js'
+import type { searches } from './saved-searches.js'
 import type { titles } from './titles.js'
 
 /** Schemas of an operation. `input` holds body, query and path parameters; `output` the body of a success. */
@@ -52,7 +52,7 @@ const areas: Readonly<Record<string, () => Promise<Partial<Record<OperationId, (
   locations: async () => (await import('./locations.js')).locations,
   messenger: async () => (await import('./messenger.js')).messenger,
   personas: async () => (await import('./personas.js')).personas,
-  searches: async () => (await import('./searches.js')).searches,
+  searches: async () => (await import('./saved-searches.js')).searches,
   titles: async () => (await import('./titles.js')).titles,
 }
 

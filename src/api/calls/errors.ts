@@ -1,4 +1,5 @@
 import type { Operation } from '../operations/table.js'
+import { exitCodes } from './exit-codes.js'
 
 interface ErrorRow {
   readonly status: number
@@ -145,7 +146,7 @@ export function failureOf(status: number, body: unknown): Failure {
   return {
     text: text ?? (row && !row.text.includes('{') ? row.text : `The server answered ${status}`),
     ...(code === undefined ? {} : { code }),
-    exit: row?.exit ?? (status >= 500 ? 10 : 7),
+    exit: row?.exit ?? (status >= 500 ? exitCodes.unreachable : exitCodes.refused),
     hint: row?.hint ?? '',
     stops: row?.stops ?? false,
   }

@@ -1,4 +1,5 @@
 import { ApiError, type Failure, failureOf, RefusedInDoubt } from '../../api/calls/errors.js'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { CsvError } from '../../csv/errors.js'
 import type { Shortage } from '../journal/journal.js'
 import { OutputError } from '../output/writer.js'
@@ -40,21 +41,26 @@ export class StopReason {
   refuseAll({ text, hint, exit }: Failure): void {
     const reason = `What became of accepted rows cannot be read: ${text}`
     // Where nothing is wrong with the key, it is the server that does not know what it accepted.
-    this.#end({ reason, hint, exit_code: exit === 3 ? exit : 10, at_row: null })
+    this.#end({
+      reason,
+      hint,
+      exit_code: exit === exitCodes.key ? exit : exitCodes.unreachable,
+      at_row: null,
+    })
   }
 
-  /** Ends the run because a budget leaves too little for a row. */
+  /** Ends the run with exit code 12 because a budget leaves too little for a row. */
   exhaust({ reason, hint }: Shortage, ordinal: number): void {
-    this.#end({ reason, hint, exit_code: 12, at_row: ordinal + 1 })
+    this.#end({ reason, hint, exit_code: exitCodes.budget, at_row: ordinal + 1 })
   }
 
-  /** Ends the run on the user's wish. */
+  /** Ends the run because of Ctrl-C or SIGTERM. */
   interrupt(signal: AbortSignal): void {
     const terminated = signal.reason === 'SIGTERM'
     this.#end({
       reason: terminated ? 'Terminated' : 'Interrupted',
       hint: '',
-      exit_code: terminated ? 143 : 130,
+      exit_code: terminated ? exitCodes.terminated : exitCodes.interrupted,
       at_row: null,
     })
   }
@@ -70,7 +76,7 @@ export class StopReason {
       this.#end({ reason: failure.text, hint, exit_code: failure.exit, at_row: null })
     } else {
       this.#bug ??= { error }
-      this.#end({ reason: 'Internal error', hint: '', exit_code: 1, at_row: null })
+      this.#end({ reason: 'Internal error', hint: '', exit_code: exitCodes.bug, at_row: null })
     }
   }
 

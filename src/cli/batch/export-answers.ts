@@ -1,6 +1,6 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { exportRun } from '../../batch/export-run.js'
 import type { Context } from '../context/context.js'
-import { exitCodes } from '../context/errors.js'
 import { interruptible } from '../context/interrupts.js'
 import { createRunPorts } from './ports.js'
 import { formatResumeHint, showReport } from './report.js'

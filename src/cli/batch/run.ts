@@ -1,7 +1,6 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { exitCodeOf } from '../../batch/output/report.js'
-
 import { type ExecutedBatch, runBatch } from '../../batch/run-batch.js'
-import { exitCodes } from '../context/errors.js'
 
 import { exitOfSignal } from '../context/interrupts.js'
 import { showQuote } from '../quote/show.js'

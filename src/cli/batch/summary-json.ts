@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { Status } from '../../batch/journal/answer.js'
 import type { Report, Stop } from '../../batch/output/report.js'
 import { fileSink, type Rejects } from '../../batch/output/writer.js'
 import type { BatchRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
-import { exitCodes, reportOf, UsageError } from '../context/errors.js'
+import { reportOf, UsageError } from '../context/errors.js'
 
 /** How a batch has ended. */
 export interface EndedBatch {

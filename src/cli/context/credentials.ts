@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { GlobalOptions, Home, Streams } from './context.js'
-import { exitCodes, Stop, UsageError } from './errors.js'
+import { Stop, UsageError } from './errors.js'
 import { checkSecret, prepareHome, readPrivate, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
 

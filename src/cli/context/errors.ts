@@ -1,26 +1,6 @@
 import { ConnectionLost, type Reply } from '../../api/calls/caller.js'
 import { ApiError, errors, failureOf } from '../../api/calls/errors.js'
-
-/** Exit codes that are not the meaning of an API answer; those stand in the error table. */
-export const exitCodes = {
-  ok: 0,
-  bug: 1,
-  usage: 2,
-  key: 3,
-  credits: 4,
-  weeklyLimit: 5,
-  planLimit: 6,
-  rateLimited: 8,
-  notFound: 9,
-  unreachable: 10,
-  someFailed: 11,
-  budget: 12,
-  checkFailed: 13,
-  stillRunning: 14,
-  locked: 15,
-  interrupted: 130,
-  terminated: 143,
-} as const
+import { exitCodes } from '../../api/calls/exit-codes.js'
 
 /** What a command says when it ends badly; the object on stderr when the output is JSON. */
 export interface Report {

@@ -15,10 +15,11 @@ import {
 } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { systemCode, systemReason } from '../../csv/errors.js'
 import { isPostgres } from '../../storage/database/location.js'
 import type { Home, Streams } from './context.js'
-import { exitCodes, Stop } from './errors.js'
+import { Stop } from './errors.js'
 
 /** Where this machine's files are: `PROSPECT_HOME`, or the platform's own folders. Nothing is created. */
 export function homeOf(streams: Streams, platform: NodeJS.Platform = process.platform): Home {

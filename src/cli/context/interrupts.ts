@@ -1,5 +1,5 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { ClockContext, Streams } from './context.js'
-import { exitCodes } from './errors.js'
 
 /** What ended long work from outside, and the exit code that says so. */
 const signalExits = { SIGINT: exitCodes.interrupted, SIGTERM: exitCodes.terminated } as const

@@ -1,6 +1,6 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
-import { mostCredits } from '../../engine/credits/price.js'
+import { mostCredits } from '../../engine/credits/cost.js'
 
 /** Names of the path parameters of an operation. */
 export const pathParameters = (operation: Pick<Operation, 'path'>): string[] =>

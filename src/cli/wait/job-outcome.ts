@@ -1,3 +1,4 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import type { EventKind } from '../../api/webhooks/events.js'
@@ -12,7 +13,7 @@ import type {
   StreamsContext,
   TargetContext,
 } from '../context/context.js'
-import { exitCodes, type Report } from '../context/errors.js'
+import type { Report } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import type { Step } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'

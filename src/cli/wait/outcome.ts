@@ -1,5 +1,6 @@
+import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
-import { exitCodes, type Report } from '../context/errors.js'
+import type { Report } from '../context/errors.js'
 import { grouped } from '../output/terminal.js'
 import { cutShort, resultCommand, wordOf } from './job-outcome.js'
 import type { Seen, Started } from './progress.js'

@@ -1,4 +1,4 @@
-import { forgetSpending, spentThisWeek } from '../credits/allowance.js'
+import { forgetSpending, spentThisWeek } from '../credits/weekly-limit.js'
 import type { Member, Reads, Workspace } from '../ports/ports.js'
 import { AdminError, type AdminPorts, checkWhole, current } from './workspaces.js'
 

@@ -1,9 +1,9 @@
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import type { AsyncJob, Enrichment, NewList, Plan, Principal, Transaction } from '../ports/ports.js'
+import { costOf, type Used } from './cost.js'
 import { hold } from './holds.js'
 import type { Bill } from './ledger.js'
-import { costOf, type Used } from './price.js'
 
 /** Work to accept, as a handler describes it. */
 export interface NewJob {

@@ -1,6 +1,6 @@
 import type { AsyncJob, Transaction } from '../ports/ports.js'
-import { allowanceLeft, countSpending } from './allowance.js'
 import { type Bill, checkSpendable, move } from './ledger.js'
+import { allowanceLeft, countSpending } from './weekly-limit.js'
 
 /** Holds the highest cost of accepted work. Throws when balance or allowance would go below zero. */
 export async function hold(tx: Transaction, bill: Bill, jobId: string, now: number): Promise<void> {

@@ -12,7 +12,7 @@ import type {
   Transaction,
   Workspace,
 } from '../ports/ports.js'
-import { allowanceLeft, countSpending } from './allowance.js'
+import { allowanceLeft, checkWeeklyLimit, countSpending } from './weekly-limit.js'
 
 /** A movement to make. */
 export interface Move {
@@ -106,7 +106,7 @@ export function checkSpendable(bill: Bill, { credits, allowance }: SpendableCred
       have: credits,
       top_up_url: bill.topUpUrl,
     })
-  if (allowance < bill.credits) throw new ApiError('workspace_limit_exceeded')
+  checkWeeklyLimit(allowance, bill.credits)
 }
 
 /** Charges a bill. Throws when balance or allowance would go below zero, also under concurrent charges. */

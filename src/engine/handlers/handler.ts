@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { NewJob } from '../credits/accept.js'
-import type { Used } from '../credits/price.js'
+import type { Used } from '../credits/cost.js'
 import type { Awaitable, Ids, Principal, Source, Store, Transaction } from '../ports/ports.js'
 
 /** The input of a handler. Everything that can refuse the request has been checked. */

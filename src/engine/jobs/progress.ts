@@ -1,8 +1,8 @@
 import { type Operation, operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
 import { engineTime } from '../clock.js'
+import { costOf, type Used } from '../credits/cost.js'
 import { release, settle } from '../credits/holds.js'
-import { costOf, type Used } from '../credits/price.js'
 import { takeQuota } from '../credits/quotas.js'
 import {
   createCompletedDeliveries,

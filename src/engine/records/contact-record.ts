@@ -1,6 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import type { Operation } from '../../api/operations/table.js'
-import { costOf, type Used } from '../credits/price.js'
+import { costOf, type Used } from '../credits/cost.js'
 import type { Contact, Enrichment, WaterfallAsk } from '../ports/ports.js'
 import type { Reached } from './waterfall.js'
 

@@ -1,6 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Used } from '../credits/price.js'
+import type { Used } from '../credits/cost.js'
 import type {
   Awaitable,
   Contact,

@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import { networkOrigin } from '../../api/values/network-url.js'
-import type { Used } from '../credits/price.js'
+import type { Used } from '../credits/cost.js'
 import { leaseFrom, leaseMsOf } from '../jobs/lease.js'
 import { fail, keepStep, LeaseLost, type Step, type WorkerPorts } from '../jobs/progress.js'
 import type { AsyncJob, FoundLead, Lead, Plan } from '../ports/ports.js'

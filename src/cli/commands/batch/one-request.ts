@@ -1,5 +1,6 @@
 import type { Shape } from '../../../api/areas/shapes.js'
 import type { Input } from '../../../api/calls/caller.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Operation } from '../../../api/operations/table.js'
 import { checkSize, type Items } from '../../../batch/gather-items.js'
 import type { Report } from '../../../batch/output/report.js'
@@ -7,8 +8,7 @@ import { type GatherRequest, gatherRows } from '../../batch/gather.js'
 import { showMapping, withSavedMap } from '../../batch/map-columns.js'
 import { inputChoicesOf, runChoicesOf } from '../../batch/options.js'
 import { type EndedBatch, withSummary } from '../../batch/summary-json.js'
-
-import { exitCodes, UsageError } from '../../context/errors.js'
+import { UsageError } from '../../context/errors.js'
 
 import { fieldsOfSchema } from '../../options/schema-options.js'
 import { askMissing } from '../../prompt/ask-fields.js'

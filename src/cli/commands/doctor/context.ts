@@ -1,4 +1,5 @@
 import type { Reply } from '../../../api/calls/caller.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { OperationId } from '../../../api/operations/table.js'
 import { isObject } from '../../../api/values/objects.js'
 import { engineTime } from '../../../engine/clock.js'
@@ -16,7 +17,7 @@ import type {
   TargetContext,
 } from '../../context/context.js'
 import { givenKey } from '../../context/credentials.js'
-import { exitCodes, Stop } from '../../context/errors.js'
+import { Stop } from '../../context/errors.js'
 import { grouped } from '../../output/terminal.js'
 import { type RemoteTarget, type Target, targetOf } from '../../target/resolve-target.js'
 import { usualPort } from '../../wait/receiver.js'

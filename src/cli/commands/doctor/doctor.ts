@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { exitCodes, Stop } from '../../context/errors.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
+import { Stop } from '../../context/errors.js'
 import { type Look, oneLine, widthOf } from '../../output/terminal.js'
 import type { Invocation, Shell } from '../../shell/shell.js'
 import { guide } from '../../shell/shell.js'

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Delivery } from '../../../engine/ports/ports.js'
-import { exitCodes, Stop } from '../../context/errors.js'
+import { Stop } from '../../context/errors.js'
 import { whole } from '../../options/flags.js'
 import { isoTime } from '../../options/time-values.js'
 import { asGroup, guide, type Shell } from '../../shell/shell.js'

@@ -1,8 +1,9 @@
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Passed } from '../../../http/inbox.js'
 import { passOn } from '../../../http/pass-on.js'
 import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
 import type { ClockContext, GlobalOptions } from '../../context/context.js'
-import { exitCodes, Stop } from '../../context/errors.js'
+import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import type { Shell } from '../../shell/shell.js'
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { exitCodes } from '../../context/errors.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Limits } from '../../limits/limits.js'
 import { isRefused, limitsOf } from '../../limits/limits.js'
 import { refuse } from '../../operation/run-sync.js'

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isRunning, runsFolder } from '../../../batch/run/records.js'
 import type { RunLocks } from '../../../storage/state/runs/run-leases.js'
 import type { Run, Runs } from '../../../storage/state/runs/runs.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
-import { exitCodes, Stop, UsageError } from '../../context/errors.js'
+import { Stop, UsageError } from '../../context/errors.js'
 
 /** The run with an id, or with one that begins so; ends the command with exit 9 when there is none. */
 export async function knownRun(runs: Runs, id: string): Promise<Run> {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { isOk } from '../../../api/calls/caller.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type {
   Context,
   GlobalOptions,
@@ -8,7 +9,7 @@ import type {
   TargetContext,
 } from '../../context/context.js'
 import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
-import { exitCodes, reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { valueAt } from '../../output/records.js'
 import { askSecret } from '../../prompt/ask.js'
 import type { Shell } from '../../shell/shell.js'

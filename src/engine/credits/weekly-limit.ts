@@ -1,3 +1,4 @@
+import { ApiError } from '../../api/calls/errors.js'
 import { periodStart } from '../clock.js'
 import type { Member, Reads, Transaction } from '../ports/ports.js'
 import { usedIn } from './quotas.js'
@@ -32,6 +33,11 @@ export async function allowanceLeft(
 ): Promise<number> {
   const taken = (await spentThisWeek(reads, member, now)) + (await reads.heldBy(member.id))
   return Math.max(0, weeklyLimit - taken)
+}
+
+/** Throws `workspace_limit_exceeded` when the weekly limit leaves a member less than some credits. */
+export function checkWeeklyLimit(allowance: number, credits: number): void {
+  if (allowance < credits) throw new ApiError('workspace_limit_exceeded')
 }
 
 /** Adds credits to the weekly counter of a member with a limit. */
