@@ -51,7 +51,13 @@ const measurement = (leads, streaming, ours, bare) => {
 
 /** The engine's parts as one module, so that it can stand on a source that costs next to nothing. */
 async function engineParts() {
-  const contents = ['engine/request/engine', 'engine/admin/admin', 'engine/worker/worker', 'storage/engine/store', 'client/sender']
+  const contents = [
+    'engine/request/engine',
+    'engine/admin/admin',
+    'engine/worker/worker',
+    'storage/engine/store',
+    'client/sender',
+  ]
     .map((path) => `export * from './src/${path}.js'`)
     .join('\n')
   const outfile = join(root, 'node_modules', '.cache', `prospect-bench-${process.pid}.mjs`)
