@@ -3,7 +3,6 @@ import type { Input } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Operation } from '../../../api/operations/table.js'
 import { checkSize, type Items } from '../../../batch/gather-items.js'
-import type { Report } from '../../../batch/output/report.js'
 import { type GatherRequest, gatherRows } from '../../batch/gather.js'
 import { showMapping, withSavedMap } from '../../batch/map-columns.js'
 import { inputChoicesOf, runChoicesOf } from '../../batch/options.js'
@@ -58,7 +57,12 @@ async function send(request: GatherRequest, ended: (what: EndedBatch) => void): 
 }
 
 /** What a request for all rows did, as a run tells of it: its companies are in the list, or none of them. */
-function createReport({ items, problems }: Items, output: string | null, code: number, ms: number): Report {
+function createReport(
+  { items, problems }: Items,
+  output: string | null,
+  code: number,
+  ms: number,
+): EndedBatch['report'] {
   const isDone = code === exitCodes.ok
   const stopped = {
     ...{ reason: 'The list was not completed; stderr says why', hint: '', exit_code: code },
