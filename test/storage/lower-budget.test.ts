@@ -41,7 +41,7 @@ describe.each(states())('%s', (_, open) => {
     it.each([
       ['the run', { perRun: 5 }],
       ['the day', { perDay: 5 }],
-    ])('of %s holds for rows that were sent before, too', async (_, budget) => {
+    ])('of %s also applies to rows that were sent before', async (_, budget) => {
       const { part, record } = await killed()
       const second = await part(budget)
       const { planned, shortage } = await second.plan(rows.slice(2))
@@ -57,17 +57,17 @@ describe.each(states())('%s', (_, open) => {
       ])
     })
 
-    it('goes on when it is as high as before', async () => {
+    it('sends all open rows again when it is as high as before', async () => {
       const { part } = await killed()
       expect((await (await part({ perRun: 8 })).plan(rows.slice(2))).planned).toHaveLength(6)
     })
 
-    it('permits nothing where everything is paid', async () => {
+    it('sends nothing when all of it is spent', async () => {
       const { part } = await killed()
       expect((await (await part({ perRun: 2 })).plan(rows.slice(2))).planned).toEqual([])
     })
 
-    it('counts what has an unknown outcome, and permits to send that again', async () => {
+    it('counts rows with an unknown outcome, and permits sending them again', async () => {
       const { part } = await killed()
       const lost = await part({ perRun: 8 }, { mayRepeat: false })
       const unknown = { status: 'failed', error: 'outcome_unknown', body: undefined, credits: 0 } as const
@@ -79,7 +79,7 @@ describe.each(states())('%s', (_, open) => {
       expect((await next.plan(rows.slice(2))).planned.map(({ row }) => row.ordinal)).toEqual([2, 3])
     })
 
-    it('does not stop a row whose limit was lowered for the budget of before', async () => {
+    it('does not stop a row whose limit was lowered for the previous budget', async () => {
       const { part } = await newRuns()
       const wanted = [{ ...row(0), most: 100, perRecord: 2 }]
       expect((await (await part({ perRun: 10 })).plan(wanted)).planned[0]?.limit).toBe(5)
@@ -87,7 +87,7 @@ describe.each(states())('%s', (_, open) => {
       expect((await (await part({ perRun: 9 })).plan(wanted)).planned).toEqual([])
     })
 
-    it('holds for rows that went out as one request, unless that was accepted', async () => {
+    it('applies to rows that were sent as one request, unless the request was accepted', async () => {
       const { part } = await newRuns()
       const first = await part({ perRun: 8 })
       await first.bulks?.plan(rows.slice(0, 4), 2)

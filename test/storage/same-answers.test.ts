@@ -8,7 +8,7 @@ const masked = (bodies: readonly unknown[]) =>
     .map((body) => JSON.stringify(body).replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'id'))
     .sort()
 
-it('P45: every operation and event has the same bytes over SQLite and over PostgreSQL', async () => {
+it('P45: returns the same bytes for every operation and event over SQLite and PostgreSQL', async () => {
   const schema = await freshSchema()
   try {
     const [overSqlite, overPostgres] = [await sampleRun(), await sampleRun(schema.url)]

@@ -38,7 +38,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 const hasPartial = () => readdirSync(folder).some((name) => name.endsWith('.partial'))
 
 describe('backup', () => {
-  it('leaves a partial file that it did not begin', async () => {
+  it('refuses to overwrite a partial file of another command', async () => {
     await (await made('live.db', 1)).close()
     const partial = at(`copy.db.${process.pid}.partial`)
     writeFileSync(partial, 'theirs')
@@ -55,7 +55,7 @@ describe('backup', () => {
     await driver.close()
   })
 
-  it('is readable by its owner only, and alone', async () => {
+  it('writes one file that only its owner can read', async () => {
     await (await made('live.db', 1)).close()
     backup(at('live.db'), at('copy.db'))
     expect(statSync(at('copy.db')).mode & 0o777).toBe(0o600)
@@ -63,27 +63,27 @@ describe('backup', () => {
     expect(existsSync(at('copy.db-wal'))).toBe(false)
   })
 
-  it('never takes the place of another file', async () => {
+  it('never overwrites another file', async () => {
     await (await made('live.db', 1)).close()
     writeFileSync(at('copy.db'), 'mine')
     expect(() => backup(at('live.db'), at('copy.db'))).toThrow('exists already')
     expect(readFileSync(at('copy.db'), 'utf8')).toBe('mine')
   })
 
-  it('refuses what is no database and leaves nothing behind', () => {
+  it('refuses a file that is not a database, and leaves nothing behind', () => {
     writeFileSync(at('live.db'), 'x'.repeat(5_000))
     expect(() => backup(at('live.db'), at('copy.db'))).toThrow('is not a database')
     expect(existsSync(at('copy.db')) || hasPartial()).toBe(false)
   })
 
-  it('says where it cannot write', async () => {
+  it('reports the folder it cannot write to', async () => {
     await (await made('live.db', 1)).close()
     expect(() => backup(at('live.db'), at('nowhere/copy.db'))).toThrow(/nowhere.* cannot be written/)
   })
 })
 
 describe('restore', () => {
-  it('puts the backup in the place of a database, whatever its log held', async () => {
+  it('replaces a database and its WAL with the backup', async () => {
     const driver = await made('live.db', 5)
     backup(at('live.db'), at('copy.db'))
     await driver.transaction((connection) => connection.run('INSERT INTO things DEFAULT VALUES'))
@@ -95,7 +95,7 @@ describe('restore', () => {
     expect(statSync(at('live.db')).mode & 0o777).toBe(0o600)
   })
 
-  it('takes a backup that is a WAL database itself, and does not change it', async () => {
+  it('accepts a backup in WAL mode, and does not change it', async () => {
     await (await made('copy.db', 7)).close()
     const before = readFileSync(at('copy.db'))
     restore(at('copy.db'), at('live.db'), expected)
@@ -103,13 +103,13 @@ describe('restore', () => {
     expect(readFileSync(at('copy.db')).equals(before)).toBe(true)
   })
 
-  it('takes a backup of a build before the first release', async () => {
+  it('accepts a backup of a build before the first release', async () => {
     await (await made('copy.db', 3, 3)).close()
     expect(restore(at('copy.db'), at('live.db'), expected)).toBe(1)
     expect(rowsIn('live.db')).toBe(3)
   })
 
-  it('refuses while another has the database open, and leaves it as it was', async () => {
+  it('refuses while another process has the database open, and changes nothing', async () => {
     const driver = await made('live.db', 5)
     backup(at('live.db'), at('copy.db'))
     await driver.transaction((connection) => connection.run('INSERT INTO things DEFAULT VALUES'))
@@ -139,7 +139,7 @@ describe('restore', () => {
     ['a newer schema', async () => (await made('copy.db', 1, 1_002)).close(), 'newer'],
     ['an early build', async () => (await made('copy.db', 1, 2)).close(), 'an early build made it'],
     ['a damaged one', async () => damaged(), 'is damaged'],
-  ])('refuses %s and touches nothing', async (_, make, text) => {
+  ])('refuses %s and changes nothing', async (_, make, text) => {
     await (await made('live.db', 2)).close()
     await make()
     expect(() => restore(at('copy.db'), at('live.db'), expected)).toThrow(text)
@@ -155,14 +155,14 @@ describe('restore', () => {
 })
 
 describe('an unused database', () => {
-  it('is removed with the files beside it', async () => {
+  it('is deleted together with its WAL files', async () => {
     await (await made('live.db', 1)).close()
     writeFileSync(at('live.db-wal'), 'old')
     expect(removeDatabase(at('live.db'))).toEqual([at('live.db'), at('live.db-wal')])
     expect(existsSync(at('live.db'))).toBe(false)
   })
 
-  it('is one that nobody has open', async () => {
+  it('is not deleted while a process has it open', async () => {
     const driver = await made('live.db', 1)
     expect(() => whileUnused(at('live.db'), () => 'done')).toThrow('Another process has')
     await driver.close()
@@ -170,7 +170,7 @@ describe('an unused database', () => {
     expect(whileUnused(at('none.db'), () => 'done')).toBe('done')
   })
 
-  it('is a file', () => {
+  it('is a file, not a folder', () => {
     expect(databaseFile('/some/engine.db')).toBe('/some/engine.db')
     expect(() => databaseFile('postgres://host/db')).toThrow('is not a file')
     expect(() => databaseFile(':memory:')).toThrow('is not a file')

@@ -23,7 +23,7 @@ async function firstLine({ lines }: Running): Promise<string | undefined> {
   return lines[0]
 }
 
-it('is held by one at a time, also in one process', () => {
+it('a file lock is held by one holder at a time, also within one process', () => {
   const lock = takeLock(path)
   expect([isLocked(path), takeLock(path)]).toEqual([true, undefined])
   lock?.release()
@@ -31,16 +31,16 @@ it('is held by one at a time, also in one process', () => {
   takeLock(path)?.release()
 })
 
-it('is not held where nobody ever took it', () => {
+it('a file lock that was never taken is free', () => {
   expect(isLocked(path)).toBe(false)
 })
 
-it('is a file of its owner only', () => {
+it('a file lock is readable by its owner only', () => {
   takeLock(path)?.release()
   expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 
-it('is seen by other processes, and free as soon as its holder is killed', async () => {
+it('a file lock is visible to other processes, and is released when its holder is killed', async () => {
   const holder = start(program, path)
   expect(await firstLine(holder)).toBe('held')
   const second = start(program, path)

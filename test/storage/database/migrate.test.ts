@@ -59,13 +59,13 @@ describe('the version of a schema', () => {
     [1_001, { is: 'older', version: 1 }],
     [1_003, { is: 'current', version: 3 }],
     [1_004, { is: 'newer', version: 4 }],
-  ])('follows from the number %d', (stored, state) => {
+  ])('returns the right state for version %d', (stored, state) => {
     expect(toSchemaState(stored, madeUp())).toEqual({ ...state, newest: 3 })
   })
 })
 
 describe('a migration', () => {
-  it('makes version 1 in an empty database, and takes the steps behind it', async () => {
+  it('creates version 1 in an empty database, then runs the later steps', async () => {
     const driver = open()
     await migrate(driver, madeUp(1))
     expect(shapeOf(place()).stored).toBe(storedNumber(1))
@@ -74,7 +74,7 @@ describe('a migration', () => {
     expect(await things(driver)).toEqual(filled)
   })
 
-  it('gives every database the same schema, wherever it began', async () => {
+  it('gives every database the same schema, whatever version it started from', async () => {
     const whole = open('whole.db')
     await migrate(whole, madeUp())
     const began = [await made(1), await made(2, undefined, 'second.db'), await made(1, 4, 'unreleased.db')]
@@ -154,7 +154,7 @@ describe('P39: processes that migrate', () => {
     },
   )
 
-  it('do it once when eight start together', async () => {
+  it('migrate once when eight start together', async () => {
     const file = await made(1, 4)
     const eight = await Promise.all(Array.from({ length: 8 }, () => migrateIn(program, file, 'made-up')))
     expect(eight.map(({ exitCode, stored, stderr }) => [exitCode, stored, stderr])).toEqual(

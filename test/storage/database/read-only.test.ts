@@ -17,8 +17,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-describe('looking at a database', () => {
-  it('answers questions, and leaves nothing beside the file', async () => {
+describe('a database that is opened read-only', () => {
+  it('answers queries and leaves no file beside it', async () => {
     const { driver, schema, faults } = openReadOnly(path)
     expect(await driver.read((connection) => connection.all('SELECT x FROM t'))).toEqual([{ x: 7 }])
     expect([await schema(), faults()]).toEqual([3, []])
@@ -26,7 +26,7 @@ describe('looking at a database', () => {
     expect(readdirSync(folder)).toEqual(['a.db'])
   })
 
-  it('changes nothing, whoever asks it to', async () => {
+  it('refuses every write', async () => {
     const { driver } = openReadOnly(path)
     await expect(driver.transaction(async () => {})).rejects.toThrow('not changed')
     await expect(driver.read((connection) => connection.run('DELETE FROM t'))).rejects.toThrow()
@@ -34,7 +34,7 @@ describe('looking at a database', () => {
     await driver.close()
   })
 
-  it('sees what others have committed and not written back, and leaves it to them', async () => {
+  it('sees what others committed to the WAL, and does not checkpoint it', async () => {
     const other = new Database(path)
     other.exec('INSERT INTO t VALUES (8)')
     const { driver } = openReadOnly(path)
@@ -44,17 +44,17 @@ describe('looking at a database', () => {
     other.close()
   })
 
-  it('makes no file where there is none', () => {
+  it('is not created when it is missing', () => {
     expect(() => openReadOnly(join(folder, 'b.db'))).toThrow('cannot be opened')
     expect(readdirSync(folder)).toEqual(['a.db'])
   })
 
-  it('refuses what is not a database in our own words', () => {
+  it('is refused with a clear message when it is not a database', () => {
     writeFileSync(path, 'x'.repeat(10_000))
     expect(() => openReadOnly(path)).toThrow('the file is not a database')
   })
 })
 
-it('tells the version of SQLite', () => {
+it('reports the version of SQLite', () => {
   expect(sqliteVersion()).toMatch(/^3\.\d+\.\d+$/)
 })

@@ -27,8 +27,8 @@ async function withDeleted() {
 const isLeft = (): boolean =>
   [file, `${file}-wal`].some((name) => existsSync(name) && readFileSync(name).includes('secret'))
 
-describe('a database that is written anew', () => {
-  it('has no byte of what was deleted, also where another connection is open', async () => {
+describe('vacuuming a database', () => {
+  it('leaves no byte of deleted rows, also while another connection is open', async () => {
     const driver = await withDeleted()
     expect(isLeft()).toBe(true)
     expect(vacuum(file)).toBe(true)
@@ -43,7 +43,7 @@ describe('a database that is written anew', () => {
   it.each([
     ['reads', 'SELECT count(*) FROM a'],
     ['writes', `INSERT INTO a VALUES ('more')`],
-  ])('is not while another connection %s', async (_, sql) => {
+  ])('is refused while another connection %s', async (_, sql) => {
     const driver = await withDeleted()
     let end = () => {}
     const busy = new Promise<void>((begun) => {
@@ -63,7 +63,7 @@ describe('a database that is written anew', () => {
     expect(isLeft()).toBe(false)
   })
 
-  it('may be missing', () => {
+  it('does nothing when the file is missing', () => {
     expect(vacuum(file)).toBe(true)
     expect(existsSync(file)).toBe(false)
   })

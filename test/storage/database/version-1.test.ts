@@ -79,14 +79,14 @@ describe('version 1 in PostgreSQL', () => {
       ),
     )
 
-  it('has all that the databases had before the release', async () => {
+  it('has everything that the databases had before the release', async () => {
     await openAll()
     const then = JSON.parse(readFixture('postgres.json')) as Record<string, string[]>
     for (const name of databases)
       expect([name, await postgresShape(schema.sql, places()[name])]).toEqual([name, then[name]])
   })
 
-  it('is what a database from before the release becomes, with nothing else changed', async () => {
+  it('is reached from a database of a build before the release with nothing else changed', async () => {
     await openAll()
     const shapes = () => Promise.all(databases.map((name) => postgresShape(schema.sql, places()[name])))
     const before = await shapes()

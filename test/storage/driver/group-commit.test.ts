@@ -16,7 +16,7 @@ const broken: Session = {
   clearDirty: () => {},
 }
 
-it('tells every work what went wrong, and goes on, where not even undoing works', async () => {
+it('rejects every transaction with the first error and accepts new ones when even the rollback fails', async () => {
   const lane = new CommitQueue(broken, new Mutex())
   const works = () => Promise.allSettled([lane.run(() => 1), lane.run(() => 2)])
   for (const outcome of [...(await works()), ...(await works())])
@@ -49,8 +49,8 @@ function fragile(faults: Partial<Pick<Session, 'begin' | 'commit' | 'retry'>>) {
 
 const write = (connection: Connection) => connection.run('')
 
-describe('a group', () => {
-  it('whose works run again one by one waits for a database that went away once, not once for each', async () => {
+describe('a group commit', () => {
+  it('retries a lost database once per group, not once per transaction', async () => {
     let [begun, waits] = [0, 0]
     const lane = fragile({
       begin: async () => {
@@ -77,7 +77,7 @@ describe('a group', () => {
     expect(waits).toBe(3)
   })
 
-  it('whose commit is unknown leaves only those in doubt that did not refuse', async () => {
+  it('reports an unknown outcome only to transactions that did not throw', async () => {
     const lane = fragile({
       commit: () => {
         throw new CommitUnknown()

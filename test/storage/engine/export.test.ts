@@ -41,7 +41,7 @@ async function begun(location: string): Promise<Driver> {
   return driver
 }
 
-describe('an engine that moves', () => {
+describe('exporting an engine', () => {
   it('P40: is the same in PostgreSQL and back in a file, byte for byte', async () => {
     await sampleRun(file('old.db'))
     const rows = await exportEngine(await database(file('old.db')), file('first'))
@@ -62,7 +62,7 @@ describe('an engine that moves', () => {
     }
   })
 
-  it('takes all of its tables along', async () => {
+  it('includes all of its tables', async () => {
     const driver = await database(file('one.db'))
     const named = (type: string) =>
       driver.read((connection) =>
@@ -76,7 +76,7 @@ describe('an engine that moves', () => {
     expect(await names('view')).toEqual(engineViews)
   })
 
-  it('goes on where its runs were numbered', async () => {
+  it('continues the numbers of its runs after the import', async () => {
     const old = storeOver(await begun(file('old.db')))
     const keep = (store: typeof old, run: string) =>
       store.transaction((tx) =>
@@ -96,7 +96,7 @@ describe('an engine that moves', () => {
     expect(bodies).toEqual(['a', 'b', 'c'])
   })
 
-  it('never takes the place of another engine, or of another file', async () => {
+  it('never overwrites another engine or another file', async () => {
     const driver = await begun(file('one.db'))
     await exportEngine(driver, file('export'))
     await expect(exportEngine(driver, file('export'))).rejects.toThrow('exists already')
@@ -119,7 +119,7 @@ describe('an engine that moves', () => {
       (text: string) => text.replace('"table":"members"', '"table":"sqlite_master"'),
     ],
     ['empty', () => ''],
-  ])('is refused where it is %s, and leaves nothing behind', async (_, spoil) => {
+  ])('is refused on import when it is %s, and leaves nothing behind', async (_, spoil) => {
     await exportEngine(await begun(file('one.db')), file('export'))
     writeFileSync(file('spoilt'), spoil(readFileSync(file('export'), 'utf8')))
     for (const location of [file('other.db'), schema.url]) {
@@ -132,13 +132,13 @@ describe('an engine that moves', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.partial'))).toEqual([])
   })
 
-  it('is taken from a build before the first release', async () => {
+  it('imports a file of a build before the first release', async () => {
     const rows = await exportEngine(await begun(file('one.db')), file('export'))
     writeFileSync(file('old'), readFileSync(file('export'), 'utf8').replace('"schema":1001', '"schema":5'))
     expect(await importEngine(await database(file('other.db')), file('old'))).toBe(rows)
   })
 
-  it('leaves a partial file that it did not begin', async () => {
+  it('refuses to overwrite a partial file of another command', async () => {
     const partial = file(`export.${process.pid}.partial`)
     writeFileSync(partial, 'theirs')
     const driver = await begun(file('one.db'))
@@ -149,7 +149,7 @@ describe('an engine that moves', () => {
     expect(existsSync(partial)).toBe(false)
   })
 
-  it('takes a lost server for no fault of its file', async () => {
+  it('reports a lost server, not a fault of the file', async () => {
     const driver = await begun(file('one.db'))
     const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' })
     const losing: Driver = {
@@ -161,7 +161,7 @@ describe('an engine that moves', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('export'))).toEqual([])
   })
 
-  it('begins its file anew where it is run again', async () => {
+  it('starts its file again when the read is retried', async () => {
     const driver = await begun(file('one.db'))
     const twice: Driver = {
       ...driver,

@@ -40,8 +40,8 @@ const bulk = { enrichment_type: ['email'], webhook_url: hook, contacts: [jane, .
 const recordsOf = async (bench: Bench, id: string) =>
   (await bench.store.read((reads) => reads.records(id, { after: 0 }, 1_000))).map(({ ordinal }) => ordinal)
 
-describe('forgetting somebody in accepted work', () => {
-  it('drops their record, and tells the rest of a search with its number of leads', async () => {
+describe('erasing a person from accepted work', () => {
+  it('deletes their record, and delivers the rest of a search with the right number of leads', async () => {
     const bench = await openBench()
     bench.source.matches = 4
     const { sender, worker } = workerOf(bench)
@@ -63,7 +63,7 @@ describe('forgetting somebody in accepted work', () => {
     expect(JSON.stringify(sender.bodies())).not.toContain('person-2@')
   })
 
-  it('gives up the delivery of a record that streams, and makes the others', async () => {
+  it('cancels the delivery of their streamed record, and makes the others', async () => {
     const bench = await openBench()
     bench.source.matches = 4
     const { sender, worker } = workerOf(bench)
@@ -75,7 +75,7 @@ describe('forgetting somebody in accepted work', () => {
     expect(await bench.admin.deliveries({ state: 'failed' }, 10)).toMatchObject([{ first: 3, attempts: 1 }])
   })
 
-  it('keeps nothing that was found for them before, by whoever is at it', async () => {
+  it('stores no result for them when the erasure happens while the work runs', async () => {
     const bench = await openBench()
     bench.source.matches = 4
     const { body } = await bench.call('leads.advanced_search', lead)
@@ -94,7 +94,7 @@ describe('forgetting somebody in accepted work', () => {
     expect(await recordsOf(bench, idOf(body))).toEqual([1, 2])
   })
 
-  it('takes them out of a waterfall that is not done: nobody is looked for in their place', async () => {
+  it('removes them from an unfinished waterfall, and looks up nobody instead', async () => {
     const bench = await openBench()
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk, { idempotencyKey: 'k' })
@@ -124,7 +124,7 @@ describe('forgetting somebody in accepted work', () => {
     expect(await bench.balance()).toBe(994)
   })
 
-  it('leaves of a contact that is done only that there was one, and does not deliver it', async () => {
+  it('keeps of a finished contact only that it existed, and does not deliver it', async () => {
     const bench = await openBench()
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk)
@@ -142,7 +142,7 @@ describe('forgetting somebody in accepted work', () => {
     expect(await bench.admin.deliveries({ state: 'failed' }, 10)).toMatchObject([{ first: 1 }])
   })
 
-  it('drops the stored reply about them, and no other', async () => {
+  it('deletes the stored reply about them, and no other', async () => {
     const bench = await openBench()
     const call = (email: string, idempotencyKey: string) =>
       bench.call('contacts.reverse_lookup', { email }, { idempotencyKey })
@@ -155,7 +155,7 @@ describe('forgetting somebody in accepted work', () => {
     expect((await call('person-2@known.example', 'a')).headers).not.toHaveProperty('idempotent-replayed')
   })
 
-  it('leaves a row of a run paid: it is answered again without them', async () => {
+  it('leaves a row of a run paid, and answers it again without them', async () => {
     const bench = await openBench()
     const row = { run: 'r', ordinal: 0, fresh: true }
     const call = (fresh: boolean) =>

@@ -63,12 +63,12 @@ const rows = (run: Run) => state.read((connection) => answersOf(connection, run.
 
 const event = { path: 'p', receivedAt: now, event: 'x', search: 's', verified: true, headers: {} }
 
-describe.each(states())('answers of runs: %s', (_, open) => {
+describe.each(states())('erasing a person from stored answers of runs: %s', (_, open) => {
   beforeEach(async () => {
     state = await open()
   })
 
-  it('about somebody are skipped from then on, at what they cost; others stay', async () => {
+  it('marks answers about them as skipped at their old cost, and keeps others', async () => {
     const run = await started('a')
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
     await kept(run, 1, 'person:ann', found({ name: 'ann' }))
@@ -84,7 +84,7 @@ describe.each(states())('answers of runs: %s', (_, open) => {
     expect(await forget()).toEqual({ events: 0, answers: 0, runs: [] })
   })
 
-  it('that only mention them lose the mention', async () => {
+  it('redacts them in answers that only mention them', async () => {
     const run = await started('a')
     await kept(run, 0, 'company:acme', found({ description: 'Ask jane.', id: 12345678901234567890n }))
     expect(await forget()).toMatchObject({ answers: 1 })
@@ -94,7 +94,7 @@ describe.each(states())('answers of runs: %s', (_, open) => {
     })
   })
 
-  it('that other runs took go there too', async () => {
+  it('also covers the answers that other runs reused', async () => {
     const [first, second] = [await started('a'), await started('b', { output: '/b.out.csv' })]
     await kept(first, 4, 'person:bo', found({ name: 'jane' }))
     await kept(second, 0, 'person:bo', found({ name: 'jane' }), placeOf(first.number, 4))
@@ -108,7 +108,7 @@ describe.each(states())('answers of runs: %s', (_, open) => {
     expect((await rows(second))[0]?.answer).toMatchObject({ status: 'skipped', body: undefined })
   })
 
-  it('serve equal rows of their run, so that none is paid for, and no other run', async () => {
+  it('keeps answers for duplicate rows of the same run, so that none is paid again', async () => {
     const run = await started('a')
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
     await indexed(run)
@@ -121,7 +121,7 @@ describe.each(states())('answers of runs: %s', (_, open) => {
     })
   })
 
-  it('leave nothing of them in what was typed for a run', async () => {
+  it('removes what was typed for a run about them', async () => {
     await started('a', { request: '{"constants":{"email":"jane"}}' })
     await started('b', { request: '{"constants":{}}' })
     await forget()
@@ -132,14 +132,14 @@ describe.each(states())('answers of runs: %s', (_, open) => {
   })
 })
 
-describe('received events', () => {
+describe('erasing a person from received events', () => {
   let events: Events
   beforeEach(async () => {
     state = await openState(':memory:')
     events = eventsOver(state)
   })
 
-  it('that mention somebody go, and are not taken again', async () => {
+  it('deletes events that mention them, and does not accept them again', async () => {
     await events.keep({ ...event, id: '1', body: '{"a":"Ask j\\u0061ne"}' })
     await events.keep({ ...event, id: '2', body: '{"a":"ann"}' })
     await events.keep({ ...event, id: '3', body: 'no JSON, jane' })
@@ -148,7 +148,7 @@ describe('received events', () => {
     expect(await events.keep({ ...event, id: '1', body: '{"a":"Ask jane"}' })).toBe(false)
   })
 
-  it('are not sent on any more; those behind them are', async () => {
+  it('stops forwarding events about them, and forwards the later ones', async () => {
     await events.keep({ ...event, id: '1', body: '"jane"' }, 'http://localhost/')
     await events.keep({ ...event, id: '2', body: '"ann"' }, 'http://localhost/')
     await forget()

@@ -39,7 +39,7 @@ const delivery = (id: string, change: Partial<Delivery> = {}): Delivery => ({
 const ids = async (...asked: Parameters<Events['list']>) => (await events.list(...asked)).map(({ id }) => id)
 
 describe('received events', () => {
-  it('are kept byte for byte, in a file for its owner only', async () => {
+  it('are stored byte for byte, in a file that only its owner can read', async () => {
     const given = delivery('a', { search: 's', body: '\ufeff{ "a": "é\\u0000" }\n', headers: { a: 'b' } })
     expect(await events.keep(given)).toBe(true)
     await events.close()
@@ -48,14 +48,14 @@ describe('received events', () => {
     expect(statSync(join(folder, 'state.db')).mode & 0o777).toBe(0o600)
   })
 
-  it('are taken once, however many come at the same time', async () => {
+  it('are stored once, however many arrive at the same time', async () => {
     const kept = await Promise.all(Array.from({ length: 50 }, () => events.keep(delivery('a'))))
     expect(kept.filter((isNew) => isNew)).toHaveLength(1)
     expect(await events.keep(delivery('a', { receivedAt: start + 1_000 * hourMs, body: '[]' }))).toBe(false)
     expect(await events.find('a')).toMatchObject({ receivedAt: start, body: '{}' })
   })
 
-  it('of one id at two paths are two', async () => {
+  it('with one id on two paths are stored twice', async () => {
     expect(await events.keep(delivery('a'))).toBe(true)
     expect(await events.keep(delivery('a', { path: 'other' }))).toBe(true)
     expect(await events.find('a')).toMatchObject({ path: 'other' })
@@ -64,7 +64,7 @@ describe('received events', () => {
   it.each([
     [79.99, false],
     [80.01, true],
-  ])('that were deleted are known for 80 hours: after %d hours one is new: %s', async (hours, isNew) => {
+  ])('are recognised for 80 hours after deletion: after %d hours one is new: %s', async (hours, isNew) => {
     await events.keep(delivery('a'))
     expect(await events.purge(start + 1, start + hourMs)).toBe(1)
     expect(await events.find('a')).toBeUndefined()
@@ -72,7 +72,7 @@ describe('received events', () => {
     expect(await events.keep(delivery('a', { receivedAt: start + hours * hourMs }))).toBe(isNew)
   })
 
-  it('are deleted before a time only', async () => {
+  it('are deleted only before the given time', async () => {
     await events.keep(delivery('a'))
     await events.keep(delivery('b', { receivedAt: start + 1 }))
     expect(await events.purge(start + 1, start + 2)).toBe(1)
@@ -99,7 +99,7 @@ describe('received events', () => {
     expect(await all({ since: start + 1, until: start + 3 })).toEqual(['b', 'c'])
   })
 
-  it('are listed page by page, both ways', async () => {
+  it('are listed page by page, in both orders', async () => {
     for (const id of ['a', 'b', 'c']) await events.keep(delivery(id, { body: '"éé"' }))
     expect(await ids({}, 'newest', 2)).toEqual(['c', 'b'])
     expect(await ids({}, 'newest', 2, 2)).toEqual(['a'])
@@ -107,7 +107,7 @@ describe('received events', () => {
     expect(await events.list({}, 'oldest', 1)).toMatchObject([{ seq: 1, bytes: 6, forwarded: null }])
   })
 
-  it('are refused while the disk is full, and taken when it is not', async () => {
+  it('are refused while the disk is full, and accepted when it is not', async () => {
     const driver = await openState(join(folder, 'small.db'))
     const small = eventsOver(driver)
     const room = (pages: number) =>
@@ -124,13 +124,13 @@ describe('received events', () => {
     }
   })
 
-  it('have one path, whoever asks first', async () => {
+  it('have one path, whichever process asks first', async () => {
     expect(await events.token('first')).toBe('first')
     expect(await events.token('second')).toBe('first')
   })
 })
 
-describe('an outbox', () => {
+describe('the outbox of forwarded events', () => {
   const taken = async (now: number, limit = 10) => {
     const forwards = await events.outbox(target).take(now, limit, 30_000)
     return forwards.map(({ delivery: { headers } }) => headers['webhook-id'])
@@ -144,14 +144,14 @@ describe('an outbox', () => {
   const states = async (...some: string[]) =>
     (await Promise.all(some.map((id) => events.find(id)))).map((event) => event?.forwards[0]?.state)
 
-  it('holds one of each search at a time, and all that have none', async () => {
+  it('hands out one event per search at a time, and all events without a search', async () => {
     for (const [id, search] of [['a1', 'a'], ['a2', 'a'], ['b1', 'b'], ['x'], ['y']] as const)
       await keep(id, search)
     expect(await taken(start)).toEqual(['a1', 'b1', 'x', 'y'])
     expect(await taken(start)).toEqual([])
   })
 
-  it('gives the next of a search once the one before was tried, whatever came of it', async () => {
+  it('hands out the next event of a search after the first attempt of the previous one, whatever its result', async () => {
     for (const id of ['a1', 'a2', 'a3', 'a4']) await keep(id, 'a')
     await settle(start, true)
     expect(await states('a1', 'a2', 'a3')).toEqual(['delivered', 'waiting', 'waiting'])
@@ -163,7 +163,7 @@ describe('an outbox', () => {
     expect(await taken(start + 5_000)).toEqual(['a2'])
   })
 
-  it('gives one untried of a search at a time, though another of it is tried again', async () => {
+  it('hands out one untried event per search, also while another one is retried', async () => {
     for (const id of ['a1', 'a2', 'a3']) await keep(id, 'a')
     await settle(start, false, start + 5)
     expect(await taken(start)).toEqual(['a2'])
@@ -173,14 +173,14 @@ describe('an outbox', () => {
     expect(await taken(start + 6)).toEqual([])
   })
 
-  it('lets what a dead process took be taken again after a while', async () => {
+  it('hands out events of a dead process again when their lease expires', async () => {
     await keep('a')
     await taken(start)
     expect(await taken(start + 29_999)).toEqual([])
     expect(await taken(start + 30_000)).toEqual(['a'])
   })
 
-  it('takes back what was not tried to its end', async () => {
+  it('hands out an event again that was released before its attempt', async () => {
     await keep('a')
     const outbox = events.outbox(target)
     const [forward] = await outbox.take(start, 1, 30_000)
@@ -189,14 +189,14 @@ describe('an outbox', () => {
     expect(await events.find('a')).toMatchObject({ forwards: [{ attempts: 0, state: 'waiting' }] })
   })
 
-  it('goes on when the first of a search was deleted', async () => {
+  it('continues when the first event of a search was deleted', async () => {
     await keep('a1', 'a')
     await events.keep(delivery('a2', { search: 'a', receivedAt: start + 5 }), target)
     await events.purge(start + 1, start + 10)
     expect(await taken(start + 10)).toEqual(['a2'])
   })
 
-  it('goes on when the first of a search was delivered by hand, and forgets no success for a failure', async () => {
+  it('continues when the first event of a search was forwarded by hand, and keeps a success after a later failure', async () => {
     for (const id of ['a1', 'a2']) await keep(id, 'a')
     await events.noteForward({ seq: 1, search: 'a' }, target, { ok: false, answer: '500' }, start)
     expect(await states('a1', 'a2')).toEqual(['waiting', 'waiting'])
@@ -213,7 +213,7 @@ describe('an outbox', () => {
     })
   })
 
-  it('tells in lists what became of it, the worst first', async () => {
+  it('lists each event with the worst state of its targets', async () => {
     await keep('a')
     const forwarded = async () => (await events.list({}, 'oldest', 1))[0]?.forwarded
     expect(await forwarded()).toBe('waiting')

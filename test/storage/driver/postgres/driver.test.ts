@@ -43,8 +43,8 @@ const add = (id: number, scope?: string) =>
 
 const ids = async () => (await schema.sql('SELECT id FROM t ORDER BY id')).map(({ id }) => Number(id))
 
-describe('values and places', () => {
-  it('come back as they were given', async () => {
+describe('statement parameters', () => {
+  it('are returned exactly as they were passed', async () => {
     const row = await driver.read((connection) =>
       connection.get<object>(
         `SELECT CAST(? AS BIGINT) AS whole, CAST(? AS TEXT) AS "text?", CAST(? AS TEXT) AS nothing,
@@ -59,13 +59,13 @@ describe('values and places', () => {
     })
   })
 
-  it('that cannot be told exactly are refused, never rounded', async () => {
+  it('beyond 2^53 are refused in results, never rounded', async () => {
     const tooLarge = driver.read((connection) => connection.get('SELECT 9007199254740993 AS n'))
     await expect(tooLarge).rejects.toThrow('9007199254740993')
     expect(await driver.read((connection) => connection.get('SELECT 1 AS n'))).toEqual({ n: 1 })
   })
 
-  it('take a list of texts in one place', async () => {
+  it('may contain a list of texts in one parameter', async () => {
     const sql = 'SELECT ? AS "one", ? NOT IN (SELECT value FROM json_each(?)) AS "out"'
     const out = (text: string) =>
       driver.read((connection) => connection.get(sql, 'x', text, JSON.stringify(['a', 'b'])))
@@ -73,14 +73,14 @@ describe('values and places', () => {
     expect(await out('c')).toEqual({ one: 'x', out: 1 })
   })
 
-  it('refuse a text that PostgreSQL cannot hold, with a sentence', async () => {
+  it('are refused with a sentence when PostgreSQL cannot store the text', async () => {
     const work = driver.transaction((connection) => connection.run('INSERT INTO t VALUES (1, ?)', 'a\0b'))
     await expect(work).rejects.toMatchObject({ code: 'invalid', status: 422 })
   })
 })
 
-describe('works that share a commit', () => {
-  it('share no fate: one that fails after it wrote undoes itself alone', async () => {
+describe('transactions in one group commit', () => {
+  it('roll back alone when they fail after a write', async () => {
     const failing = async (connection: Connection) => {
       await connection.run('INSERT INTO t (id) VALUES (100)')
       throw new Error('no')
@@ -97,7 +97,7 @@ describe('works that share a commit', () => {
     expect(await ids()).toEqual([1, 2, 3])
   })
 
-  it('share no fate where nobody waited for what they wrote', async () => {
+  it('roll back alone when they did not await their writes', async () => {
     const post = (id: number) =>
       driver.transaction((connection) => send(connection, 'INSERT INTO t (id) VALUES (?)', id), 'w')
     const refused = () =>
@@ -111,7 +111,7 @@ describe('works that share a commit', () => {
     expect(await ids()).toEqual([1, 2, 3])
   })
 
-  it('of one scope run alone on all machines, those of another one meanwhile', async () => {
+  it('run one at a time per scope on all machines, and concurrently with other scopes', async () => {
     const other = await openPostgres(schema.url)
     const order: string[] = []
     let goOn = () => {}
@@ -145,8 +145,8 @@ describe('works that share a commit', () => {
   })
 })
 
-describe('reads that wait together', () => {
-  it('are all answered, but for those that fail by themselves', async () => {
+describe('batched reads', () => {
+  it('all return results, except those that fail themselves', async () => {
     for (const id of [1, 2, 3]) await add(id)
     const one = (id: number) =>
       driver.read(async (connection) => {
@@ -174,8 +174,8 @@ describe('reads that wait together', () => {
   })
 })
 
-describe('a connection that is lost', () => {
-  it('before the commit has the work run again', async () => {
+describe('a lost connection', () => {
+  it('before the commit runs the transaction again', async () => {
     way.cutAt('INSERT INTO t', 'before')
     expect(await add(1)).toBe(1)
     way.cutAt('COMMIT\0', 'before')
@@ -185,14 +185,14 @@ describe('a connection that is lost', () => {
     expect(await ids()).toEqual([1, 3])
   })
 
-  it('while it commits leaves open what came of it, and nothing is done twice', async () => {
+  it('during the commit reports an unknown outcome, and nothing is executed twice', async () => {
     way.cutAt('COMMIT\0', 'after')
     await expect(add(1)).rejects.toMatchObject({ code: 'outcome_unknown', status: 503 })
     expect(await add(2)).toBe(1)
     expect(await ids()).toEqual([1, 2])
   })
 
-  it('with a write that nobody waited for has the work run again, as long as nothing was committed', async () => {
+  it('after a write that was not awaited runs the transaction again, as long as nothing was committed', async () => {
     const post = (id: number) =>
       driver.transaction(async (connection) => {
         await send(connection, 'INSERT INTO t (id) VALUES (?)', id)
@@ -205,13 +205,13 @@ describe('a connection that is lost', () => {
     expect(await ids()).toEqual([1, 2])
   })
 
-  it('while it reads is none', async () => {
+  it('during a read is not noticed by the caller', async () => {
     await add(1)
     way.cutAt('SELECT id FROM t', 'after')
     expect(await driver.read((connection) => connection.get('SELECT id FROM t'))).toEqual({ id: 1 })
   })
 
-  it('for long is told in a sentence, and is over when the server is back', async () => {
+  it('is reported in a sentence after several retries, and forgotten when the server is back', async () => {
     way.cutAll()
     await expect(add(1)).rejects.toMatchObject({ code: 'database_unreachable', status: 503 })
     expect(pauses.length).toBeGreaterThan(3)
@@ -221,7 +221,7 @@ describe('a connection that is lost', () => {
     expect(await ids()).toEqual([2])
   })
 
-  it('by the server’s will has the work run again', async () => {
+  it('that the server terminated runs the transaction again', async () => {
     await add(1)
     await schema.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'prospect'",
@@ -254,7 +254,7 @@ describe('a commit that fails', () => {
     ...['ECONNRESET', 'ECONNABORTED', 'ENETDOWN', 'EPROTO', 'EPIPE', 'ERR_SSL_BAD_RECORD_TYPE'].map(named),
     ...['58030', '53100', '57P01', '25P03', '40003', '08006', 'XX000'].map(said),
     new Error('Query read timeout'),
-  ])('with $message after a write may have been done', async (error) => {
+  ])('with $message after a write has an unknown outcome', async (error) => {
     await expect((await committing(failing(error))).ended).rejects.toBeInstanceOf(CommitUnknown)
     await expect((await committing(failing(error), 'SELECT 1')).ended).rejects.toBe(error)
   })
@@ -266,28 +266,28 @@ describe('a commit that fails', () => {
     },
   )
 
-  it('because it was never sent is run again', async () => {
+  it('runs again when the commit was never sent', async () => {
     const unsent = new Error('Client has encountered a connection error and is not queryable')
     const { track, ended } = await committing(failing(unsent))
     await expect(ended).rejects.toBe(unsent)
     expect(await track.retry(unsent, 1)).toBe(true)
   })
 
-  it('as it came back as ROLLBACK was undone', async () => {
+  it('is undone when PostgreSQL replies ROLLBACK', async () => {
     const { ended } = await committing(() => ({ command: 'ROLLBACK' }))
     await expect(ended).rejects.toThrow('was undone')
   })
 })
 
-describe('a missing file', () => {
-  it('is the socket only where that was connected to', () => {
+describe('a missing file (ENOENT)', () => {
+  it('means an unreachable database only when connecting to the socket', () => {
     const missing = (syscall: string) => Object.assign(new Error('missing'), { code: 'ENOENT', syscall })
     expect(fromPostgresError(missing('connect'))).toMatchObject({ code: 'database_unreachable' })
     expect(fromPostgresError(missing('open'))).toMatchObject({ code: 'ENOENT' })
   })
 })
 
-describe('transactions in each other’s way', () => {
+describe('conflicting transactions', () => {
   it.each(['serialization_failure', 'deadlock_detected'])('run again after %s', async (condition) => {
     let runs = 0
     const work = driver.transaction(async (connection) => {
@@ -299,7 +299,7 @@ describe('transactions in each other’s way', () => {
     expect([runs, await ids()]).toEqual([3, [3]])
   })
 
-  it('give up in the end', async () => {
+  it('fail as busy after several attempts', async () => {
     const never = driver.transaction((connection) =>
       connection.exec('DO $$ BEGIN RAISE serialization_failure; END $$'),
     )
@@ -308,7 +308,7 @@ describe('transactions in each other’s way', () => {
 })
 
 describe('a schema', () => {
-  it('stays ours when another comes before it; tables of others in it stay theirs', async () => {
+  it('stays in use when another comes before it in the search path, and tables of others in it stay accessible', async () => {
     const database = await freshDatabase()
     const role = `r_${database.name}`
     await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role};
@@ -331,8 +331,8 @@ describe('a schema', () => {
   })
 })
 
-describe('a server', () => {
-  it('with defaults of its own has none of them in a transaction that writes', async () => {
+describe('a PostgreSQL server', () => {
+  it('with unusual defaults does not apply them to our write transactions', async () => {
     const defaults = '-c default_transaction_read_only=on -c default_transaction_isolation=serializable'
     const strict = await openPostgres(throughWay(defaults))
     const level = await strict.transaction(async (connection) => {
@@ -343,7 +343,7 @@ describe('a server', () => {
     await strict.close()
   })
 
-  it('that is not there is told of at once', async () => {
+  it('that does not exist is reported at once', async () => {
     await expect(openStore('postgres://nobody@127.0.0.1:1/nothing')).rejects.toMatchObject({
       code: 'database_unreachable',
       message: 'The database cannot be reached: nothing listens at its address',
@@ -351,14 +351,14 @@ describe('a server', () => {
     await expect(openStore('postgres://[')).rejects.toMatchObject({ code: 'database_unreachable' })
   })
 
-  it('that would forget what it confirms is refused', async () => {
+  it('with synchronous_commit off is refused', async () => {
     const database = await freshDatabase()
     await database.sql(`ALTER DATABASE ${database.name} SET synchronous_commit = off`)
     await expect(openStore(database.url)).rejects.toThrow('synchronous_commit')
     await database.drop()
   })
 
-  it('keeps locks of a node that stands still for 15 seconds at most', async () => {
+  it('releases the locks of a suspended node after 15 seconds', async () => {
     const set = (name: string) => driver.read((connection) => connection.get(`SHOW ${name}`))
     expect(await set('idle_in_transaction_session_timeout')).toEqual({
       idle_in_transaction_session_timeout: '15s',
@@ -368,7 +368,7 @@ describe('a server', () => {
 })
 
 describe('the ledger on PostgreSQL', () => {
-  it('P01: is only ever added to, and kept from roles that are not its owner', async () => {
+  it('P01: is append-only, and inaccessible to roles that do not own it', async () => {
     const database = await freshDatabase()
     const role = `r_${database.name}`
     await database.sql(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role}`)
@@ -398,7 +398,7 @@ describe('the ledger on PostgreSQL', () => {
     await schema.sql(`DROP ROLE ${role}; DROP ROLE ${role}_other`)
   })
 
-  it('P39: of a newer program is refused and left as it is', async () => {
+  it('P39: is refused and left as it is when a newer program wrote it', async () => {
     await (await openStore(schema.url)).close()
     await schema.sql('UPDATE schema_version SET version = 1099')
     await expect(openStore(schema.url)).rejects.toThrow('newer than this program')
@@ -406,8 +406,8 @@ describe('the ledger on PostgreSQL', () => {
   })
 })
 
-describe('work that another node accepted', () => {
-  it('is heard of when it is committed, also on a connection that was cut meanwhile', async () => {
+describe('a job that another node accepted', () => {
+  it('is announced when it is committed, also after the connection was cut', async () => {
     const [one, other] = [await openStore(throughWay()), await openStore(schema.url)]
     await other.transaction(async (tx) => {
       await tx.addWorkspace(workspace, true)
@@ -435,12 +435,12 @@ describe('work that another node accepted', () => {
   })
 })
 
-describe('tables beside those of the engine', () => {
+describe('the schema for additional tables', () => {
   const inSchema = (name: string) =>
     `postgres://postgres@127.0.0.1:${way.port}/postgres?options=${encodeURIComponent(`-c search_path=${name}`)}`
   const schemaSuffix = '_catalogue'
 
-  it('are not made where the engine has no schema', async () => {
+  it('is not created when the schema of the engine is missing', async () => {
     const name = `${schema.name}_missing`
     await expect(openPostgres(inSchema(name), { schemaSuffix })).rejects.toMatchObject({
       details: { reason: expect.stringContaining('no such schema') },
@@ -451,7 +451,7 @@ describe('tables beside those of the engine', () => {
     expect(made).toEqual([])
   })
 
-  it('are not made where their name would be cut off', async () => {
+  it('is not created when its name would be truncated', async () => {
     const name = schema.name.padEnd(60, 'x')
     await schema.sql(`CREATE SCHEMA ${name}`)
     try {

@@ -22,18 +22,18 @@ it.each([
     'SELECT value ->> 0 FROM jsonb_array_elements(CAST($1 AS JSONB)) AS json_each (value)',
   ],
   ['FROM a INDEXED BY b CROSS JOIN c ON d', 'FROM a  JOIN c ON d'],
-])('writes %j for PostgreSQL', (sql, expected) => {
+])('translates %j for PostgreSQL', (sql, expected) => {
   expect(translate(sql).text).toBe(expected)
 })
 
-it('makes lists arrays where the planner is to know them', () => {
+it('turns JSON lists into arrays so that the planner knows their length', () => {
   const { text } = createStatementCache(true)(
     'SELECT a IN (SELECT value FROM json_each(?)) AND b NOT IN (SELECT atom FROM json_each(?)), ?',
   )
   expect(text).toBe('SELECT a = ANY (texts_in($1)) AND b <> ALL (numbers_in($2)), $3')
 })
 
-it('gives halves of characters in lists the sign that stands for them, and leaves the rest', () => {
+it('replaces lone surrogates in lists with U+FFFD, and leaves other characters alone', () => {
   const { lists } = createStatementCache()('SELECT ? IN (SELECT value FROM json_each(?)), ?')
   expect(lists).toEqual([1])
   const texts = ['\ud83d', 'whole \u{1f600}', String.raw`C:\ud83d`, '"\n']
@@ -46,7 +46,7 @@ it('gives halves of characters in lists the sign that stands for them, and leave
 })
 
 // PostgreSQL takes them without a name since version 16 only; the oldest that is taken is 14.
-it('names each inner question of a statement that PostgreSQL is given', () => {
+it('gives each subquery in FROM an alias, as PostgreSQL requires', () => {
   const ofSqlite = [
     'src/catalogue/places/gazetteer.ts',
     'src/catalogue/dialect/sqlite/',

@@ -4,7 +4,7 @@ import { openSqlite } from '../../../../src/storage/driver/sqlite/driver.js'
 
 const addSql = 'INSERT INTO numbers (value, place) VALUES (?, ?)'
 
-describe('rows that are added together', () => {
+describe('a batch insert', () => {
   let driver: Driver
 
   beforeEach(async () => {
@@ -21,14 +21,14 @@ describe('rows that are added together', () => {
     connection.get<{ count: number; sum: number }>('SELECT count(*) AS count, sum(value) AS sum FROM numbers')
   const count = () => driver.read(countIn)
 
-  it.each([1, 7, 8, 31, 32, 33, 75, 1_000])('are all done, %i of them', async (many) => {
+  it.each([1, 7, 8, 31, 32, 33, 75, 1_000])('inserts all %i rows', async (many) => {
     await driver.transaction((connection) => {
       for (let place = 1; place <= many; place++) add(connection, place)
     })
     expect(await count()).toEqual({ count: many, sum: 5 * many * (many + 1) })
   })
 
-  it('are done before whatever asks', async () => {
+  it('is flushed before the next statement of its transaction', async () => {
     const seen = await driver.transaction(async (connection) => {
       for (let place = 1; place <= 40; place++) add(connection, place)
       const before = await countIn(connection)
@@ -39,7 +39,7 @@ describe('rows that are added together', () => {
     expect([seen, (await count())?.count]).toEqual([[40, 2], 39])
   })
 
-  it('fail with their own work only, whose others are run again', async () => {
+  it('fails only for the transaction at fault, and runs the others again', async () => {
     const works = [1, 2, 1, 3].map((place) =>
       driver.transaction((connection) => {
         add(connection, place)
@@ -51,7 +51,7 @@ describe('rows that are added together', () => {
     expect((await count())?.count).toBe(3)
   })
 
-  it('leave nothing behind when one of them failed and somebody looked away', async () => {
+  it('leaves nothing behind when a row fails during the read of another transaction', async () => {
     const works = [
       driver.transaction((connection) => {
         add(connection, 1)
@@ -69,7 +69,7 @@ describe('rows that are added together', () => {
     expect((await count())?.count).toBe(0)
   })
 
-  it('are undone with their transaction', async () => {
+  it('is rolled back with its transaction', async () => {
     const undone = driver.transaction((connection) => {
       add(connection, 1)
       throw new Error('not to be')

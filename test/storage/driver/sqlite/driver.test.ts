@@ -26,8 +26,8 @@ const numbers = () =>
     (await connection.all<{ n: number }>('SELECT n FROM numbers')).map(({ n }) => n),
   )
 
-describe('a setting', () => {
-  it('is changed between works, also what no transaction could change', async () => {
+describe('a pragma', () => {
+  it('is changed between transactions, also one that cannot change within them', async () => {
     const setting = () =>
       driver.read((connection) => connection.get<{ foreign_keys: number }>('PRAGMA foreign_keys'))
     await Promise.all([insert(1), driver.set('foreign_keys = 0'), insert(2)])
@@ -35,15 +35,15 @@ describe('a setting', () => {
     expect(await numbers()).toEqual([1, 2])
   })
 
-  it('that cannot be set is told, and holds nobody up', async () => {
+  it('that is invalid is reported, and blocks nothing', async () => {
     await expect(driver.set('foreign_keys = = 0')).rejects.toThrow('syntax')
     await insert(1)
     expect(await numbers()).toEqual([1])
   })
 })
 
-describe('works that share a commit', () => {
-  it('never share a fate: one that fails after writing undoes itself only', async () => {
+describe('transactions in one group commit', () => {
+  it('roll back alone when they fail after a write', async () => {
     const outcomes = await Promise.allSettled([
       insert(1),
       driver.transaction(async (connection) => {
@@ -66,7 +66,7 @@ describe('works that share a commit', () => {
     expect(await numbers()).toEqual([1, 3])
   })
 
-  it('are undone too when they wrote with a statement that answers rows', async () => {
+  it('roll back after a write that returns rows', async () => {
     const failing = driver.transaction(async (connection) => {
       await connection.get('INSERT INTO numbers VALUES (1) RETURNING n')
       throw new Error('changed its mind')
@@ -104,7 +104,7 @@ describe('works that share a commit', () => {
     expect(await reading).toEqual([])
   })
 
-  it('go on after a failure', async () => {
+  it('are followed by others after a failure', async () => {
     await insert(3)
     await expect(insert(3)).rejects.toThrow()
     await insert(4)
@@ -112,8 +112,8 @@ describe('works that share a commit', () => {
   })
 })
 
-describe('the file', () => {
-  it('is private from birth, with its log', async () => {
+describe('the database file', () => {
+  it('is private from its creation, with its WAL', async () => {
     await insert(1)
     for (const name of ['test.db', 'test.db-wal', 'test.db-shm'])
       expect(statSync(join(folder, name)).mode & 0o777, name).toBe(0o600)
@@ -124,7 +124,7 @@ describe('the file', () => {
     expect(() => openSqlite(join(folder, 'link.db'))).toThrow(/symbolic link/)
   })
 
-  it('is refused when it is no database', async () => {
+  it('is refused when it is not a database', async () => {
     writeFileSync(join(folder, 'text.db'), 'this is a text, not a database, and long enough to be looked at')
     const text = openSqlite(join(folder, 'text.db'))
     await expect(text.read((connection) => connection.get('SELECT 1 FROM sqlite_schema'))).rejects.toThrow(

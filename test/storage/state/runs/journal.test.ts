@@ -41,8 +41,8 @@ describe.each(states())('%s', (name, open) => {
   const end = (journal: Journal, cleared: number, complete = false) =>
     journal.end({ complete, certain: true, cleared })
 
-  describe('equal rows', () => {
-    it('find the first answer of each identity, whether it waits in memory or is in the index', async () => {
+  describe('duplicate rows', () => {
+    it('get the first answer of their identity, whether it is in memory or in the index', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(fc.uniqueArray(fc.nat({ max: 60 }), { minLength: 1, maxLength: 12 }), { maxLength: 12 }),
@@ -70,14 +70,14 @@ describe.each(states())('%s', (name, open) => {
       )
     })
 
-    it('find the answer that an earlier part gave to a row behind them', async () => {
+    it('get the answer that an earlier attempt stored for a later row', async () => {
       const { part } = await newParts()
       await (await part()).keep([answered(row(900, 'same'))])
       const [recalled] = await (await part()).recall([row(5, 'same')])
       expect(recalled).toMatchObject({ answer: { body: { name: 900 } }, source: 'duplicate' })
     })
 
-    it('are found by texts that a server cannot hold as they are', async () => {
+    it('are recognised by texts that PostgreSQL cannot store as they are', async () => {
       const { part } = await newParts()
       const first = await part({ window: 1 })
       const [odd, like] = ['a\u0000b\ud800', 'a\ufffdb\ufffd']
@@ -90,13 +90,13 @@ describe.each(states())('%s', (name, open) => {
       expect(none).toBeUndefined()
     })
 
-    it('do not take a failure', async () => {
+    it('do not share a failure', async () => {
       const journal = await newJournal({}, await open())
       await journal.keep([answered(row(0, 'same'), failed)])
       expect(await journal.recall([row(1, 'same')])).toEqual([undefined])
     })
 
-    it('share what nobody knows, and its price, until one of them is sent again', async () => {
+    it('share an unknown outcome and its cost until one of them is sent again', async () => {
       const { part } = await newParts({ mayRepeat: false })
       const first = await part({ window: 1 })
       await first.plan([row(0, 'same')])
@@ -118,7 +118,7 @@ describe.each(states())('%s', (name, open) => {
       expect((await third.recall([row(1, 'same')]))[0]?.answer).toMatchObject({ body: { name: 0 } })
     })
 
-    it('wait for the one whose outcome is not known, which is sent again under its key', async () => {
+    it('wait for the row with the unknown outcome, which is sent again under its key', async () => {
       const { part } = await newParts({ mayRepeat: true })
       const first = await part()
       await first.plan([row(0, 'same')])
@@ -130,7 +130,7 @@ describe.each(states())('%s', (name, open) => {
       expect([own, equal?.answer, equal?.source]).toEqual([undefined, unknownAnswer, 'duplicate'])
     })
 
-    it('are told apart where only their hashes are equal', async () => {
+    it('are not confused by equal hashes of different identities', async () => {
       const journal = await newJournal({}, await open())
       const { hash } = row(0, 'one')
       await journal.keep([answered(row(0, 'one'))])
@@ -138,8 +138,8 @@ describe.each(states())('%s', (name, open) => {
     })
   })
 
-  describe('a run that goes on', () => {
-    it('has the answers of its earlier parts by row, with what they cost', async () => {
+  describe('a resumed run', () => {
+    it('has the answers of its earlier attempts by row, with their costs', async () => {
       const { part } = await newParts()
       await (await part()).keep([answered(row(1)), answered(row(3), { ...failed, status: 'not_found' })])
       const earlier = await (await part()).resume(0, 10)
@@ -148,7 +148,7 @@ describe.each(states())('%s', (name, open) => {
       expect(earlier.get(3)).toMatchObject({ answer: { status: 'not_found', error: 'down' } })
     })
 
-    it('asks again for rows that failed', async () => {
+    it('looks up failed rows again', async () => {
       const { part } = await newParts()
       await (await part()).keep([answered(row(0), failed)])
       const journal = await part()
@@ -157,7 +157,7 @@ describe.each(states())('%s', (name, open) => {
       expect(planned[0]?.row).toEqual({ run: 'run-1', ordinal: 0, fresh: false })
     })
 
-    it('sends rows that were sent without an answer again, under the same keys', async () => {
+    it('sends rows without an answer again under the same keys', async () => {
       const { part, record } = await newParts()
       const first = await (await part()).plan([row(0), row(1), row(2)])
       expect(first.planned.map(({ row: { fresh } }) => fresh)).toEqual([true, true, true])
@@ -169,7 +169,7 @@ describe.each(states())('%s', (name, open) => {
       expect((await record()).reserved).toBe(4)
     })
 
-    it('knows after an end in order that nothing is open', async () => {
+    it('has no open rows after an orderly end', async () => {
       const { part, record } = await newParts()
       const first = await part()
       await first.plan([row(0), row(1)])
@@ -187,7 +187,7 @@ describe.each(states())('%s', (name, open) => {
       expect((await journal.plan([row(1)])).planned[0]?.row.fresh).toBe(true)
     })
 
-    it('leaves rows open that it did not come to', async () => {
+    it('leaves rows open that it did not reach', async () => {
       const { part, record } = await newParts()
       await (await part()).plan([row(0), row(1), row(2), row(3)])
       const second = await part()
@@ -201,7 +201,7 @@ describe.each(states())('%s', (name, open) => {
       expect((await third.plan([row(2)])).planned[0]?.row.fresh).toBe(false)
     })
 
-    it('does not send rows twice to a server that may charge twice, unless it is told to', async () => {
+    it('does not send rows twice to a server that may charge twice, unless it is asked to', async () => {
       const { part, record } = await newParts({ mayRepeat: false })
       await (await part()).plan([row(0)])
       const second = await part()
@@ -226,7 +226,7 @@ describe.each(states())('%s', (name, open) => {
     })
   })
 
-  describe('answers of other runs', () => {
+  describe('stored answers of other runs', () => {
     const day = 86_400_000
 
     async function withOther(driver: Driver, more: Parameters<typeof newRun>[0] = {}) {
@@ -246,7 +246,7 @@ describe.each(states())('%s', (name, open) => {
 
     const asked = [{ ...row(0, 'same'), repeats: false }]
 
-    it('are taken while they are young enough, and cost nothing', async () => {
+    it('are reused while they are young enough, and cost nothing', async () => {
       const { taking } = await withOther(await open())
       const [young] = await (await taking(2 * day, 12 * day)).recall(asked)
       expect(young).toMatchObject({ answer: { body: { name: 7 } }, source: 'store', credits: 0 })
@@ -256,12 +256,12 @@ describe.each(states())('%s', (name, open) => {
     it.each([
       ['operation', { operation: 'leads.enrich' }],
       ['target', { target: 'https://api.example/api/v2' }],
-    ])('are not taken from another %s', async (_, more) => {
+    ])('are not reused from another %s', async (_, more) => {
       const { taking } = await withOther(await open(), more)
       expect(await (await taking(2 * day, 11 * day)).recall(asked)).toEqual([undefined])
     })
 
-    it('keep their age where they are taken', async () => {
+    it('keep their age when they are reused', async () => {
       const driver = await open()
       const { runs, taking } = await withOther(driver)
       const journal = await taking(2 * day, 12 * day)
@@ -275,7 +275,7 @@ describe.each(states())('%s', (name, open) => {
       expect(await later.recall(asked)).toEqual([undefined])
     })
 
-    it('are still there when their run is forgotten; then it is not listed', async () => {
+    it('stay usable after their run was forgotten, which is no longer listed', async () => {
       const { runs, taking } = await withOther(await open())
       const [other] = await runs.find('other')
       await runs.forget(other as Run, 1_000)
@@ -284,8 +284,8 @@ describe.each(states())('%s', (name, open) => {
     })
   })
 
-  describe('a run that is only read', () => {
-    it('sends nothing, keeps nothing, and says what rows without an answer get', async () => {
+  describe('a run that is opened read-only', () => {
+    it('sends nothing, stores nothing, and fills rows without an answer', async () => {
       const { driver, part, record } = await newParts()
       await (await part()).keep([answered(row(0))])
       const before = await record()

@@ -33,7 +33,7 @@ describe.each(states())('%s', (_, open) => {
   const onlyFirst = ({ number }: { number: number }) => (number === 1 ? free() : undefined)
 
   describe('a run that was killed', () => {
-    it('is stopped where it was last heard of, with all that is open', async () => {
+    it('is marked as stopped at its last sign of life, with its open rows', async () => {
       const { driver, record } = await killed()
       const before = await record()
       await stopKilled(driver, onlyFirst)
@@ -50,13 +50,13 @@ describe.each(states())('%s', (_, open) => {
       expect(await again.planned(3 * day)).toBe(4)
     })
 
-    it('that somebody holds is left alone', async () => {
+    it('is left alone while another process holds its lock', async () => {
       const { driver, record } = await killed()
       await stopKilled(driver, () => undefined)
       expect((await record()).status).toBe('running')
     })
 
-    it('is as old as its last part', async () => {
+    it('has the age of its last attempt', async () => {
       const { driver, runs, record } = await killed()
       await stopKilled(driver, onlyFirst)
       await runs.begin(await record(), { file: 'in.csv', output: null, request: '{}' }, 9 * day)

@@ -26,7 +26,7 @@ describe.each(states())('%s', (_, open) => {
   }
 
   describe('purging a run that was killed', () => {
-    it('leaves what it may have spent in the budget of the day, and not of the next', async () => {
+    it('still counts what it may have spent in the budget of that day, and not of the next', async () => {
       const driver = await open()
       expect(await plannedBy(driver, 'killed', now, now - day)).toBe(10)
       const { runs } = await purgeRuns(driver, { before: now + 1, now, hold: free })
@@ -40,7 +40,7 @@ describe.each(states())('%s', (_, open) => {
       ])
     })
 
-    it('waits for nobody who has it, and takes away nothing of a run that went on meanwhile', async () => {
+    it('skips it while its lock is held, and keeps it when it was resumed meanwhile', async () => {
       const driver = await open()
       await plannedBy(driver, 'killed', now, now - day)
       const held = await purgeRuns(driver, { before: now + 1, now, hold: () => undefined })

@@ -47,7 +47,7 @@ async function held() {
 }
 
 describe('the lock of a run in a shared database', () => {
-  it('is held by one of all machines, until it is released', async () => {
+  it('is held by one of all machines until it is released', async () => {
     const { lock } = await held()
     const other = locksOf(there, 'there')
     expect(await other.isHeld('known')).toBe(true)
@@ -59,7 +59,7 @@ describe('the lock of a run in a shared database', () => {
     expect(await other.take('known')).toBeDefined()
   })
 
-  it('is taken by one of many who ask at once', async () => {
+  it('is granted to one of many who ask at once', async () => {
     const all = [here, there, here, there, here, there].map((driver, at) => locksOf(driver, `node ${at}`))
     const taken = await Promise.all(all.map((locks) => locks.take('known')))
     expect(taken.filter((lock) => lock !== undefined)).toHaveLength(1)
@@ -75,7 +75,7 @@ describe('the lock of a run in a shared database', () => {
     expect(await sql('SELECT name FROM run_locks')).toEqual([])
   })
 
-  it('is free when nothing was heard of its holder, or when the clock of the database went back', async () => {
+  it('is free when its lease expired, or when the clock of the database went back', async () => {
     await held()
     const other = locksOf(there, 'there')
     await expire()
@@ -85,8 +85,8 @@ describe('the lock of a run in a shared database', () => {
   })
 })
 
-describe('a holder who lost a run', () => {
-  it('writes nothing of it any more, while the new one goes on', async () => {
+describe('a holder that lost the lock of a run', () => {
+  it('writes nothing more to it, while the new holder resumes it', async () => {
     const { journal, runs, run, locks } = await held()
     await journal.plan(wanted)
     await expire()
@@ -123,7 +123,7 @@ describe('a holder who lost a run', () => {
     expect((await goesOn.find('run-1'))[0]).toMatchObject({ status: 'finished', credits: 2, reserved: 0 })
   })
 
-  it('may still send rows of a run that is finished and sends its unknown ones again', async () => {
+  it('is recorded for a finished run too, as its unknown rows may be sent again', async () => {
     const { runs, journal } = await held()
     await journal.end({ complete: true, certain: true, cleared: 0 })
     expect((await runs.list())[0]).toMatchObject({ status: 'finished', lostAt: null })
@@ -132,7 +132,7 @@ describe('a holder who lost a run', () => {
     expect((await runs.list())[0]?.lostAt).toBeGreaterThan(0)
   })
 
-  it('sends nothing any more where workers were to, unless the next one does without them', async () => {
+  it('may still be sending only when its last attempt was not distributed', async () => {
     await held()
     await sql('UPDATE runs SET spread = 1')
     await expire()
@@ -152,7 +152,7 @@ describe('a holder who lost a run', () => {
     })
   })
 
-  it('keeps a run unsettled for a day, and for as long as somebody is at it', async () => {
+  it('keeps a run unsettled for a day, and for as long as its lock is held', async () => {
     const { runs, journal, lock } = await held()
     await journal.end({ complete: true, certain: true, cleared: 0 })
     const day = 86_400_000
@@ -179,7 +179,7 @@ describe('a holder who lost a run', () => {
     expect((await runs.list())[0]?.lostAt).toBeGreaterThan(4 * day)
   })
 
-  it('does not take the lock of the next one away when it ends', async () => {
+  it('does not release the lock of the next holder', async () => {
     const { lock } = await held()
     await expire()
     const other = locksOf(there, 'there')
@@ -188,7 +188,7 @@ describe('a holder who lost a run', () => {
     expect(await other.isHeld('known')).toBe(true)
   })
 
-  it('finds its run stopped when another machine looked after killed ones', async () => {
+  it('finds its run stopped when another machine cleaned up killed runs', async () => {
     const { journal, runs } = await held()
     await journal.plan(wanted)
     const other = locksOf(there, 'there')
@@ -202,8 +202,8 @@ describe('a holder who lost a run', () => {
   })
 })
 
-describe('what machines share', () => {
-  it('is found where somebody began to, and not made by looking', async () => {
+describe('a shared database of runs', () => {
+  it('is found once it was created, and is not created by looking for it', async () => {
     const other = await freshSchema()
     expect(await findShared(other.url)).toBeUndefined()
     expect(await findShared(other.url)).toBeUndefined()
@@ -214,7 +214,7 @@ describe('what machines share', () => {
     await other.drop()
   })
 
-  it('keeps runs of one budget for the day within it, however many write at once', async () => {
+  it('keeps concurrent runs within one daily budget', async () => {
     const perDay = 50
     const many = await Promise.all(
       [here, there, here, there].map(async (driver, at) => {

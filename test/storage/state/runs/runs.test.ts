@@ -5,8 +5,8 @@ import { spendingOver } from '../../../../src/storage/state/runs/spending.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'
 import { states } from '../../../support/states.js'
 
-describe('the place of a row', () => {
-  it('is one row alone, or refused', () => {
+describe('the key of a row', () => {
+  it('is unique to its run and row, or refused', () => {
     const last = 2 ** 21 - 1
     expect([placeOf(last, 0), runAt(placeOf(last, 7))]).toEqual([last * 2 ** 32, last])
     expect(() => placeOf(last + 1, 0)).toThrow(expect.objectContaining({ code: 'storage_failed' }))
@@ -35,21 +35,21 @@ describe.each(states())('%s', (_, open) => {
   }
 
   describe('a run that is forgotten after it was killed', () => {
-    it('may have paid for what it sent: the budget of that day counts it', async () => {
+    it('still counts what it sent in the budget of that day', async () => {
       expect(await (await forgotten()).planned(2 * day)).toBe(2)
     })
 
-    it('is no matter to the budget of the next day', async () => {
+    it('does not count in the budget of the next day', async () => {
       expect(await (await forgotten()).planned(3 * day)).toBe(4)
     })
 
-    it('is no longer told of as open', async () => {
+    it('is no longer counted as open', async () => {
       const { driver } = await forgotten()
       expect(await spendingOver(driver).open({ profile: undefined, target: undefined })).toBe(0)
     })
   })
 
-  describe('a run that is one more than there are numbers for', () => {
+  describe('a run beyond the highest run number', () => {
     it('is refused before anything is paid, and leaves no record', async () => {
       const driver = await open()
       const runs = runsOver(driver)
@@ -68,8 +68,8 @@ describe.each(states())('%s', (_, open) => {
     })
   })
 
-  describe('a run that goes on by a clock that is behind', () => {
-    it('keeps what it set aside on the day it was last heard of', async () => {
+  describe('a run that is resumed while the clock is behind', () => {
+    it('keeps its reservation on the day of its last sign of life', async () => {
       const driver = await open()
       const runs = runsOver(driver)
       const killed = await runs.add(newRun({ startedAt: 3 * day }))

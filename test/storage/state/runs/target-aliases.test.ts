@@ -22,7 +22,7 @@ describe.each(states())('the records of an engine that was moved: %s', (_, open)
     return { driver, runs, run }
   }
 
-  it('are found under its name of now, each by what was asked for', async () => {
+  it('are found under its new name, each by its own request', async () => {
     const { runs, run } = await stopped()
     await runs.add(newRun({ id: 'other', knownBy: 'other before' }))
     await runs.adopt(moved)
@@ -34,7 +34,7 @@ describe.each(states())('the records of an engine that was moved: %s', (_, open)
     expect(await runs.known(other)).toBeUndefined()
   })
 
-  it('are found later where its runs were renamed with another one', async () => {
+  it('are found later, too, when another run was renamed first', async () => {
     const { driver, runs } = await stopped()
     await runs.add(newRun({ id: 'other', knownBy: 'other before' }))
     await driver.transaction((c) => c.run(`UPDATE runs SET status = 'stopped'`))
@@ -48,7 +48,7 @@ describe.each(states())('the records of an engine that was moved: %s', (_, open)
     expect(await runs.known(other)).toMatchObject({ id: 'other', target: moved.target })
   })
 
-  it('are left alone where another engine has had the name since', async () => {
+  it('are left alone when another engine uses the old name since', async () => {
     const { runs } = await stopped()
     await runs.adopt({ target: 'local', knownBy: 'x', engine: 'another' })
     await runs.adopt(moved)
@@ -56,7 +56,7 @@ describe.each(states())('the records of an engine that was moved: %s', (_, open)
     expect(await runs.known({ target: 'local', knownBy: 'before' })).toBeDefined()
   })
 
-  it('count what was spent together', async () => {
+  it('have their spending added up under the new name', async () => {
     const { driver, runs } = await stopped()
     const spending = spendingOver(driver)
     const spender = { profile: 'default', operation: 'accounts.enrich' }
