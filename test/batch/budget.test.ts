@@ -57,7 +57,7 @@ describe.each(states())('%s', (name, open) => {
   const csvOf = (rows: readonly string[]) => folder.file(`domain\n${rows.join('\n')}\n`)
 
   describe('a budget', () => {
-    test('is never passed, by any part of a run, however it ended', async () => {
+    test('is never exceeded by any attempt of a run, however it ended', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.record({
@@ -110,7 +110,7 @@ describe.each(states())('%s', (name, open) => {
       )
     })
 
-    test('of a day holds for all runs of a profile together', async () => {
+    test('for a day applies to all runs of a profile together', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(
@@ -146,7 +146,7 @@ describe.each(states())('%s', (name, open) => {
       )
     })
 
-    test('counts what other profiles and other days spent apart', async () => {
+    test('for a day does not count the spending of other profiles and days', async () => {
       const driver = await open()
       const spend = async (id: string, profile: string, now: number) => {
         const target = chargingCaller(1, [0])
@@ -162,7 +162,7 @@ describe.each(states())('%s', (name, open) => {
       expect(await spend('four', 'sales', 2 * day)).toBe(3)
     })
 
-    test('tells what is used up and where it stopped, with exit 12', async () => {
+    test('that is reached stops the run with exit 12 and names the row', async () => {
       const target = chargingCaller(1, [0])
       const driver = await open()
       const journal = await journalFor(driver, await runsOver(driver).add(newRun()), {
@@ -205,12 +205,12 @@ describe.each(states())('%s', (name, open) => {
       return { limits, report, spent: (await record(driver)).credits }
     }
 
-    test('gets its limit lowered to what the budget leaves', async () => {
+    test('has its limit lowered to what the budget leaves', async () => {
       const { limits, spent, report } = await records(250, 1_000, 5)
       expect([limits, spent, report.stopped?.exit_code]).toEqual([[100, 100, 50], 250, 12])
     })
 
-    test('keeps its limit while rows under way may leave something of what they could cost', async () => {
+    test('keeps its limit while calls in flight may still leave a part of their reservation', async () => {
       const { limits, spent, report } = await records(250, 10, 8)
       expect([new Set(limits), spent, report.stopped]).toEqual([new Set([100]), 80, undefined])
     })
@@ -247,8 +247,8 @@ describe.each(states())('%s', (name, open) => {
 
     test.each([
       ['fewer records than the budget left', 40],
-      ['more', 500],
-    ])('serves equal rows when the run goes on, where there are %s', async (_, there) => {
+      ['more records', 500],
+    ])('answers duplicate rows when the run is resumed, with %s', async (_, there) => {
       const { caller, keys } = hiring(there)
       const driver = await open()
       await runsOver(driver).add(newRun())
@@ -267,8 +267,8 @@ describe.each(states())('%s', (name, open) => {
     })
 
     test.each([
-      ['serves a later run where there were fewer records than the budget left', 40, 'store'],
-      ['does not serve a later run where there may have been more', 50, 'live'],
+      ['answers a later run when it had fewer records than the budget left', 40, 'store'],
+      ['does not answer a later run when it may have had more records', 50, 'live'],
     ])('%s', async (_, there, source) => {
       const { caller } = hiring(there)
       const driver = await open()

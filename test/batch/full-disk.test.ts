@@ -80,7 +80,7 @@ const faults = fc.record({
   answers: fc.nat({ max: 12 }),
 })
 
-test('a full disk or an empty balance leaves no truncated output, loses no answer and pays for none twice', async () => {
+test('a full disk or an empty balance truncates no output, loses no answer and pays for none twice', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.nat({ max: 40 }), { minLength: 1, maxLength: 60 }),

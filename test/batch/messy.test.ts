@@ -47,7 +47,7 @@ test.each([
   ['UTF-8', Buffer.from(messy)],
   ['UTF-8 with a mark', Buffer.from(`\ufeff${messy}`)],
   ['UTF-16', Buffer.from(`\ufeff${messy}`, 'utf16le')],
-])('a messy file in %s comes out whole, each company paid once', async (_, content) => {
+])('a messy file in %s is enriched completely, with each company paid once', async (_, content) => {
   const file = await folder.file(content)
   expect(await checkTable(await openTable(file))).toMatchObject({ rows: 6, ragged: 1, firstRagged: 8 })
 
@@ -65,7 +65,7 @@ test.each([
   expect(await readFile(output, 'utf8')).toBe(enriched)
 })
 
-test('an output is an input again: its cells are as they were, its status is overwritten', async () => {
+test('an output can be enriched again: it keeps its cells and has its status columns overwritten', async () => {
   const file = await folder.file(enriched)
   const output = folder.path('again.csv')
   const fake = fakeCaller((input) => company(identity(input)))
@@ -81,7 +81,7 @@ test('an unclosed quote is refused with its line before anything is sent', async
   await expect(checkTable(table)).rejects.toThrow(/^Line 2: /)
 })
 
-test('the check learns which identities come again', async () => {
+test('the check of a table finds the identities that occur twice', async () => {
   const table = await openTable(await folder.file('domain\na\nb\na\n\nc,d\n'))
   const { repeats } = await checkTable(table, ([domain]) => domain)
   expect(['a', 'b', 'c', 'd'].map((name) => repeats?.has(hashOf(name)))).toEqual([true, false, false, false])

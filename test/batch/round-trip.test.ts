@@ -13,7 +13,7 @@ async function rowsOf(file: string): Promise<(readonly string[])[]> {
   return cells
 }
 
-describe('an output is read back as it was written', () => {
+describe('an output that is read back', () => {
   const cell = fc.oneof(
     hostile,
     fc.string({ unit: 'binary', maxLength: 12 }),
@@ -28,7 +28,7 @@ describe('an output is read back as it was written', () => {
     )
   const dialects = fc.constantFrom({}, excel('fr_FR'), excel('en_US'), { delimiter: '\t' })
 
-  test('whatever its cells hold, in any dialect', async () => {
+  test('has the same cells, whatever they contain, in any dialect', async () => {
     await fc.assert(
       fc.asyncProperty(table, dialects, async (rows, dialect) => {
         const header = (rows[0] ?? []).map((_, at) => `c${at}`)

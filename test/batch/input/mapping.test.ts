@@ -29,7 +29,7 @@ function refusal(work: () => unknown): string {
   throw new Error('nothing was refused')
 }
 
-describe('names', () => {
+describe('the recognition of columns', () => {
   test.each([
     ['domain', 'Domain'],
     ['domain', 'Website'],
@@ -48,15 +48,18 @@ describe('names', () => {
     ['company_network_url', 'Company LinkedIn Url'],
     ['company_network_url', 'profile'],
     ['company_network_url', 'network_url'],
-  ])('a company is found by %s in %j', (field, column) => {
+  ])('recognises the %s of a company in %j', (field, column) => {
     expect(pairs(map([column]))).toEqual({ [field]: column })
   })
 
-  test.each(['Country', 'country_code', 'Pays', 'HQ Country'])('its country is found in %j', (column) => {
-    expect(pairs(map(['domain', column]))).toEqual({ domain: 'domain', country: column })
-  })
+  test.each(['Country', 'country_code', 'Pays', 'HQ Country'])(
+    'recognises the country of a company in %j',
+    (column) => {
+      expect(pairs(map(['domain', column]))).toEqual({ domain: 'domain', country: column })
+    },
+  )
 
-  test('other operations name the same things otherwise', () => {
+  test('uses the field names of the operation', () => {
     const mapping = map(['Name', 'Website', 'LinkedIn'], { fields: hiringFields })
     expect(pairs(mapping)).toEqual({
       company_domain: 'Website',
@@ -65,7 +68,7 @@ describe('names', () => {
     })
   })
 
-  test('people', () => {
+  test('recognises the columns of a person', () => {
     const header = [
       'Vorname',
       'Surname',
@@ -86,7 +89,7 @@ describe('names', () => {
     expect(mapping.unused).toEqual(['Company LinkedIn Url', 'Notes'])
   })
 
-  test('e-mails and phones', () => {
+  test('recognises e-mail addresses and phone numbers', () => {
     expect(pairs(map(['E-Mail'], { fields: ['email'], subject: 'email' }))).toEqual({ email: 'E-Mail' })
     expect(pairs(map(['Tel.'], { fields: ['phone_numbers', 'phone_number'], subject: 'number' }))).toEqual({
       phone_numbers: 'Tel.',
@@ -94,37 +97,37 @@ describe('names', () => {
   })
 })
 
-describe('choices', () => {
-  test('of two columns for one field the first is used, and it is said', () => {
+describe('the choice between columns', () => {
+  test('uses the first of two columns for one field, and adds a note', () => {
     const mapping = map(['Website', 'Homepage'])
     expect(pairs(mapping)).toEqual({ domain: 'Website' })
     expect(mapping.notes).toEqual([expect.stringMatching(/"Homepage".*"Website".*--map domain="Homepage"/)])
     expect(mapping.unused).toEqual(['Homepage'])
   })
 
-  test("the field's own name goes before synonyms", () => {
+  test('prefers the name of the field to its synonyms', () => {
     expect(pairs(map(['Website', 'domain']))).toEqual({ domain: 'domain' })
   })
 
-  test("a company's own profile goes before a profile of whomever, without a word", () => {
+  test('prefers the profile of a company to a profile of unknown kind, without a note', () => {
     const mapping = map(['LinkedIn Url', 'Company LinkedIn Url'])
     expect(pairs(mapping)).toEqual({ company_network_url: 'Company LinkedIn Url' })
     expect(mapping.notes).toEqual([])
   })
 
-  test('an e-mail column stands in for the domain only when nothing else is there', () => {
+  test('uses an e-mail column as the domain only when there is no better column', () => {
     expect(pairs(map(['Email', 'City']))).toEqual({ domain: 'Email' })
     expect(pairs(map(['Email', 'Company']))).toEqual({ name: 'Company' })
   })
 
-  test('--map wins, takes any spelling of the column, and is not commented on', () => {
+  test('prefers --map, in any spelling of the column, without a note', () => {
     const mapping = map(['Website', 'Corporate Site', 'Name'], { pins: { domain: 'corporate_site' } })
     expect(pairs(mapping)).toEqual({ domain: 'Corporate Site', name: 'Name' })
     expect(mapping.columns.find(({ field }) => field === 'domain')?.by).toBe('pin')
     expect(mapping.notes).toEqual([])
   })
 
-  test('a mapping is shown in lines', () => {
+  test('is printed as one line per field', () => {
     expect(describeMapping(map(['Website', 'Homepage', 'Company', '']))).toEqual([
       'name    <-  "Company"',
       'domain  <-  "Website"',
@@ -133,7 +136,7 @@ describe('choices', () => {
     ])
   })
 
-  test('counts the columns of a wide file that it does not name', () => {
+  test('is printed with the number of unused columns that are not listed', () => {
     const columns = [{ field: 'domain', column: 'Domain', at: 0, by: 'name' as const }]
     const unused = Array.from({ length: 300 }, (_, at) => `c${at}`)
     const [, kept = ''] = describeMapping({ columns, unused, notes: [] })
@@ -141,49 +144,49 @@ describe('choices', () => {
   })
 })
 
-describe('refusals', () => {
-  test('an unknown field is refused with what was meant and what there is', () => {
+describe('the checks of a mapping', () => {
+  test('refuse an unknown field, suggest the nearest one and list all', () => {
     expect(refusal(() => map(['a'], { pins: { domian: 'a' } }))).toMatch(
       /"domian".*mean "domain"\?.*"country"/,
     )
   })
 
-  test('an unknown column is refused with what was meant and what there is', () => {
+  test('refuse an unknown column, suggest the nearest one and list all', () => {
     const message = refusal(() => map(['Company Site', 'Name'], { pins: { domain: 'Compny Site' } }))
     expect(message).toMatch(/"Compny Site".*mean "Company Site"\?.*"Name"/)
   })
 
-  test('a file without a usable column is refused with its header, the fields and the way out', () => {
+  test('refuse a file without a usable column, and show its header, the fields and an example of --map', () => {
     const message = refusal(() => map(['Foo', 'Country']))
     expect(message).toMatch(
       /company_network_url, domain, name.*"Foo", "Country".*--map company_network_url="Foo"/,
     )
   })
 
-  test('a constant can stand in for a column', () => {
+  test('accept a constant instead of a column', () => {
     expect(map(['Foo'], { constants: { domain: 'acme.example' } }).columns).toEqual([])
   })
 
-  test.each(['domain', 'domain=', '=x'])('--map %s is refused', (pair) => {
+  test.each(['domain', 'domain=', '=x'])('refuse --map %s', (pair) => {
     expect(refusal(() => parsePins([pair]))).toContain('field=Column')
   })
 
-  test('--map splits at the first equals sign', () => {
+  test('split --map at the first equals sign', () => {
     expect(parsePins(['domain=Site = main'])).toEqual({ domain: 'Site = main' })
   })
 })
 
-describe('inputs', () => {
+describe('the input of a row', () => {
   const mapping = map(['Company', 'Website', 'Country', 'x'])
 
-  test('a row becomes the input: trimmed, without empty cells, with the constants', () => {
+  test('has trimmed values without empty cells, and the constants', () => {
     expect(rowInput(mapping, { live: false })([' Acme ', '', ' ', 'y'])).toEqual({
       name: 'Acme',
       live: false,
     })
   })
 
-  test('cells are converted by field', () => {
+  test('has cells converted by field', () => {
     const convert = (field: string, cell: string) =>
       field === 'country' ? cell.slice(0, 2).toUpperCase() : cell
     expect(rowInput(mapping, {}, convert)(['A', '', 'france', ''])).toEqual({ name: 'A', country: 'FR' })

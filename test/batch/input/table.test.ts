@@ -16,7 +16,7 @@ async function readAll(content: string | Uint8Array, options?: ReadOptions) {
 }
 
 describe('a table', () => {
-  test('has its header apart from its rows', async () => {
+  test('has a header that is separate from its rows', async () => {
     const { table, rows } = await readAll('\ufeffsep=;\n\nname;site\n\nA;b\n')
     expect(table).toMatchObject({
       header: ['name', 'site'],
@@ -27,16 +27,16 @@ describe('a table', () => {
     expect(rows).toEqual([{ line: 5, cells: ['A', 'b'] }])
   })
 
-  test('is read in the encoding that is named', async () => {
+  test('is decoded with the given encoding', async () => {
     const read = await readAll(Buffer.from('name\nGenève\n', 'latin1'), { encoding: 'windows-1252' })
     expect(read.cells).toEqual([['Genève']])
   })
 
-  test('is split at the delimiter that is given', async () => {
+  test('is split at the given delimiter', async () => {
     expect((await readAll('a,b;c\n1,2;3\n', { delimiter: ';' })).cells).toEqual([['1,2', '3']])
   })
 
-  test('is taken as it stands where that is asked for', async () => {
+  test('is read without unescaping cells when it is raw', async () => {
     const { table, cells } = await readAll("'=a\n'=1\n", { raw: true })
     expect([table.header, ...cells]).toEqual([["'=a"], ["'=1"]])
   })
@@ -46,13 +46,13 @@ describe('a table', () => {
     expect(await checkTable(table)).toMatchObject({ rows: 3, ragged: 2, firstRagged: 4 })
   })
 
-  test('can be read twice, and left early', async () => {
+  test('can be read twice, and abandoned early', async () => {
     const table = await openTable(await folder.file(`a\n${'x\n'.repeat(100_000)}`))
     for await (const _ of table.rows()) break
     expect((await checkTable(table)).rows).toBe(100_000)
   })
 
-  test('a stream is spooled to a private file', async () => {
+  test('is spooled to a private file when it comes from a stream', async () => {
     const file = folder.path('spooled.csv')
     await spool(Readable.from([Buffer.from('a,b\n'), Buffer.from('1,2\n')]), file)
     expect(await readFile(file, 'utf8')).toBe('a,b\n1,2\n')
@@ -60,7 +60,7 @@ describe('a table', () => {
   })
 })
 
-describe('what is no table is refused with its line', () => {
+describe('a file that is not a table is refused with its line', () => {
   test.each<[string, string, number | undefined, RegExp]>([
     ['two columns of one name', 'x\ty\tx\n1\t2\t3\n', 1, /columns 1 and 3 are both named "x"/],
     ['two columns of one name below a sep= line', 'sep=,\nx,x\n', 2, /both named/],
@@ -77,7 +77,7 @@ describe('what is no table is refused with its line', () => {
     expect(error.message).toMatch(sentence)
   })
 
-  test('a file that is not there, and a folder', async () => {
+  test('when it does not exist or is a folder', async () => {
     await expect(openTable(folder.path('none.csv'))).rejects.toThrow(/none.csv cannot be read: no such file/)
     await expect(openTable(folder.path('.'))).rejects.toThrow(/no regular file/)
   })

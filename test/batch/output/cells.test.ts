@@ -35,8 +35,8 @@ async function parse(text: string, delimiter = ','): Promise<(readonly string[])
 
 const isNumber = (text: string) => /^[+-]?[\d.,]+(e[+-]?\d+)?$/i.test(text)
 
-describe('safe cells', () => {
-  test('no cell of an output begins a formula, whatever the reply or the input holds', async () => {
+describe('cells of an output', () => {
+  test('never start a formula, whatever the reply or the input contains', async () => {
     const layout = createLayout(['in'], [{ name: 'out', path: ['out'] }])
     const seen = await fc.assert(
       fc.asyncProperty(hostile, hostile, hostile, async (cell, out, error) => {
@@ -51,7 +51,7 @@ describe('safe cells', () => {
     expect(seen).toBeUndefined()
   })
 
-  test('JSON and --raw-csv leave cells alone', () => {
+  test('are not changed in JSON and with --raw-csv', () => {
     const layout = createLayout(['in'], [{ name: 'out', path: ['out'] }])
     const row = found({ out: '=1' }, ['=2'])
     expect(csvFormat(layout, { raw: true }).rows([row])).toBe('=2,=1,found,,1,live\n')
@@ -71,13 +71,13 @@ describe('safe cells', () => {
     [[], ''],
     [[{ a: 1 }], '[{"a":1}]'],
     [{ a: [1] }, '{"a":[1]}'],
-  ])('%j is written as %j', (value, cell) => {
+  ])('contain %j as %j', (value, cell) => {
     expect(toCell(value)).toBe(cell)
   })
 })
 
-describe('columns', () => {
-  test('come from a schema: nested objects dotted, lists in one, wrappers seen through', () => {
+describe('result columns', () => {
+  test('follow the schema: nested objects dotted, lists in one column, wrappers unwrapped', () => {
     const schema = z.object({
       name: z.string().nullable(),
       position: z.object({ title: z.string(), since: z.object({ year: z.number() }).optional() }).nullable(),
@@ -95,20 +95,20 @@ describe('columns', () => {
     ])
   })
 
-  test('of one of several shapes are those of all', () => {
+  test('of a union are those of all its shapes', () => {
     const schema = z.union([z.object({ a: z.string() }), z.object({ a: z.string(), b: z.string() })])
     expect(resultColumns(schema).map(({ name }) => name)).toEqual(['a', 'b'])
   })
 
-  test('of a reply without known keys is one', () => {
+  test('consist of one column when the reply has no known keys', () => {
     expect(resultColumns(z.record(z.string(), z.number()))).toEqual([{ name: 'reply', path: [] }])
   })
 })
 
-describe('layout', () => {
+describe('the layout of an output', () => {
   const results = ['name', 'domain', 'at.year'].map((name) => ({ name, path: name.split('.') }))
 
-  test('input columns come first, results that have their names are renamed, then the status', () => {
+  test('has the input columns first, then the results, renamed where names collide, then the status', () => {
     const layout = createLayout(['name', 'Notes', 'result.name'], results)
     expect(layout.header).toEqual([
       'name',
@@ -136,7 +136,7 @@ describe('layout', () => {
     ])
   })
 
-  test('input columns named like the status are overwritten in place', () => {
+  test('overwrites input columns that are named like the status in place', () => {
     const layout = createLayout(['_error', 'a', '_status'], [])
     expect(layout.header).toEqual(['_error', 'a', '_status', '_credits', '_source'])
     expect(
@@ -144,31 +144,31 @@ describe('layout', () => {
     ).toEqual(['E', 'x', 'failed', '1', 'live'])
   })
 
-  test('a ragged row is as wide as the others', () => {
+  test('gives a ragged row as many cells as the others', () => {
     const layout = createLayout(['a', 'b'], [])
     expect(layout.cells(found(undefined, ['1', '2', '3']))).toHaveLength(6)
     expect(layout.cells(found(undefined, ['1']))).toEqual(['1', '', 'found', '', '1', 'live'])
   })
 })
 
-describe('formats', () => {
+describe('output formats', () => {
   const layout = createLayout(['=a', 'b'], [{ name: 'at.year', path: ['at', 'year'] }])
   const row = found({ at: { year: 1 } }, ['1', 'x;y\n"z"'])
 
-  test('CSV has a safe header and rows', () => {
+  test('have a safe header and safe rows in CSV', () => {
     const format = csvFormat(layout)
     expect(format.head + format.rows([row]) + format.tail).toBe(
       '\'=a,b,at.year,_status,_error,_credits,_source\n1,"x;y\n""z""",1,found,,1,live\n',
     )
   })
 
-  test('for spreadsheets it has a mark and semicolons', async () => {
+  test('have a byte order mark and semicolons in CSV for spreadsheets', async () => {
     const format = csvFormat(layout, excel('fr_FR.UTF-8'))
     expect(format.head.startsWith("\ufeff'=a;b;")).toBe(true)
     expect((await parse(format.rows([row]), ';'))[0]?.[1]).toBe('x;y\n"z"')
   })
 
-  test('NDJSON and JSON keep what is nested, and name absent results', () => {
+  test('keep nested values in NDJSON and JSON, and write null for absent results', () => {
     const record = {
       '=a': '1',
       b: 'x;y\n"z"',

@@ -33,8 +33,8 @@ const two = row({
   ],
 })
 
-describe('several results of a row', () => {
-  test('each in a row of its own: a reply without any keeps its row', () => {
+describe('a row with several results', () => {
+  test('is kept as one row when its reply has none', () => {
     for (const [many, body] of [
       [departments, {}],
       [jobs, { total: 0, tags: [], jobs: [] }],
@@ -49,7 +49,7 @@ describe('several results of a row', () => {
     }
   })
 
-  test('in one row: as JSON, with their number before it', () => {
+  test('has its results as JSON in one cell, after a column with their number', () => {
     const columns = listColumns(output, jobs)
     expect(columns.map(({ name }) => name)).toEqual(['total', 'tags', 'jobs_count', 'jobs'])
     const layout = createLayout(['in'], columns)
@@ -60,7 +60,7 @@ describe('several results of a row', () => {
     expect(layout.cells(row(undefined, { status: 'not_found' })).slice(1, 5)).toEqual(['', '', '', ''])
   })
 
-  test('in one row: a column for each of their fields', () => {
+  test('has one column for each field of its results when they are joined', () => {
     const columns = joinedColumns(output, jobs)
     expect(columns.map(({ name }) => name)).toEqual(['total', 'tags', 'title', 'company.name'])
     const layout = createLayout([], columns)
@@ -68,7 +68,7 @@ describe('several results of a row', () => {
     expect(layout.record(two).jobs).toEqual(two.body && (two.body as { jobs: unknown }).jobs)
   })
 
-  test('in a row each: the input and what they share again, what was paid once', () => {
+  test('becomes one row for each result when exploded, and only the first of them has the credits', () => {
     const format = explode(csvFormat(createLayout(['in'], explodedColumns(output, jobs))), jobs)
     const none = row({ total: 0, tags: [], jobs: [] }, { credits: 0 })
     const lost = row(undefined, { status: 'not_found', credits: 0 })
@@ -84,7 +84,7 @@ describe('several results of a row', () => {
     )
   })
 
-  test('of a reply that is keyed by them: the key is a column', () => {
+  test('has a column for the key when its results are keyed', () => {
     const columns = explodedColumns(byDepartment, departments)
     const format = explode(ndjsonFormat(createLayout([], columns)), departments)
     const lines = format

@@ -7,14 +7,14 @@ const row = (cells: readonly string[], body?: unknown): OutputRow => ({
   ...{ cells, body, status: 'found', error: null, credits: 1, source: 'live' },
 })
 
-describe('a result that the input may have', () => {
+describe('an --only-missing result', () => {
   test.each([
     ['phone', ['a', 'phone'], 1],
     ['phone', ['Phone ', 'x'], 0],
     ['phone=Handy', ['x', 'handy'], 1],
     ['phone = a=b', ['x', 'a=b'], 1],
     ['at.year', ['At Year'], 0],
-  ])('%j is the column in %j', (text, header, at) => {
+  ])('%j uses its column in %j', (text, header, at) => {
     expect(findOnlyMissing(text, columns, header).at).toBe(at)
   })
 
@@ -23,12 +23,12 @@ describe('a result that the input may have', () => {
     ['x', ['x'], /It has: phone, at\.year\./],
     ['phone', ['phones', 'b'], /no column "phone"\. Did you mean "phones"\?.*--only-missing phone="phones"/],
     ['phone=Handy', ['a', 'b'], /no column "Handy"\. It has: "a", "b"\./],
-  ])('%j is refused for %j', (text, header, message) => {
+  ])('%j is refused for the header %j', (text, header, message) => {
     expect(() => findOnlyMissing(text, columns, header)).toThrow(MappingError)
     expect(() => findOnlyMissing(text, columns, header)).toThrow(message)
   })
 
-  test('is filled where the cell says something, and never in a ragged row', () => {
+  test('is present when its cell is not blank, and never in a ragged row', () => {
     const header = ['a', 'phone']
     const skip = hasResult(findOnlyMissing('phone', columns, header), header)
     expect([['a', '1'], ['a', ' '], ['a', ''], ['a'], ['a', '1', '2']].map(skip)).toEqual([
@@ -36,7 +36,7 @@ describe('a result that the input may have', () => {
     ])
   })
 
-  test('stays where it is, and is completed in its own column', () => {
+  test('stays in its input column, and is filled there', () => {
     const header = ['a', 'Phone']
     const layout = createLayout(header, columns, findOnlyMissing('phone', columns, header))
     const body = { phone: '+1555', at: { year: 1 } }

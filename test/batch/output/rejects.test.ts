@@ -29,7 +29,7 @@ async function setAside(content: string | Uint8Array, options: ReadOptions = {})
 
 const text = 'Société;Site web;n\n"a;b";"x\r\n""y""";=1+1\n;;\nshort\n1;2;3;4\n'
 
-describe('rows that are put aside', () => {
+describe('rejected rows', () => {
   test.each<[string, Uint8Array, ReadOptions]>([
     ['UTF-8', Buffer.from(text), {}],
     ['UTF-8 with a mark', Buffer.from(`\ufeff${text}`), {}],
@@ -40,19 +40,19 @@ describe('rows that are put aside', () => {
     ['one column, empty', Buffer.from('domain\n""\nx\n'), {}],
     ['cells left alone', Buffer.from("a,b\n'=1,=2\n"), { raw: true }],
     ['a given delimiter', Buffer.from('a,b:c\n1,2:3\n'), { delimiter: ':' }],
-  ])('are read like the file that they come from: %s', async (_, content, options) => {
+  ])('are read back like the file they come from: %s', async (_, content, options) => {
     const file = await folder.file(content)
     const aside = await setAside(content, options)
     expect((await openTable(aside, options)).header).toEqual((await openTable(file, options)).header)
     expect(await rowsOf(aside, options)).toEqual(await rowsOf(file, options))
   })
 
-  test('have the bytes of their encoding', async () => {
+  test('are written in the encoding of their file', async () => {
     const content = Buffer.from('name;n\nZürich;\x80\n', 'latin1')
     expect(await readFile(await setAside(content, { encoding: 'windows-1252' }))).toEqual(content)
   })
 
-  test('are complete only at the end; a stopped run keeps what it has', async () => {
+  test('stay under the partial name when the run stops', async () => {
     const file = await folder.file('a\n1\n')
     const aside = folder.path('stopped.rejects.csv')
     const rejects = createRejects(await fileSink(aside), await openTable(file), false)
@@ -63,7 +63,7 @@ describe('rows that are put aside', () => {
     await expect(stat(aside)).rejects.toThrow()
   })
 
-  test.each(['finish', 'abandon'] as const)('leave nothing behind where there are none: %s', async (end) => {
+  test.each(['finish', 'abandon'] as const)('leave no file behind when there are none: %s', async (end) => {
     const file = await folder.file('a\n1\n')
     const aside = folder.path(`${end}.rejects.csv`)
     if (end === 'finish') await writeFile(aside, 'of an earlier run')

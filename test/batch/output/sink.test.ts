@@ -62,7 +62,7 @@ function failing(
 }
 
 describe('an output file', () => {
-  test('has its name only when it is complete, and is private from the beginning', async () => {
+  test('gets its name only when it is complete, and is private from its creation', async () => {
     const path = await fresh()
     await writeFile(path, 'old')
     const sink = await fileSink(path)
@@ -76,7 +76,7 @@ describe('an output file', () => {
     expect(await readdir(folder.path('output'))).toEqual(['out.csv'])
   })
 
-  test('that is abandoned stays under its partial name', async () => {
+  test('keeps its partial name when it is abandoned', async () => {
     const path = await fresh()
     const sink = await fileSink(path)
     await sink.write('a\n')
@@ -84,7 +84,7 @@ describe('an output file', () => {
     expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
   })
 
-  test('never writes through a link that has the partial name', async () => {
+  test('is never written through a symbolic link at its partial name', async () => {
     const path = await fresh()
     const victim = folder.path('victim')
     await writeFile(victim, 'precious')
@@ -95,7 +95,7 @@ describe('an output file', () => {
     expect(await readFile(victim, 'utf8')).toBe('precious')
   })
 
-  test('that is a folder, or lies in none, is refused before anything happens', async () => {
+  test('is refused at once when it is a folder or its folder is missing', async () => {
     await expect(fileSink(folder.path('.'))).rejects.toThrow(/is a folder/)
     await expect(fileSink(folder.path('none/out.csv'))).rejects.toThrow(/no such file or folder \(ENOENT\)/)
     await expect(fileSink(await fresh(), failing('create', 'EACCES'))).rejects.toThrow(
@@ -103,7 +103,7 @@ describe('an output file', () => {
     )
   })
 
-  test('that is a device is written as it is', async () => {
+  test('is written directly when it is a device', async () => {
     const sink = await fileSink('/dev/null')
     await sink.write('a\n')
     await sink.finish()
@@ -111,9 +111,9 @@ describe('an output file', () => {
   })
 })
 
-describe('a disk that fails', () => {
+describe('a failing disk', () => {
   test.each(['ENOSPC', 'EIO', 'EDQUOT'])(
-    '%s in the middle: whole rows are kept, under the partial name',
+    'keeps whole rows under the partial name after %s in the middle',
     async (code) => {
       const path = await fresh()
       const sink = await fileSink(path, failing('appendFile', code, 3))
@@ -140,22 +140,25 @@ describe('a disk that fails', () => {
     },
   )
 
-  test.each(['sync', 'rename'] as const)('at the end (%s): nothing has the final name', async (operation) => {
-    const path = await fresh()
-    const sink = await fileSink(path, failing(operation, 'EIO'))
-    await sink.write('a\n')
-    await expect(sink.finish()).rejects.toThrow(/EIO/)
-    expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
-  })
+  test.each(['sync', 'rename'] as const)(
+    'leaves no file with the final name when it fails at the end (%s)',
+    async (operation) => {
+      const path = await fresh()
+      const sink = await fileSink(path, failing(operation, 'EIO'))
+      await sink.write('a\n')
+      await expect(sink.finish()).rejects.toThrow(/EIO/)
+      expect(await readdir(folder.path('output'))).toEqual(['out.csv.partial'])
+    },
+  )
 
-  test('while the name is made durable: it is told', async () => {
+  test('is reported when it fails while the folder is synced', async () => {
     const sink = await fileSink(await fresh(), failing('syncFolder', 'EIO'))
     await expect(sink.finish()).rejects.toThrow(OutputError)
   })
 })
 
-describe('a stream', () => {
-  test('is written no faster than it takes', async () => {
+describe('a stream as the output', () => {
+  test('is written with backpressure', async () => {
     let text = ''
     const slow = new Writable({
       highWaterMark: 1,
@@ -175,7 +178,7 @@ describe('a stream', () => {
     expect(sink.partial).toBeUndefined()
   })
 
-  test('whose reader has gone gives an OutputError', async () => {
+  test('throws an OutputError when its reader has gone', async () => {
     const closed = new Writable({ write: (_, __, done) => done(failure('EPIPE')) })
     const error = await streamSink(closed)
       .write('a\n')

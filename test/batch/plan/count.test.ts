@@ -45,8 +45,8 @@ async function count(rows: readonly (readonly [name: string, price: number])[], 
   return countRows(counting).finally(() => seen.close())
 }
 
-describe('the rows of a file', () => {
-  it('are one lookup for each identity, and cost no more', async () => {
+describe('counting the rows of a file', () => {
+  it('counts one lookup and its cost for each identity', async () => {
     expect(
       await count([
         ['a', 1],
@@ -60,7 +60,7 @@ describe('the rows of a file', () => {
     })
   })
 
-  it('are none where they make no sense or ask for nothing', async () => {
+  it('counts no lookup for invalid and skipped rows', async () => {
     expect(
       await count([
         ['bad', 1],
@@ -72,7 +72,7 @@ describe('the rows of a file', () => {
     })
   })
 
-  it('cost nothing where they are in the store', async () => {
+  it('counts no cost for stored answers', async () => {
     expect(
       await count(
         [
@@ -87,7 +87,7 @@ describe('the rows of a file', () => {
     })
   })
 
-  it('cost nothing where an earlier part of the run has answered them', async () => {
+  it('counts no cost for rows that the run has answered before', async () => {
     expect(
       await count(
         [
@@ -102,7 +102,7 @@ describe('the rows of a file', () => {
     })
   })
 
-  it('are looked up again where the answer of an equal row serves only that one', async () => {
+  it('counts a lookup when the answer of an equal row cannot be shared', async () => {
     expect(
       await count(
         [
@@ -118,7 +118,7 @@ describe('the rows of a file', () => {
   })
 })
 
-describe('the rows that funds pay for', () => {
+describe('the affordable rows', () => {
   it.each([
     [0, 0],
     [2, 1],
@@ -140,8 +140,8 @@ describe('the rows that funds pay for', () => {
   })
 })
 
-describe('what was seen', () => {
-  it('is new once, whatever the number', () => {
+describe('the set of seen numbers', () => {
+  it('reports a number as new once, whatever its size', () => {
     const seen = openSeenNumbers()
     const numbers = [0, 1, 2 ** 32, 2 ** 53 - 1, 2 ** 53 - 2, 1]
     expect(numbers.map(seen.isNew)).toEqual([true, true, true, true, true, false])

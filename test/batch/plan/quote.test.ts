@@ -21,7 +21,7 @@ const quote = (change: Partial<QuoteInput> = {}) => createQuote({ ...facts, ...c
 const with_ = (change: Partial<SpendableCredits>) => quote({ spendable: { ...spendable, ...change } })
 
 describe('a quote', () => {
-  it('has the fields of the contract, in their order', () => {
+  it('has the fields of the contract in their order', () => {
     expect(Object.keys(quote()).slice(0, 10)).toEqual([
       ...['rows', 'unique', 'in_store', 'invalid', 'credits', 'balance', 'weekly_allowance', 'quotas'],
       ...['seconds', 'rows_affordable'],
@@ -29,33 +29,33 @@ describe('a quote', () => {
     expect(quote()).toMatchObject({ rows: 120, unique: 100, in_store: 10, invalid: 5, rows_affordable: 120 })
   })
 
-  it('costs nothing at least, and at most what the lookups can cost', () => {
+  it('has a minimum of 0, and as its maximum what all lookups can cost', () => {
     expect(quote().credits).toMatchObject({ min: 0, max: 270 })
   })
 
-  it('expects what own lookups have cost, and says on how many it stands', () => {
+  it('expects what own lookups cost before, and names their number', () => {
     const own = quote({ results: { credits: 300, answers: 400 } })
     expect(own.credits.expected).toBe(68)
     expect(own.basis).toEqual({ kind: 'own', answers: 400, credits_per_lookup: 0.75 })
   })
 
-  it('never expects more than the most, whatever lookups have cost before', () => {
+  it('never expects more than the maximum, whatever lookups cost before', () => {
     expect(quote({ results: { credits: 9_000, answers: 10 } }).credits.expected).toBe(270)
   })
 
-  it('names what it assumes where there are no own lookups', () => {
+  it('names its assumption when there is no history', () => {
     expect(quote()).toMatchObject({
       credits: { expected: 135 },
       basis: { kind: 'default', share: 0.5 },
     })
   })
 
-  it('assumes nothing where nothing can be charged', () => {
+  it('assumes nothing when nothing can be charged', () => {
     const free = quote({ counted: { ...counted, most: 0 }, results: { credits: 5, answers: 5 } })
     expect([free.credits, free.basis]).toEqual([{ min: 0, expected: 0, max: 0 }, { kind: 'certain' }])
   })
 
-  it('is bounded by a budget', () => {
+  it('is limited by a budget', () => {
     const bounded = with_({ budget: 100, balance: 100 })
     expect(bounded).toMatchObject({
       credits: { min: 0, expected: 100, max: 100 },
@@ -65,7 +65,7 @@ describe('a quote', () => {
   })
 })
 
-describe('the maximum', () => {
+describe('the maximum of a quote', () => {
   it.each([
     ['the balance', { balance: 269 }, 'credits'],
     ['just the balance', { balance: 270 }, null],
@@ -73,25 +73,25 @@ describe('the maximum', () => {
     ['the balance first, as the API says', { balance: 0, allowance: 0 }, 'credits'],
     ['a quota', { quotaLeft: 89 }, 'quota'],
     ['just a quota', { quotaLeft: 90 }, null],
-    ['what nobody knows', { balance: null, allowance: null, quotaLeft: null }, null],
-  ])('is measured with %s', (_, change, shortage) => {
+    ['unknown values', { balance: null, allowance: null, quotaLeft: null }, null],
+  ])('is compared with %s', (_, change, shortage) => {
     expect(with_(change).shortage).toBe(shortage)
   })
 })
 
-describe('what is not known', () => {
-  it('is null and named', () => {
+describe('an unknown value of a quote', () => {
+  it('is null and listed as unknown', () => {
     const unknown = quote({ spendable: { ...spendable, balance: null, allowance: null }, windows: null })
     expect(unknown).toMatchObject({ balance: null, weekly_allowance: null, seconds: null })
     expect(unknown.unknown).toEqual(['balance', 'weekly_allowance', 'seconds'])
   })
 
-  it('is not what does not exist', () => {
+  it('differs from a limit that does not exist', () => {
     expect([quote().weekly_allowance, quote().unknown]).toEqual([null, []])
   })
 })
 
-describe('the time', () => {
+describe('the duration of a quote', () => {
   const minute = { limit: 40, seconds: 60, left: 40, resetsIn: 60 }
   const lasts = (windows: QuoteInput['windows'], lookups = 90) =>
     quote({ windows, counted: { ...counted, lookups } }).seconds
@@ -109,13 +109,13 @@ describe('the time', () => {
     expect(lasts(windows, lookups)).toBe(seconds)
   })
 
-  it('is not known where a limit is not, unless nothing is sent', () => {
+  it('is unknown when a rate limit is unknown, unless nothing is sent', () => {
     expect([lasts(null), lasts(null, 0)]).toEqual([null, 0])
   })
 })
 
-describe('the funds', () => {
-  it('are the least of what there is', () => {
+describe('the spendable credits', () => {
+  it('are the lowest of balance, allowance and budget', () => {
     expect(countSpendable({ balance: 9, allowance: 8, budget: 7 })).toBe(7)
     expect(countSpendable({ balance: 9, allowance: undefined, budget: undefined })).toBe(9)
     expect(countSpendable({ balance: null, allowance: null, budget: undefined })).toBe(

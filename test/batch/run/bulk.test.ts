@@ -71,8 +71,8 @@ describe.each(states())('%s', (name, open) => {
   const credits = (rows: readonly Record<string, string>[]) =>
     rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
 
-  describe('rows that go out together', () => {
-    test('come back joined to their rows, in requests as large as may be, the last one alone', async () => {
+  describe('rows that are sent together', () => {
+    test('are matched to their replies, in requests of the largest size, a single remaining row alone', async () => {
       const target = bulkTarget(1_000, { told: (contacts) => [...contacts].reverse() })
       const rows = names(31).map((name, at) => (at % 4 === 3 ? `no-${name}` : name))
       const { part, run: now } = await machine(rows)
@@ -87,7 +87,7 @@ describe.each(states())('%s', (name, open) => {
       expect(target.credits).toBe(1_000 - 72)
     })
 
-    test('are joined by what the target calls them where it does not give their values back', async () => {
+    test('are matched by the ids of the target when it does not return custom values', async () => {
       const target = bulkTarget(1_000, {
         told: (contacts) => contacts.toReversed().map(({ custom: _, ...rest }) => rest),
       })
@@ -97,7 +97,7 @@ describe.each(states())('%s', (name, open) => {
       expect(rows().every(({ domain, email }) => email === `someone@${domain}`)).toBe(true)
     })
 
-    test('do not mix what is asked for', async () => {
+    test('share a request only when they ask for the same things', async () => {
       const target = bulkTarget(1_000)
       const lines = names(12).map((name, at) => `${name},${at % 2 === 0 ? 'FR' : 'DE'}`)
       const asked: unknown[] = []
@@ -120,7 +120,7 @@ describe.each(states())('%s', (name, open) => {
       ])
     })
 
-    test('equal rows and rows that make no sense never leave', async () => {
+    test('do not include duplicates and invalid rows', async () => {
       const target = bulkTarget(1_000)
       const rows = [...names(5), ...names(5), 'bad', ...names(7)]
       const { part } = await machine(rows)
@@ -138,7 +138,7 @@ describe.each(states())('%s', (name, open) => {
       ['balance', 61],
       ['weekly allowance', 61],
       ['budget', 61],
-    ])('never ask for more than the %s can pay at most, and use it up', async (which, most) => {
+    ])('never cost more than the %s allows, and use it up', async (which, most) => {
       const target = bulkTarget(which === 'balance' ? most : 10_000)
       if (which === 'weekly allowance') target.allowance = most
       const { part, run: now } = await machine(names(60))
@@ -159,7 +159,7 @@ describe.each(states())('%s', (name, open) => {
       expect([...target.paid.values()].every((times) => times === 1)).toBe(true)
     })
 
-    test('wait for what others may leave before they go in smaller requests', async () => {
+    test('wait for reservations to be released before they are sent in smaller requests', async () => {
       const target = bulkTarget(16 * price, { patience: 3 })
       const { part } = await machine(names(30).map((name) => `no-${name}`))
       const { ended } = await part(target)
@@ -170,7 +170,7 @@ describe.each(states())('%s', (name, open) => {
     test.each([
       [400, 'a contact is wrong', [1, 1, 1, 1]],
       [404, 'Not found', [1, 1, 1, 1]],
-    ])('that are refused together with %i go one by one', async (status, error, sizes) => {
+    ])('are sent one by one when they are refused together with %i', async (status, error, sizes) => {
       const target = bulkTarget(1_000, { bulk: () => reply(status, { error }) })
       const { part, run: now } = await machine(names(4))
       expect(await (await part(target)).ended).toMatchObject({ found: 4, credits: 12 })
@@ -178,7 +178,7 @@ describe.each(states())('%s', (name, open) => {
       expect(await now()).toMatchObject({ reserved: 0, credits: 12 })
     })
 
-    test('are worked at as long as they are not done: whoever was at them may have died', async () => {
+    test('are worked on until they are done, in case their worker died', async () => {
       const target = bulkTarget(1_000, { patience: 2 })
       const worked: string[] = []
       const { part } = await machine(names(4))
@@ -190,7 +190,7 @@ describe.each(states())('%s', (name, open) => {
       expect(worked).toEqual(['work-0', 'work-0', 'work-0'])
     })
 
-    test('are asked for one by one where the target tells of nothing else', async () => {
+    test('are polled one by one when the target reports only single contacts', async () => {
       const target = bulkTarget(1_000, { tellsWhole: false })
       const { part, run: now } = await machine(names(14))
       const { ended, rows } = await part(target)
@@ -199,7 +199,7 @@ describe.each(states())('%s', (name, open) => {
       expect(await now()).toMatchObject({ status: 'finished', reserved: 0 })
     })
 
-    test('that the work did not get to have failed, and are looked up when the run goes on', async () => {
+    test('have failed when their work ended early, and are looked up again on resume', async () => {
       const target = bulkTarget(1_000, { fails: 3 })
       const { part, run: now } = await machine(names(5))
       expect(await (await part(target)).ended).toMatchObject({ found: 3, failed: 2, credits: 9 })
@@ -208,7 +208,7 @@ describe.each(states())('%s', (name, open) => {
       expect(await now()).toMatchObject({ credits: 15, reserved: 0 })
     })
 
-    test('wait for a rate limit with the same request', async () => {
+    test('wait for a rate limit and repeat the same request', async () => {
       const busy = reply(429, { error: 'slow down' }, 0, { 'retry-after': '1' })
       const target = bulkTarget(1_000, { bulk: (_, nth) => (nth < 3 ? busy : undefined) })
       const { part } = await machine(names(4))
@@ -216,7 +216,7 @@ describe.each(states())('%s', (name, open) => {
       expect(target.sizes).toEqual([4])
     })
 
-    test.each([401, 403])('a %i ends the run at once, and nothing is lost', async (status) => {
+    test.each([401, 403])('stop at a %i, and nothing is lost', async (status) => {
       const target = bulkTarget(1_000, {
         bulk: (_, nth) => (nth === 2 ? reply(status, { error: 'no' }) : undefined),
       })
@@ -228,8 +228,8 @@ describe.each(states())('%s', (name, open) => {
     })
   })
 
-  describe('a request without an answer', () => {
-    test('is told apart from one that was refused, and goes out again only on demand', async () => {
+  describe('a bulk request without a reply', () => {
+    test('has an unknown outcome, and is sent again only on demand', async () => {
       const target = bulkTarget(1_000, {
         supportsIdempotency: false,
         bulk: (_, nth) => (nth === 1 ? 'lost' : undefined),
@@ -248,7 +248,7 @@ describe.each(states())('%s', (name, open) => {
       expect(await now()).toMatchObject({ credits: 75, reserved: 0 })
     })
 
-    test('of a target that honours keys is sent again when the run goes on', async () => {
+    test('is sent again on resume when the target supports idempotency keys', async () => {
       const target = bulkTarget(1_000, { bulk: (_, nth) => (nth === 1 ? 'lost' : undefined) })
       const { part, run: now } = await machine(names(25))
       const stop = new AbortController()
@@ -282,7 +282,7 @@ describe.each(states())('%s', (name, open) => {
       },
     })
 
-  describe('a request that an engine cannot tell the end of', () => {
+  describe('a request whose outcome the engine does not know', () => {
     const lostAtCommit = reply(503, errorBody(new ApiError('outcome_unknown')))
 
     test.each([
@@ -290,7 +290,7 @@ describe.each(states())('%s', (name, open) => {
       ['for one row', 1, lostAtCommit, 10],
       ['for several rows, with no reason', 4, reply(500, { error: 'Internal server error' }), undefined],
       ['for one row, with no reason', 1, reply(500, { error: 'Internal server error' }), undefined],
-    ])('%s goes out again under its key', async (_, count, refusal, exit) => {
+    ])('%s is sent again under its key', async (_, count, refusal, exit) => {
       const target = bulkTarget(1_000)
       const { part, run: now } = await machine(names(count))
       const keys: unknown[] = []
@@ -317,7 +317,7 @@ describe.each(states())('%s', (name, open) => {
       expect(await now()).toMatchObject({ credits: count * price, reserved: 0 })
     })
 
-    test('is not forgotten when it goes out again and is not heard', async () => {
+    test('is not forgotten when the repetition gets no reply either', async () => {
       const target = bulkTarget(1_000)
       const { part } = await machine(names(4))
       const { around, isKilled } = killing(3, false)
@@ -333,13 +333,13 @@ describe.each(states())('%s', (name, open) => {
     })
   })
 
-  describe('accepted work that the target has forgotten', () => {
+  describe('accepted work that the target no longer knows', () => {
     const gone = reply(404, { error: 'Not found' })
     const forgets = (ids: RegExp) =>
       instead((id, input) => (id === 'contacts.get' && ids.test(String(input.id)) ? gone : undefined))
 
     test.each([true, false])(
-      'leaves its rows unknown, and the run goes on (keys honoured: %s)',
+      'leaves its rows with an unknown outcome, and the run continues (supports idempotency: %s)',
       async (supportsIdempotency) => {
         const target = bulkTarget(1_000, { supportsIdempotency })
         const { part, run: now } = await machine(names(14))
@@ -357,7 +357,7 @@ describe.each(states())('%s', (name, open) => {
       },
     )
 
-    test('does not keep back what it still knows of the others', async () => {
+    test('does not lose the other results', async () => {
       const target = bulkTarget(1_000)
       const { part, run: now } = await machine(names(6))
       const first = await part(target, {}, forgets(/^work-0(-[14])?$/))
@@ -381,7 +381,7 @@ describe.each(states())('%s', (name, open) => {
     ['failed', { found: 0, failed: 3 }],
     ['canceled', { found: 0, failed: 3 }],
     ['completed', { found: 3, failed: 0 }],
-  ])('work that ended as %s is not awaited', async (status, counts) => {
+  ])('work that ended as %s is not polled any more', async (status, counts) => {
     const target = bulkTarget(1_000)
     const { part } = await machine(names(3))
     let asked = 0
@@ -402,7 +402,7 @@ describe.each(states())('%s', (name, open) => {
     expect(await ended).toMatchObject(counts)
   })
 
-  test('rows of a file that are equal to one that nobody knows of wait for it', async () => {
+  test('duplicates of a row with an unknown outcome wait for it', async () => {
     const target = bulkTarget(1_000, {
       supportsIdempotency: false,
       bulk: (_, nth) => (nth === 1 ? 'lost' : undefined),
@@ -463,7 +463,7 @@ describe.each(states())('%s', (name, open) => {
     return { around, isKilled }
   }
 
-  test('a run that is killed anywhere pays once for each contact, loses none, and passes no budget', async () => {
+  test('a run that is killed at any point pays once for each contact, loses none and exceeds no budget', async () => {
     const outcomes = { killed: 0, ended: 0 }
     await fc.assert(
       fc.asyncProperty(
@@ -515,11 +515,11 @@ describe.each(states())('%s', (name, open) => {
     expect(outcomes.killed).toBeGreaterThan(name === 'SQLite' ? 100 : 0)
   })
 
-  describe('the ids that work is accepted under', () => {
+  describe('the ids of accepted work', () => {
     const accepted = (contacts: readonly object[]) =>
       acceptedIn({ enrichment_id: 'whole', contacts }, [4, 5, 6], 'contacts')?.parts
 
-    test('are those of the rows in their order, where each row has one', () => {
+    test('belong to the rows in their order when there is one for each row', () => {
       expect(accepted([{ enrichment_id: 'a' }, { enrichment_id: 'b' }, { enrichment_id: 'c' }])).toEqual([
         'a',
         'b',
@@ -527,7 +527,7 @@ describe.each(states())('%s', (name, open) => {
       ])
     })
 
-    test("are nobody's where there are fewer of them than rows", () => {
+    test('belong to no row when there are fewer of them than rows', () => {
       expect(accepted([{ enrichment_id: 'a' }, { enrichment_id: 'c' }])).toEqual([null, null, null])
     })
   })

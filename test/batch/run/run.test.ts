@@ -43,8 +43,8 @@ const atOnce = (names: readonly string[]): Batch['table'] => ({
 const found = (input: Input) => company(input.domain)
 const later = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('rows', () => {
-  test('come out in the order they came in, whatever the order of the answers', async () => {
+describe('the rows of a batch', () => {
+  test('are written in the order of the input, whatever the order of the answers', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 60 }),
@@ -116,19 +116,19 @@ describe('rows', () => {
       () => ({ ...reply(502, { error: 'Upstream answered with nothing' }), unknown: true as const }),
       { _status: 'failed', _error: 'outcome_unknown', _credits: '0' },
     ],
-  ])('say what became of them: %s', async (_, answer, expected) => {
+  ])('have the right status: %s', async (_, answer, expected) => {
     const { rows, sink } = await runDomains(['a'], answer)
     expect(rows).toEqual([expect.objectContaining(expected)])
     expect(sink.ended()).toBe('finished')
   })
 
-  test('a mistake of the program is not taken for a lost connection', async () => {
+  test('do not report a bug as a lost connection', async () => {
     await expect(
       runDomains(['a'], () => Promise.reject(new TypeError('x is not a function'))),
     ).rejects.toThrow('x is not a function')
   })
 
-  test('that are ragged or invalid are not sent', async () => {
+  test('are not sent when they are ragged or invalid', async () => {
     const fake = fakeCaller(found)
     const sink = memorySink()
     const file = await folder.file('domain,country\na,DE\nb\n\nc,XX\n"d\n",FR,1\n')
@@ -146,7 +146,7 @@ describe('rows', () => {
     expect(report).toMatchObject({ rows: 4, found: 1, invalid: 3, credits: 1 })
   })
 
-  test('exit codes follow from the report', async () => {
+  test('determine the exit code', async () => {
     const { report } = await runDomains(['a', 'b'], (input) =>
       input.domain === 'a' ? found(input) : reply(500, {}),
     )
@@ -155,7 +155,7 @@ describe('rows', () => {
     expect(exitCodeOf({ ...report, failed: 0, not_found: 1 })).toBe(0)
   })
 
-  test('progress is told as rows are written', async () => {
+  test('are reported as progress when they are written', async () => {
     const seen: Progress[] = []
     await runDomains(domains(30), found, { concurrency: 8, onProgress: (progress) => seen.push(progress) })
     expect(seen.length).toBeGreaterThan(5)
@@ -163,7 +163,7 @@ describe('rows', () => {
     expect(seen.at(-1)).toMatchObject({ rows: 30, found: 30, credits: 30, total: 30 })
   })
 
-  test('progress is told of rows that wait for others of their group', async () => {
+  test('are reported as progress also while they wait for others of their row batch', async () => {
     const seen: Progress[] = []
     let now = 0
     const slow = async (input: Input, nth: number) => {
@@ -180,15 +180,15 @@ describe('rows', () => {
     for (const { found, credits, rows } of seen) expect([found, credits]).toEqual([rows, rows])
   })
 
-  test('a file without rows gives an output with a header', async () => {
+  test('can be missing: the output then has a header only', async () => {
     const { sink, report } = await runDomains([], found)
     expect(sink.text()).toBe('domain,result.domain,industry,_status,_error,_credits,_source\n')
     expect(report).toMatchObject({ rows: 0, credits: 0, output: 'out.csv', partial: null })
   })
 })
 
-describe('equal rows', () => {
-  test('are paid once, whether their answer is under way, just in, or long kept', async () => {
+describe('duplicate rows', () => {
+  test('are paid once, whether the first answer is in flight, in memory or stored', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.nat({ max: 12 }), { minLength: 1, maxLength: 200 }),
@@ -224,7 +224,7 @@ describe('equal rows', () => {
     )
   })
 
-  test('share what was not found, too', async () => {
+  test('share an answer that nothing was found', async () => {
     const { fake, report } = await runDomains(['x', 'x', 'x'], () =>
       reply(404, { error: 'No company found' }),
     )
@@ -232,7 +232,7 @@ describe('equal rows', () => {
     expect(report).toMatchObject({ not_found: 3, duplicates: 2 })
   })
 
-  test('ask again after a failure, once its answer is no longer shared', async () => {
+  test('are looked up again after a failure that is no longer shared', async () => {
     const names = ['x', ...domains(40), 'x']
     const { fake, rows } = await runDomains(
       names,
@@ -243,13 +243,13 @@ describe('equal rows', () => {
     expect(rows.at(-1)).toMatchObject({ _status: 'found', _source: 'live' })
   })
 
-  test('without identity are like no other', async () => {
+  test('are recognised only by their identity', async () => {
     const { fake } = await runDomains(['x', 'x'], found, { identity: () => undefined })
     expect(fake.calls).toHaveLength(2)
   })
 })
 
-describe('the journal', () => {
+describe('the journal of a run', () => {
   function recording(log: string[], recalled: readonly string[] = []): Journal {
     const ordinals = (rows: readonly { ordinal: number }[]) => rows.map(({ ordinal }) => ordinal).join()
     return {
@@ -291,7 +291,7 @@ describe('the journal', () => {
     }
   }
 
-  test('learns of rows before they are sent, of answers before they are written, and gives the keys', async () => {
+  test('stores rows before they are sent and answers before they are written, and provides the keys', async () => {
     const log: string[] = []
     const { fake } = await runDomains(
       ['a', 'b', 'a'],
@@ -307,14 +307,14 @@ describe('the journal', () => {
     expect(fake.calls.map(({ options }) => options?.idempotencyKey)).toEqual(['key-0', 'key-1'])
   })
 
-  test('spares calls whose answers it has', async () => {
+  test('saves the calls whose answers it has', async () => {
     const { fake, rows, report } = await runDomains(['a', 'b'], found, { journal: recording([], ['a']) })
     expect(fake.domains()).toEqual(['b'])
     expect(rows[0]).toMatchObject({ industry: 'kept', _source: 'store', _credits: '0' })
     expect(report).toMatchObject({ found: 2, credits: 1 })
   })
 
-  test('that fails ends the run, and what was paid is still written', async () => {
+  test('ends the run when it fails, and what was paid is still written', async () => {
     const journal: Journal = {
       ...recording([]),
       keep: () => Promise.reject(new ApiError('storage_failed', { reason: 'the disk is full' })),
@@ -329,7 +329,7 @@ describe('the journal', () => {
   })
 })
 
-describe('refusals that every row would meet', () => {
+describe('a refusal that applies to every row', () => {
   const refusals: [number, unknown, number][] = [
     [401, { error: 'Invalid API key' }, 3],
     [402, { error: 'Insufficient credits: need 1 credits, have 0', code: 'insufficient_credits' }, 4],
@@ -357,7 +357,7 @@ describe('refusals that every row would meet', () => {
   })
 
   test.each(refusals)(
-    '%i stops it at a row that may have been sent before: %j, exit %i',
+    '%i stops the run at a row that may have been sent before: %j, exit %i',
     async (...refusal) => {
       const [status, body, exit] = refusal
       const failure = failureOf(status, body)
@@ -373,7 +373,7 @@ describe('refusals that every row would meet', () => {
     },
   )
 
-  test('rows answered after the refused one are written, in order; unanswered ones are not', async () => {
+  test('leaves later answers in the output, in order, without the unanswered rows', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(fc.nat({ max: 79 }), { minLength: 1, maxLength: 5 }),
@@ -409,7 +409,7 @@ describe('refusals that every row would meet', () => {
     )
   })
 
-  test('rows that wait for the answer of a refused one are not written either', async () => {
+  test('leaves duplicates of the refused row out of the output', async () => {
     const names = ['a', 'b', 'b', 'a']
     const { rows, report } = await runDomains(
       names,
@@ -422,8 +422,8 @@ describe('refusals that every row would meet', () => {
   })
 })
 
-describe('rate limits', () => {
-  test('exactly Retry-After is waited, by all rows together, and the rows are sent again', async () => {
+describe('a rate limit', () => {
+  test('makes all rows wait exactly Retry-After, and then sends them again', async () => {
     const time = fakeTime()
     let opens = 0
     const { report, fake } = await runDomains(
@@ -439,7 +439,7 @@ describe('rate limits', () => {
     expect(fake.calls.length).toBeLessThanOrEqual(25)
   })
 
-  test('a date is understood', async () => {
+  test('is understood when Retry-After is a date', async () => {
     const time = fakeTime()
     const date = new Date(time.now() + 3_000).toUTCString()
     await runDomains(
@@ -450,7 +450,7 @@ describe('rate limits', () => {
     expect(time.slept).toEqual([3_000])
   })
 
-  test('no more calls are under way afterwards than a window admits', async () => {
+  test('reduces the calls in flight to what its window admits', async () => {
     const time = fakeTime()
     let under = 0
     let most = 0
@@ -471,7 +471,7 @@ describe('rate limits', () => {
     expect(most).toBeLessThanOrEqual(5)
   })
 
-  test('a run that is interrupted does not wait on', async () => {
+  test('is not awaited when the run is interrupted', async () => {
     const controller = new AbortController()
     const time = {
       now: () => 0,
@@ -493,7 +493,7 @@ describe('an interrupted run', () => {
   test.each([
     [undefined, 130],
     ['SIGTERM', 143],
-  ])('awaits what is under way and keeps it (%s)', async (reason, exit) => {
+  ])('awaits the calls in flight and keeps their answers (%s)', async (reason, exit) => {
     const controller = new AbortController()
     const { report, rows, fake, sink } = await runDomains(
       domains(200),
@@ -514,7 +514,7 @@ describe('an interrupted run', () => {
     expect(sink.ended()).toBe('abandoned')
   })
 
-  test('that had everything is complete', async () => {
+  test('is complete when it had all answers', async () => {
     const controller = new AbortController()
     const { report, sink } = await runDomains(
       domains(3),
@@ -529,15 +529,15 @@ describe('an interrupted run', () => {
     expect(sink.ended()).toBe('finished')
   })
 
-  test('from the start sends nothing', async () => {
+  test('sends nothing when it was interrupted before its start', async () => {
     const { fake, report } = await runDomains(domains(3), found, { signal: AbortSignal.abort() })
     expect(fake.calls).toEqual([])
     expect(report.stopped).toMatchObject({ exit_code: 130, rows_left: 3 })
   })
 })
 
-describe('what breaks on the way', () => {
-  test('an output that cannot be written ends the run; the credits are still counted', async () => {
+describe('a failure in the middle of a run', () => {
+  test('of the output ends the run, and the credits are still counted', async () => {
     const sink = memorySink()
     const failing = {
       ...sink,
@@ -560,7 +560,7 @@ describe('what breaks on the way', () => {
     expect(sink.ended()).toBe('abandoned')
   })
 
-  test('a file that has become unreadable ends the run with its line', async () => {
+  test('of the input ends the run with its line', async () => {
     const fake = fakeCaller(found)
     const sink = memorySink()
     const batch = await companyBatch(await csvOf(['a', 'b']), fake.caller, sink)
@@ -576,7 +576,7 @@ describe('what breaks on the way', () => {
     expect(sink.ended()).toBe('abandoned')
   })
 
-  test('a bug is thrown, after what was paid has been written', async () => {
+  test('of the program is thrown after everything paid has been written', async () => {
     const sink = memorySink()
     const fake = fakeCaller(found)
     const identity = ({ domain }: Input) => {
@@ -593,7 +593,7 @@ describe('what breaks on the way', () => {
   })
 })
 
-test('a file is not read further ahead than a few times the calls under way', async () => {
+test('a file is read at most a few times the number of calls in flight ahead', async () => {
   const fake = fakeCaller(async (input) => {
     await new Promise((resolve) => setTimeout(resolve, 1))
     return company(input.domain)
