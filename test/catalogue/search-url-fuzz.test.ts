@@ -87,8 +87,8 @@ function outcomeOf(url: string, of: 'people' | 'companies'): unknown {
   }
 }
 
-describe('whatever stands in a url', () => {
-  it('is a search or a refusal', () => {
+describe('any text in a search url', () => {
+  it('gives a search or a refusal', () => {
     fc.assert(
       fc.property(fc.oneof(mutated, random, fc.string()), fc.boolean(), (url, ofPeople) => {
         expect(['a search', 'a refusal']).toContain(outcomeOf(url, ofPeople ? 'people' : 'companies'))
@@ -97,7 +97,7 @@ describe('whatever stands in a url', () => {
     )
   })
 
-  it('changes no other object', () => {
+  it('never changes the prototype of other objects', () => {
     for (const name of ['__proto__', 'constructor', 'toString', 'polluted']) {
       outcomeOf(
         people(`(${name}:(polluted:1),filters:List((type:${name},${name}:x,values:List((id:1)))))`),
@@ -122,7 +122,7 @@ describe('whatever stands in a url', () => {
     ['ampersands', '&'.repeat(32_000)],
     ['parameters', 'a=&'.repeat(10_000)],
     ['quotes', `(filters:List((type:CURRENT_TITLE,values:List((text:${'"'.repeat(499)} OR)))))`],
-  ])('is read at once: %s', (_, query) => {
+  ])('is processed quickly: %s', (_, query) => {
     for (const page of [
       'sales/search/people?query=',
       'search/results/people/?keywords=',

@@ -324,8 +324,8 @@ const cases: Case[] = [
   ],
 ]
 
-describe('urls that are refused', () => {
-  it.each(cases)('%s', (_, url, of, status, message) => {
+describe('a search url', () => {
+  it.each(cases)('is refused: %s', (_, url, of, status, message) => {
     expect(() => decodeSearchUrl(url, of)).toThrow(expect.objectContaining({ status, message }))
   })
 })

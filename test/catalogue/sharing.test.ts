@@ -40,8 +40,8 @@ const person = (number: number): RawRecord => ({
 })
 const from = (first: number, count: number) => Array.from({ length: count }, (_, at) => first + at)
 
-describe('a catalogue that several processes share', () => {
-  it('is made by one of them, however many begin at once', async () => {
+describe('a catalogue in PostgreSQL that several processes share', () => {
+  it('is created once, however many processes open it at the same time', async () => {
     const all = await Promise.all(from(0, 8).map(() => opened()))
     await all[0]?.importRecords('companies', [company(1)])
     for (const catalogue of all) expect(await catalogue.stats()).toMatchObject({ companies: 1 })
@@ -51,7 +51,7 @@ describe('a catalogue that several processes share', () => {
     expect(others).toEqual([{ may: false }])
   })
 
-  it('is searched by what it holds as soon as much was imported', async () => {
+  it('has current planner statistics after a large import', async () => {
     const catalogue = await opened()
     await schema.sql(`ANALYZE ${schema.name}_catalogue.people`)
     await catalogue.importRecords('people', from(0, 1_500).map(person))
@@ -66,7 +66,7 @@ describe('a catalogue that several processes share', () => {
     ])
   })
 
-  it('counts whom it finds by words while it looks for the first of them', async () => {
+  it('counts full-text matches while it finds the first page', async () => {
     const catalogue = await opened()
     await catalogue.importRecords('people', from(0, 12).map(person))
     const search = { kind: 'people', filters: { keyword: 'person' } } as const
@@ -78,7 +78,7 @@ describe('a catalogue that several processes share', () => {
     ])
   })
 
-  it('answers from a replica, where nothing can be written', async () => {
+  it('can be read from a read-only replica', async () => {
     const first = await opened()
     await first.importRecords('companies', [company(1), company(2)])
     const readOnly = encodeURIComponent(' -c default_transaction_read_only=on')
@@ -87,7 +87,7 @@ describe('a catalogue that several processes share', () => {
     expect(await replica.stats()).toMatchObject({ companies: 2 })
   })
 
-  it('rejects what an index cannot hold, and goes on', async () => {
+  it('rejects records that its indexes cannot store, and imports the others', async () => {
     const catalogue = await opened()
     const long = longText(5_000)
     const date = '2025-01-31'
@@ -123,7 +123,7 @@ describe('a catalogue that several processes share', () => {
     expect([report.added, report.rejected.map(({ line }) => line).sort()]).toEqual([1, [1, 2]])
   })
 
-  it('takes halves of characters, and is asked for them', async () => {
+  it('accepts lone surrogates in records and in searches', async () => {
     const catalogue = await opened()
     const half = 'half \ud83d'
     const records = [{ ...company(1), name: half, description: half }, company(2)]
@@ -138,7 +138,7 @@ describe('a catalogue that several processes share', () => {
     expect(await catalogue.count({ kind: 'people', filters }, 0)).toBe(0)
   })
 
-  it('knows which phone is nobody else’s, however many companies there are', async () => {
+  it('attributes a phone number to a person only when nobody else has it, however many companies there are', async () => {
     const catalogue = await opened()
     const [own, colleagues, company1, far] = ['+33639980077', '+33170189900', '+33170189901', '+33170189902']
     await catalogue.importRecords('companies', [{ ...company(1), phone: company1 }])
@@ -155,7 +155,7 @@ describe('a catalogue that several processes share', () => {
     expect(traces.phones).toEqual([own])
   })
 
-  it('leaves no connection behind where it cannot be opened', async () => {
+  it('leaves no connection open when it cannot be opened', async () => {
     const database = await freshDatabase()
     try {
       await (await openEngine({ engine: database.url })).close()
@@ -175,7 +175,7 @@ describe('a catalogue that several processes share', () => {
     }
   })
 
-  it('has no record twice when two import the same at once', async () => {
+  it('contains no duplicates after two concurrent imports of the same records', async () => {
     const [one, other] = [await opened(), await opened()]
     const reports = await Promise.all([
       one.importRecords('companies', from(0, 2_500).map(company)),

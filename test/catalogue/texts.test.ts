@@ -5,8 +5,8 @@ import { parseKeyword } from '../../src/catalogue/full-text/keyword.js'
 import { allOf, anyOf, beginning, negate, phrase, within } from '../../src/catalogue/full-text/text-query.js'
 import { createTokenizer } from '../../src/catalogue/full-text/tokenizer.js'
 
-describe('texts that are asked for', () => {
-  it('are written for FTS5', () => {
+describe('a text query', () => {
+  it('is formatted for FTS5', () => {
     const { texts } = parseKeyword('"head of" (sales OR "say ""hi""") NOT Zürich')
     expect(toFts5(texts)).toContain('"head of"')
     const some = within(
@@ -17,14 +17,14 @@ describe('texts that are asked for', () => {
     expect(toFts5(within(['title'], beginning('stage')).texts)).toBe('({title} : ^ "stage")')
   })
 
-  it('are written as a tsquery, each word behind the number of its column', () => {
+  it('is formatted as a tsquery, each word with the number of its column', () => {
     const { texts } = within(['title'], allOf([phrase('Head  of'), negate(phrase('Zürich'))]))
     expect(toTsquery('people', texts)).toBe("((('1head' <-> '1of')) & !(('1zurich')))")
     expect(toTsquery('companies', phrase('x').texts)).toBe("(('0x') | ('1x'))")
     expect(toTsquery('jobs', within(['title'], beginning('Stage')).texts)).toBe("(('0^stage'))")
   })
 
-  it('hold nothing that could end a word', () => {
+  it('contains no character that could end a word', () => {
     for (const words of ["' | 'x", '\\', "a'b\\c", '!&|():*', '\u0000']) {
       const query = toTsquery('companies', phrase(words).texts)
       // Every second piece stands between quotation marks.
@@ -33,7 +33,7 @@ describe('texts that are asked for', () => {
     }
   })
 
-  it('are cut where PostgreSQL would refuse them', () => {
+  it('is truncated where PostgreSQL would refuse it', () => {
     const vector = vectorWriter('people', createTokenizer())
     const places = (text: string) => text.match(/[:,]\d+/g)?.length ?? 0
     expect(places(vector(['same '.repeat(20_000)]))).toBe(16_383)

@@ -27,7 +27,7 @@ async function known(...more: readonly object[]): Promise<(subject?: Subject) =>
     createMatcher(await driver.read((connection) => findIdentifiers(connection, subject)))
 }
 
-describe('somebody who is to be forgotten', () => {
+describe('the identifiers of an erased person', () => {
   it.each([
     { email: 'JOSE@acme.example' },
     { most_probable_email: 'jd@mail.example', last_name: 'Other' },
@@ -44,7 +44,7 @@ describe('somebody who is to be forgotten', () => {
     'person:slug:josé-doe',
     'person:name:jose doe:company:domain:acme.example [["enrichment_type",["email"]]]',
     ['jose@acme.example'],
-  ])('is what %j is about', async (value) => {
+  ])('recognise that %j is about the person', async (value) => {
     const who = await (await known())()
     expect([who.isAbout(value), who.mentions(value)]).toEqual([true, true])
   })
@@ -65,12 +65,12 @@ describe('somebody who is to be forgotten', () => {
     'jose doe',
     null,
     7,
-  ])('is not in %j', async (value) => {
+  ])('do not match %j', async (value) => {
     const who = await (await known())()
     expect([who.mentions(value), who.isAbout(value), who.redact(value)]).toEqual([false, false, value])
   })
 
-  it('is struck out of what is about something else', async () => {
+  it('are redacted from records about something else', async () => {
     const who = await (await known())()
     const value = {
       description: `Write to José Doe, jose@acme.example or 06; see ${url}?x=1. José Doe.`,
@@ -87,7 +87,7 @@ describe('somebody who is to be forgotten', () => {
     expect(who.redactName('Search for josé  doe')).toBe('Search for [forgotten]')
   })
 
-  it('keeps what somebody else shares with them', async () => {
+  it('do not include what another person shares with them', async () => {
     const who = await (
       await known({
         ...colleague,
@@ -100,7 +100,7 @@ describe('somebody who is to be forgotten', () => {
     expect(who.mentions({ email: 'jose@acme.example' })).toBe(true)
   })
 
-  it('is everybody with the address that was given', async () => {
+  it('include everyone with the given address', async () => {
     const find = await known({
       full_name: 'Bo Ek',
       email: 'jose@acme.example',
@@ -111,12 +111,12 @@ describe('somebody who is to be forgotten', () => {
     expect(who.mentions({ full_name: 'Bo Ek', domain: 'other.example' })).toBe(true)
   })
 
-  it('is known by the address alone where the catalogue does not have them', async () => {
+  it('consist of the given address alone when the catalogue does not contain the person', async () => {
     const who = await (await known())({ email: 'nobody@acme.example' })
     expect([who.mentions('ask nobody@acme.example'), who.mentions(jose)]).toEqual([true, false])
   })
 
-  it('leaves no trace of themselves in any value, and nothing else changed', async () => {
+  it('are removed from any value, and nothing else is changed', async () => {
     const who = await (await known())()
     const theirs = [
       'jose@acme.example',

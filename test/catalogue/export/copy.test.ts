@@ -44,7 +44,7 @@ const built = () =>
     UNION ALL SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
     WHERE connamespace = '${schema.name}_catalogue'::regnamespace ORDER BY def`)
 
-it('P45: a catalogue is the same on a server and back in a file, byte for byte', async () => {
+it('P45: a catalogue that is copied to a server and back to a file is the same, byte for byte', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
   await loadSample(first.catalogue, { companies: 60, people: 2_500, now: stillClock.now() })
   const [expected, rules] = [await said(first.catalogue), await built()]
@@ -76,7 +76,7 @@ it('P45: a catalogue is the same on a server and back in a file, byte for byte',
   expect(await said(back.catalogue)).toBe(await said(first.catalogue))
 })
 
-it('names a record that a server would refuse, before anything is copied', async () => {
+it('copying a catalogue names a record that PostgreSQL would refuse, before anything is copied', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
   const history = [{ date: '2025-01-31', headcount: 3, department: longText(3_000) }]
   await first.catalogue.importRecords('companies', [{ domain: 'a.example', headcount_history: history }])
@@ -89,7 +89,7 @@ it('names a record that a server would refuse, before anything is copied', async
   })
 })
 
-it('fails once where the server refuses a row, whatever is sent behind it', async () => {
+it('copying a catalogue fails once when the server refuses a row, whatever is sent after it', async () => {
   const { driver } = await opened(await openShared(schema.url))
   const rows = (key: number) => [{ key, slug: key === 1 ? null : `s${key}`, name: 'S', category: null }]
   const copying = driver.transaction(async (connection) => {
@@ -101,7 +101,7 @@ it('fails once where the server refuses a row, whatever is sent behind it', asyn
   await expect(copying).rejects.toThrow('23502')
 })
 
-it('goes into an empty catalogue only', async () => {
+it('copying a catalogue requires an empty target', async () => {
   const [first, server] = [await inFile('first.db'), await opened(await openShared(schema.url))]
   await first.catalogue.importRecords('companies', [{ domain: 'a.example' }])
   await server.catalogue.importRecords('companies', [{ domain: 'b.example' }])

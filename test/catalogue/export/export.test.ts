@@ -4,7 +4,7 @@ import { kinds } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import { bytesOf, exported, openEmpty, stillClock } from '../open.js'
 
-describe('what is exported', () => {
+describe('an export of a catalogue', () => {
   let catalogue: Catalogue
   let copy: Catalogue
   beforeEach(async () => {
@@ -17,7 +17,7 @@ describe('what is exported', () => {
     await copy.close()
   })
 
-  it('is taken back unchanged', async () => {
+  it('can be imported unchanged', async () => {
     for (const kind of kinds) {
       const records = await exported(catalogue, kind)
       const file = records.map((record) => JSON.stringify(record)).join('\n')
@@ -34,7 +34,7 @@ describe('what is exported', () => {
     expect(await copy.stats()).toEqual(await catalogue.stats())
   })
 
-  it('changes nothing when it is taken back where it came from', async () => {
+  it('changes nothing when it is imported where it came from', async () => {
     for (const kind of kinds) {
       const records = await exported(catalogue, kind)
       expect(await catalogue.importRecords(kind, records)).toMatchObject({

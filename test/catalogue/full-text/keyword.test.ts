@@ -67,7 +67,7 @@ describe('a keyword', () => {
     database.close()
   })
 
-  it('finds what its tree says, on random texts', () => {
+  it('finds what its expression means, on random texts', () => {
     const text = fc.array(fc.constantFrom(...vocabulary), { maxLength: 6 })
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 8 }), tree, (texts, asked) => {
@@ -83,7 +83,7 @@ describe('a keyword', () => {
     )
   })
 
-  it('never asks what the database cannot read, whatever is written', () => {
+  it('never produces a query that the database cannot parse, whatever its text', () => {
     const piece = fc.constantFrom(
       'AND',
       'OR',
@@ -130,7 +130,7 @@ describe('a keyword', () => {
     ['sales & marketing', 'marketing sales', true],
     ['((((((((((a))))))))))', 'a', true],
     ['INGENIEUR', 'ingénieur', true],
-  ])('%s in %s: %s', (keyword, text, found) => {
+  ])('%s matches %s: %s', (keyword, text, found) => {
     expect(has(keyword, text)).toBe(found)
   })
 
@@ -149,7 +149,7 @@ describe('a keyword', () => {
     expect(() => parseKeyword(keyword)).toThrow(`keyword: ${reason}`)
   })
 
-  it('of the longest kind is read', () => {
+  it('is accepted up to the greatest length', () => {
     expect(has(Array.from({ length: 1_000 }, () => 'a').join(' OR '), 'a')).toBe(true)
     expect(has(`${'NOT '.repeat(1_200)}a`, 'a')).toBe(true)
   })

@@ -18,7 +18,7 @@ function asked(texts: readonly string[]): string[][] {
   return found
 }
 
-it('makes the words of SQLite of every character there is', () => {
+it('the tokenizer returns the same words as SQLite for every character', () => {
   const all = Array.from({ length: 0x110000 }, (_, code) => code).filter(
     // Beyond the third plane one character in a hundred will do.
     (code) => code > 0 && (code < 0xd800 || code > 0xdfff) && (code < 0x32000 || code % 101 === 0),
@@ -43,6 +43,6 @@ it.each([
   "C++ c# l'eau d’été R&D 3.14 x_y",
   '東京都 データ 😀 a😀b \ud83d half',
   'ﬁ ª º ① Ⅻ ½',
-])('makes the words of SQLite of %j', (text) => {
+])('the tokenizer returns the same words as SQLite for %j', (text) => {
   expect(createTokenizer()(text)).toEqual(asked([text])[0])
 })

@@ -208,7 +208,7 @@ describe('jobs that are imported', () => {
     ])
   })
 
-  it('may name their company as a reply of the hiring operation does', async () => {
+  it('may have a company object, as in a reply of the hiring operation', async () => {
     await take({
       job_title: 'Welder',
       company: { name: 'Birch', domain: null, network_url: 'https://network.example/company/birch' },

@@ -40,7 +40,7 @@ describe('headcount', () => {
     headcount_gain_percentage: percentage,
   })
 
-  it('compares the newest with the day nearest to 3, 6 and 12 months before', async () => {
+  it('is compared with the days nearest to 3, 6 and 12 months before', async () => {
     expect((await ask())?.All).toEqual({
       current_headcount: 110,
       '3_months_evolution': evolution(100, 110, 10, 10),
@@ -49,16 +49,16 @@ describe('headcount', () => {
     })
   })
 
-  it('knows no percentage of a department that was empty', async () => {
+  it('has no growth percentage for a department that was empty', async () => {
     expect((await ask())?.Sales?.['3_months_evolution']).toEqual(evolution(0, 5, 5, null))
   })
 
-  it('answers all departments, or All and those asked for in any case', async () => {
+  it('is returned for all departments, or for All and the requested ones in any case', async () => {
     expect(Object.keys((await ask()) ?? {}).sort()).toEqual(['All', 'Human Resources', 'Sales'])
     expect(Object.keys((await ask(['human resources', 'Legal'])) ?? {})).toEqual(['All', 'Human Resources'])
   })
 
-  it('takes the headcount of the record where there is no history', async () => {
+  it('is taken from the record when there is no history', async () => {
     expect((await ask([], 'birch.example'))?.All).toEqual({
       current_headcount: 40,
       '3_months_evolution': evolution(null, 40, null, null),
@@ -67,19 +67,19 @@ describe('headcount', () => {
     })
   })
 
-  it('answers nothing of what is not known', async () => {
+  it('is empty for a company without figures, and undefined for an unknown company', async () => {
     expect(await ask([], 'bare.example')).toEqual({})
     expect(await ask([], 'ghost.example')).toBeUndefined()
   })
 
-  it('finds a company by its id on the network, which an url beside it does not overrule', async () => {
+  it('is found by the id on the network, even if the url beside it belongs to another company', async () => {
     const url = 'https://www.network.example/company/elsewhere'
     expect(await catalogue.headcount({ networkId: '100', url }, [])).toEqual(await ask())
     expect(await catalogue.headcount({ networkId: '101', domain: 'acme.example' }, [])).toBeUndefined()
   })
 })
 
-it('answers the newest headcount and a base for every span of each company of the sample', async () => {
+it('the headcount of each company of the sample has a current value and a base for every period', async () => {
   const catalogue = await openEmpty()
   await loadSample(catalogue, { companies: 40, people: 0, now: stillClock.now() })
   const companies = (await exported(catalogue, 'companies')) as unknown as Account[]
@@ -93,7 +93,7 @@ it('answers the newest headcount and a base for every span of each company of th
   await catalogue.close()
 })
 
-it('adds up: gain is now less base, whatever the history', async () => {
+it('the headcount gain is the current value minus the base, whatever the history', async () => {
   const counts = fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 4, maxLength: 4 })
   const one = fc.asyncProperty(counts, async ([now = 0, three = 0, six = 0, twelve = 0]) => {
     const history = [

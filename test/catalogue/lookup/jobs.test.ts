@@ -6,7 +6,7 @@ import { exported, openEmpty, openWith, stillClock } from '../open.js'
 
 const now = stillClock.now()
 
-describe('jobs', () => {
+describe('the jobs of a company', () => {
   let catalogue: Catalogue
   beforeAll(async () => {
     catalogue = await openWith([
@@ -42,11 +42,11 @@ describe('jobs', () => {
   const found = async (filters: JobFilters) =>
     (await ask(filters))?.jobs.map(({ job_url }) => job_url?.split('/').at(-1))
 
-  it('come newest first, those without a date last', async () => {
+  it('are returned newest first, those without a date last', async () => {
     expect(await found({})).toEqual(['new', 'edge', 'old', 'undated'])
   })
 
-  it('are all counted where fewer are wanted', async () => {
+  it('are all counted even if the limit is lower', async () => {
     const answer = await ask({}, 1)
     expect([answer?.total, answer?.jobs.length]).toEqual([4, 1])
   })
@@ -94,18 +94,18 @@ describe('jobs', () => {
     expect(await found(filters)).toEqual(jobs)
   })
 
-  it('are found by as many and as long keywords as a request may have', async () => {
+  it('are found with as many and as long keywords as a request may have', async () => {
     const words = Array.from({ length: 1_000 }, (_, at) => `word${at} `.repeat(50).trim())
     expect(await found({ job_title_keywords: [...words, 'clerk'] })).toEqual(['undated'])
   })
 
-  it('are none of a company without any, and nothing of an unknown one', async () => {
+  it('are an empty list for a company without jobs, and undefined for an unknown company', async () => {
     expect(await catalogue.jobs({ domain: 'bare.example' }, {}, 9, now)).toEqual({ total: 0, jobs: [] })
     expect(await catalogue.jobs({ domain: 'ghost.example' }, {}, 9, now)).toBeUndefined()
   })
 })
 
-it('finds each job of the sample at its company', async () => {
+it('each job of the sample is found at its company', async () => {
   const catalogue = await openEmpty()
   await loadSample(catalogue, { companies: 40, people: 0, now })
   const companies = (await exported(catalogue, 'companies')) as unknown as Account[]

@@ -68,7 +68,7 @@ const named = (name: string, query: PersonQuery): PersonQuery => {
   return { firstName, lastName, ...query }
 }
 
-describe('who is meant', () => {
+describe('a person', () => {
   it.each<[string, PersonQuery, string | undefined]>([
     ['a profile url', { url: at('ada-lovelace') }, 'ada'],
     ['a profile url in another spelling', { url: 'http://fr.linkedin.com/in/Ada-Lovelace/?x=1' }, 'ada'],
@@ -119,7 +119,7 @@ describe('who is meant', () => {
     ['nothing', {}, undefined],
     ['blank text', { url: '', firstName: ' ', lastName: ' ', domain: ' ', companyName: ' ' }, undefined],
     ['a character that no text has', { firstName: '\0', lastName: 'x', companyName: '\0' }, undefined],
-  ])('by %s', async (_, query, id) => {
+  ])('is looked up by %s', async (_, query, id) => {
     expect((await catalogue.person(query))?.id).toBe(id)
   })
 
@@ -130,11 +130,11 @@ describe('who is meant', () => {
     ['an address that two have', 'max@acme.example', undefined],
     ['an unknown address', 'ghost@acme.example', undefined],
     ['blank text', ' ', undefined],
-  ])('by %s', async (_, email, id) => {
+  ])('is looked up by e-mail: %s', async (_, email, id) => {
     expect((await catalogue.personByEmail(email))?.id).toBe(id)
   })
 
-  it('is never someone by text from outside', async () => {
+  it('is never found by random text', async () => {
     const text = fc.option(fc.string({ unit: 'binary' }), { nil: undefined })
     const query = fc.record({ url: text, firstName: text, lastName: text, companyName: text, domain: text })
     await fc.assert(
@@ -147,8 +147,8 @@ describe('who is meant', () => {
   })
 })
 
-describe('the record', () => {
-  it('is complete', async () => {
+describe('the record of a person', () => {
+  it('has all known values', async () => {
     expect(await catalogue.person({ url: at('ada-lovelace') })).toEqual({
       id: 'ada',
       status: 'QUALIFIED',
@@ -186,25 +186,25 @@ describe('the record', () => {
     })
   })
 
-  it('has every key for someone of whom little is known', async () => {
+  it('has every key even if little is known', async () => {
     const person = await catalogue.person(named('Sam Oak', { companyName: 'Cedar' }))
     expect(Object.keys(person ?? {})).toEqual(Object.keys(personRecord().shape))
     expect(person).toMatchObject({ company_domain: null, most_probable_email_status: null, phones: [] })
   })
 })
 
-describe('reachable', () => {
+describe('a phone number is reachable', () => {
   const reached = async (...numbers: string[]) => [...(await catalogue.reachable(numbers))]
 
-  it('is a mobile number of the catalogue of which nothing is said', async () => {
+  it('when it is a mobile number of the catalogue with no recorded result', async () => {
     expect(await reached('+33639980001', '+33139980002', '+12125550102')).toEqual(['+33639980001'])
   })
 
-  it('is what the catalogue says, mobile or not', async () => {
+  it('when the catalogue says so, mobile or not', async () => {
     expect(await reached('+12125550101', '+33639980009')).toEqual(['+12125550101'])
   })
 
-  it('is no number that the catalogue does not know', async () => {
+  it('only when the catalogue contains it', async () => {
     expect(await reached('+33639980777')).toEqual([])
     expect(await reached()).toEqual([])
   })

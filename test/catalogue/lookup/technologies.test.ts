@@ -18,20 +18,20 @@ beforeAll(async () => {
 })
 afterAll(() => catalogue.close())
 
-it('answers what a company uses, surest first', async () => {
+it('returns the technologies of a company by falling confidence', async () => {
   expect(await catalogue.stack({ domain: 'acme.example' })).toEqual([
     { name: 'React', slug: 'react', confidence: 0.9 },
     { name: 'Redis', slug: 'redis', confidence: 0.4 },
   ])
 })
 
-it('is sure of a technology that was given by its slug alone', async () => {
+it('returns confidence 1 for a technology that was imported by its slug alone', async () => {
   expect(await catalogue.stack({ domain: 'birch.example' })).toEqual([
     { name: 'React', slug: 'react', confidence: 1 },
   ])
 })
 
-it('answers an empty list of a company without any, and nothing of an unknown one', async () => {
+it('returns an empty list for a company without technologies, and undefined for an unknown one', async () => {
   expect(await catalogue.stack({ domain: 'bare.example' })).toEqual([])
   expect(await catalogue.stack({ domain: 'ghost.example' })).toBeUndefined()
 })

@@ -33,10 +33,10 @@ it.each<[string, string[]]>([
   ['" OR *', []],
   ['title : falconer NEAR(', []],
   ['x'.repeat(10_000), []],
-])('knows titles like %s, most frequent first', async (title, expected) => {
+])('finds titles similar to %s, most frequent first', async (title, expected) => {
   expect(await catalogue.titlesLike(title, 10)).toEqual(expected)
 })
 
-it('answers as many as wanted', async () => {
+it('returns at most as many titles as the limit', async () => {
   expect(await catalogue.titlesLike('falconer', 1)).toEqual(['Head Falconer'])
 })

@@ -26,7 +26,7 @@ describe('a country code', () => {
     expect(toCountryCode(text)).toBeUndefined()
   })
 
-  it('replaces a name in a record, and leaves text that is not a country', () => {
+  it('replaces a name of a country in a record, and leaves other text alone', () => {
     const coded = createCountryNormalizer()
     expect(coded({ country: 'Spain', name: 'x' })).toEqual({ country: 'ES', name: 'x' })
     expect(coded({ country: 'Spain' })).toEqual({ country: 'ES' })

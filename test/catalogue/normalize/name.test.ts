@@ -50,7 +50,7 @@ describe('a folded company name', () => {
     ['booking com', ['Booking.com', 'Booking.com B.V.']],
     ['grossmann', ['Großmann GmbH', 'Grossmann']],
     ['トヨタ自動車', ['トヨタ自動車株式会社', '株式会社トヨタ自動車']],
-  ])('is %s for all its spellings', (folded, spellings) => {
+  ])('is %s in all spellings', (folded, spellings) => {
     expect(spellings.map(foldName)).toEqual(spellings.map(() => folded))
   })
 
@@ -74,7 +74,7 @@ describe('a folded company name', () => {
     expect(new Set(names.map(foldName)).size).toBe(names.length)
   })
 
-  it('does not change when folded again, and never vanishes', () => {
+  it('does not change when it is folded again, and is never empty', () => {
     const word = fc.oneof(
       fc.constantFrom(...trailingForms, '&', 'and', 'é', 'S.', 'A.', ',', '株式会社', 'z o.o.', 'de', 'Sp.'),
       fc.string({ unit: 'grapheme', maxLength: 8 }),

@@ -7,7 +7,7 @@ import { findPlace } from '../../../src/catalogue/places/place.js'
 const sources = ['live', 'database', 'hiring'] as const
 const contexts = (name: string) => findLocations(name, 'database').map(({ context }) => context)
 
-describe('the first place found', () => {
+describe('the first location found', () => {
   it.each<[name: string, id: string, context: string]>([
     ['Lyon', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
     ['lyon', 'geo:2996944', 'Lyon, Auvergne-Rhône-Alpes, France'],
@@ -57,12 +57,12 @@ describe('the first place found', () => {
     ['bergen norway', 'geo:3161732', 'Bergen, Vestland, Norway'],
     ['york', 'geo:2633352', 'York, England, United Kingdom'],
     ['st louis', 'geo:4407066', 'St. Louis, Missouri, United States'],
-  ])('%s', (name, id, context) => {
+  ])('for "%s" is %s (%s)', (name, id, context) => {
     expect(findLocations(name, 'database')[0]).toMatchObject({ id, context })
   })
 })
 
-describe('places', () => {
+describe('locations', () => {
   it('have the fields of their source', () => {
     const [live, database, hiring] = sources.map((source) => findLocations('lyon', source)[0])
     const context = 'Lyon, Auvergne-Rhône-Alpes, France'
@@ -76,11 +76,11 @@ describe('places', () => {
     })
   })
 
-  it('that are countries have the ids of the network, where they are known', () => {
+  it('that are countries have their network ids where these are known', () => {
     expect(findLocations('france', 'live')[0]).toEqual({ id: '105015875', name: 'France' })
   })
 
-  it('are 20 at most, each once', () => {
+  it('are 20 at most, without duplicates', () => {
     for (const name of ['a', 'saint', 'san', 'paris', 'springfield']) {
       const ids = findLocations(name, 'database').map(({ id }) => id)
       expect([name, ids.length, new Set(ids).size]).toEqual([name, 20, 20])
@@ -99,7 +99,7 @@ describe('places', () => {
     },
   )
 
-  it('of one name come as country, region, city', () => {
+  it('of the same name are sorted as country, region, city', () => {
     expect(findLocations('luxembourg', 'database').map(({ kind }) => kind)).toEqual([
       'country',
       'region',
@@ -107,14 +107,14 @@ describe('places', () => {
     ])
   })
 
-  it('are narrowed by what is named with them', () => {
+  it('are restricted by the region or country after the comma', () => {
     expect(contexts('springfield, united states').every((one) => one?.endsWith('United States'))).toBe(true)
     expect(contexts('san, chile').length).toBeGreaterThan(3)
     expect(contexts('san, chile').every((one) => one?.endsWith('Chile'))).toBe(true)
     expect(contexts('lyon, texas')).toEqual([])
   })
 
-  it('are none where nothing has the name', () => {
+  it('are an empty list for an unknown name', () => {
     for (const name of ['xyzzyq', '', '  ', '!!!', ',,,', 'Atlantis, France'])
       expect([name, findLocations(name, 'database')]).toEqual([name, []])
   })
@@ -133,13 +133,13 @@ describe('places', () => {
     'greater '.repeat(1_000),
     'greater '.repeat(20),
     'new '.repeat(40),
-  ])('are not harmed by %j', (name) => {
+  ])('are searched safely for %j', (name) => {
     for (const source of sources) expect(Array.isArray(findLocations(name, source))).toBe(true)
     expect(findLocations('Lyon', 'database')[0]?.id).toBe('geo:2996944')
   })
 })
 
-describe('ids', () => {
+describe('the ids of locations', () => {
   const returned = (name: string) => {
     const wanted = findLocations(name, 'database').map(({ id }) => findPlace(id))
     return sources.map((source) => [
@@ -150,7 +150,7 @@ describe('ids', () => {
     ])
   }
 
-  it('of every source mean the place they were found as', () => {
+  it('refer to the same place in every source', () => {
     const name = fc.oneof(
       fc.string({ minLength: 1, maxLength: 3, unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz') }),
       fc.constantFrom(...countries.split(' ')),
@@ -163,7 +163,7 @@ describe('ids', () => {
     )
   })
 
-  it('are different for different places', () => {
+  it('differ for different places', () => {
     for (const source of sources) {
       const ids = [...'abcdefgh'].flatMap((letter) => findLocations(letter, source).map(({ id }) => id))
       expect(new Set(ids).size).toBeGreaterThan(140)

@@ -24,7 +24,7 @@ describe('a place', () => {
     ['Paris, France', 'city', 2988507],
     ['Paris, Texas, United States', 'city', 4717560],
     ['Greater Lyon Area', 'city', 2996944],
-  ])('is meant by %s', (text, kind, code) => {
+  ])('is found by %s', (text, kind, code) => {
     const place = findPlace(text)
     expect([place?.kind, place?.code]).toEqual([kind, code])
   })
@@ -42,16 +42,16 @@ describe('a place', () => {
     '123456789',
     '999999999999999',
     'urn:1',
-  ])('is not meant by %j', (text) => {
+  ])('is not found by %j', (text) => {
     expect(findPlace(text)).toBeUndefined()
   })
 
-  it('is there for every country code', () => {
+  it('exists for every country code', () => {
     const unknown = countries.split(' ').filter((code) => findPlace(code)?.country !== code)
     expect(unknown).toEqual([])
   })
 
-  it('has its region, its names and what is around it', () => {
+  it('has its region, its names and its context', () => {
     expect(findPlace('München')).toMatchObject({
       country: 'DE',
       region: 'DE.02',
@@ -86,7 +86,7 @@ describe('the region of a city', () => {
     ['FR', '', '', undefined],
     ['FR', "'; DROP TABLE places; --", '"', undefined],
     ['FR', 'x'.repeat(10_000), 'x, '.repeat(10_000), undefined],
-  ])('%s %s in %s', (country, city, location, region) => {
+  ])('is derived from country %s, city %s and location %s', (country, city, location, region) => {
     expect(findRegion(country, city, location)).toBe(region)
     // The second answer is the remembered one.
     expect(findRegion(country, city, location)).toBe(region)

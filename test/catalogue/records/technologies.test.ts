@@ -54,7 +54,7 @@ describe('technologies', () => {
   })
 })
 
-it('imports thousands of companies with named technologies in one go', async () => {
+it('imports the technologies of thousands of companies at once', async () => {
   const catalogue = await openWith(
     Array.from({ length: 4_500 }, (_, number) => ({
       domain: `c${number}.example`,

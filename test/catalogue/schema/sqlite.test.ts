@@ -16,7 +16,7 @@ describe('the catalogue file', () => {
   })
   const file = () => openSqlite(join(folder, 'catalogue.db'))
 
-  it('keeps what was imported', async () => {
+  it('keeps its records after it is reopened', async () => {
     const first = await openEmpty(file())
     await first.importRecords('companies', [{ domain: 'acme.example', name: 'Acme' }])
     await first.close()
@@ -25,7 +25,7 @@ describe('the catalogue file', () => {
     await again.close()
   })
 
-  it('is refused when a newer program wrote it, and left as it is', async () => {
+  it('is refused and left as it is when a newer program wrote it', async () => {
     await (await openEmpty(file())).close()
     const driver = file()
     await driver.transaction((connection) => connection.exec(`PRAGMA user_version = ${storedNumber(2)}`))
@@ -37,14 +37,14 @@ describe('the catalogue file', () => {
     await again.close()
   })
 
-  it('may be opened twice at the same time, and shows what the other one imported', async () => {
+  it('can be opened twice at the same time, and shows imports of the other connection', async () => {
     const [one, other] = await Promise.all([openEmpty(file()), openEmpty(file())])
     await one.importRecords('companies', [{ domain: 'acme.example' }])
     expect((await other.stats()).companies).toBe(1)
     await Promise.all([one.close(), other.close()])
   })
 
-  it('has an index for everything that identifies a company', async () => {
+  it('has an index for each identifier of a company', async () => {
     const driver = file()
     const catalogue = await openEmpty(driver)
     const plans = await driver.read(async (connection) => {

@@ -351,14 +351,14 @@ const companyCases: Case[] = [
   ],
 ]
 
-describe('searches of people at a url', () => {
-  it.each(peopleCases)('%s', (_, url, filters) => {
+describe('a people search at a url', () => {
+  it.each(peopleCases)('is decoded: %s', (_, url, filters) => {
     expect(decodeSearchUrl(url, 'people')).toEqual({ kind: 'people', filters })
   })
 })
 
-describe('searches of companies at a url', () => {
-  it.each(companyCases)('%s', (_, url, filters) => {
+describe('a company search at a url', () => {
+  it.each(companyCases)('is decoded: %s', (_, url, filters) => {
     expect(decodeSearchUrl(url, 'companies')).toEqual({ kind: 'companies', filters })
   })
 })

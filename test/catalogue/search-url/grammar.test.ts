@@ -22,7 +22,7 @@ describe('the nested notation', () => {
     ['(v:List((text:a, b: c,id:7),(text:d)))', { v: [{ text: 'a, b: c', id: '7' }, { text: 'd' }] }],
     ['(v:List((text:left (open,selectionType:X)))', { v: [{ text: 'left (open', selectionType: 'X' }] }],
     ['(v:List((text:a) right,id:7)))', { v: [{ text: 'a) right', id: '7' }] }],
-  ])('%s', (text, value) => {
+  ])('is parsed: %s', (text, value) => {
     expect(plain(parseNested(text))).toEqual(value)
   })
 
@@ -40,11 +40,11 @@ describe('the nested notation', () => {
     '(1:a)',
     '(:a)',
     '(a:x(y))',
-  ])('%j is broken', (text) => {
+  ])('is refused when it is broken: %j', (text) => {
     expect(() => parseNested(text)).toThrow(BrokenQuery)
   })
 
-  it('nests twenty levels, and no more', () => {
+  it('may be nested twenty levels deep, and no deeper', () => {
     const nested = (levels: number) => `${'(a:'.repeat(levels)}x${')'.repeat(levels)}`
     expect(plain(parseNested(nested(20)))).toBeTypeOf('object')
     expect(() => parseNested(nested(22))).toThrow(BrokenQuery)

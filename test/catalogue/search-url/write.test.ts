@@ -106,7 +106,7 @@ const search = fc
   .filter(({ filters }) => Object.keys(filters).length > 0) as fc.Arbitrary<DecodedSearch>
 
 describe('the url of a search', () => {
-  it('is read as the same search', () => {
+  it('decodes to the same search', () => {
     fc.assert(
       fc.property(search, (one) => {
         const url = encodeSearchUrl(one)
@@ -117,7 +117,7 @@ describe('the url of a search', () => {
     )
   })
 
-  it('is a url that the operations take', async () => {
+  it('is accepted by the operations', async () => {
     const [leads, accounts] = await Promise.all([shapeOf('leads.extract'), shapeOf('accounts.extract')])
     fc.assert(
       fc.property(search, (one) => {
@@ -131,7 +131,7 @@ describe('the url of a search', () => {
     )
   })
 
-  it('looks like the ones of the network', () => {
+  it("has the form of the network's own urls", () => {
     const filters = { keyword: 'solar energy', functions: ['25'], excluded_companies: ['1035', 'A (B)'] }
     expect(encodeSearchUrl({ kind: 'people', filters })).toBe(
       'https://www.network.example/sales/search/people?query=(filters%3AList((type%3AFUNCTION%2Cvalues%3AList(' +
@@ -141,7 +141,7 @@ describe('the url of a search', () => {
     )
   })
 
-  it('names the one company whose people are meant by its number', () => {
+  it('contains the number of the company whose people are searched', () => {
     const company = { url: 'https://network.example/company/1035', domain: undefined }
     const url = encodeSearchUrl({ kind: 'people', filters: { job_titles: ['CTO'], company } }) ?? ''
     expect(decodeSearchUrl(url, 'people').filters).toEqual({
@@ -150,7 +150,7 @@ describe('the url of a search', () => {
     })
   })
 
-  it('leaves out lists without items', () => {
+  it('omits empty lists', () => {
     const url =
       encodeSearchUrl({ kind: 'people', filters: { keyword: 'x', functions: [], job_titles: [] } }) ?? ''
     expect(decodeSearchUrl(url, 'people').filters).toEqual({ keyword: 'x' })

@@ -11,7 +11,7 @@ const limits = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLengt
 const search = (filters: CompanyFilters) => ({ kind: 'companies', filters }) as const
 
 describe('a search of companies', () => {
-  it('finds each that matches exactly once, the largest first, and counts them', async () => {
+  it('finds each match exactly once, the largest first, and counts them', async () => {
     const asked = fc.array(fc.tuple(few(companyFilters), limits), { minLength: 50, maxLength: 50 })
     await fc.assert(
       fc.asyncProperty(population, asked, async ({ companies }, searches) => {
@@ -31,7 +31,7 @@ describe('a search of companies', () => {
     )
   })
 
-  it('goes on behind the same place when companies are added in front of it and behind it', async () => {
+  it('continues after the same company when others are added before and after it', async () => {
     const company = (number: number, headcount: number) => ({
       domain: `c${number}.example`,
       headcount,
@@ -48,14 +48,14 @@ describe('a search of companies', () => {
     await catalogue.close()
   })
 
-  it('answers accounts with every key', async () => {
+  it('returns accounts with every key', async () => {
     const catalogue = await openWith([{ domain: 'acme.example', country: 'FR' }])
     const { records } = await catalogue.find(search({ included_locations: ['FR'] }), { limit: 1, now })
     expect(records).toEqual([{ account: await catalogue.company({ domain: 'acme.example' }) }])
     await catalogue.close()
   })
 
-  it('follows what changes of a company', async () => {
+  it('follows changes of a company', async () => {
     const catalogue = await openWith([{ domain: 'acme.example', industry: 'Robotics', country: 'FR' }])
     await catalogue.importRecords('companies', [
       { domain: 'acme.example', industry: 'Education', country: 'DE' },
@@ -70,7 +70,7 @@ describe('a search of companies', () => {
     ['included_locations', { included_locations: ['nowhere at all'] }],
     ['excluded_locations', { excluded_locations: ['nowhere at all'] }],
     ['keyword', { keyword: 'a AND' }],
-  ])('is refused by the name of a filter that makes no sense: %s', async (field, filters) => {
+  ])('is refused with the name of an invalid filter: %s', async (field, filters) => {
     const catalogue = await openWith([])
     const refusal = { status: 422, message: expect.stringContaining(field) }
     await expect(catalogue.count(search(filters), now)).rejects.toMatchObject(refusal)

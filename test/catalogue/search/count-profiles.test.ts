@@ -49,12 +49,12 @@ it.each<[string, ProfileFilters, number]>([
   ['a country without a city', { included_locations: ['FR'], excluded_locations: ['Lyon'] }, 1],
   ['anywhere else, or nowhere known', { excluded_locations: ['FR'] }, 2],
   ['a title at a place', { title_to_include: ['engineer'], included_locations: ['FR'] }, 1],
-])('counts %s', async (_, filters, total) => {
+])('counts the profiles of a company by %s', async (_, filters, total) => {
   expect(await count(filters)).toBe(total)
 })
 
 it.each(['included_locations', 'excluded_locations'] as const)(
-  'refuses a place it does not know, by name: %s',
+  'refuses an unknown place with the name of its filter: %s',
   async (field) => {
     for (const location of ['999', 'Nowhere at all', '!!'])
       await expect(count({ [field]: ['FR', location] })).rejects.toMatchObject({
@@ -64,7 +64,7 @@ it.each(['included_locations', 'excluded_locations'] as const)(
   },
 )
 
-it('counts nobody at a company without people, and answers nothing of an unknown one', async () => {
+it('returns 0 for a company without people, and undefined for an unknown one', async () => {
   expect(await count({}, '200')).toBe(0)
   expect(await count({}, '300')).toBeUndefined()
 })

@@ -41,7 +41,7 @@ describe('the engagers of a post', () => {
   })
   afterAll(() => catalogue.close())
 
-  it('are leads with their company where the catalogue knows them, by name or id, once', async () => {
+  it('are leads with their company when the catalogue has them by name or id, without duplicates', async () => {
     const [known, stranger, ...more] = await walked(catalogue, search('all'))
     expect(known).toMatchObject({
       lead: { full_name: 'Ada Byron 0', network_profile_url: profile('p0'), status: 'QUALIFIED' },
@@ -51,7 +51,7 @@ describe('the engagers of a post', () => {
     expect(more).toEqual([])
   })
 
-  it('are a profile url and nothing else, under every key, where it does not', async () => {
+  it('have a profile url and otherwise null values when the catalogue does not have them', async () => {
     const [known, stranger] = await walked(catalogue, search('all'))
     expect(Object.keys(stranger?.lead ?? {})).toEqual(Object.keys(known?.lead ?? {}))
     expect(stranger?.company).toBeNull()
@@ -67,7 +67,7 @@ describe('the engagers of a post', () => {
     ['reactions', 2],
     ['comments', 1],
     ['all', 2],
-  ])('are those meant by %s', async (engagement, total) => {
+  ])('are filtered by %s', async (engagement, total) => {
     expect(await catalogue.count(search(engagement), now)).toBe(total)
   })
 
@@ -80,14 +80,14 @@ describe('the engagers of a post', () => {
       expect(await catalogue.count(search('all', url), now)).toBe(2)
   })
 
-  it('are nobody at a post that is not known', async () => {
+  it('are an empty list for an unknown post', async () => {
     const unknown = search('all', `${post_url}9`)
     expect(await catalogue.count(unknown, now)).toBe(0)
     expect(await catalogue.find(unknown, { limit: 9, now })).toEqual({ records: [] })
   })
 })
 
-it('finds each engager of random posts once, and counts them', async () => {
+it('a search for engagers finds each one of random posts exactly once, and counts them', async () => {
   const engager = fc.record({
     name: fc.constantFrom('p0', 'ACoAAB0', 'p1', 'p2', 'ACoAAB2', 'ACoAAB3', 'x', 'y'),
     engagement: fc.constantFrom('reaction', 'comment'),

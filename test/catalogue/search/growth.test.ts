@@ -94,7 +94,7 @@ function matches(
 }
 
 describe('a search by growth', () => {
-  it('finds each company whose headcount says so exactly once, and counts them', async () => {
+  it('finds each matching company exactly once, and counts them', async () => {
     await fc.assert(
       fc.asyncProperty(
         population,
@@ -132,7 +132,7 @@ describe('a search by growth', () => {
   const numbers = async (catalogue: Catalogue, filters: GrowthFilters) =>
     (await walked(catalogue, search(filters), [1])).map(numberOf)
 
-  it('begins with the fastest-growing', async () => {
+  it('returns the fastest-growing company first', async () => {
     const catalogue = await openWith([
       grown(1, 10, 12),
       grown(2, 100, 300),
@@ -143,7 +143,7 @@ describe('a search by growth', () => {
     await catalogue.close()
   })
 
-  it('begins with the largest department where only its size is asked for', async () => {
+  it('returns the largest department first when only its size is filtered', async () => {
     const catalogue = await openWith([
       grown(1, 9, 9, 3),
       grown(2, 9, 9, 7),
@@ -154,7 +154,7 @@ describe('a search by growth', () => {
     await catalogue.close()
   })
 
-  it('follows a history that is added to', async () => {
+  it('follows additions to the history', async () => {
     const catalogue = await openWith([grown(1, 10, 12)])
     await catalogue.importRecords('companies', [
       { domain: 'c1.example', headcount_history: [{ date: '2026-03-02', headcount: 5 }] },
@@ -163,7 +163,7 @@ describe('a search by growth', () => {
     await catalogue.close()
   })
 
-  it('knows a department by any spelling, and by its id', async () => {
+  it('accepts a department in any spelling, and by its id', async () => {
     const history = [
       { date: '2025-03-01', headcount: 10, department: 'human resources' },
       { date: '2026-03-01', headcount: 12, department: 'Human Resources' },
@@ -176,7 +176,7 @@ describe('a search by growth', () => {
     await catalogue.close()
   })
 
-  it('is refused by the name of the filter that is no place', async () => {
+  it('is refused with the name of a filter with an unknown place', async () => {
     const catalogue = await openWith([])
     const nowhere = search({ min_headcount_growth_percentage: 1, locations: ['nowhere at all'] })
     const refusal = { status: 422, message: expect.stringContaining('locations') }

@@ -102,7 +102,7 @@ const newestFirst = (one: GivenJob, other: GivenJob): number =>
   (other.date_posted ?? '').localeCompare(one.date_posted ?? '') || Number(other.number) - Number(one.number)
 
 describe('a search by jobs', () => {
-  it('finds each company that hires so exactly once, with its jobs, the newest first, and counts them', async () => {
+  it('finds each hiring company exactly once, with its jobs, the newest first, and counts them', async () => {
     const searches = fc.array(fc.tuple(limits, few(filters)), { minLength: 30, maxLength: 30 })
     await fc.assert(
       fc.asyncProperty(jobs, population, searches, async (some, { companies }, searches) => {
@@ -141,7 +141,7 @@ describe('a search by jobs', () => {
     )
   })
 
-  describe('leaves out', () => {
+  describe('excludes', () => {
     let catalogue: Catalogue
     const titles = [
       'Stage - Marketing',
@@ -173,16 +173,16 @@ describe('a search by jobs', () => {
     const numbers = async (filters: Partial<HiringFilters>) =>
       (await walked(catalogue, search(filters))).map(numberOf).sort()
 
-    it('firms that advise or recruit, by their industry or by their name', async () => {
+    it('consulting and recruiting companies, by their industry or their name', async () => {
       expect(await numbers({ exclude_consulting_recruiting: true })).toEqual([3, 4])
     })
 
-    it('internships in several languages, and nothing that only sounds like one', async () => {
+    it('internships in several languages, and no similar titles', async () => {
       expect(await numbers({ exclude_internships: true })).toEqual([1, 3])
     })
   })
 
-  it('carries a hundred jobs of a company at most', async () => {
+  it('returns at most a hundred jobs of a company', async () => {
     const catalogue = await openWith([{ domain: 'c0.example' }])
     const job = (number: number) => ({
       job_title: 'Clerk',
@@ -203,7 +203,7 @@ describe('a search by jobs', () => {
   })
 
   it.each(['included_locations', 'excluded_locations'] as const)(
-    'is refused by the name of the filter that is no place: %s',
+    'is refused with the name of a filter with an unknown place: %s',
     async (field) => {
       const catalogue = await openWith([])
       const nowhere = search({ [field]: ['nowhere at all'] })

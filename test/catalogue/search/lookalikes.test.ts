@@ -93,8 +93,8 @@ function similarity(companies: readonly RawRecord[], example: RawRecord, other: 
   return { score: known < 0.5 - 1e-9 ? 0 : score, ...parts }
 }
 
-describe('a search of lookalikes', () => {
-  it('finds each company alike enough exactly once, the most alike first, and counts them', async () => {
+describe('a search for lookalikes', () => {
+  it('finds each similar company exactly once, the most similar first, and counts them', async () => {
     const examples = fc.uniqueArray(fc.nat(5), { minLength: 1, maxLength: 3 })
     const more = fc.array(added, { minLength: 6, maxLength: 6 })
     const searches = fc.array(fc.tuple(examples, limits, few(companyFilters, 1)), {
@@ -138,7 +138,7 @@ describe('a search of lookalikes', () => {
     )
   })
 
-  describe('of three companies', () => {
+  describe('of several companies', () => {
     let catalogue: Catalogue
     const company = (number: number, more: RawRecord): RawRecord => ({
       domain: `c${number}.example`,
@@ -165,7 +165,7 @@ describe('a search of lookalikes', () => {
     const found = async (filters: LookalikeFilters) =>
       (await catalogue.find(search(filters), { limit: 9, now })).records
 
-    it('says by what they are alike', async () => {
+    it('returns the similarity by aspect', async () => {
       const [twin, sibling, ...more] = await found({ company_network_url: profile(0) })
       expect(twin?.similarity).toEqual({
         score: 1,
@@ -181,20 +181,20 @@ describe('a search of lookalikes', () => {
       expect(more).toEqual([])
     })
 
-    it('leaves out the companies given, once more given or not', async () => {
+    it('excludes the given companies, also when one is given twice', async () => {
       const urls = [profile(0), profile(1), profile(1)]
       expect((await found({ company_network_urls: urls })).map(numberOf)).toEqual([2])
     })
 
-    it('goes by the companies that are known, as long as one is', async () => {
+    it('uses the known ones, as long as there is one', async () => {
       expect((await found({ company_network_urls: [profile(9), profile(0)] })).map(numberOf)).toEqual([1, 2])
     })
 
-    it('finds nothing that resembles a company of which hardly anything is known', async () => {
+    it('finds nothing similar to a company with hardly any data', async () => {
       expect(await found({ company_network_url: profile(4) })).toEqual([])
     })
 
-    it('is refused where none of the companies is known', async () => {
+    it('is refused when none of them is known', async () => {
       const unknown = search({ company_network_urls: [profile(8), profile(9)] })
       await expect(catalogue.count(unknown, now)).rejects.toMatchObject({
         status: 404,
@@ -203,13 +203,13 @@ describe('a search of lookalikes', () => {
       await expect(catalogue.find(unknown, { limit: 1, now })).rejects.toMatchObject({ status: 404 })
     })
 
-    it('is refused by the name of the filter that is no place', async () => {
+    it('is refused with the name of a filter with an unknown place', async () => {
       const nowhere = search({ company_network_url: profile(0), locations: ['nowhere at all'] })
       const refusal = { status: 422, message: expect.stringContaining('locations') }
       await expect(catalogue.count(nowhere, now)).rejects.toMatchObject(refusal)
     })
   })
-  it('goes by the numbers that are written down', () => {
+  it('uses the weights that docs/lookalikes.md states', () => {
     const text = readFileSync(new URL('../../../docs/lookalikes.md', import.meta.url), 'utf8')
     const rows = [...text.matchAll(/^\| `(\w+)` \| ([\d.]+) \|/gm)]
     expect(Object.fromEntries(rows.map(([, aspect, weight]) => [aspect, Number(weight)]))).toEqual(weights)

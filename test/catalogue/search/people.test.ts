@@ -35,8 +35,8 @@ async function withIds(catalogue: Catalogue, filters: PeopleFilters): Promise<Pe
 
 const search = (filters: PeopleFilters) => ({ kind: 'people', filters }) as const
 
-describe('a search of people', () => {
-  it('finds each who matches exactly once, in one order, and counts them', async () => {
+describe('a search for people', () => {
+  it('finds each match exactly once, in a stable order, and counts them', async () => {
     const asked = fc.array(fc.tuple(few(peopleFilters), limits), { minLength: 60, maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(population, asked, async (some, searches) => {
@@ -67,7 +67,7 @@ describe('a search of people', () => {
     ['with_shared_experiences', true],
     ['posted_on_linkedin', true],
     ['past_colleague', true],
-  ])('refuses by its name a filter that only the network can honour: %s', async (name, value) => {
+  ])('is refused with the name of a filter that only the network supports: %s', async (name, value) => {
     const catalogue = await openEmpty()
     const filters = { first_name: 'Ada', [name]: value }
     const refusal = { status: 422, message: expect.stringContaining(name) }
@@ -76,7 +76,7 @@ describe('a search of people', () => {
     await catalogue.close()
   })
 
-  it('goes on behind the same person when others are added and changed', async () => {
+  it('continues after the same person when others are added and changed', async () => {
     const person = (number: number, title: string) => ({
       network_profile_url: `https://www.network.example/in/p${number}`,
       title,
@@ -100,7 +100,7 @@ describe('a search of people', () => {
     await catalogue.close()
   })
 
-  it('follows what changes of a person', async () => {
+  it('follows changes of a person', async () => {
     const catalogue = await openEmpty()
     const url = 'https://www.network.example/in/ada'
     const before = {
@@ -131,7 +131,7 @@ describe('a search of people', () => {
     await catalogue.close()
   })
 
-  describe('of many people', () => {
+  describe('among many people', () => {
     let catalogue: Catalogue
     const total = 12_000
     beforeAll(async () => {
@@ -149,7 +149,7 @@ describe('a search of people', () => {
     const large = { domain: 'large.example' }
     const small = { domain: 'small.example' }
 
-    it('is exact up to 10,000, and says about how many there are above', async () => {
+    it('returns an exact count up to 10,000, and an estimate above', async () => {
       expect(await counted({ job_titles: ['accountant'] })).toBe(8_000)
       expect(Math.abs((await counted({})) / total - 1)).toBeLessThan(0.1)
     })
@@ -167,7 +167,7 @@ describe('a search of people', () => {
       expect(urls).toHaveLength(expected)
     })
 
-    it('takes more accounts than can be asked one by one', async () => {
+    it('accepts more accounts than can be checked one by one', async () => {
       const accounts = await Promise.all(
         [large, small].map(async (one) => (await catalogue.company(one))?.id ?? ''),
       )

@@ -76,23 +76,23 @@ describe('people in a place', () => {
       [1, 2, 3, 6, 7, 10],
     ],
     [[], []],
-  ])('%j', (ids, expected) => {
+  ])('are found by %j', (ids, expected) => {
     keep(people)
     expect(keys(inPlaces('included_locations', ids))).toEqual(expected)
   })
 
-  it('are not those outside of it, where what is unknown is outside', () => {
+  it('are excluded by a place, but for people whose place is unknown', () => {
     keep(people)
     expect(keys(not(inPlaces('excluded_locations', ['geo:FR'])))).toEqual([4, 5, 6, 7, 8, 9, 11])
   })
 
-  it('are found by the indexes', () => {
+  it('are found with an index', () => {
     const [sql, ...values] = inPlaces('included_locations', ['Lyon'])
     const plan = database.prepare(`EXPLAIN QUERY PLAN SELECT key FROM people WHERE ${sql}`).all(...values)
     expect(JSON.stringify(plan)).toContain('people_by_city (country=? AND city=?')
   })
 
-  it('are the same whatever else is asked for with it', () => {
+  it('are the same whatever other places are requested', () => {
     const cities = [
       ['FR', 'Lyon'],
       ['FR', 'Paris'],
@@ -125,15 +125,15 @@ describe('people in a place', () => {
   })
 })
 
-describe('a value that is no place', () => {
-  it('is refused with its field and what to do', () => {
+describe('an unknown place', () => {
+  it('is refused with the name of its field and what to do', () => {
     const error = refusal(['France', 'Xanadupolis'])
     expect([error?.code, error?.status]).toEqual(['invalid', 422])
     for (const part of ['included_locations', "'Xanadupolis'", 'prospect locations find'])
       expect(error?.message).toContain(part)
   })
 
-  it.each(["' OR 1=1 --", '"', 'x'.repeat(10_000), '', '\0'])('is refused as %j too, in few words', (id) => {
+  it.each(["' OR 1=1 --", '"', 'x'.repeat(10_000), '', '\0'])('is refused with a short message: %j', (id) => {
     expect(refusal([id])?.status).toBe(422)
     expect(refusal([id])?.message.length).toBeLessThan(250)
   })

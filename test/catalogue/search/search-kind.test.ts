@@ -15,7 +15,7 @@ const searches: readonly (readonly [index: string, search: Search])[] = [
 ]
 
 it.each(searches)(
-  'refuses as busy what cannot do without the index %s while it is missing',
+  'refuses a search as busy while its required index %s is missing',
   async (index, search) => {
     const driver = openSqlite(':memory:')
     const catalogue = await openEmpty(driver)

@@ -43,7 +43,7 @@ function matches(company: RawRecord, filters: Partial<StackFilters>): boolean {
 }
 
 describe('a search by technologies', () => {
-  it('finds each company that matches exactly once, the largest first, and counts them', async () => {
+  it('finds each matching company exactly once, the largest first, and counts them', async () => {
     const stacks = fc.array(stack, { minLength: 6, maxLength: 6 })
     const searches = fc.array(fc.tuple(fc.constantFrom('or', 'and'), limits, filters), {
       minLength: 30,
@@ -68,7 +68,7 @@ describe('a search by technologies', () => {
     )
   })
 
-  describe('says what was found', () => {
+  describe('returns the technologies found', () => {
     let catalogue: Catalogue
     beforeAll(async () => {
       const detail = (slug: string, confidence: number) => ({ slug, confidence, job_mentions: 4 })
@@ -90,7 +90,7 @@ describe('a search by technologies', () => {
     const found = async (filters: Partial<StackFilters>) =>
       (await catalogue.find(search(filters), { limit: 9, now })).records
 
-    it('of the technologies asked for, surest first', async () => {
+    it('among the requested ones, by falling confidence', async () => {
       expect(await found({ stacks: ['sap', 'React', 'ghost'] })).toEqual([
         {
           account: await catalogue.company({ domain: 'acme.example' }),
@@ -102,7 +102,7 @@ describe('a search by technologies', () => {
       ])
     })
 
-    it('of all technologies where none is asked for', async () => {
+    it('among all when none is requested', async () => {
       const [acme, bare] = await found({ excluded_stacks: ['ghost'] })
       expect(acme?.technologies_found.map(({ confidence }) => confidence)).toEqual([
         'high',

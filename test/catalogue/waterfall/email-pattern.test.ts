@@ -21,7 +21,7 @@ const colleagues = (template: string): EmailExample[] =>
 const guessed = (examples: readonly EmailExample[], first: string, last: string): string | undefined =>
   learnPattern(examples)?.localPart({ first, last })
 
-describe('an address of a name', () => {
+describe('an address that is guessed from a name', () => {
   it.each([
     ['{first}.{last}', 'Ada', 'Lovelace', 'ada.lovelace'],
     ['{first}{last}', 'Ada', 'Lovelace', 'adalovelace'],
@@ -69,7 +69,7 @@ describe('an address of a name', () => {
     ['{first}.{last}', 'Ada', 'Ing', 'ada.ing'],
     ['{first}.{last}', '  Ada ', ' Lovelace ', 'ada.lovelace'],
     ['{first}.{last}', 'Ａｄａ', 'Lovelace', 'ada.lovelace'],
-  ])('%s makes of %s %s: %s', (template, first, last, local) => {
+  ])('follows the pattern %s: %s %s becomes %s', (template, first, last, local) => {
     expect(guessed(colleagues(template), first, last)).toBe(local)
     expect(learnPattern(colleagues(template))?.template).toBe(template)
   })
@@ -85,13 +85,13 @@ describe('an address of a name', () => {
     expect(guessed(colleagues(template), first, last)).toBeUndefined()
   })
 
-  it('needs no more of a name than the pattern does', () => {
+  it('needs only the parts of the name that are in the pattern', () => {
     expect(guessed(colleagues('{f}{last}'), 'A.', 'Lovelace')).toBe('alovelace')
     expect(guessed(colleagues('{first}'), 'Ada', 'L.')).toBe('ada')
   })
 })
 
-describe('names of several words are spelt as colleagues spell theirs', () => {
+describe('names of several words are spelt as in the addresses of colleagues', () => {
   it.each<[string, string, EmailExample[], string, string, string]>([
     [
       'joined',
@@ -201,12 +201,12 @@ describe('names of several words are spelt as colleagues spell theirs', () => {
       'Petit',
       'anne.petit',
     ],
-  ])('%s', (_, template, telling, first, last, local) => {
+  ])('in this way: %s', (_, template, telling, first, last, local) => {
     expect(guessed([...colleagues(template), ...telling], first, last)).toBe(local)
   })
 })
 
-describe('a pattern', () => {
+describe('an e-mail pattern', () => {
   const [grace, alan] = colleagues('{first}.{last}') as [EmailExample, EmailExample]
   const odd = [example('Ada', 'King', 'queen'), example('Ivy', 'Reed', 'info'), example('Max', 'Born', 'mb7')]
 
@@ -217,30 +217,30 @@ describe('a pattern', () => {
     expect(learnPattern([grace, alan])).toBeDefined()
   })
 
-  it('needs two examples that are not the same', () => {
+  it('needs two different examples', () => {
     expect(learnPattern([grace, { ...grace }, { ...grace }])).toBeUndefined()
   })
 
-  it('needs more than half of them', () => {
+  it('needs more than half of the examples', () => {
     expect(learnPattern([grace, alan, ...odd.slice(0, 1)])).toBeDefined()
     expect(learnPattern([grace, alan, ...odd.slice(0, 2)])).toBeUndefined()
     expect(learnPattern([grace, alan, ...odd])).toBeUndefined()
   })
 
-  it('is that of most of them', () => {
+  it('is the pattern of the majority', () => {
     const others = [example('Ada', 'King', 'aking'), example('Ivy', 'Reed', 'ireed')]
     expect(learnPattern([grace, alan, ...others])).toBeUndefined()
     const third = example('Max', 'Born', 'max.born')
     expect(learnPattern([grace, alan, third, ...others])?.template).toBe('{first}.{last}')
   })
 
-  it('is none where the examples fit two', () => {
+  it('is undefined when the examples fit two patterns', () => {
     const twice = [example('Ann', 'Ann', 'ann'), example('Lee', 'Lee', 'lee')]
     expect(learnPattern(twice)).toBeUndefined()
     expect(learnPattern([...twice, example('Ada', 'King', 'ada')])?.template).toBe('{first}')
   })
 
-  it('is none where nobody writes like that', () => {
+  it('is undefined when the examples fit no pattern', () => {
     expect(learnPattern(odd)).toBeUndefined()
   })
 
@@ -252,7 +252,7 @@ describe('a pattern', () => {
     ...['{f}_{last}', '{last}-{f}', '{l}.{first}', '{last}_{first}'],
   )
 
-  it('makes for everybody what the template of the colleagues makes', () => {
+  it('produces the right address for everyone whose colleagues follow a template', () => {
     const people = fc.uniqueArray(name, { minLength: 3, maxLength: 12, selector: (one) => one.join(' ') })
     fc.assert(
       fc.property(template, people, (form, [newcomer, ...others]) => {
@@ -264,7 +264,7 @@ describe('a pattern', () => {
     )
   })
 
-  it('makes for those who agree what they have', () => {
+  it('reproduces the addresses it was learnt from', () => {
     const word = fc.constantFrom('Jean-Luc', 'Mary Ann', 'Zoé', 'Jürgen', 'Ada', 'Lou Anne-Marie', 'Li')
     const family = fc.constantFrom('de la Cruz', 'García Márquez', 'Groß', 'Roux', 'van Dyk', 'Bey', 'Ek')
     const people = fc.uniqueArray(fc.tuple(word, family), {
@@ -283,7 +283,7 @@ describe('a pattern', () => {
     )
   })
 
-  it('is learnt from and for any text without a fault', () => {
+  it('is learnt from any text, and applied to any text, without throwing', () => {
     const text = fc.string({ unit: 'binary', maxLength: 20 })
     const any = fc.record({ first: text, last: text, local: text })
     fc.assert(

@@ -85,8 +85,8 @@ const named = (name: string, more: Contact): Contact => {
   return { firstName, lastName, ...more }
 }
 
-describe('what the catalogue knows', () => {
-  it('comes first: addresses with their status, phones with their kinds', async () => {
+describe('the first provider of the catalogue', () => {
+  it('returns known addresses with their status and phones with their types', async () => {
     expect(await reach({ url: at('ada') }, 'email', 'personal_email', 'phone')).toEqual({
       found: {
         first_name: 'Ada',
@@ -107,7 +107,7 @@ describe('what the catalogue knows', () => {
     })
   })
 
-  it('is found by name and company too, and tells the profile', async () => {
+  it('finds a person by name and company too, and returns the profile', async () => {
     const { found } = await reach(named('ada lovelace', { companyName: 'Acme' }), 'email')
     expect(found).toMatchObject({
       first_name: 'ada',
@@ -116,48 +116,48 @@ describe('what the catalogue knows', () => {
     })
   })
 
-  it('is nothing of a stranger', async () => {
+  it('returns nothing for an unknown person', async () => {
     const { found, used } = await reach({ url: at('ghost') }, 'email', 'personal_email', 'phone')
     expect(found).toMatchObject({ email: null, personal_email: null, phone: [], message: 'No data found' })
     expect(used).toEqual({})
   })
 
-  it('may be an invalid address, which is not paid for and not guessed again', async () => {
+  it('may return an invalid address, which is free and is not guessed again', async () => {
     const { found, used } = await reach(named('Wrong Way', { domain: 'acme.example' }), 'email')
     expect(found).toMatchObject({ email: 'wrong.way@acme.example', email_status: 'invalid' })
     expect(used).toEqual({})
   })
 })
 
-describe('what can be learnt from colleagues', () => {
-  it('is a risky address of somebody unknown', async () => {
+describe('the guess from addresses of colleagues', () => {
+  it('is a risky address for an unknown person', async () => {
     const { found, used } = await reach(named('Zoé Müller-Roux', { domain: 'www.acme.example' }), 'email')
     expect(found).toMatchObject({ email: 'zoe.muller-roux@acme.example', email_status: 'risky' })
     expect(used).toEqual({ email: 1 })
   })
 
   it.each<[string, Contact, string | null]>([
-    ['of somebody known by a profile alone', { url: at('ivy') }, 'ivy.reed@acme.example'],
+    ['for a person known by a profile alone', { url: at('ivy') }, 'ivy.reed@acme.example'],
     ['by the name of the company', named('Eve Oak', { companyName: 'ACME' }), 'eve.oak@acme.example'],
     [
       'at the domain of the addresses',
       named('Eve Moss', { domain: 'mail.example' }),
       'emoss@mail-group.example',
     ],
-    ['not where it is a personal address of another', named('Eve Moss', { domain: 'acme.example' }), null],
-    ['not where another has it', named('Max Born', { domain: 'acme.example' }), null],
+    ['not when it is a personal address of another', named('Eve Moss', { domain: 'acme.example' }), null],
+    ['not when another has it', named('Max Born', { domain: 'acme.example' }), null],
     ['not for half a name', { firstName: 'Eve', domain: 'acme.example' }, null],
     ['not at an unknown company', named('Eve Oak', { domain: 'ghost.example' }), null],
     ['not from one colleague', named('Eve Oak', { domain: 'few.example' }), null],
     ['not from addresses that are risky themselves', named('Eve Oak', { domain: 'risk.example' }), null],
     ['not from free mailboxes', named('Eve Oak', { domain: 'free.example' }), null],
-    ['not where two domains are as usual', named('Eve Oak', { domain: 'two.example' }), null],
+    ['not when two domains are equally common', named('Eve Oak', { domain: 'two.example' }), null],
     [
-      'at the own domain where another is as usual',
+      'at the given domain when another is equally common',
       named('Eve Oak', { domain: 'tie.example' }),
       'eve@tie.example',
     ],
-  ])('%s', async (_, contact, email) => {
+  ])('is returned or withheld: %s', async (_, contact, email) => {
     expect((await reach(contact, 'email')).found.email).toBe(email)
   })
 
