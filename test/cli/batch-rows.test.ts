@@ -22,7 +22,7 @@ afterEach(() => removed(home))
 
 type Answer = (id: OperationId, input: Input) => { status: number; body: unknown; credits?: number }
 
-/** A target that remembers what it was asked. */
+/** A target that records its calls. */
 function target(answer: Answer): Caller & { readonly asked: Input[] } {
   const asked: Input[] = []
   return {
@@ -56,7 +56,7 @@ const read = (name: string) => readFile(join(home, name), 'utf8')
 describe('--only-missing', () => {
   const csv = 'domain,Phone\na.example,+33612345678\nb.example,\nnobody.example, \n'
 
-  it('skips rows that have it, and completes the others in the same column', async () => {
+  it('skips rows whose column is filled, and fills the others in the same column', async () => {
     const caller = target(company)
     const argv = ['--only-missing', 'phone', '--fields', 'name,phone', '-o', 'out.csv']
     const ended = await batch('accounts enrich', csv, argv, { caller })
@@ -73,7 +73,7 @@ describe('--only-missing', () => {
     expect([ended.code, ended.stderr.includes('1 skipped')]).toEqual([0, true])
   })
 
-  it('is a run of its own: without it the skipped rows are looked up', async () => {
+  it('starts a separate run with --only-missing, so a run without it looks the skipped rows up', async () => {
     const caller = target(company)
     await batch('accounts enrich', csv, ['--only-missing', 'phone', '-o', 'out.csv'], { caller })
     await batch('accounts enrich', csv, ['-o', 'all.csv'], { caller })
@@ -84,7 +84,7 @@ describe('--only-missing', () => {
   it.each([
     ['phnoe', 'Did you mean phone?'],
     ['headcount', 'the file has no column "headcount"'],
-  ])('refuses %s before anything is asked', async (field, words) => {
+  ])('refuses --only-missing %s before any call', async (field, words) => {
     const caller = target(company)
     const ended = await batch('accounts enrich', csv, ['--only-missing', field, '-o', 'out.csv'], { caller })
     expect([ended.code, caller.asked, existsSync(join(home, 'out.csv.partial'))]).toEqual([2, [], false])
@@ -105,7 +105,7 @@ describe('--explode', () => {
   const csv = 'domain\na.example\nb.example\n'
   const fields = ['--fields', 'total_jobs,job_title']
 
-  it('goes on by input row where a budget stopped it, and rows sum up to what was paid', async () => {
+  it('resumes an exploded run by input row after its budget stopped it, and its credits add up', async () => {
     const caller = target(hiring)
     const argv = ['--explode', ...fields, '-o', 'out.csv']
     const stopped = await batch('accounts hiring', csv, [...argv, '--max-credits', '3'], { caller })
@@ -128,7 +128,7 @@ describe('--explode', () => {
     expect(ended.stderr).toContain('2 rows in')
   })
 
-  it('writes the answers of a finished run anew, and spends nothing', async () => {
+  it('exports a finished run again with --explode without spending', async () => {
     const caller = target(hiring)
     await batch('accounts hiring', csv, ['-o', 'one.csv', '--fields', 'jobs_count'], { caller })
     await batch('accounts hiring', csv, ['-o', 'many.csv', '--explode', '--fields', 'job_title'], { caller })
@@ -137,14 +137,14 @@ describe('--explode', () => {
     expect((await read('many.csv')).split('\n')[3]).toBe('a.example,C,found,,0,live')
   })
 
-  it('is no option where a row has one result', async () => {
+  it('refuses --explode where a row has one result only', async () => {
     const ended = await batch('accounts enrich', csv, ['--explode'], { caller: target(company) })
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('--explode')])
   })
 })
 
-describe('columns', () => {
-  it('of a waterfall are those of the types that are asked for', async () => {
+describe('columns of the output', () => {
+  it('writes the columns of the requested enrichment types for a waterfall', async () => {
     const body = { email: 'x@a.example', email_status: 'valid', status: 'finished', credits_used: 3 }
     const caller = target(() => ({ status: 200, body, credits: 3 }))
     const csv = 'First name,Last name,Company\nJo,Doe,A\n'
@@ -157,7 +157,7 @@ describe('columns', () => {
     )
   })
 
-  it('of a phone check are one for each fact', async () => {
+  it('writes one column for each fact of a phone check', async () => {
     const results = [{ phone_number: '+15550100', reachable: true, checked_at: '2026-01-01T00:00:00.000Z' }]
     const caller = target(() => ({ status: 200, body: { results }, credits: 1 }))
     const { stdout } = await batch('messenger validate', 'phone\n+15550100\n', [], { caller })
@@ -167,7 +167,7 @@ describe('columns', () => {
     )
   })
 
-  it('of a headcount are those of the company and of the departments asked for', async () => {
+  it('writes headcount columns for the company and each requested department', async () => {
     const body = { All: { current_headcount: 9 }, Sales: { current_headcount: 2 } }
     const caller = target(() => ({ status: 200, body }))
     const argv = ['--no-live', '--departments', 'Sales']
@@ -178,7 +178,7 @@ describe('columns', () => {
     expect(stdout.split('\n')[1]).toMatch(/^a\.example,9,2,"\{""All""/)
   })
 
-  it('sends one identifier where a request takes one only', async () => {
+  it('sends only the first identifier of a row where a request takes one', async () => {
     const caller = target(() => ({ status: 200, body: { total: 1 } }))
     const csv = 'network_id,network_url\n7,https://www.linkedin.com/company/acme\n8,\n'
     await batch('accounts count-profiles', csv, [], { caller })
@@ -189,10 +189,10 @@ describe('columns', () => {
   })
 })
 
-describe('profile urls of the wrong kind', () => {
+describe('profile URLs of the wrong kind', () => {
   const profile = (path: string) => `https://www.linkedin.com/${path}`
 
-  it('are not sent where something else says whom a row means', async () => {
+  it("does not send a person's profile URL for a company that another field identifies", async () => {
     const caller = target(company)
     await batch(
       'accounts enrich',
@@ -205,7 +205,7 @@ describe('profile urls of the wrong kind', () => {
     expect(caller.asked).toEqual([{ name: 'A' }, { name: 'B', company_network_url: profile('company/b') }])
   })
 
-  it('of companies are not sent for people', async () => {
+  it("does not send a company's profile URL for a person", async () => {
     const caller = target(() => ({ status: 200, body: { id: 'p' }, credits: 1 }))
     const csv = `First name,Last name,Company,network_url\nJo,Doe,A,${profile('company/a')}\n`
     await batch('leads enrich', csv, [], { caller })
@@ -216,7 +216,7 @@ describe('profile urls of the wrong kind', () => {
 describe('rejects', () => {
   const csv = 'domain;country;note\na.example;DE;x\n;;"two\nlines"\nb.example;Narnia;=1\nshort\n'
 
-  it('are put beside the output as they came, and can be run again once they are mended', async () => {
+  it('writes invalid rows unchanged to a rejects file that can be fixed and run again', async () => {
     const caller = target(company)
     const ended = await batch('accounts enrich', csv, ['-o', 'out.csv', '--fields', 'name'], { caller })
     expect(await read('out.rejects.csv')).toBe(
@@ -230,7 +230,7 @@ describe('rejects', () => {
     expect([again.code, existsSync(join(home, 'more.rejects.csv'))]).toEqual([0, false])
   })
 
-  it('take the name of --rejects; on stdout there is no file without it', async () => {
+  it('writes rejects to the file of --rejects, and to none when the output goes to stdout', async () => {
     const caller = target(company)
     const plain = await batch('accounts enrich', csv, [], { caller })
     expect(existsSync(join(home, 'in.rejects.csv'))).toBe(false)
@@ -238,25 +238,28 @@ describe('rejects', () => {
     expect([plain.code, (await read('bad.csv')).split('\n')[0]]).toEqual([11, 'domain;country;note'])
   })
 
-  it('go away with the reason for them', async () => {
+  it('removes an old rejects file when no row is rejected', async () => {
     await writeFile(join(home, 'out.rejects.csv'), 'of an earlier run')
     await batch('accounts enrich', 'domain\na.example\n', ['-o', 'out.csv'], { caller: target(company) })
     expect(existsSync(join(home, 'out.rejects.csv'))).toBe(false)
   })
 
-  it.each([['in.csv'], ['out.csv'], ['-']])('are refused as %s, before anything is asked', async (name) => {
-    const caller = target(company)
-    const ended = await batch('accounts enrich', csv, ['-o', 'out.csv', '--rejects', name], { caller })
-    expect([ended.code, caller.asked, await read('in.csv')]).toEqual([2, [], csv])
-    expect(existsSync(join(home, 'out.csv.partial'))).toBe(false)
-  })
+  it.each([['in.csv'], ['out.csv'], ['-']])(
+    'refuses %s as the rejects file before any call',
+    async (name) => {
+      const caller = target(company)
+      const ended = await batch('accounts enrich', csv, ['-o', 'out.csv', '--rejects', name], { caller })
+      expect([ended.code, caller.asked, await read('in.csv')]).toEqual([2, [], csv])
+      expect(existsSync(join(home, 'out.csv.partial'))).toBe(false)
+    },
+  )
 })
 
 describe('files that cannot be written', () => {
   it.each([
     ['-o', 'nowhere/out.csv', '--rejects', 'bad.csv'],
     ['-o', 'out.csv', '--rejects', 'nowhere/bad.csv'],
-  ])('leave nothing behind: %s %s %s %s', async (...argv) => {
+  ])('leaves no files behind when one cannot be written: %s %s %s %s', async (...argv) => {
     const caller = target(company)
     const ended = await batch('accounts enrich', 'domain\na.example\n', argv, { caller })
     expect([ended.code, caller.asked]).toEqual([2, []])
@@ -270,13 +273,13 @@ describe('--delimiter', () => {
     ['tab', 'domain\tx\na.example\t1\n'],
     ['bar', 'domain|x\na.example|1\n'],
     [':', 'domain:x\na.example:1\n'],
-  ])('takes %s', async (delimiter, csv) => {
+  ])('reads a file with the delimiter %s', async (delimiter, csv) => {
     const caller = target(company)
     await batch('accounts enrich', csv, ['--delimiter', delimiter], { caller })
     expect(caller.asked).toEqual([{ domain: 'a.example' }])
   })
 
-  it.each(['', ';;', '"', 'colon'])('refuses %j', async (delimiter) => {
+  it.each(['', ';;', '"', 'colon'])('refuses the delimiter %j', async (delimiter) => {
     const caller = target(company)
     const argv = ['--delimiter', delimiter]
     const ended = await batch('accounts enrich', 'domain\na.example\n', argv, { caller })
@@ -290,7 +293,7 @@ describe('--summary-json', () => {
   const csv = 'domain\na.example\nnobody.example\na.example\n""\n'
   const argv = ['-o', 'out.csv', '--summary-json', 'sum.json']
 
-  it('says how a run ended', async () => {
+  it('writes the counts, files and exit code of a finished run', async () => {
     const ended = await batch('accounts enrich', csv, argv, { caller: target(company) })
     expect(await summary()).toEqual({
       run: expect.stringMatching(/^[\w-]{36}$/),
@@ -311,7 +314,7 @@ describe('--summary-json', () => {
     expect([ended.code, (await stat(join(home, 'sum.json'))).mode & 0o777]).toEqual([11, 0o600])
   })
 
-  it('says why a run stopped', async () => {
+  it('writes why a run stopped, with its partial files', async () => {
     const body = { error: 'Insufficient credits', code: 'insufficient_credits' }
     const caller = target(() => ({ status: 402, body }))
     const ended = await batch('accounts enrich', csv, argv, { caller })
@@ -330,32 +333,35 @@ describe('--summary-json', () => {
     expect((await readdir(home)).filter((name) => name.endsWith('.partial'))).toEqual([])
   })
 
-  it('names no rejects of a run that stopped before there were any', async () => {
+  it('names no rejects file when the run stopped before any row was rejected', async () => {
     const caller = target(() => ({ status: 402, body: { error: 'no', code: 'insufficient_credits' } }))
     await batch('accounts enrich', 'domain\na.example\n', argv, { caller })
     expect(await summary()).toMatchObject({ files: { rejects: null, rejects_partial: null } })
     expect(existsSync(join(home, 'out.rejects.csv.partial'))).toBe(false)
   })
 
-  it('says what was refused before a run began', async () => {
+  it('writes why a run was refused', async () => {
     const ended = await batch('accounts enrich', 'a,b\n1,2\n', argv, { caller: target(company) })
     expect(await summary()).toMatchObject({ run: null, status: 'refused', exit_code: 2, rows: 0, credits: 0 })
     expect((await summary()).stopped).toMatchObject({ reason: expect.stringContaining('No column') })
     expect(ended.code).toBe(2)
   })
 
-  it.each([['in.csv'], ['out.csv'], ['nowhere/sum.json'], ['-']])('is refused as %s', async (name) => {
-    const caller = target(company)
-    const more = ['-o', 'out.csv', '--summary-json', name]
-    const ended = await batch('accounts enrich', csv, more, { caller })
-    expect([ended.code, caller.asked, await read('in.csv')]).toEqual([2, [], csv])
-  })
+  it.each([['in.csv'], ['out.csv'], ['nowhere/sum.json'], ['-']])(
+    'refuses %s as the summary file',
+    async (name) => {
+      const caller = target(company)
+      const more = ['-o', 'out.csv', '--summary-json', name]
+      const ended = await batch('accounts enrich', csv, more, { caller })
+      expect([ended.code, caller.asked, await read('in.csv')]).toEqual([2, [], csv])
+    },
+  )
 })
 
-describe('saved maps', () => {
+describe('saved mappings', () => {
   const csv = 'Firma,Heim\nA,a.example\n'
 
-  it('fill fields as they were kept, and no others', async () => {
+  it('maps exactly the saved columns with --use-map', async () => {
     const caller = target(company)
     const pins = ['--map', 'domain=Heim', '--map', 'name=Firma']
     await batch('accounts enrich', csv, [...pins, '--map-only', '--save-map', 'crm'], { caller })
@@ -365,7 +371,7 @@ describe('saved maps', () => {
     expect(caller.asked).toEqual([{ name: 'A', domain: 'a.example' }])
   })
 
-  it('that do not fit the file are refused with the missing column', async () => {
+  it('refuses a saved mapping whose column is missing, and suggests a similar column', async () => {
     const caller = target(company)
     await batch('accounts enrich', csv, ['--map', 'domain=Heim', '--map-only', '--save-map', 'crm'], {
       caller,
@@ -379,7 +385,7 @@ describe('saved maps', () => {
     )
   })
 
-  it('of no such name are refused with what was meant', async () => {
+  it('refuses an unknown saved mapping, and suggests a similar name', async () => {
     const caller = target(company)
     await batch('accounts enrich', csv, ['--map', 'domain=Heim', '--map-only', '--save-map', 'crm'], {
       caller,

@@ -22,7 +22,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-/** A target that knows every domain but `nobody.example`, until so many companies were paid for. */
+/** A target that knows every domain but `nobody.example`, until `credits` are spent. */
 function companies(credits = Number.POSITIVE_INFINITY): Caller & { readonly asked: Input[] } {
   const asked: Input[] = []
   let left = credits
@@ -50,7 +50,7 @@ async function enrich(csv: string, argv: readonly string[] = [], given: Given = 
 const read = (name: string) => readFile(join(home, name), 'utf8')
 
 describe('a batch', () => {
-  it('keeps rows, order and columns, and appends results and status', async () => {
+  it('keeps rows, order and columns, and appends the results and their status', async () => {
     const csv = 'Company Domain,note\na.example,1\nnobody.example,2\n,3\na.example,4\n'
     const ended = await enrich(csv, ['-o', 'out.csv', '--fields', 'name,headcount'])
     expect(await read('out.csv')).toBe(
@@ -66,11 +66,11 @@ describe('a batch', () => {
     expect([ended.code, ended.stdout]).toEqual([11, ''])
   })
 
-  it('exits 0 with --fail-on none', async () => {
+  it('exits 0 despite an invalid row with --fail-on none', async () => {
     expect((await enrich('domain\na.example\n""\n', ['--fail-on', 'none'])).code).toBe(0)
   })
 
-  it('says on stderr how the columns were understood, and what became of the rows', async () => {
+  it('prints the column mapping and the counts of rows on stderr', async () => {
     const { stderr } = await enrich('Website,note\na.example,1\na.example,2\n', ['-o', 'out.csv'])
     expect(stderr).toMatch(/^domain +<- +"Website"$/m)
     expect(stderr).toContain('2 rows')
@@ -78,16 +78,16 @@ describe('a batch', () => {
     expect(stderr).toContain(`Written to ${join(home, 'out.csv')}`)
   })
 
-  it('says nothing with --quiet', async () => {
+  it('prints nothing on stderr with --quiet', async () => {
     expect((await enrich('domain\na.example\n', ['--quiet'])).stderr).toBe('')
   })
 
-  it('streams CSV to stdout, even on a terminal', async () => {
+  it('writes CSV to stdout, even on a terminal', async () => {
     const { stdout } = await enrich('domain\na.example\n', ['--fields', 'name', '--yes'], { terminal: true })
     expect(stdout.split('\n')[1]).toBe("a.example,'=a.example,found,,1,live")
   })
 
-  it('reads stdin', async () => {
+  it('reads rows from stdin with --csv -', async () => {
     const argv = ['accounts', 'enrich', '--csv', '-', '--fields', 'name', '--json']
     const stdin = 'domain\na.example\n'
     const { stdout } = await command(argv, { env: keyed(home), cwd: home, caller: companies(), stdin })
@@ -112,23 +112,23 @@ describe('a batch', () => {
     expect(await read(name)).toMatch(start)
   })
 
-  it('writes for a spreadsheet with --excel', async () => {
+  it('writes a semicolon-separated file with a byte order mark with --excel', async () => {
     await enrich('domain\na.example\n', ['-o', 'out.csv', '--excel', '--fields', 'name'])
     expect(await read('out.csv')).toMatch(/^\ufeffdomain;name;_status/)
   })
 
-  it('leaves cells alone with --raw-csv', async () => {
+  it('writes cells that start with = unescaped with --raw-csv', async () => {
     const { stdout } = await enrich('domain\na.example\n', ['--raw-csv', '--fields', 'name'])
     expect(stdout).toContain('a.example,=a.example,found')
   })
 
-  it('sends countries as codes, and what the options say in every row', async () => {
+  it('sends country names as codes, and fields of options with every row', async () => {
     const caller = companies()
     await enrich('domain,country\na.example,Germany\n', ['--no-live'], { caller })
     expect(caller.asked).toEqual([{ domain: 'a.example', country: 'DE', live: false }])
   })
 
-  it('obeys --map, and shows the mapping and stops with --map-only', async () => {
+  it('maps columns as --map says, and with --map-only shows the mapping without a call', async () => {
     const caller = companies()
     const csv = 'domain,real\nx,a.example\n'
     const shown = await enrich(csv, ['--map', 'domain=real', '--map-only'], { caller })
@@ -138,7 +138,7 @@ describe('a batch', () => {
     expect(caller.asked).toEqual([{ domain: 'a.example' }])
   })
 
-  it('stops when the credits are used up, keeps what was answered and names it', async () => {
+  it('stops when the credits run out, and names the partial file with the answered rows', async () => {
     const rows = Array.from({ length: 40 }, (_, at) => `c${at}.example\n`).join('')
     const ended = await enrich(`domain\n${rows}`, ['-o', 'out.csv'], { caller: companies(10) })
     expect(ended.code).toBe(4)
@@ -151,7 +151,7 @@ describe('a batch', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ])('ends in order on %s, with exit %i', async (name, exit) => {
+  ])('stops in order on %s with exit code %i', async (name, exit) => {
     const signals = new EventEmitter() as unknown as NodeJS.Process
     const caller: Caller = {
       ...companies(),
@@ -167,7 +167,7 @@ describe('a batch', () => {
     expect(signals.listenerCount(name)).toBe(0)
   })
 
-  it('stops quietly when the reader of its output leaves', async () => {
+  it('stops quietly when the reader of its output closes the pipe', async () => {
     const stdout = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error('closed'), { code: 'EPIPE' })),
     })
@@ -180,7 +180,7 @@ describe('a batch', () => {
     expect([code, stderr.text(), caller.asked.length < 20_000]).toEqual([0, '', true])
   })
 
-  it('pays nothing when the file is not a table', async () => {
+  it('makes no call when the file is not a table', async () => {
     for (const csv of ['', 'domain\n"unclosed\n', 'a,b\n1,2\n']) {
       const caller = companies()
       const ended = await enrich(csv, [], { caller })
@@ -188,23 +188,23 @@ describe('a batch', () => {
     }
   })
 
-  it('refuses fields that the result does not have, before anything is paid', async () => {
+  it('refuses unknown --fields before any call', async () => {
     const caller = companies()
     const ended = await enrich('domain\na.example\n', ['--fields', 'headcout'], { caller })
     expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, 'Did you mean headcount?', []])
   })
 
-  it('speaks of one row as one', async () => {
+  it('writes "1 row" in the singular', async () => {
     const { stderr } = await enrich('domain\na.example\n')
     expect(stderr).toMatch(/^1 row in .*: 1 found; 1 credit\.$/m)
   })
 
-  it('writes CSV where the extension says nothing', async () => {
+  it('writes CSV when the output has no extension', async () => {
     await enrich('domain\na.example\n', ['-o', 'enriched', '--fields', 'name'])
     expect(await read('enriched')).toMatch(/^domain,name,_status/)
   })
 
-  it('keeps rows that no run on record can write again, and says where', async () => {
+  it('keeps a partial file of an unknown run under another name, and says so', async () => {
     await writeFile(join(home, 'out.csv.partial'), 'first')
     const first = await enrich('domain\na.example\n', ['-o', 'out.csv'])
     await writeFile(join(home, 'out.csv.partial'), 'written again from the journal')
@@ -215,19 +215,19 @@ describe('a batch', () => {
     expect(await read('out.csv')).toContain('found')
   })
 
-  it('keeps no partial file that is empty', async () => {
+  it('removes an empty partial file', async () => {
     await writeFile(join(home, 'out.csv.partial'), '')
     await enrich('domain\na.example\n', ['-o', 'out.csv'])
     expect((await readdir(home)).filter((name) => name.includes('partial'))).toEqual([])
   })
 
-  it('says that a partial file has no rows', async () => {
+  it('says that a partial file is empty when nothing was answered', async () => {
     const ended = await enrich('domain\na.example\n', ['-o', 'out.csv'], { caller: companies(0) })
     expect([ended.code, await read('out.csv.partial')]).toEqual([4, ''])
     expect(ended.stderr).toContain(`Nothing was answered yet: ${join(home, 'out.csv.partial')} is empty.`)
   })
 
-  it('keeps no folder where nothing came through a pipe', async () => {
+  it('creates no runs folder when rows come from a file', async () => {
     await enrich('domain\na.example\n', ['-o', 'out.csv'])
     expect((await readdir(home)).filter((name) => name === 'runs')).toEqual([])
   })

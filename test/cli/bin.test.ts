@@ -18,14 +18,19 @@ const run = (...argv: string[]) =>
   spawnSync(process.execPath, [join(copy, 'bin', 'prospect.js'), ...argv], { encoding: 'utf8' })
 
 describe('bin/prospect.js', () => {
-  it.each(['--version', '-V'])('answers %s from package.json, before anything is loaded', async (flag) => {
-    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
-    const { status, stdout, stderr } = run(flag)
-    expect([status, stdout, stderr]).toEqual([0, `${version}\n`, ''])
-    expect((await command([flag])).stdout).toBe(`${version}\n`)
-  })
+  it.each(['--version', '-V'])(
+    'prints the version from package.json for %s without loading the program',
+    async (flag) => {
+      const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+        version: string
+      }
+      const { status, stdout, stderr } = run(flag)
+      expect([status, stdout, stderr]).toEqual([0, `${version}\n`, ''])
+      expect((await command([flag])).stdout).toBe(`${version}\n`)
+    },
+  )
 
-  it('says in one sentence that it is not built yet', () => {
+  it('says that the program is not built, and how to build it', () => {
     const { status, stdout, stderr } = run('credits')
     expect([status, stdout, stderr]).toEqual([1, '', 'prospect is not built yet. Run: npm run build\n'])
   })

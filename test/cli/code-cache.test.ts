@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** Returns what an expression over the loaded program is, in a process of its own as for every command. */
+/** Returns the value of an expression over the loaded program, in a separate process as for a command. */
 function loaded(expression: string): unknown {
   const [loader, dist] = [join(root, 'bin', 'load.js'), join(root, 'dist')].map((path) =>
     JSON.stringify(path),
@@ -14,12 +14,12 @@ function loaded(expression: string): unknown {
 }
 
 describe('the code cache', () => {
-  it('is accepted by the running Node', () => {
+  it('the code cache is accepted by the running Node', () => {
     // `undefined` would mean that the build made no cache for this version of V8.
     expect(loaded('String(loaded.script.cachedDataRejected)')).toBe('false')
   })
 
-  it('belongs to a program in ASCII, which needs no decoding', () => {
+  it('the bundled program is ASCII, which needs no decoding', () => {
     const file = JSON.stringify(join(root, 'dist', 'main.cjs'))
     expect(loaded(`require('node:buffer').isAscii(require('node:fs').readFileSync(${file}))`)).toBe(true)
   })

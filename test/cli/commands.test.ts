@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-/** Words of a line as a shell would take them: quotes hold words together. */
+/** Returns the words of a line as a shell splits them. */
 const wordsOf = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
     ([, single, double, bare]) => single ?? double ?? bare ?? '',
@@ -22,8 +22,8 @@ const wordsOf = (line: string): string[] =>
 const map = async (): Promise<MappedCommand[]> =>
   JSON.parse((await command(['commands', '--json'])).stdout) as MappedCommand[]
 
-describe('the command map', () => {
-  it('has every operation, with its price and its options', async () => {
+describe('prospect commands', () => {
+  it('lists every operation with its price and options', async () => {
     const mapped = await map()
     expect(mapped.flatMap(({ operation }) => operation ?? [])).toEqual(operations().map(({ id }) => id))
     const enrich = mapped.find(({ operation }) => operation === 'accounts.enrich')
@@ -39,34 +39,34 @@ describe('the command map', () => {
     )
   })
 
-  it('names each command once', async () => {
+  it('lists each command once', async () => {
     const names = (await map()).map(({ command: words, flag }) => `${words} ${flag ?? ''}`)
     expect(new Set(names).size).toBe(names.length)
   })
 
-  it('never offers a key as an option', async () => {
+  it('never offers an API key as an option', async () => {
     const names = (await map()).flatMap(({ options }) => options.map(({ name }) => name))
     expect(names).not.toContain('--api-key')
   })
 
-  it('is a table for a person', async () => {
+  it('prints a table on a terminal', async () => {
     const { stdout } = await command(['commands'], { terminal: true })
     expect(stdout).toMatch(/^command +flag +summary +price/)
   })
 })
 
-/** Every example with the operation it is for. */
+/** Every example with its operation. */
 const lines = (Object.entries(examples) as [OperationId, readonly string[]][]).flatMap(([id, all]) =>
   all.map((line) => [id, line] as const),
 )
 
-describe('derived commands', () => {
-  it('have an area with a summary', () => {
+describe('commands derived from operations', () => {
+  it('every area of commands has a summary', () => {
     const used = new Set(operations().map(({ command: words }) => words.split(' ')[0]))
     expect([...used].sort()).toEqual(Object.keys(areas).sort())
   })
 
-  it('have options that no two fields of theirs share', async () => {
+  it('no two fields of a command share an option', async () => {
     for (const { command: words, options } of await map()) {
       const names = options.map(({ name }) => name)
       expect([words, names.length]).toEqual([words, new Set(names).size])
@@ -74,7 +74,7 @@ describe('derived commands', () => {
   })
 
   it.each(lines.filter(([, line]) => !/ --(wait|csv)\b/.test(line)))(
-    '%s: its example means this operation: %s',
+    'the example of %s calls that operation: %s',
     async (id, line) => {
       const caller = answering({ body: { id: 'x', email: 'x@example.com', credits: { enrichment: 1_000 } } })
       const input = JSON.stringify({ name: 'x' })
@@ -85,7 +85,7 @@ describe('derived commands', () => {
   )
 
   it.each(lines.filter(([, line]) => / --wait\b/.test(line)))(
-    '%s: its example that waits means this operation: %s',
+    'the --wait example of %s uses that operation: %s',
     async (id, line) => {
       const { path } = operation(id)
       await writeFile(join(home, 'companies.csv'), 'name\nAcme\n')
@@ -95,7 +95,7 @@ describe('derived commands', () => {
         '-o',
         '-',
       ]
-      // The rows of a file are counted, and the target is asked what is left; no request is shown.
+      // A file is quoted: its rows are counted and the balance is read. No request is shown.
       const isFile = / --csv\b/.test(line)
       const given = { env: keyed(home), stdin: '{"contacts":[]}', cwd: home }
       const ended = await command(argv, { ...given, ...(isFile ? { caller: answering({}) } : {}) })
@@ -105,7 +105,7 @@ describe('derived commands', () => {
   )
 
   it.each(lines.filter(([, line]) => / --csv\b/.test(line) && !/ --wait\b/.test(line)))(
-    '%s: its example for a file asks for each row: %s',
+    'the --csv example of %s calls the operation for each row: %s',
     async (id, line) => {
       await writeFile(join(home, 'people.csv'), 'first name,last name,domain\nAda,Byron,example.com\n')
       const caller = answering({ body: { email: 'ada@example.com' } })

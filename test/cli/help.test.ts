@@ -4,19 +4,19 @@ import { command } from '../support/command.js'
 const shown = async (...argv: string[]) => (await command(argv)).stdout
 
 describe('help', () => {
-  it('shows everything there is when no command is given', async () => {
+  it('prints an overview when no command is given', async () => {
     expect(await shown()).toMatchSnapshot()
   })
 
-  it('shows the commands of an area', async () => {
+  it('prints the commands of an area', async () => {
     expect(await shown('accounts')).toMatchSnapshot()
   })
 
-  it('shows fields, options, price, limits and examples of a command', async () => {
+  it('prints the fields, options, price, limits and examples of a command', async () => {
     expect(await shown('accounts', 'enrich', '--help')).toMatchSnapshot()
   })
 
-  it('shows the fields of the row that a flag chooses', async () => {
+  it('prints the fields of the variant that a flag selects', async () => {
     const [whole, preview] = [
       await shown('accounts', 'search', '--help'),
       await shown('accounts', 'search', '--preview', '--help'),
@@ -26,7 +26,7 @@ describe('help', () => {
     expect(preview).toContain('Preview a company search')
   })
 
-  it('ends well, whichever way it is asked for', async () => {
+  it('exits 0 however help is requested', async () => {
     const ways = [
       [],
       ['--help'],
@@ -39,19 +39,19 @@ describe('help', () => {
     for (const argv of ways) expect([argv, (await command(argv)).code]).toEqual([argv, 0])
   })
 
-  it('is the same with `help` in front as with --help behind', async () => {
+  it('prints the same for help COMMAND and COMMAND --help', async () => {
     expect(await shown('help', 'credits', 'consumption')).toBe(
       await shown('credits', 'consumption', '--help'),
     )
   })
 
-  it('keeps to the width of the terminal', async () => {
+  it('wraps help at the width of the terminal', async () => {
     const { stdout } = await command(['leads', 'advanced-search', '--help'], { terminal: true, columns: 70 })
     const options = stdout.slice(0, stdout.indexOf('Price:')).split('\n')
     expect(Math.max(...options.map((line) => line.length))).toBeLessThanOrEqual(70)
   })
 
-  it('sets headings in bold on a terminal only', async () => {
+  it('prints bold headings on a terminal only', async () => {
     const { stdout } = await command(['accounts'], { terminal: true, env: { NO_COLOR: '' } })
     expect(stdout).toContain('\u001b[1mUsage:\u001b[22m')
     expect(await shown('accounts')).not.toContain('\u001b')

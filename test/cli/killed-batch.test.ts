@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(program))
 
-it('a run of 1,000 rows that is killed 10 times loses nothing and pays nothing twice', async () => {
+it('resumes a run of 1,000 rows that was killed 10 times, losing nothing and paying nothing twice', async () => {
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const survived = await killedBatch(program, { rows: 1_000, kills: 10, seed })
   expect([survived.kills, `PROSPECT_TEST_SEED=${seed}`]).toEqual([10, expect.any(String)])

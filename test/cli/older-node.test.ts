@@ -30,7 +30,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Starts an older Node. `line` resolves with the first line of stdout; `ended` when nothing can write to it any more. */
+/** Starts an older Node. `line` resolves with the first line of stdout; `ended` when all its streams are closed. */
 function started(argv: readonly string[]) {
   const child = spawn(process.execPath, [...here.asOld, ...argv], { cwd: here.folder, env: here.env })
   running.push(child)
@@ -53,7 +53,7 @@ function started(argv: readonly string[]) {
   return { child, line, ended }
 }
 
-/** A busy machine may miss a limit of time once, but not again and again. */
+/** A busy machine may miss a time limit once, but not repeatedly. */
 const hurried = { retry: 3 }
 
 /** Starts `prospect serve`; resolves when it listens. */
@@ -82,7 +82,7 @@ async function until(what: string, holds: () => boolean, ms = 20_000): Promise<v
 }
 
 describe('bin/prospect.js on an older Node', () => {
-  it('runs the program with the downloaded Node, with its streams and exit codes', async () => {
+  it('runs the program with the downloaded Node, with the same streams and exit codes', async () => {
     const runs = [
       ['--version'],
       ['credits', '--json'],
@@ -101,7 +101,7 @@ describe('bin/prospect.js on an older Node', () => {
     expect(here.starts()).toHaveLength(runs.length)
   })
 
-  it('reads what is piped into it', async () => {
+  it('passes piped input to the relaunched program', async () => {
     const { child, ended } = started(['bin/prospect.js', 'data', 'import', 'companies', '-', '--json'])
     child.stdin?.end('domain,name\npiped.example,Piped GmbH & Söhne\n')
     expect(await ended).toMatchObject({ code: 0 })
@@ -116,7 +116,7 @@ describe('bin/prospect.js on an older Node', () => {
     expect(found.stdout).toContain('Piped GmbH & Söhne')
   })
 
-  it('finishes and exits with 0 when SIGTERM is sent to the parent alone', async () => {
+  it('shuts the server down with exit 0 when only the parent gets SIGTERM', async () => {
     const { child, ended, health, pid } = await served()
     expect((await health()).status).toBe(200)
     child.kill('SIGTERM')
@@ -124,27 +124,27 @@ describe('bin/prospect.js on an older Node', () => {
     expect(isRunning(pid)).toBe(false)
   })
 
-  it('finishes and exits with 0 when a service manager sends SIGTERM to both processes', async () => {
+  it('shuts the server down with exit 0 when both processes get SIGTERM', async () => {
     const { child, ended, pid } = await served()
     process.kill(pid, 'SIGTERM')
     child.kill('SIGTERM')
     expect(await ended).toMatchObject({ code: 0, signal: null })
   })
 
-  it('ends by SIGHUP when that is sent to the parent alone, as on a newer Node', async () => {
+  it('ends by SIGHUP when only the parent gets it, as on a newer Node', async () => {
     const { child, ended, pid } = await served()
     child.kill('SIGHUP')
     expect(await ended).toMatchObject({ code: null, signal: 'SIGHUP' })
     expect(isRunning(pid)).toBe(false)
   })
 
-  it('ends by the signal that killed its child', async () => {
+  it('ends by the signal that killed the child', async () => {
     const { ended, pid } = await served()
     process.kill(pid, 'SIGKILL')
     expect(await ended).toMatchObject({ code: null, signal: 'SIGKILL' })
   })
 
-  it('leaves nothing running a second after the parent was killed', hurried, async () => {
+  it('leaves no child running a second after the parent was killed', hurried, async () => {
     const { child, ended } = await served()
     const began = performance.now()
     child.kill('SIGKILL')
@@ -152,7 +152,7 @@ describe('bin/prospect.js on an older Node', () => {
     expect(performance.now() - began).toBeLessThan(1_000)
   })
 
-  it('says in one sentence which Node it needs when none was downloaded', async () => {
+  it('says which Node it needs when none was downloaded', async () => {
     rmSync(here.path('.node'), { recursive: true })
     const needed = `prospect needs Node 22 (from 22.22.2), 24, or 26 and newer, and this is Node ${oldVersion}`
     const inClone = await here.run('bin/prospect.js', 'credits')
@@ -163,7 +163,7 @@ describe('bin/prospect.js on an older Node', () => {
     expect(installed).toMatchObject({ exitCode: 2, stdout: '', stderr: `${needed}: install a newer Node.` })
   })
 
-  it('says the same when the downloaded Node is too old itself, and looks no further', async () => {
+  it('says which Node it needs when the downloaded one is too old itself', async () => {
     here.writeShell('.node/bin/node', `echo start >> starts\nexec '${here.path('machine', 'node')}' "$@"`)
     const { exitCode, stdout, stderr } = await here.run('bin/prospect.js', 'credits')
     expect([exitCode, stdout]).toEqual([2, ''])
@@ -171,7 +171,7 @@ describe('bin/prospect.js on an older Node', () => {
     expect(here.starts()).toEqual(['start'])
   })
 
-  it('says in one sentence that the downloaded Node cannot be started', async () => {
+  it('says that the downloaded Node cannot be started', async () => {
     here.write('.node/bin/node', '')
     rmSync(here.path('.node/bin/node'))
     here.write('.node/bin/node', 'for another machine')
@@ -182,7 +182,7 @@ describe('bin/prospect.js on an older Node', () => {
 })
 
 describe('a relaunched program', () => {
-  it('has the streams of its parent, for bytes of any kind and length', async () => {
+  it('passes binary input and output of any length through the relaunch', async () => {
     const { child, ended } = relaunched(
       "process.stdin.pipe(process.stdout); process.stdin.once('end', () => process.stderr.write('read'))",
     )
@@ -192,26 +192,29 @@ describe('a relaunched program', () => {
     expect([code, stdout.equals(bytes), stderr]).toEqual([0, true, 'read'])
   })
 
-  it.each([0, 1, 2, 9, 13, 141, 255])('passes its exit code %i on', async (code) => {
-    expect((await relaunched(`process.exit(${code})`).ended).code).toBe(code)
-  })
+  it.each([0, 1, 2, 9, 13, 141, 255])(
+    'exits with the exit code %i of the relaunched program',
+    async (code) => {
+      expect((await relaunched(`process.exit(${code})`).ended).code).toBe(code)
+    },
+  )
 
   it.each(['SIGKILL', 'SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGSEGV'] as const)(
-    'passes its death by %s on',
+    'ends by %s when the relaunched program does',
     async (signal) => {
       const { ended } = relaunched(`process.kill(process.pid, '${signal}'); setTimeout(() => {}, 60_000)`)
       expect(await ended).toMatchObject({ code: null, signal })
     },
   )
 
-  it('fails with 128 and the number of a signal that the parent cannot die of', async () => {
+  it('exits with 128 plus the signal number when the parent cannot end by that signal', async () => {
     here.writeShell('child', 'trap - PIPE; kill -PIPE $$')
     const parent = `require(${JSON.stringify(`${root}bin/runtime.js`)}).relaunch('/bin/sh', ['child'])`
     const { code } = await started(['-e', parent]).ended
     expect(code).toBe(128 + constants.signals.SIGPIPE)
   })
 
-  it('is sent SIGTERM and SIGHUP when its parent is', async () => {
+  it('forwards SIGTERM and SIGHUP to the relaunched program', async () => {
     for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
       const { child, line, ended } = relaunched(
         `process.on('${signal}', () => process.exit(7)); console.log('ready'); setTimeout(() => {}, 60_000)`,
@@ -222,7 +225,7 @@ describe('a relaunched program', () => {
     }
   })
 
-  it('ends within a second of its parent even when it does not heed SIGTERM', hurried, async () => {
+  it('ends the child within a second of its parent, even when it ignores SIGTERM', hurried, async () => {
     const { child, line, ended } = relaunched(
       `require(${JSON.stringify(`${root}bin/runtime.js`)}).endWithParent()\n` +
         "process.on('SIGTERM', () => require('fs').writeFileSync('asked', ''))\n" +
@@ -236,7 +239,7 @@ describe('a relaunched program', () => {
     expect(existsSync(here.path('asked'))).toBe(true)
   })
 
-  it('does not hand the pipe to its parent on to programs that it starts', async () => {
+  it('hides the pipe to the parent from programs that the child starts', async () => {
     const { ended } = relaunched(
       `require(${JSON.stringify(`${root}bin/runtime.js`)}).endWithParent()\n` +
         'console.log(process.env.PROSPECT_PARENT_PIPE)',
@@ -245,7 +248,7 @@ describe('a relaunched program', () => {
   })
 })
 
-/** A shell with job control in a pseudo-terminal of `script` (util-linux), at which someone types. */
+/** A shell with job control in a pseudo-terminal of `script` (util-linux). */
 function terminal() {
   const child = spawn('script', ['-qefc', 'bash --norc --noprofile -i', '/dev/null'], {
     ...{ cwd: here.folder, env: { ...here.env, PS1: '', TERM: 'dumb', HISTFILE: '' } },
@@ -257,7 +260,7 @@ function terminal() {
   })
   return {
     type: (keys: string) => child.stdin.write(keys),
-    /** Resolves with the match once the terminal shows it, and forgets what it showed so far. */
+    /** Resolves with the match once the terminal shows it, and discards the text up to it. */
     shows: async (pattern: RegExp): Promise<string> => {
       await until(`the terminal shows ${pattern}: ${JSON.stringify(text)}`, () => pattern.test(text))
       const found = pattern.exec(text)
@@ -274,7 +277,7 @@ const parentOf = (pid: number): number =>
   Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
 
 describe.skipIf(process.platform !== 'linux')('a relaunched program in a terminal (needs Linux)', () => {
-  it('is stopped by Ctrl-Z with its parent, continued by fg, and ended in order by Ctrl-C', async () => {
+  it('suspends parent and child on Ctrl-Z, continues them with fg and shuts down on Ctrl-C', async () => {
     const { type, shows, ended } = terminal()
     type('node bin/prospect.js serve --port 0 --json\n')
     const opening = JSON.parse(await shows(/(\{"base_url".*\})/)) as { base_url: string; pid: number }
@@ -296,7 +299,7 @@ describe.skipIf(process.platform !== 'linux')('a relaunched program in a termina
     await ended
   })
 
-  it('dies of Ctrl-C as a program that does not handle it, and the shell sees that', async () => {
+  it('the shell sees a death by SIGINT when the program does not handle Ctrl-C', async () => {
     here.write('child.cjs', "console.log('ready'); setTimeout(() => {}, 60_000)")
     here.write(
       'parent.cjs',

@@ -7,8 +7,8 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-describe('phone numbers of a file', () => {
-  it('are sent in E.164, whatever stands between their digits', async () => {
+describe('phone numbers in a file', () => {
+  it('sends phone numbers in E.164, whatever separates their digits', async () => {
     const caller = answering({ body: { results: [] } })
     const stdin = 'Phone\n+33 6 39 98 00 01\n+44 (0)7700 900-321\n0049 171 3920012\n+33639980009\n'
     const argv = ['messenger', 'validate', '--csv', '-', '--quiet']
@@ -20,7 +20,7 @@ describe('phone numbers of a file', () => {
     )
   })
 
-  it('are several in a cell as an output writes them', async () => {
+  it('reads several phone numbers from one cell', async () => {
     const caller = answering({ body: { results: [] } })
     const stdin = 'phones\n"\'+33639980001; +447700900321"\n"+33639980001,+447700900321;"\n'
     await command(['messenger', 'validate', '--csv', '-', '--quiet'], {
@@ -30,7 +30,7 @@ describe('phone numbers of a file', () => {
     expect(caller.asked.map(({ input }) => input)).toEqual([{ phone_numbers }])
   })
 
-  it('are refused as they are where they are none', async () => {
+  it('reports a number without a country as invalid, unchanged', async () => {
     const caller = answering({ body: { results: [] } })
     const argv = ['messenger', 'validate', '--csv', '-', '--quiet']
     const ended = await command(argv, {

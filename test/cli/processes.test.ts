@@ -44,13 +44,13 @@ const sum = (list: readonly Record<string, string>[]) =>
   list.reduce((total, row) => total + Number(row._credits), 0)
 
 describe('several processes with one home', () => {
-  it('four batches with too few credits pay for exactly what they found, and keep it', async () => {
+  it('four concurrent batches with too few credits pay for exactly the rows they keep', async () => {
     writeDomains('catalogue.csv', 0, 4_800)
     await prospect('data', 'import', 'companies', 'catalogue.csv')
     await prospect('engine', 'credits', 'set', '1000')
     const names = [0, 1, 2, 3].map((at) => `part-${at}`)
     names.forEach((name, at) => {
-      // Each could spend all there is, so that none of them can end well.
+      // Each could spend the whole balance, so none of them can finish.
       writeDomains(`${name}.csv`, at * 1_200, at * 1_200 + 1_200, true)
     })
     const runs = await Promise.all(
@@ -69,7 +69,7 @@ describe('several processes with one home', () => {
     expect((await json('engine', 'ledger', 'verify')).ok).toBe(true)
   })
 
-  it('eight first commands at once make one workspace, and each of them works', async () => {
+  it('eight concurrent first commands create one workspace and all succeed', async () => {
     const runs = await Promise.all(Array.from({ length: 8 }, () => prospect('credits', '--json')))
     expect(runs.map(({ exitCode }) => exitCode)).toEqual(Array.from({ length: 8 }, () => 0))
     for (const { stdout } of runs) expect(JSON.parse(stdout).credits.enrichment).toBe(1_000)
@@ -77,15 +77,15 @@ describe('several processes with one home', () => {
   })
 })
 
-describe('a batch that is killed', () => {
-  it('keeps a second process out while it lives, and goes on where it was, paying for nothing twice', async () => {
+describe('a killed batch', () => {
+  it('refuses a second process while a run is active, and resumes a killed run without paying twice', async () => {
     writeDomains('catalogue.csv', 0, 4_000)
     await prospect('data', 'import', 'companies', 'catalogue.csv')
     await prospect('engine', 'credits', 'set', '5000')
     const enrich = () => prospect('accounts', 'enrich', '--csv', 'catalogue.csv', '-o', 'out.csv')
     const running = enrich()
     while (!hasRows('out.csv.partial')) await new Promise((resolve) => setTimeout(resolve, 2))
-    // So that it cannot come to its end before the other one has tried.
+    // Otherwise it could finish before the second process tries.
     running.kill('SIGSTOP')
     const second = await enrich()
     running.kill('SIGKILL')

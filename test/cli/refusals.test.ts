@@ -24,7 +24,7 @@ const ask = (
   argv = 'accounts enrich --domain x',
 ) => command(argv.split(' '), { env: keyed(home), caller: answering(...[reply].flat()), ...given })
 
-/** Status and body of an answer, and the exit code it ends a command with. */
+/** Status and body of a reply, and the exit code of the command. */
 const refusals: readonly (readonly [number, Record<string, unknown>, number])[] = [
   [400, { error: 'Missing required keys: name' }, 7],
   [400, { error: 'Company not found' }, 9],
@@ -43,13 +43,13 @@ const refusals: readonly (readonly [number, Record<string, unknown>, number])[] 
   [503, { error: 'The database is busy' }, 10],
 ]
 
-describe('a refusal', () => {
-  it.each(refusals)('%i %j ends with exit %i', async (status, body, exit) => {
+describe('a refusal of the API', () => {
+  it.each(refusals)('maps the response %i %j to exit code %i', async (status, body, exit) => {
     const ended = await ask({ status, body })
     expect([ended.code, errorOf(ended).exit_code, errorOf(ended).status]).toEqual([exit, exit, status])
   })
 
-  it('has its body on stdout and its meaning on stderr when the output is JSON', async () => {
+  it('prints the body of a refusal on stdout and its meaning on stderr when the output is JSON', async () => {
     const body = {
       error: 'Insufficient credits: need 1 credits, have 0',
       code: 'insufficient_credits',
@@ -66,7 +66,7 @@ describe('a refusal', () => {
     expect(errorOf(ended).hint).toContain('Buy credits')
   })
 
-  it('has its whole body on stdout, whatever --fields names', async () => {
+  it('prints the whole body of a refusal on stdout, whatever --fields selects', async () => {
     const ended = await ask(
       { status: 404, body: { error: 'No company found' } },
       {},
@@ -75,18 +75,18 @@ describe('a refusal', () => {
     expect(JSON.parse(ended.stdout)).toEqual({ error: 'No company found' })
   })
 
-  it.each(['credits', 'api GET /credits'])('never repeats the key on stdout: %s', async (argv) => {
+  it.each(['credits', 'api GET /credits'])('masks the key in the body of a refusal: %s', async (argv) => {
     const ended = await ask({ status: 400, body: { error: `no such key ${canary}` } }, {}, argv)
     expect(JSON.parse(ended.stdout)).toEqual({ error: 'no such key [key]' })
   })
 
-  it('is one line for a person, and stdout stays empty', async () => {
+  it('prints a refusal in one line on a terminal, and nothing on stdout', async () => {
     const ended = await ask({ status: 404, body: { error: 'No company found' } }, { terminal: true })
     expect(ended.stdout).toBe('')
     expect(ended.stderr).toMatch(/^No company found\. Nothing was charged\. .*\n$/)
   })
 
-  it('is one line when the output is CSV', async () => {
+  it('prints a refusal in one line when the output is CSV', async () => {
     const ended = await ask(
       { status: 401, body: { error: 'Invalid API key' } },
       {},
@@ -95,7 +95,7 @@ describe('a refusal', () => {
     expect([ended.code, ended.stdout, ended.stderr.split('\n').length]).toEqual([3, '', 2])
   })
 
-  it('shows what a terminal would obey in the words of a server', async () => {
+  it('escapes control characters in the error message of a server', async () => {
     const ended = await ask({ status: 400, body: { error: 'bad\u001b[2J\nthing' } }, { terminal: true })
     expect(ended.stderr).toContain('bad\\u001b[2J thing')
   })
@@ -112,13 +112,13 @@ describe('a rate limit', () => {
     return { slept, sleep: async (ms: number) => void slept.push(ms) }
   }
 
-  it('is waited for, with one line on stderr', async () => {
+  it('waits for a rate limit and says so in one line on stderr', async () => {
     const { slept, sleep } = sleeper()
     const ended = await ask([limited('3'), { body: { id: 'x' } }], { sleep })
     expect([ended.code, slept, ended.stderr]).toEqual([0, [3000], 'Rate limited: waiting 3 s.\n'])
   })
 
-  it('is not waited for beyond 10 s in all, unless --max-wait says so', async () => {
+  it('waits at most 10 s in all for rate limits, or as long as --max-wait allows', async () => {
     const { slept, sleep } = sleeper()
     const replies = [limited('6'), limited('6'), { body: { id: 'x' } }]
     const short = await ask(replies, { sleep })
@@ -127,7 +127,7 @@ describe('a rate limit', () => {
     expect([long.code, slept]).toEqual([0, [6000, 6000, 6000]])
   })
 
-  it('is told at once with --max-wait 0, and without a time to wait', async () => {
+  it('does not wait for a rate limit with --max-wait 0 or without Retry-After', async () => {
     const { slept, sleep } = sleeper()
     const none = await ask({ ...limited('1'), headers: {} }, { sleep })
     const zero = await ask(limited('1'), { sleep }, 'accounts enrich --domain x --max-wait 0')
@@ -155,7 +155,7 @@ describe('an unexpected error', () => {
     close: async () => {},
   }
 
-  it('is one sentence with how to report it, and exit 1', async () => {
+  it('prints one line that asks for a bug report, and exits 1', async () => {
     const ended = await ask({}, { caller: failing })
     expect(ended.code).toBe(1)
     expect(errorOf(ended)).toMatchObject({ code: 'bug', exit_code: 1 })
@@ -163,17 +163,17 @@ describe('an unexpected error', () => {
     expect(ended.stderr).not.toContain('    at ')
   })
 
-  it('shows where it happened with --verbose, without the key', async () => {
+  it('prints the stack trace with --verbose, without the key', async () => {
     const ended = await ask({}, { caller: failing }, 'credits --verbose')
     expect(ended.stderr).toContain('    at ')
     expect(ended.stderr).not.toContain(canary)
   })
 
-  it.each(['0.0001', '1.0005', '99999999'])('is none for want of a round --timeout: %s', async (seconds) => {
+  it.each(['0.0001', '1.0005', '99999999'])('accepts any positive --timeout: %s', async (seconds) => {
     expect((await ask({ body: {} }, {}, `account --timeout ${seconds}`)).code).toBe(0)
   })
 
-  it('is a timeout when the call was given up', async () => {
+  it('exits 10 with the code timeout when --timeout expires', async () => {
     const caller: Given['caller'] = {
       call: async (_, __, options) => {
         await new Promise((resolve) => options?.signal?.addEventListener('abort', resolve))

@@ -39,30 +39,30 @@ describe('a command against a server', () => {
     ['lists get none', 9],
     ['personas list', 0],
     ['personas create --name A --job-titles CTO', 0],
-  ])('ends as against the engine: %s with %i', async (line, code) => {
+  ])('runs against a server as against the engine: %s exits %i', async (line, code) => {
     const [far, near] = [await run(line), await here.run([...line.split(' '), '--local'])]
     expect([far.code, near.code === code || line.includes('known')]).toEqual([code, true])
   })
 
-  it('opens no engine of this machine', async () => {
+  it('opens no database of the local engine', async () => {
     await run('accounts enrich --domain known.example')
     expect(readdirSync(here.home).filter((name) => /^(engine|catalogue)/.test(name))).toEqual([])
     expect(await there.bench.balance()).toBe(999)
   })
 
-  it.each(['--direct', '--quiet'])('prints the body, and pays once: %s', async (option) => {
+  it.each(['--direct', '--quiet'])('prints the body and pays once: %s', async (option) => {
     const { json } = await run(`accounts enrich --domain known.example ${option}`)
     expect(json).toMatchObject({ domain: 'known.example' })
     expect(await there.bench.balance()).toBe(999)
   })
 
-  it('waits for a rate limit, and no longer than --max-wait', async () => {
+  it('waits for a rate limit, but not longer than --max-wait', async () => {
     await there.bench.admin.setPlan('Free')
     const asked = [await run('personas list'), await run('personas list --max-wait 1')]
     expect(asked.map(({ code }) => code)).toEqual([0, 8])
   })
 
-  it('runs a file through the server', async () => {
+  it('runs a batch through the server', async () => {
     const stdin = 'domain\nknown-1.example\nnobody.example\nknown-2.example\n'
     const { stdout, code } = await run('accounts enrich --csv - --fields name', {}, { stdin })
     expect([code, stdout]).toEqual([0, expect.stringContaining('known-2.example')])
@@ -70,16 +70,16 @@ describe('a command against a server', () => {
   })
 })
 
-describe('the key', () => {
+describe('the API key of a server', () => {
   const env = (more: Record<string, string> = {}) => ({ PROSPECT_HOME: here.home, ...more })
 
-  it('is asked for where there is none: exit 3, and nothing is sent', async () => {
+  it('exits 3 without sending anything when there is no key, and suggests prospect login', async () => {
     const ended = await here.run(['credits', '--base-url', url()], { env: env() })
     expect([ended.code, error(ended).code]).toEqual([3, 'key'])
     expect(error(ended).hint).toContain(`prospect login --base-url ${url()}`)
   })
 
-  it('that was stored for one server goes to no other', async () => {
+  it('sends a key stored for one server to no other', async () => {
     const seen: unknown[] = []
     const other = await answering((request, response) => {
       seen.push(request.headers['x-api-key'])
@@ -95,7 +95,7 @@ describe('the key', () => {
     expect([ended.code, seen]).toEqual([3, []])
   })
 
-  it('in the environment goes to the server in the environment, or to the one that is named alone', async () => {
+  it('sends a key from the environment only to the server from the environment, if there is one', async () => {
     const both = env({ PROSPECT_API_KEY: there.bench.key, PROSPECT_BASE_URL: 'https://api.example/api/v2' })
     const ended = await here.run(['credits', '--base-url', url()], { env: both })
     expect([ended.code, error(ended).error]).toEqual([3, expect.stringContaining('PROSPECT_BASE_URL only')])
@@ -103,7 +103,7 @@ describe('the key', () => {
     expect((await here.run(['credits', '--base-url', url()], { env: alone })).code).toBe(0)
   })
 
-  it('may come with the address, from stdin or a file', async () => {
+  it('reads the key from stdin for the server of --base-url', async () => {
     const both = env({ PROSPECT_BASE_URL: 'https://api.example/api/v2', PROSPECT_API_KEY: 'other' })
     const words = ['credits', '--base-url', url(), '--api-key-stdin']
     expect((await here.run(words, { env: both, stdin: there.bench.key })).code).toBe(0)
@@ -111,7 +111,7 @@ describe('the key', () => {
 })
 
 describe('a server that does not answer', () => {
-  it('leaves it open whether a paid call was done, and says so', async () => {
+  it('says that the outcome of a paid call is unknown when the connection closes', async () => {
     const silent = await accepting((socket) => socket.once('data', () => socket.destroy()))
     const ended = await run('accounts enrich --domain x.example --json', { PROSPECT_BASE_URL: at(silent) })
     await silent.close()
@@ -126,7 +126,7 @@ describe('a server that does not answer', () => {
     ])
   })
 
-  it('is no bug, and charges nothing, where it cannot be reached', async () => {
+  it('says that nothing was charged when the server cannot be reached', async () => {
     const gone = await answering(() => {})
     await gone.close()
     const ended = await run('accounts enrich --domain x.example --json', { PROSPECT_BASE_URL: at(gone) }, {})
@@ -137,7 +137,7 @@ describe('a server that does not answer', () => {
     ])
   })
 
-  it('in time is given up, as --timeout says', async () => {
+  it('gives up after --timeout', async () => {
     const stalling = await accepting()
     const ended = await run('credits --timeout 0.05 --json', { PROSPECT_BASE_URL: at(stalling) })
     await stalling.close()
@@ -177,11 +177,11 @@ describe('older and other servers', () => {
     [400, { error: 'Company not found' }, 'accounts enrich --domain x', 9],
     [200, { name: null, domain: null, id: null }, 'accounts enrich --domain x', 9],
     [422, { error: 'limit must be a whole number' }, 'accounts hiring --company-domain x', 7],
-  ])('are understood: %i %j', async (status, body, line, code) => {
+  ])('understands the errors of older servers: %i %j', async (status, body, line, code) => {
     expect((await answers(status, body, line)).code).toBe(code)
   })
 
-  it('that are limited by the network for hours are not waited for', async () => {
+  it('does not retry when the network limits requests for hours', async () => {
     const server = await answering((_, response) =>
       response
         .writeHead(429, { 'retry-after': '1' })
@@ -192,7 +192,7 @@ describe('older and other servers', () => {
     expect([ended.code, server.connections(), error(ended).hint]).toEqual([8, 1, 'Wait a few hours.'])
   })
 
-  it('print big integers with the digits they have', async () => {
+  it('prints big integers with all their digits', async () => {
     const list = { id: 'l', name: 'n', status: 'completed' }
     const server = await answering((_, response) =>
       response.end(JSON.stringify(list).replace('}', ',"network_list_id":9007199254740993}')),
@@ -210,7 +210,7 @@ describe('older and other servers', () => {
     'leads search --input - --webhook-url https://x.example/hook',
     'api POST /leads/search --input -',
     'api POST /leads/search --input - -f name=A',
-  ])('are sent big integers with the digits they have: %s', async (line) => {
+  ])('sends big integers with all their digits: %s', async (line) => {
     const asked: string[] = []
     const server = await answering((request, response) => {
       request.on('data', (chunk) => asked.push(String(chunk)))
@@ -222,7 +222,7 @@ describe('older and other servers', () => {
     for (const text of [asked.at(-1), stdout]) expect(text).toMatch(/"n": ?9007199254740993\b/)
   })
 
-  it('with other names are redactBody to in their names', async () => {
+  it('uses the field names of a server with --network-name and --premium-name', async () => {
     const asked: string[] = []
     const server = await answering((request, response) => {
       request.on('data', (chunk) => asked.push(String(chunk)))
@@ -240,7 +240,7 @@ describe('older and other servers', () => {
   })
 })
 
-describe('a secret', () => {
+describe('secrets and servers', () => {
   const lines = [
     'credits',
     'credits --json --verbose',
@@ -283,23 +283,26 @@ describe('a secret', () => {
     ['cuts off', (request) => void request.socket.destroy()],
   ]
 
-  it.each(servers)('is printed by no command, and in no file, when the server %s', async (_, answer) => {
-    const server = await answering(answer)
-    const env = { PROSPECT_BASE_URL: at(server), PROSPECT_API_KEY: canary }
-    for (const line of lines) {
-      const world = { env: { ...env, PROSPECT_HOME: here.home }, sleep: async () => {} }
-      const { stdout, stderr } = await command(line.split(' '), world)
-      expect(stdout + stderr, line).not.toContain(canary)
-    }
-    await server.close()
-    const files = readdirSync(here.home, { recursive: true, withFileTypes: true }).filter((file) =>
-      file.isFile(),
-    )
-    for (const { parentPath, name } of files.filter(({ name }) => name !== 'credentials.json'))
-      expect(readFileSync(join(parentPath, name), 'latin1'), name).not.toContain(canary)
-  })
+  it.each(servers)(
+    'prints the key in no command and writes it to no file when the server %s',
+    async (_, answer) => {
+      const server = await answering(answer)
+      const env = { PROSPECT_BASE_URL: at(server), PROSPECT_API_KEY: canary }
+      for (const line of lines) {
+        const world = { env: { ...env, PROSPECT_HOME: here.home }, sleep: async () => {} }
+        const { stdout, stderr } = await command(line.split(' '), world)
+        expect(stdout + stderr, line).not.toContain(canary)
+      }
+      await server.close()
+      const files = readdirSync(here.home, { recursive: true, withFileTypes: true }).filter((file) =>
+        file.isFile(),
+      )
+      for (const { parentPath, name } of files.filter(({ name }) => name !== 'credentials.json'))
+        expect(readFileSync(join(parentPath, name), 'latin1'), name).not.toContain(canary)
+    },
+  )
 
-  it('of a proxy is not printed either', async () => {
+  it('does not print the password of a proxy', async () => {
     const gone = await answering(() => {})
     await gone.close()
     const proxy = `http://user:${canary}@127.0.0.1:${gone.port}`
@@ -314,8 +317,8 @@ describe('a secret', () => {
   })
 })
 
-describe('what a server says', () => {
-  it('is shown on a terminal, and not obeyed', async () => {
+describe('messages of a server', () => {
+  it('escapes terminal sequences in the message of a server', async () => {
     const hostile = 'a\u001b]0;owned\u0007b\u202ec'
     const server = await answering((_, response) =>
       response.writeHead(400, { 'x-note': 'n' }).end(JSON.stringify({ error: hostile })),

@@ -13,7 +13,7 @@ afterEach(() => removed(home))
 
 const nothing = { headers: {}, credits: 0, body: {} }
 
-/** A target that may charge twice; it loses the answers for one domain, and fails for another. */
+/** A target without idempotency support that loses the answers for one domain and fails for another. */
 function losing() {
   const asked: unknown[] = []
   const target = { loses: true }
@@ -42,8 +42,8 @@ async function enrich(caller: Caller, ...argv: string[]) {
   return { ...ended, lines: lines.map((line) => line.split(',').slice(2, 4).join(' ')) }
 }
 
-describe('a finished run with rows whose outcome is unknown', () => {
-  it('sends only those again with --retry-unknown, and stays finished', async () => {
+describe('rows with an unknown outcome', () => {
+  it('retries only the rows with an unknown outcome with --retry-unknown, and the run stays finished', async () => {
     const { caller, asked, target } = losing()
     const first = await enrich(caller)
     expect([first.code, first.lines[1]]).toEqual([11, 'failed outcome_unknown'])
@@ -65,7 +65,7 @@ describe('a finished run with rows whose outcome is unknown', () => {
     expect(last.stderr).toContain('nothing is spent')
   })
 
-  it('keeps to the budget', async () => {
+  it('keeps to the budget of the run with --retry-unknown', async () => {
     const { caller, asked, target } = losing()
     await enrich(caller)
     target.loses = false
@@ -78,8 +78,8 @@ describe('a finished run with rows whose outcome is unknown', () => {
   })
 })
 
-describe('a run that was killed', () => {
-  it('is put on record as stopped by the next one, whose budget of the day it leaves alone', async () => {
+describe('a run whose process was killed', () => {
+  it("marks a killed run as stopped on the day it ended, so that it does not use up today's budget", async () => {
     const { caller, asked, target } = losing()
     target.loses = false
     await enrich(caller)

@@ -20,7 +20,7 @@ async function sellers(count: number): Promise<void> {
   await here.run(['data', 'import', 'people', '-'], { stdin })
 }
 
-describe('deliveries of a command', () => {
+describe('webhooks of a command', () => {
   let server: Server
   let bodies: unknown[]
   let answer: number
@@ -37,7 +37,7 @@ describe('deliveries of a command', () => {
 
   const hook = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/secret-path`
 
-  it('are attempted before it ends', async () => {
+  it('attempts the deliveries of its job before it exits', async () => {
     await sellers(2)
     const { code, stderr } = await here.run([
       'leads',
@@ -53,7 +53,7 @@ describe('deliveries of a command', () => {
     expect(stderr).not.toContain('secret-path')
   })
 
-  it('that are not taken stay due, and are told', async () => {
+  it('keeps a failed delivery pending and says so', async () => {
     answer = 500
     await sellers(1)
     const { code, stderr } = await here.run(['leads', 'extract', url, '--webhook-url', hook()])
@@ -62,7 +62,7 @@ describe('deliveries of a command', () => {
     expect(delivery).toMatchObject({ state: 'pending', attempts: 1, status: 500 })
   })
 
-  it('are made by the next one who runs what is due', async () => {
+  it('makes the deliveries of a job that was not waited for with engine jobs run', async () => {
     await sellers(1)
     await here.run(['leads', 'extract', url, '--webhook-url', hook(), '--no-wait'])
     expect(bodies).toEqual([])

@@ -13,7 +13,7 @@ afterEach(() => here.remove())
 const rows = (file: string): Record<string, string>[] =>
   parse(readFileSync(join(here.home, file)), { columns: true })
 
-describe('a waterfall', () => {
+describe('contacts waterfall', () => {
   beforeEach(async () => {
     const header = 'first_name,last_name,network_profile_url,company_name,company_domain,email'
     await here.run(['data', 'import', 'people', '-'], {
@@ -25,7 +25,7 @@ describe('a waterfall', () => {
   const nobody = ['--first-name', 'No', '--last-name', 'Body', '--domain', 'engines.example']
   const email = ['--enrichment-type', 'email']
 
-  it('that is waited for prints the contact', async () => {
+  it('prints the enriched contact with --wait', async () => {
     const { code, json } = await here.run(['contacts', 'waterfall', ...ada, ...email, '--wait'])
     expect([code, json]).toMatchObject([
       0,
@@ -33,12 +33,12 @@ describe('a waterfall', () => {
     ])
   })
 
-  it.each(['--wait', '--sync'])('that finds nothing exits 9 with %s', async (option) => {
+  it.each(['--wait', '--sync'])('exits 9 when a waterfall finds nothing, with %s', async (option) => {
     const { code, json } = await here.run(['contacts', 'waterfall', ...nobody, ...email, option])
     expect([code, json]).toMatchObject([9, { email: null, message: 'No data found' }])
   })
 
-  it('of many contacts prints a list of them', async () => {
+  it('prints a list of contacts for a bulk waterfall', async () => {
     const contacts = [
       { firstname: 'Ada', lastname: 'Byron', domain: 'engines.example' },
       { firstname: 'No', lastname: 'Body', domain: 'engines.example' },
@@ -49,7 +49,7 @@ describe('a waterfall', () => {
     expect([code, json]).toMatchObject([0, [{ email: 'ada@engines.example' }, { email: null }]])
   })
 
-  it('answers the rows of a file with results', async () => {
+  it('writes waterfall results for the rows of a file', async () => {
     writeFileSync(
       join(here.home, 'people.csv'),
       'First name,Last name,Website\nAda,Byron,engines.example\nNo,Body,engines.example\n',

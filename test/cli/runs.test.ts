@@ -20,7 +20,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-/** A target that knows every domain, for a credit each, until it has been paid so often. */
+/** A target that knows every domain for a credit each, until `credits` are spent. */
 function companies(credits = Number.POSITIVE_INFINITY) {
   const asked: { readonly domain: unknown; readonly key: CallOptions['idempotencyKey'] }[] = []
   let left = credits
@@ -63,7 +63,7 @@ const statusOf = (text: string) =>
     .slice(1, -1)
     .map((line) => line.split(',').slice(2))
 
-/** A run of 20 rows that was stopped when 8 were paid. */
+/** A run of 20 rows that stopped after 8 paid ones. */
 async function stopped(target = companies(8), text = csv(domains(20))) {
   const ended = await enrich(text, [], target)
   expect(ended.code).toBe(4)
@@ -72,7 +72,7 @@ async function stopped(target = companies(8), text = csv(domains(20))) {
 }
 
 describe('a batch that is started again', () => {
-  it('goes on at the first row without an answer', async () => {
+  it('resumes a stopped run at the first row without an answer', async () => {
     const { target, id, ended } = await stopped()
     expect(ended.stderr).toContain(`To go on, run the same command again, or: prospect runs resume ${id}`)
     target.topUp(100)
@@ -84,7 +84,7 @@ describe('a batch that is started again', () => {
     expect(statusOf(await read('out.csv'))).toEqual(domains(20).map(() => ['found', '', '1', 'live']))
   })
 
-  it('is the same run with other options of output and pace, from another folder, in another place', async () => {
+  it('resumes the same run with another file path, output, format and budget', async () => {
     const { target } = await stopped()
     target.topUp(100)
     await rename(join(home, 'in.csv'), join(home, 'moved.csv'))
@@ -99,14 +99,14 @@ describe('a batch that is started again', () => {
   it.each([
     ['option of the request', ['--no-live']],
     ['mapping', ['--map', 'name=domain']],
-  ])('is another run with another %s', async (_, more) => {
+  ])('starts another run when a %s changes', async (_, more) => {
     const { target } = await stopped()
     target.topUp(100)
     expect((await enrich(csv(domains(20)), more, target)).code).toBe(0)
     expect(await list()).toHaveLength(2)
   })
 
-  it('spends nothing when it is finished: it writes its output again and says so', async () => {
+  it('writes the output of a finished run again without spending, and says so', async () => {
     const target = companies()
     await enrich(csv(['a.example', 'b.example', 'a.example']), [], target)
     const first = await read('out.csv')
@@ -116,7 +116,7 @@ describe('a batch that is started again', () => {
     expect(again.stderr).toMatch(/^Run .* is finished: its output is written again, and nothing is spent\./m)
   })
 
-  it('writes rows that failed again too, without asking', async () => {
+  it('writes failed rows of a finished run again without a call', async () => {
     let calls = 0
     const caller: Caller = {
       call: async () => {
@@ -131,7 +131,7 @@ describe('a batch that is started again', () => {
     expect(await read('out.csv')).toContain(',failed,Internal server error,0,live')
   })
 
-  it('starts anew with --fresh', async () => {
+  it('starts a new run with --fresh', async () => {
     const target = companies()
     await enrich(csv(['a.example']), [], target)
     await enrich(csv(['a.example']), ['--fresh'], target)
@@ -139,7 +139,7 @@ describe('a batch that is started again', () => {
     expect(new Set(target.asked.map(({ key }) => key)).size).toBe(2)
   })
 
-  it('takes answers of other runs with --max-age, and none with --refresh', async () => {
+  it('reuses answers of other runs with --max-age, and none with --refresh', async () => {
     const target = companies()
     await enrich(csv(['a.example']), [], target)
     await enrich(csv(['b.example', 'a.example']), ['--max-age', '1d', '--refresh'], target)
@@ -153,7 +153,7 @@ describe('a batch that is started again', () => {
     ])
   })
 
-  it('has the same output when a row that came from the store is written again', async () => {
+  it('writes the same output again when a row came from the stored answers', async () => {
     const target = companies()
     await enrich(csv(['a.example']), [], target)
     await enrich(csv(['b.example', 'a.example']), ['--max-age', '1d'], target)
@@ -170,20 +170,17 @@ describe('a file that has changed', () => {
     ['rows in another order', (rows) => rows.toReversed()],
   ]
 
-  it.each(changes)(
-    'is refused while its run is not finished, and nothing is spent: %s',
-    async (_, change) => {
-      const { target, id } = await stopped()
-      target.topUp(100)
-      const before = target.asked.length
-      const ended = await enrich(csv(change(domains(20))), ['--json'], target)
-      expect([ended.code, target.asked.length]).toEqual([2, before])
-      expect(errorOf(ended).hint).toContain(`prospect runs forget ${id}`)
-      expect(errorOf(ended).hint).toContain('--fresh')
-    },
-  )
+  it.each(changes)('refuses to resume when the file changed, and spends nothing: %s', async (_, change) => {
+    const { target, id } = await stopped()
+    target.topUp(100)
+    const before = target.asked.length
+    const ended = await enrich(csv(change(domains(20))), ['--json'], target)
+    expect([ended.code, target.asked.length]).toEqual([2, before])
+    expect(errorOf(ended).hint).toContain(`prospect runs forget ${id}`)
+    expect(errorOf(ended).hint).toContain('--fresh')
+  })
 
-  it('starts a new run with --fresh, which then stands alone', async () => {
+  it('starts a new run over the changed file with --fresh', async () => {
     const { target } = await stopped()
     target.topUp(100)
     const rows = domains(21)
@@ -191,14 +188,14 @@ describe('a file that has changed', () => {
     expect((await enrich(csv(domains(22)), [], target)).code).toBe(0)
   })
 
-  it('starts a new run when the old one is forgotten', async () => {
+  it('starts a new run over the changed file after the old run was forgotten', async () => {
     const { target, id } = await stopped()
     target.topUp(100)
     expect((await prospect(['runs', 'forget', id], target)).code).toBe(0)
     expect((await enrich(csv(domains(21)), [], target)).code).toBe(0)
   })
 
-  it('does not matter where nothing was paid, or where the run is finished', async () => {
+  it('accepts a changed file when nothing was paid or the run is finished', async () => {
     await stopped(companies(0))
     const target = companies()
     expect((await enrich(csv(domains(21)), [], target)).code).toBe(0)
@@ -207,7 +204,7 @@ describe('a file that has changed', () => {
 })
 
 describe('a budget', () => {
-  it('stops with exit 12, holds over all parts, and is raised to go on', async () => {
+  it('stops with exit 12 at the budget of all parts of a run, and resumes with a higher one', async () => {
     const target = companies()
     const first = await enrich(csv(domains(20)), ['--max-credits', '5'], target)
     expect([first.code, target.asked.length]).toEqual([12, 5])
@@ -220,7 +217,7 @@ describe('a budget', () => {
     expect(target.asked).toHaveLength(20)
   })
 
-  it('holds for a day', async () => {
+  it('stops with exit 12 at the budget of a day across runs', async () => {
     const target = companies()
     const argv = ['--max-credits-per-day', '6']
     expect((await enrich(csv(domains(4)), argv, target)).code).toBe(0)
@@ -230,8 +227,8 @@ describe('a budget', () => {
   })
 })
 
-describe('runs', () => {
-  it('are listed newest first, with exactly what is promised', async () => {
+describe('prospect runs', () => {
+  it('lists runs newest first with their documented fields', async () => {
     const target = companies()
     await enrich(csv(['a.example']), [], target)
     await stopped(companies(3))
@@ -256,7 +253,7 @@ describe('runs', () => {
     expect(runs[1].finished_at).toMatch(/^\d{4}-\d\d-\d\dT/)
   })
 
-  it('are running only while somebody holds their lock', async () => {
+  it('lists a run as running only while its process holds the lock', async () => {
     const target = companies()
     let seen: unknown
     const looking: Caller = {
@@ -270,21 +267,18 @@ describe('runs', () => {
     expect([seen, (await list())[0].status]).toEqual(['running', 'finished'])
   })
 
-  it('are shown whole, by the beginning of their id', async () => {
+  it('shows a run by the beginning of its id', async () => {
     const { id } = await stopped()
     const shown = JSON.parse((await prospect(['runs', 'show', id.slice(0, 8), '--json'])).stdout)
     expect(shown).toMatchObject({ id, status: 'stopped', credits_reserved: 0, profile: 'default' })
   })
 
-  it.each(['show', 'resume', 'export', 'forget'])(
-    'that do not exist end runs %s with exit 9',
-    async (word) => {
-      const ended = await prospect(['runs', word, 'nope', '--json'])
-      expect([ended.code, errorOf(ended).code]).toEqual([9, 'not_found'])
-    },
-  )
+  it.each(['show', 'resume', 'export', 'forget'])('exits 9 for an unknown run in runs %s', async (word) => {
+    const ended = await prospect(['runs', word, 'nope', '--json'])
+    expect([ended.code, errorOf(ended).code]).toEqual([9, 'not_found'])
+  })
 
-  it('go on from anywhere, with the file, options and output they had', async () => {
+  it('resumes a run from any folder with its file, options and output', async () => {
     const { target, id } = await stopped()
     target.topUp(100)
     const before = target.asked.length
@@ -294,14 +288,14 @@ describe('runs', () => {
     expect((await list())[0]).toMatchObject({ status: 'finished', credits: 20, done: 20 })
   })
 
-  it('go on to another output, in its format', async () => {
+  it('resumes a run into another output in the format of its extension', async () => {
     const { target, id } = await stopped()
     target.topUp(100)
     await prospect(['runs', 'resume', id, '-o', 'rest.ndjson'], target)
     expect(JSON.parse((await read('rest.ndjson')).split('\n')[0] ?? '')).toMatchObject({ _status: 'found' })
   })
 
-  it('keep the budget they were started with, unless another is given', async () => {
+  it('resumes with the original budget unless another one is given', async () => {
     const target = companies()
     await enrich(csv(domains(20)), ['--max-credits', '5'], target)
     const [{ id }] = await list()
@@ -309,7 +303,7 @@ describe('runs', () => {
     expect((await prospect(['runs', 'resume', id, '--max-credits', '100'], target)).code).toBe(0)
   })
 
-  it('do not go on with a file that has changed', async () => {
+  it('refuses to resume a run whose file has changed', async () => {
     const { target, id } = await stopped()
     await writeFile(join(home, 'in.csv'), csv(domains(21)))
     const before = target.asked.length
@@ -318,7 +312,7 @@ describe('runs', () => {
     expect(errorOf(ended).error).toContain('it has changed')
   })
 
-  it('write their output again, as far as they have come', async () => {
+  it('exports the rows of a stopped run so far', async () => {
     const { id } = await stopped(companies(2), csv(domains(3)))
     const ended = await prospect(['runs', 'export', id, '-o', 'again.csv'])
     expect([ended.code, statusOf(await read('again.csv'))]).toEqual([
@@ -332,14 +326,14 @@ describe('runs', () => {
     expect((await list())[0]).toMatchObject({ status: 'stopped', output: join(home, 'out.csv') })
   })
 
-  it('are exported byte for byte as they were written', async () => {
+  it('exports a finished run byte for byte', async () => {
     await enrich(csv(['a.example', 'b.example', 'a.example', '""']), [], companies())
     const [{ id }] = await list()
     await prospect(['runs', 'export', id, '-o', 'again.csv'])
     expect(await read('again.csv')).toBe(await read('out.csv'))
   })
 
-  it('can no longer go on when they are forgotten', async () => {
+  it('cannot resume a forgotten run', async () => {
     const { id } = await stopped()
     await prospect(['runs', 'forget', id])
     expect([await list(), (await prospect(['runs', 'resume', id])).code]).toEqual([[], 9])
@@ -349,7 +343,7 @@ describe('runs', () => {
 describe('rows from a pipe', () => {
   const argv = ['accounts', 'enrich', '--csv', '-', '-o', 'out.csv', '--fields', 'name']
 
-  it('are kept for the run, which goes on without the pipe', async () => {
+  it('stores piped rows privately with the run, and resumes without the pipe', async () => {
     const target = companies(2)
     expect((await prospect(argv, { ...target, stdin: csv(domains(5)) })).code).toBe(4)
     const [run] = await list()
@@ -361,7 +355,7 @@ describe('rows from a pipe', () => {
     expect(await read('out.csv')).toContain('d4.example,Name of d4.example,found')
   })
 
-  it('go on where the same rows come again, and are kept once', async () => {
+  it('resumes when the same rows are piped again, and stores them once', async () => {
     const target = companies(2)
     await prospect(argv, { ...target, stdin: csv(domains(5)) })
     target.topUp(100)
@@ -369,7 +363,7 @@ describe('rows from a pipe', () => {
     expect([(await list()).length, (await readdir(join(home, 'runs'))).length]).toEqual([1, 1])
   })
 
-  it('are gone with the run', async () => {
+  it('removes the stored rows with the run', async () => {
     await prospect(argv, { ...companies(2), stdin: csv(domains(5)) })
     await prospect(['runs', 'forget', (await list())[0].id])
     expect(await readdir(join(home, 'runs'))).toEqual([])
@@ -377,7 +371,7 @@ describe('rows from a pipe', () => {
 })
 
 describe('a lock', () => {
-  it('keeps a second command out with exit 15, before anything is asked', async () => {
+  it('--lock', async () => {
     const target = companies()
     await prospect(['runs', 'list'])
     await enrich(csv(['a.example']), ['--lock', 'nightly'], target)
@@ -388,12 +382,12 @@ describe('a lock', () => {
     expect((await enrich(csv(['b.example']), ['--lock', 'nightly'], target)).code).toBe(0)
   })
 
-  it('takes a name that can be a file', async () => {
+  it('refuses a lock name that is not a file name', async () => {
     const ended = await enrich(csv(['a.example']), ['--lock', '../x'], companies())
     expect(ended.code).toBe(2)
   })
 
-  it('of a run keeps the same run out, and is said to be', async () => {
+  it('exits 15 and names the process when the same run is active', async () => {
     const target = companies()
     let second: CommandResult | undefined
     const nested: Caller = {
@@ -409,26 +403,29 @@ describe('a lock', () => {
   })
 })
 
-describe('a run that is interrupted', () => {
+describe('an interrupted run', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ])('says how it goes on (%s), and goes on', async (name, exit) => {
-    const signals = new EventEmitter() as unknown as NodeJS.Process
-    const target = companies()
-    const caller: Caller = {
-      ...target.caller,
-      call: async (...request) => {
-        signals.emit(name as 'SIGINT')
-        return target.caller.call(...request)
-      },
-    }
-    const rows = domains(3_000)
-    const ended = await enrich(csv(rows), [], { caller, signals })
-    const [run] = await list()
-    expect([ended.code, run.status]).toEqual([exit, 'stopped'])
-    expect(ended.stderr).toContain(`prospect runs resume ${run.id}`)
-    expect((await enrich(csv(rows), [], target)).code).toBe(0)
-    expect(new Set(target.domains()).size).toBe(target.asked.length)
-  })
+  ])(
+    'stops on %s with exit code %i, says how to resume, and resumes without paying twice',
+    async (name, exit) => {
+      const signals = new EventEmitter() as unknown as NodeJS.Process
+      const target = companies()
+      const caller: Caller = {
+        ...target.caller,
+        call: async (...request) => {
+          signals.emit(name as 'SIGINT')
+          return target.caller.call(...request)
+        },
+      }
+      const rows = domains(3_000)
+      const ended = await enrich(csv(rows), [], { caller, signals })
+      const [run] = await list()
+      expect([ended.code, run.status]).toEqual([exit, 'stopped'])
+      expect(ended.stderr).toContain(`prospect runs resume ${run.id}`)
+      expect((await enrich(csv(rows), [], target)).code).toBe(0)
+      expect(new Set(target.domains()).size).toBe(target.asked.length)
+    },
+  )
 })

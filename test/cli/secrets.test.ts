@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-/** Watches a folder from another process, as closely as it can; answers the widest mode each entry ever had. */
+/** Watches a folder from another process. The returned function stops it and returns the widest mode of each entry. */
 async function watching(path: string): Promise<() => Promise<Readonly<Record<string, string>>>> {
   const program = `
     const { lstatSync, readdirSync } = require('node:fs')
@@ -52,7 +52,7 @@ async function watching(path: string): Promise<() => Promise<Readonly<Record<str
   }
 }
 
-/** Ends what runs until a signal as soon as it has begun. */
+/** Sends SIGTERM to a command soon after it listens for it. */
 function signalling() {
   const signals = new EventEmitter()
   signals.on('newListener', (name) => {
@@ -67,8 +67,8 @@ const run = (line: readonly string[], env: Record<string, string> = {}, stdin = 
     ...{ stdin, cwd: home, signals: signalling(), sleep: async () => {} },
   })
 
-describe('every file', () => {
-  it('is private from birth, and never wider, whatever the umask', async () => {
+describe('private files', () => {
+  it('creates every file and folder without access for others, whatever the umask', async () => {
     writeFileSync(join(home, 'in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', { mode: 0o600 })
     const umask = process.umask(0)
     const seen = await watching(home)
@@ -117,7 +117,7 @@ interface Described {
   readonly arguments: readonly { readonly name: string; readonly required: boolean }[]
 }
 
-/** Every command there is, with words for what it must be given. */
+/** Returns every command with its required arguments. */
 async function everyCommand(): Promise<readonly (readonly string[])[]> {
   const { stdout } = await run(['commands', '--json'])
   expect((JSON.parse(stdout) as unknown[]).length).toBeGreaterThan(80)
@@ -137,7 +137,7 @@ const usual: Readonly<Record<string, string>> = {
 const secret = `whsec_${Buffer.from('canary-canary-canary-canary').toString('base64')}`
 const password = 'canary-password-of-a-proxy'
 
-/** What a server does with the key that it gets. */
+/** What the server does with the key it receives. */
 const servers: Readonly<Record<string, Parameters<typeof answering>[0]>> = {
   'echoes it': (request, response) => {
     const key = String(request.headers['x-api-key'])
@@ -148,7 +148,7 @@ const servers: Readonly<Record<string, Parameters<typeof answering>[0]>> = {
   'fails with it': (request, response) => response.writeHead(500).end(`<h1>${request.headers['x-api-key']}`),
 }
 
-describe('a secret', () => {
+describe('secrets in output and files', () => {
   const texts = (): readonly (readonly [string, string])[] =>
     readdirSync(home, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
@@ -158,7 +158,7 @@ describe('a secret', () => {
   const hidden = [canary, secret, password]
   const found = (text: string) => hidden.filter((one) => text.includes(one))
 
-  it('is told by no command against the engine, whether it is asked well, badly, for help or for more words', async () => {
+  it('prints no secret in any command, whether valid, wrong or asking for help', async () => {
     const leaks: unknown[] = []
     for (const words of await everyCommand())
       for (const more of [[], ['--help'], ['--json', '--verbose'], ['--no-such-option'], [canary]]) {
@@ -170,28 +170,31 @@ describe('a secret', () => {
     expect(texts().filter(([, text]) => found(text).length > 0)).toEqual([])
   })
 
-  it.each(Object.entries(servers))('is told by no command when the server %s', async (_, answer) => {
-    const server: Listener = await answering(answer)
-    const far = {
-      ...env,
-      PROSPECT_BASE_URL: `http://127.0.0.1:${server.port}/api/v2`,
-      HTTPS_PROXY: `http://user:${password}@127.0.0.1:1`,
-    }
-    const leaks: unknown[] = []
-    for (const words of await everyCommand())
-      for (const more of [['--verbose'], ['--json', '--direct']]) {
-        const line = [...words, ...more]
-        const { stdout, stderr } = await run(line, far)
-        if (found(stdout + stderr).length > 0) leaks.push(line)
+  it.each(Object.entries(servers))(
+    'prints no secret in any command when the server %s',
+    async (_, answer) => {
+      const server: Listener = await answering(answer)
+      const far = {
+        ...env,
+        PROSPECT_BASE_URL: `http://127.0.0.1:${server.port}/api/v2`,
+        HTTPS_PROXY: `http://user:${password}@127.0.0.1:1`,
       }
-    await server.close()
-    expect(leaks).toEqual([])
-    expect(texts().filter(([name, text]) => name !== 'credentials.json' && found(text).length > 0)).toEqual(
-      [],
-    )
-  })
+      const leaks: unknown[] = []
+      for (const words of await everyCommand())
+        for (const more of [['--verbose'], ['--json', '--direct']]) {
+          const line = [...words, ...more]
+          const { stdout, stderr } = await run(line, far)
+          if (found(stdout + stderr).length > 0) leaks.push(line)
+        }
+      await server.close()
+      expect(leaks).toEqual([])
+      expect(texts().filter(([name, text]) => name !== 'credentials.json' && found(text).length > 0)).toEqual(
+        [],
+      )
+    },
+  )
 
-  it('is not in the arguments of any process: it cannot be given as one', async () => {
+  it('refuses a secret as an argument, where other processes could see it', async () => {
     for (const line of [
       `credits --api-key ${canary}`,
       `login --api-key=${canary}`,
@@ -203,7 +206,7 @@ describe('a secret', () => {
     }
   })
 
-  it('is not told by a crash either', async () => {
+  it('does not print a secret when the program crashes', async () => {
     const caller = {
       call: async () => {
         throw new Error(`it broke with ${canary}`)

@@ -16,7 +16,7 @@ afterEach(() => here.remove())
 
 const stored = () => databases.map((name) => storedIn(here.home, name))
 
-/** The databases of the home by what is in their files. */
+/** Returns the database files of the home with their hashes. */
 const contents = () =>
   readdirSync(here.home)
     .filter((name) => name.includes('.db'))
@@ -28,14 +28,14 @@ const contents = () =>
     ])
 
 describe('a home from before the first release', () => {
-  it('keeps its ledger, movement by movement', async () => {
+  it('keeps the ledger of a home from before the first release', async () => {
     expect(await here.json('engine', 'ledger', 'verify')).toEqual({ ok: true, movements: 23, problems: [] })
     expect(await here.json('engine', 'ledger')).toEqual(JSON.parse(readFixture('ledger.json')))
     expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 900 } })
     expect(await here.json('ledger', 'check')).toMatchObject({ ledger: 21, target_says: 21, ok: true })
   })
 
-  it('keeps its jobs, lists and personas', async () => {
+  it('keeps the jobs, lists and personas of a home from before the first release', async () => {
     expect(await here.json('engine', 'jobs', 'list')).toMatchObject([
       { operation: 'contacts.enrich', state: 'finished', credits: 3 },
       { operation: 'lists.create', state: 'finished', done: 13 },
@@ -44,7 +44,7 @@ describe('a home from before the first release', () => {
     expect(JSON.stringify(await here.json('personas', 'list'))).toContain('Heads of sales')
   })
 
-  it('lists its runs, and resumes the stopped one without paying twice', async () => {
+  it('lists the runs of an old home, and resumes the stopped one without paying twice', async () => {
     const before = [
       { status: 'stopped', rows: 20, done: 5, credits: 5 },
       { status: 'finished', rows: 13, done: 13, credits: 12 },
@@ -62,7 +62,7 @@ describe('a home from before the first release', () => {
     expect(await here.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true, movements: 38 })
   })
 
-  it('finds its companies and people', async () => {
+  it('finds the companies and people of an old home', async () => {
     expect(await here.json('data', 'stats')).toMatchObject({ companies: 30, people: 60, jobs: 42, posts: 40 })
     expect(await here.json('accounts', 'enrich', '--domain', 'birchwood.example')).toMatchObject({
       name: 'Birchwood & Sons Ltd',
@@ -73,7 +73,7 @@ describe('a home from before the first release', () => {
     })
   })
 
-  it('has version 1, which the build that made it refuses', async () => {
+  it('upgrades each database to version 1 on first use, which older builds refuse', async () => {
     expect(stored()).toEqual(databases.map((name) => acceptedThen[name]))
     expect(await here.json('engine', 'status')).toMatchObject({ schema_version: 1 })
     await here.json('runs', 'list')
@@ -81,7 +81,7 @@ describe('a home from before the first release', () => {
     for (const name of databases) expect(storedIn(here.home, name)).toBeGreaterThan(acceptedThen[name])
   })
 
-  it('is told of by doctor, which leaves it as it is', async () => {
+  it('doctor warns about an old home and leaves it unchanged', async () => {
     const before = contents()
     const { checks } = await here.json<{ checks: { name: string; status: string; text: string }[] }>('doctor')
     for (const name of databases)
@@ -96,7 +96,7 @@ describe('a home from before the first release', () => {
     expect(contents()).toEqual(before)
   })
 
-  it('gives a backup that the build which made it still reads, until its first use', async () => {
+  it('backs an old home up in a format that the older build reads', async () => {
     await here.json('engine', 'backup', join(here.home, 'before.db'))
     expect(stored()).toEqual(databases.map((name) => acceptedThen[name]))
     await here.json('credits')
@@ -106,7 +106,7 @@ describe('a home from before the first release', () => {
 })
 
 describe('a home of a newer program', () => {
-  it('is refused, byte for byte as it was', async () => {
+  it('refuses the home of a newer program and leaves it unchanged', async () => {
     await here.json('engine', 'status')
     await here.json('runs', 'list')
     for (const name of databases) {

@@ -7,7 +7,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-/** What is typed, and a part of what is said about it. */
+/** What is typed, and a part of the message. */
 const wrong: readonly (readonly [string, string])[] = [
   ['acounts', 'Did you mean: prospect accounts?'],
   ['enrich', 'Did you mean: prospect accounts enrich or prospect leads enrich?'],
@@ -61,14 +61,14 @@ const wrong: readonly (readonly [string, string])[] = [
 ]
 
 describe('a wrong command', () => {
-  it.each(wrong)('%s: exits 2 and says what to do', async (line, said) => {
+  it.each(wrong)('exits 2 and says what to do for: %s', async (line, said) => {
     const { PROSPECT_API_KEY: _, ...env } = keyed(home)
     const ended = await command(line.split(' '), { env, caller: answering(), cwd: home })
     expect(ended.stderr).toContain(said)
     expect([ended.code, errorOf(ended).exit_code, ended.stdout]).toEqual([2, 2, ''])
   })
 
-  it('tells a person in one line', async () => {
+  it('prints a usage error in one line on a terminal', async () => {
     const { stderr, code } = await command(['acounts'], { terminal: true })
     expect(stderr).toBe(
       'prospect has no command "acounts". Did you mean: prospect accounts? See: prospect --help\n',
@@ -76,7 +76,7 @@ describe('a wrong command', () => {
     expect(code).toBe(2)
   })
 
-  it('tells a program in one object', async () => {
+  it('prints a usage error as one object with --json', async () => {
     expect(errorOf(await command(['acounts', '--json'], { terminal: true }))).toEqual({
       error: 'prospect has no command "acounts".',
       code: 'usage',
@@ -99,7 +99,7 @@ describe('a wrong command', () => {
     expect([ended.code, ended.stdout]).toEqual([2, ''])
   })
 
-  it('never repeats what stood behind an unknown option', async () => {
+  it('never repeats the value of an unknown option', async () => {
     const { stderr, code } = await command(['credits', '--apikey=SecretValue1'])
     expect([code, stderr.includes('SecretValue1')]).toEqual([2, false])
   })

@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => real.close())
 
-/** Runs work with a remote behind a way on which the faults follow one after the other, and then none. */
+/** Runs `work` with a remote behind a proxy that injects the faults in order, and none after the last. */
 async function through<T>(
   next: () => Fault,
   work: (remote: Remote, chaos: Chaos) => Promise<T>,
@@ -51,16 +51,19 @@ const ended = (call: Promise<Reply>): Promise<number | 'unknown' | 'not sent'> =
     },
   )
 
-describe('a paid call', () => {
-  it.each(faults)('has one effect when its first attempt meets this fault: %s', async (fault) => {
-    await through(inTurn(fault), async (remote) => {
-      expect(await ended(enrich(remote, 'known.example'))).toBe(200)
-    })
-    expect([await real.bench.balance(), real.bench.source.asked]).toEqual([999, 1])
-  })
+describe('a paid call over a faulty connection', () => {
+  it.each(faults)(
+    'a paid call takes effect once when its first attempt meets this fault: %s',
+    async (fault) => {
+      await through(inTurn(fault), async (remote) => {
+        expect(await ended(enrich(remote, 'known.example'))).toBe(200)
+      })
+      expect([await real.bench.balance(), real.bench.source.asked]).toEqual([999, 1])
+    },
+  )
 
   it.each(['reset after', 'stall', 'truncate', 'garbage', 'list', '500', '502', '504'] as const)(
-    'is sent once where keys are not known to be honoured, and its outcome is not known: %s',
+    'sends a paid call once when the server may ignore idempotency keys, and reports its outcome as unknown: %s',
     async (fault) => {
       await through(
         inTurn(fault),
@@ -73,7 +76,7 @@ describe('a paid call', () => {
     },
   )
 
-  it('is sent four times at most, and its outcome is then not known', async () => {
+  it('sends a paid call at most four times, and then reports its outcome as unknown', async () => {
     const work = async (remote: Remote, chaos: Chaos) => {
       expect(await ended(enrich(remote, 'known.example', 'key'))).toBe('unknown')
       expect(chaos.attempts.get('key')).toBe(4)
@@ -83,7 +86,7 @@ describe('a paid call', () => {
     expect(await real.bench.balance()).toBe(999)
   })
 
-  it('stays open where an attempt may have worked and the last one could not be sent', async () => {
+  it('reports an outcome as unknown when an attempt may have worked and the last one could not be sent', async () => {
     const faulty = await accepting((socket) => socket.once('data', () => socket.destroy()))
     const remote = remoteTo(`http://127.0.0.1:${faulty.port}/api/v2`, {
       idempotency: 'Idempotency-Key',
@@ -96,7 +99,7 @@ describe('a paid call', () => {
 
 const callsInAll = 1_000
 
-/** Repeats a call, as the same command run again does, until it is answered; the answer is that of its own request. */
+/** Repeats a call until it is answered, as running the command again does. Returns the number of tries. */
 async function settled(remote: Caller, at: number): Promise<number> {
   const domain = `known-${at}.example`
   for (let runs = 1; ; runs++) {
@@ -116,8 +119,8 @@ async function settled(remote: Caller, at: number): Promise<number> {
   }
 }
 
-describe('a thousand calls', () => {
-  it('have a thousand effects, however faulty the way is', async () => {
+describe('a thousand calls over a faulty connection', () => {
+  it('charges a thousand calls a thousand times, whatever faults the connection has', async () => {
     const weights: readonly (readonly [Fault, number])[] = [
       ['reset before', 20],
       ['reset after', 20],
@@ -176,7 +179,7 @@ describe('a thousand calls', () => {
     )
   })
 
-  it('meet an outage with no multiplied load', async () => {
+  it('does not multiply the load of a server that is down', async () => {
     await through(
       () => '503',
       async (remote, chaos) => {
@@ -191,10 +194,13 @@ describe('a thousand calls', () => {
   })
 })
 
-describe('a question', () => {
-  it.each(faults.filter((fault) => fault !== 'none'))('is asked again after: %s', async (fault) => {
-    await through(inTurn(fault), async (remote) => {
-      expect(await ended(remote.call('credits.show', {}, { apiKey: real.bench.key }))).toBe(200)
-    })
-  })
+describe('a read over a faulty connection', () => {
+  it.each(faults.filter((fault) => fault !== 'none'))(
+    'retries a read after this fault: %s',
+    async (fault) => {
+      await through(inTurn(fault), async (remote) => {
+        expect(await ended(remote.call('credits.show', {}, { apiKey: real.bench.key }))).toBe(200)
+      })
+    },
+  )
 })

@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { answering, type Listener, received } from './listeners.js'
 
-/** What a faulty way to a server does to a request. */
+/** What the faulty proxy does to a request. */
 export const faults = [
   ...(['reset before', 'reset after', 'truncate', 'stall', 'delay', 'garbage', 'list'] as const),
   ...(['asked twice', 'answered twice', '500', '502', '503', '504', 'none'] as const),
 ] as const
 export type Fault = (typeof faults)[number]
 
-/** A faulty way to a server: it passes requests on, and does to each what it is told. */
+/** A faulty proxy: it forwards requests and injects a fault into each. */
 export interface Chaos extends Listener {
   /** Attempts by idempotency key, or by path where there is none. */
   readonly attempts: ReadonlyMap<string, number>
-  /** Requests that were passed on. */
+  /** Requests that were forwarded. */
   passed(): number
 }
 
-/** Opens a faulty way to a server; `next` says what becomes of the next request. There may be nothing at `/health`. */
+/** Opens a faulty proxy. `next` returns the fault of the next request; without `tellsHealth`, `/health` is a 404. */
 export async function chaosTo(origin: string, next: () => Fault, tellsHealth = true): Promise<Chaos> {
   const attempts = new Map<string, number>()
   let passed = 0
@@ -30,7 +30,7 @@ export async function chaosTo(origin: string, next: () => Fault, tellsHealth = t
     if (/^5/.test(fault)) return void response.writeHead(Number(fault)).end('<html>')
     passed++
     const { method = 'GET', url = '/', headers } = request
-    // What is said of the connection, and the length, are said anew: a second length is refused by some that fetch.
+    // fetch sets the headers of the connection and the length itself; some versions refuse a second length.
     const { host: _, connection: __, 'content-length': ___, ...rest } = headers as Record<string, string>
     const ask = () => fetch(origin + url, { method, headers: rest, ...(method === 'POST' ? { body } : {}) })
     if (fault === 'asked twice') await (await ask()).text()
@@ -47,7 +47,7 @@ export async function chaosTo(origin: string, next: () => Fault, tellsHealth = t
     if (fault === 'truncate') response.write(text.slice(0, 5), () => response.destroy())
     else response.end(text)
   }
-  // Whoever gave up has closed the connection meanwhile.
+  // A client that gave up has closed the connection meanwhile.
   const listener = await answering((request, response) => void answer(request, response).catch(() => {}))
   return { ...listener, attempts, passed: () => passed }
 }

@@ -4,7 +4,7 @@ import { attempt } from './attempt.js'
 import { accepting, answering, type Listener } from './listeners.js'
 import { internalHosts, linkLocalHosts, loopbackHosts, resolveKnown, unfitUrls } from './targets.js'
 
-/** Everything that may be permitted by hand. */
+/** All networks, as `--allow-target` takes them. */
 const everything = ['0.0.0.0/0', '::/0']
 
 let four: Listener
@@ -24,7 +24,7 @@ const urlsOf = (hosts: readonly string[]) =>
   hosts.flatMap((host) => ['http', 'https'].map((scheme) => `${scheme}://${host}:${four.port}/hook`))
 const connections = () => four.connections() + six.connections()
 
-/** Asks both at creation and with an attempt; answers the urls that one of them lets through. */
+/** Checks URLs at creation and with an attempt. Returns those that one of the two lets through. */
 async function passing(urls: readonly string[], targets = { allow: [] as string[], loopback: false }) {
   const passed: string[] = []
   for (const url of urls) {
@@ -36,23 +36,23 @@ async function passing(urls: readonly string[], targets = { allow: [] as string[
   return passed
 }
 
-describe('no connection is made', () => {
-  it('to loopback, however it is spelled', async () => {
+describe('webhook addresses that are refused without a connection', () => {
+  it('refuses every spelling of a loopback address without connecting', async () => {
     expect(await passing(urlsOf([...loopbackHosts, '127.255.255.254']))).toEqual([])
     expect(connections()).toBe(0)
   })
 
-  it('to any other address that is not public, nor to a name with one among its addresses', async () => {
+  it('refuses every address that is not public, and every name that resolves to one', async () => {
     expect(await passing(urlsOf(internalHosts))).toEqual([])
     expect(connections()).toBe(0)
   })
 
-  it('to an address that is not public, but loopback, where loopback is permitted', async () => {
+  it('refuses internal addresses also where loopback is permitted', async () => {
     expect(await passing(urlsOf(internalHosts), { allow: [], loopback: true })).toEqual([])
     expect(connections()).toBe(0)
   })
 
-  it('to a link-local address, whatever is permitted', async () => {
+  it('refuses link-local addresses even when everything is permitted', async () => {
     expect(await passing(urlsOf(linkLocalHosts), { allow: everything, loopback: true })).toEqual([])
     expect(
       await passing(urlsOf(linkLocalHosts), {
@@ -63,19 +63,19 @@ describe('no connection is made', () => {
     expect(connections()).toBe(0)
   })
 
-  it('for a url that is none, has a user, a fragment, port 0 or another scheme', async () => {
+  it('refuses a URL that is malformed or has a user, a fragment, port 0 or another scheme', async () => {
     expect(await passing(unfitUrls, { allow: everything, loopback: true })).toEqual([])
     expect(connections()).toBe(0)
   })
 
-  it('over http to a public address', async () => {
+  it('refuses plain HTTP to a public address', async () => {
     expect(await passing([`http://public.example:${four.port}/`, `http://8.8.8.8:${four.port}/`])).toEqual([])
     expect(connections()).toBe(0)
   })
 })
 
-describe('where loopback is permitted', () => {
-  it('every spelling of it is reached', async () => {
+describe('webhooks to loopback where it is permitted', () => {
+  it('reaches loopback however it is spelled, where loopback is permitted', async () => {
     const hook = await answering((_, response) => response.end())
     const hook6 = await answering((_, response) => response.end(), { host: '::1', port: hook.port })
     const statuses = await Promise.all(
@@ -88,7 +88,7 @@ describe('where loopback is permitted', () => {
     await Promise.all([hook.close(), hook6.close()])
   })
 
-  it('a name with two addresses is reached at the one that listens', async () => {
+  it('reaches a name with two addresses at the one that listens', async () => {
     for (const host of ['127.0.0.1', '::1']) {
       const hook = await answering((_, response) => response.end(), { host })
       const url = `http://two.faces.example:${hook.port}/`
@@ -98,8 +98,8 @@ describe('where loopback is permitted', () => {
   })
 })
 
-describe('where a network is permitted', () => {
-  it('its addresses are reached over http', async () => {
+describe('webhooks to a permitted network', () => {
+  it('reaches an address of a permitted network over HTTP', async () => {
     const hook = await answering((_, response) => response.end())
     const url = `http://localhost:${hook.port}/`
     const sent = await plain.send({ ...attempt(url), allow: ['127.0.0.0/8', '::1/128'] })
@@ -107,15 +107,15 @@ describe('where a network is permitted', () => {
     await hook.close()
   })
 
-  it('its neighbours are not', async () => {
+  it('refuses addresses next to a permitted network', async () => {
     const targets = { allow: ['127.0.0.2/32', '10.0.0.0/8'], loopback: false }
     expect(await passing(urlsOf(['127.0.0.1', 'localhost', '[::1]']), targets)).toEqual([])
     expect(connections()).toBe(0)
   })
 })
 
-describe('a redirect', () => {
-  it('to an internal address is not followed, whatever its status', async () => {
+describe('redirects of a receiver', () => {
+  it('does not follow a redirect to an internal address, whatever its status', async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       const hook = await answering((_, response) =>
         response.writeHead(status, { location: `http://127.0.0.1:${four.port}/` }).end(),
@@ -131,8 +131,8 @@ describe('a redirect', () => {
   })
 })
 
-describe('what is dialled', () => {
-  it('is what was checked, though the name answers otherwise the second time', async () => {
+describe('the address a webhook connects to', () => {
+  it('connects to the address that was checked, though a second lookup would return another', async () => {
     const hook = await answering((_, response) => response.end())
     const answers = [['127.0.0.2'], ['127.0.0.3']]
     const dialled: string[] = []
@@ -154,7 +154,7 @@ describe('what is dialled', () => {
     await Promise.all([sender.close(), hook.close()])
   })
 
-  it('is checked anew at each attempt, with a connection still open from the last', async () => {
+  it('checks the address at each attempt, even while the last connection is still open', async () => {
     const hook = await answering((_, response) => response.end())
     const answers = [['127.0.0.1'], ['10.1.2.3'], ['::1']]
     const sender = createSender({ resolve: async () => answers.shift() ?? [] })

@@ -37,7 +37,7 @@ const enrich = (caller: Remote): Promise<Reply> =>
 
 const upstream = (reason: string) => ({ status: 502, body: { error: `Upstream answered ${reason}` } })
 
-describe('an answer that cannot be used', () => {
+describe('a response that cannot be used', () => {
   it.each([
     ['<html>', 'with something that is not JSON'],
     ['', 'with something that is not JSON'],
@@ -49,11 +49,11 @@ describe('an answer that cannot be used', () => {
     ['null', 'with nothing in place of an object'],
     ['{"credits":"many"}', 'with a single value in place of an object in credits'],
     ['{"limits":[]}', 'with a list in place of an object in limits'],
-  ])('is a 502 in our words: %j', async (body, reason) => {
+  ])('reports a body of the wrong shape as a 502 that says what is wrong: %j', async (body, reason) => {
     expect(await credits(await against(says(200, body)))).toMatchObject(upstream(reason))
   })
 
-  it('is a 502 where it is larger than the limit, whether or not it says so', async () => {
+  it('reports a body over the size limit as a 502, with or without a content length', async () => {
     const huge = Buffer.alloc(1_048_577, 0x20)
     const chunked: RequestListener = (_, response) => {
       response.writeHead(200)
@@ -66,7 +66,7 @@ describe('an answer that cannot be used', () => {
       )
   })
 
-  it('is a 502 where it was cut off, or comes too slowly', async () => {
+  it('reports a body that was cut off or comes too slowly as a 502', async () => {
     const cut: RequestListener = (_, response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('{"credits"', () => response.destroy())
@@ -76,7 +76,7 @@ describe('an answer that cannot be used', () => {
     expect(await credits(await against(slow, { timeoutMs: 50 }))).toMatchObject(upstream('too slowly'))
   })
 
-  it('is a 502 where it is compressed, which was not asked for', async () => {
+  it('asks for no compression, and reports a compressed body as a 502', async () => {
     let asked: unknown
     const answer: RequestListener = (request, response) => {
       asked = request.headers['accept-encoding']
@@ -88,68 +88,77 @@ describe('an answer that cannot be used', () => {
     expect(asked).toBe('identity')
   })
 
-  it('leaves it open whether the work was done, of what is more than a question', async () => {
+  it('marks the outcome of paid work as unknown after an unreadable response, and of a read not', async () => {
     const caller = await against(says(200, 'garbage'))
     expect(await enrich(caller)).toMatchObject({ status: 502, unknown: true })
     expect((await credits(caller)).unknown).toBeUndefined()
   })
 })
 
-describe('a refusal that cannot be read', () => {
-  it.each([401, 403, 404, 413, 429, 503])('keeps its status: %i', async (status) => {
-    const caller = await against(says(status, '<html>no</html>', { 'retry-after': '60' }))
-    expect(await credits(caller)).toMatchObject({
-      status,
-      body: { error: `Upstream answered ${status} without saying why` },
-      headers: { 'retry-after': '60' },
-    })
-  })
+describe('a refusal with an unreadable body', () => {
+  it.each([401, 403, 404, 413, 429, 503])(
+    'keeps the status and Retry-After of a refusal whose body cannot be read: %i',
+    async (status) => {
+      const caller = await against(says(status, '<html>no</html>', { 'retry-after': '60' }))
+      expect(await credits(caller)).toMatchObject({
+        status,
+        body: { error: `Upstream answered ${status} without saying why` },
+        headers: { 'retry-after': '60' },
+      })
+    },
+  )
 })
 
-describe('a redirect', () => {
-  it.each([301, 302, 303, 307, 308])('is not followed: %i', async (status) => {
-    const keys: unknown[] = []
-    const listen = (request: IncomingMessage, response: ServerResponse) => {
-      keys.push(request.headers['x-api-key'])
-      response.end('{}')
-    }
-    const other = kept(await answering(listen))
-    const where = [`http://127.0.0.1:${other.port}/`, `//localhost:${other.port}/`, '/elsewhere']
-    for (const location of where) {
-      const caller = await against(says(status, '{}', { location }))
-      expect(await credits(caller)).toMatchObject(
-        upstream(`with a redirect (${status}), which is not followed`),
-      )
-    }
-    expect([keys, other.connections()]).toEqual([[], 0])
-  })
+describe('redirects of a server', () => {
+  it.each([301, 302, 303, 307, 308])(
+    'does not follow a redirect, and sends no key to its target: %i',
+    async (status) => {
+      const keys: unknown[] = []
+      const listen = (request: IncomingMessage, response: ServerResponse) => {
+        keys.push(request.headers['x-api-key'])
+        response.end('{}')
+      }
+      const other = kept(await answering(listen))
+      const where = [`http://127.0.0.1:${other.port}/`, `//localhost:${other.port}/`, '/elsewhere']
+      for (const location of where) {
+        const caller = await against(says(status, '{}', { location }))
+        expect(await credits(caller)).toMatchObject(
+          upstream(`with a redirect (${status}), which is not followed`),
+        )
+      }
+      expect([keys, other.connections()]).toEqual([[], 0])
+    },
+  )
 })
 
-describe('a certificate', () => {
+describe('certificates of a server', () => {
   const name = 'localhost'
   it.each([
     ['signed by itself', certify(name), undefined, /is signed by itself/],
     ['of another name', certify('other.example'), 'own', /is for another name/],
     ['that has expired', certify(name, '2020-01-01', '2021-01-01'), 'own', /has expired/],
-  ] as const)('%s ends the call, and no variable permits it', async (_, tls, trusted, told) => {
-    const { slept, sleep } = sleeper()
-    const server = kept(await answering(says(200, '{}'), { tls }))
-    const ca = trusted === 'own' ? tls.cert : undefined
-    const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
-    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-    try {
-      const caller = kept(remoteTo(`https://localhost:${server.port}/api/v2`, { ca, sleep }))
-      const error = await enrich(caller).catch((thrown: unknown) => thrown)
-      expect(error).toBeInstanceOf(ConnectionLost)
-      expect(error).toMatchObject({ message: expect.stringMatching(told), unknown: false })
-    } finally {
-      if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
-      else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
-    }
-    expect(slept).toEqual([])
-  })
+  ] as const)(
+    'refuses a certificate %s without a retry, even with NODE_TLS_REJECT_UNAUTHORIZED=0',
+    async (_, tls, trusted, told) => {
+      const { slept, sleep } = sleeper()
+      const server = kept(await answering(says(200, '{}'), { tls }))
+      const ca = trusted === 'own' ? tls.cert : undefined
+      const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
+      process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+      try {
+        const caller = kept(remoteTo(`https://localhost:${server.port}/api/v2`, { ca, sleep }))
+        const error = await enrich(caller).catch((thrown: unknown) => thrown)
+        expect(error).toBeInstanceOf(ConnectionLost)
+        expect(error).toMatchObject({ message: expect.stringMatching(told), unknown: false })
+      } finally {
+        if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+        else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
+      }
+      expect(slept).toEqual([])
+    },
+  )
 
-  it('that is right is accepted', async () => {
+  it('accepts a valid certificate of a given authority', async () => {
     const tls = certify(name)
     const server = kept(await answering(says(200, '{}'), { tls }))
     const caller = kept(remoteTo(`https://localhost:${server.port}/api/v2`, { ca: tls.cert }))
@@ -158,7 +167,7 @@ describe('a certificate', () => {
 })
 
 describe('a server that cannot be reached', () => {
-  it('is told from one that did not answer', async () => {
+  it('distinguishes a refused connection from a request that was sent and not answered', async () => {
     const gone = await answering(says(200, '{}'))
     await gone.close()
     const refused = await enrich(remote(gone)).catch((thrown: unknown) => thrown)
@@ -173,13 +182,13 @@ describe('a server that cannot be reached', () => {
     expect(asked).toMatchObject({ unknown: false })
   })
 
-  it('is given up after the time for an answer', async () => {
+  it('gives up after the timeout, with the outcome unknown', async () => {
     const stalling = kept(await accepting())
     const late = await enrich(remote(stalling, { timeoutMs: 50 })).catch((thrown: unknown) => thrown)
     expect(late).toMatchObject({ message: expect.stringContaining('within 0.05 s'), unknown: true })
   })
 
-  it('is given up when the caller does, with its outcome open once it was sent', async () => {
+  it('ends a call when its signal aborts, with the outcome unknown only if it was sent', async () => {
     const stalling = kept(await accepting())
     const caller = remote(stalling)
     const signal = AbortSignal.timeout(50)
@@ -194,7 +203,7 @@ describe('a server that cannot be reached', () => {
 })
 
 describe('headers', () => {
-  it('of the answer are passed on, but for those of the connection and cookies', async () => {
+  it('passes on the headers of a response except cookies and those of the connection', async () => {
     const caller = await against(
       says(200, '{}', {
         'RateLimit-Limit': '10',
@@ -217,7 +226,7 @@ describe('headers', () => {
     })
   })
 
-  it('of the request carry the key, and an idempotency key where there is something to do', async () => {
+  it('sends the API key with each request, and an idempotency key with paid ones only', async () => {
     const seen: IncomingMessage['headers'][] = []
     const answer: RequestListener = (request, response) => {
       seen.push(request.headers)
@@ -235,7 +244,7 @@ describe('headers', () => {
     ])
   })
 
-  it('that cannot be sent are refused as the API does', async () => {
+  it('refuses an invalid idempotency key with 400 and an invalid API key with 401', async () => {
     const caller = await against(says(200, '{}'))
     const key = await caller.call('accounts.enrich', {}, { idempotencyKey: 'é' })
     const auth = await caller.call('accounts.enrich', {}, { apiKey: 'a\nb' })
@@ -243,22 +252,22 @@ describe('headers', () => {
   })
 })
 
-describe('a body', () => {
-  it('keeps its unknown fields, its big integers and its bytes', async () => {
+describe('bodies of a response', () => {
+  it('keeps unknown fields, big integers and the exact text of a body', async () => {
     const text = '{ "id":"l", "network_list_id": 9007199254740993,\n "new": {"é": 1.50} }'
     const reply = await (await against(says(200, text))).call('lists.get', { id: 'l' })
     expect(reply.body).toEqual({ id: 'l', network_list_id: 9007199254740993n, new: { é: 1.5 } })
     expect(reply.text).toBe(text)
   })
 
-  it('may be of an older shape', async () => {
+  it('accepts bodies in an older shape', async () => {
     const phone = await against(says(200, '{"email":null,"phone":"+33639980001"}'))
     expect((await phone.call('contacts.enrich_sync', {})).status).toBe(200)
     const record = await against(says(200, '{"name":"X","technologies":"none","current_position":"CEO"}'))
     expect((await record.call('leads.enrich', {})).status).toBe(200)
   })
 
-  it('may be missing after a deletion', async () => {
+  it('accepts an empty response to a deletion', async () => {
     const caller = await against((_, response) => response.writeHead(204).end())
     expect(await caller.call('personas.delete', { uuid: 'p' })).toMatchObject({ status: 200, body: {} })
   })

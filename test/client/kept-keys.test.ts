@@ -9,7 +9,7 @@ const ok: Reply = { status: 200, body: {}, headers: {}, credits: 0 }
 const cut = new ConnectionLost('cut', true)
 const refused = new ConnectionLost('refused', false)
 
-/** A caller that ends its calls in turn as it is told, and remembers their keys. */
+/** Creates a caller whose calls end as listed, and that records their idempotency keys. */
 async function ending(...ends: readonly (Reply | ConnectionLost)[]) {
   const keys: (string | undefined)[] = []
   const told: string[] = []
@@ -40,22 +40,25 @@ async function ending(...ends: readonly (Reply | ConnectionLost)[]) {
   return { keys, told, clock, process, ask, close: () => state.close() }
 }
 
-describe('a call whose outcome is open', () => {
+describe('a call with an unknown outcome', () => {
   it.each([
     ['a cut connection', cut],
     ['a fault', { ...ok, status: 502, unknown: true } as Reply],
-  ])('sends the same key again, from whichever process: %s', async (_, end) => {
-    const { keys, told, process, ask, close } = await ending(end)
-    await ask(process('one'))
-    await ask(process('two'))
-    await ask(process('three'))
-    expect(keys[1]).toBe(keys[0])
-    expect(keys[2]).not.toBe(keys[0])
-    expect(told).toEqual(['accounts.enrich'])
-    await close()
-  })
+  ])(
+    'reuses the idempotency key of a call with an unknown outcome in any process, after %s',
+    async (_, end) => {
+      const { keys, told, process, ask, close } = await ending(end)
+      await ask(process('one'))
+      await ask(process('two'))
+      await ask(process('three'))
+      expect(keys[1]).toBe(keys[0])
+      expect(keys[2]).not.toBe(keys[0])
+      expect(told).toEqual(['accounts.enrich'])
+      await close()
+    },
+  )
 
-  it('stays open until an answer settles it', async () => {
+  it('keeps the idempotency key until an answer settles the call', async () => {
     const limited = { ...ok, status: 429 }
     const { keys, process, ask, close } = await ending(cut, limited, refused, { ...ok, status: 404 }, ok)
     for (let count = 0; count < 5; count++) await ask(process(String(count)))
@@ -64,7 +67,7 @@ describe('a call whose outcome is open', () => {
     await close()
   })
 
-  it('is another call where anything of it differs', async () => {
+  it('uses another idempotency key when the fields or the API key differ', async () => {
     const { keys, process, ask, close } = await ending(cut, cut, cut, cut)
     const caller = process('one')
     await ask(caller, { domain: 'x', live: false })
@@ -76,7 +79,7 @@ describe('a call whose outcome is open', () => {
     await close()
   })
 
-  it('is forgotten when servers have forgotten it', async () => {
+  it('uses a new idempotency key after 72 hours, when servers have forgotten the old one', async () => {
     const { keys, process, ask, clock, close } = await ending(cut)
     await ask(process('one'))
     clock.advance(73 * 3_600_000)
@@ -86,8 +89,8 @@ describe('a call whose outcome is open', () => {
   })
 })
 
-describe('a call', () => {
-  it('that was not sent, or answered, leaves nothing behind', async () => {
+describe('a call with a known outcome', () => {
+  it('uses a new idempotency key after a call that was answered or never sent', async () => {
     const { keys, process, ask, close } = await ending(
       refused,
       { ...ok, status: 402 },
@@ -99,7 +102,7 @@ describe('a call', () => {
     await close()
   })
 
-  it('with a key of its own keeps it', async () => {
+  it('keeps an idempotency key that the caller chose', async () => {
     const { keys, process, ask, close } = await ending(cut)
     const caller = process('one')
     await ask(caller, {}, { idempotencyKey: 'mine' })
@@ -108,14 +111,14 @@ describe('a call', () => {
     await close()
   })
 
-  it('that only asks has none', async () => {
+  it('sends no idempotency key with a read', async () => {
     const { keys, process, close } = await ending()
     await process('one').call('credits.show', {})
     expect(keys).toEqual([undefined])
     await close()
   })
 
-  it('that is made twice at the same time is two calls', async () => {
+  it('gives the same call made twice at once two idempotency keys', async () => {
     const { keys, process, ask, close } = await ending()
     const caller = process('one')
     await Promise.all([ask(caller), ask(caller)])

@@ -23,7 +23,7 @@ export const answering = (
   { host = '127.0.0.1', port = 0, tls }: { host?: string; port?: number; tls?: Certified } = {},
 ): Promise<Listener> => listening(tls ? createTlsServer(tls, answer) : createServer(answer), host, port)
 
-/** Gives each connection to a function, and what is sent on it to nobody. */
+/** Passes each connection to a function, and discards what is sent on it. */
 export const accepting = (
   accept: (socket: Socket) => void = () => {},
   host = '127.0.0.1',
@@ -51,7 +51,7 @@ async function listening(server: Server, host: string, port: number): Promise<Li
   server.on('connection', (socket: Socket) => {
     connections++
     sockets.add(socket)
-    // Whoever is cut off while answering would reportError of it.
+    // A socket that is cut off while answering would otherwise throw.
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
   })

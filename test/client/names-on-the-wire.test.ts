@@ -19,7 +19,7 @@ let proxy: ServingMachine
 let way: Recorder
 let wayThrough: Recorder
 let theirs: WebhookReceiver
-/** Takes what nobody looks at: a name would be looked up in the network. */
+/** Receives deliveries that no test reads. A made-up host would be looked up in the network. */
 let unread: WebhookReceiver
 const open: { close(): Promise<void> }[] = []
 const opened = <T extends { close(): Promise<void> }>(one: T): T => {
@@ -56,7 +56,7 @@ const known = {
   network_url: 'https://www.network.example/in/ann-1',
 }
 
-/** Requests that make a server name its fields: a good one, one with nothing, and one with wrong values everywhere. */
+/** Requests whose replies contain field names: a valid one, an empty one, and some with wrong or known values. */
 const variants = (id: keyof typeof requests, path: string): readonly Record<string, unknown>[] => {
   const hook = 'webhook_url' in requests[id] ? { webhook_url: unread.url } : {}
   const whole = { ...requests[id], ...hook, ...(path.includes('{') ? {} : { custom: { note: 1 } }) }
@@ -65,9 +65,9 @@ const variants = (id: keyof typeof requests, path: string): readonly Record<stri
   return [whole, bare, { ...whole, ...wrong }, { ...whole, ...known }]
 }
 
-describe('with words of a server on both sides', () => {
+describe('field names on the wire', () => {
   it.each(operations().map((row) => [row.id, row] as const))(
-    'no neutral spelling is on the wire in either direction, and replies are ours: %s',
+    'uses only the names of the server on the wire in both directions, and our names in replies: %s',
     async (id, { path, rate }) => {
       const isLimited = JSON.stringify(rate).includes('own')
       for (const [recorder, key] of [
@@ -93,7 +93,7 @@ describe('with words of a server on both sides', () => {
     },
   )
 
-  it('the description of the server has its words too', async () => {
+  it('describes the API with the names of the server', async () => {
     for (const { baseUrl } of [server, proxy]) {
       const text = await (await fetch(`${new URL(baseUrl).origin}/openapi.json`)).text()
       expect(neutralIn(text)).toEqual([])
@@ -101,7 +101,7 @@ describe('with words of a server on both sides', () => {
     }
   })
 
-  it('a client that knows those words alone is answered in them', async () => {
+  it('answers a client that uses the names of the server in the same names', async () => {
     const ask = async (path: string, body?: object) => {
       const headers = { 'content-type': 'application/json', 'x-api-key': proxy.key }
       const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
@@ -135,35 +135,38 @@ describe('with words of a server on both sides', () => {
   })
 })
 
-describe('deliveries with words of a server', () => {
+describe('field names in deliveries', () => {
   it.each([
     ['leads.extract', { search_url: 'https://www.network.example/search/results/people/?keywords=sales' }],
     ['accounts.search', { keyword: 'robots', streaming: true }],
     ['contacts.enrich', { firstname: 'Ann', lastname: 'Number1', domain: 'company-1.example' }],
     ['lists.create', { companies: [{ domain: 'robots-1.example' }] }],
-  ] as const)('have no neutral spelling, and custom as it was given: %s', async (id, input) => {
-    const before = theirs.arrivals.length
-    const custom = { network_url: 'of your own' }
-    const name = id.startsWith('contacts') ? { enrichment_type: ['email'] } : { name: 'A' }
-    const remote = remoteTo(server.baseUrl, { names })
-    const reply = await remote.call(
-      id,
-      { ...input, ...name, custom, webhook_url: theirs.url },
-      { apiKey: server.key },
-    )
-    await remote.close()
-    expect([200, 201, 202], JSON.stringify(reply.body)).toContain(reply.status)
-    const isLast = ({ body }: { body: string }) => body.includes('.completed"')
-    await until(() => theirs.arrivals.slice(before).some(isLast))
-    for (const { body } of theirs.arrivals.slice(before)) {
-      const { custom: given, ...rest } = JSON.parse(body) as Record<string, unknown>
-      expect(neutralIn(JSON.stringify(rest))).toEqual([])
-      if (given !== undefined) expect(given).toEqual(custom)
-    }
-  })
+  ] as const)(
+    'uses the names of the server in a delivery, and leaves custom as it was given: %s',
+    async (id, input) => {
+      const before = theirs.arrivals.length
+      const custom = { network_url: 'of your own' }
+      const name = id.startsWith('contacts') ? { enrichment_type: ['email'] } : { name: 'A' }
+      const remote = remoteTo(server.baseUrl, { names })
+      const reply = await remote.call(
+        id,
+        { ...input, ...name, custom, webhook_url: theirs.url },
+        { apiKey: server.key },
+      )
+      await remote.close()
+      expect([200, 201, 202], JSON.stringify(reply.body)).toContain(reply.status)
+      const isLast = ({ body }: { body: string }) => body.includes('.completed"')
+      await until(() => theirs.arrivals.slice(before).some(isLast))
+      for (const { body } of theirs.arrivals.slice(before)) {
+        const { custom: given, ...rest } = JSON.parse(body) as Record<string, unknown>
+        expect(neutralIn(JSON.stringify(rest))).toEqual([])
+        if (given !== undefined) expect(given).toEqual(custom)
+      }
+    },
+  )
 
   it.each([['engine', 'jobs', 'run'], ['worker']])(
-    'have those words whoever makes them: %s',
+    'uses the names of the server in deliveries that another process makes: %s',
     async (...command) => {
       const own = await servingWith({}, (here) => filled(here, 0, 1), '--no-worker', ...words)
       const before = theirs.arrivals.length
@@ -181,7 +184,7 @@ describe('deliveries with words of a server', () => {
     },
   )
 
-  it('come to a command that waits, in our words', async () => {
+  it('translates the deliveries of a waiting command back to our names', async () => {
     const { code, json } = await server.machine.run(
       [
         ...['leads', 'extract', 'https://www.network.example/search/results/people/?keywords=sales'],

@@ -43,25 +43,28 @@ afterEach(async () => {
   await server?.close()
 })
 
-describe('the names of a server', () => {
-  it.each(operations().map((row) => [row.id, row] as const))('go both ways: %s', async (id, row) => {
-    const shape = await shapeOf(id)
-    const input = sampleOf(z.toJSONSchema(shape.input, { io: 'input' }) as Json) as Record<string, unknown>
-    const output = sampleOf(z.toJSONSchema(shape.output) as Json)
-    let seen: unknown
-    const answer: RequestListener = async (request, response) => {
-      const { body } = await received(request)
-      const { searchParams } = new URL(request.url ?? '/', 'http://x')
-      seen = body === '' ? Object.fromEntries(searchParams) : JSON.parse(body)
-      response.writeHead(row.ok).end(JSON.stringify(renameOut(output, names)))
-    }
-    server = await answering(answer)
-    remote = remoteTo(`http://127.0.0.1:${server.port}/api/v2`, { names })
-    const reply = await remote.call(id, input)
-    expect(reply).toMatchObject({ status: row.ok, body: output })
-    expect(keysOf(seen).filter((key) => neutral.has(key))).toEqual([])
-    const inPath = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-    const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.includes(name)))
-    expect(Object.keys(seen as object).sort()).toEqual(Object.keys(renameOut(rest, names) as object).sort())
-  })
+describe('field names of a server', () => {
+  it.each(operations().map((row) => [row.id, row] as const))(
+    'renames every field of a request and its reply, and nothing within custom: %s',
+    async (id, row) => {
+      const shape = await shapeOf(id)
+      const input = sampleOf(z.toJSONSchema(shape.input, { io: 'input' }) as Json) as Record<string, unknown>
+      const output = sampleOf(z.toJSONSchema(shape.output) as Json)
+      let seen: unknown
+      const answer: RequestListener = async (request, response) => {
+        const { body } = await received(request)
+        const { searchParams } = new URL(request.url ?? '/', 'http://x')
+        seen = body === '' ? Object.fromEntries(searchParams) : JSON.parse(body)
+        response.writeHead(row.ok).end(JSON.stringify(renameOut(output, names)))
+      }
+      server = await answering(answer)
+      remote = remoteTo(`http://127.0.0.1:${server.port}/api/v2`, { names })
+      const reply = await remote.call(id, input)
+      expect(reply).toMatchObject({ status: row.ok, body: output })
+      expect(keysOf(seen).filter((key) => neutral.has(key))).toEqual([])
+      const inPath = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      const rest = Object.fromEntries(Object.entries(input).filter(([name]) => !inPath.includes(name)))
+      expect(Object.keys(seen as object).sort()).toEqual(Object.keys(renameOut(rest, names) as object).sort())
+    },
+  )
 })

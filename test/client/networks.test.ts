@@ -7,7 +7,7 @@ const kind = (text: string) => {
   return address ? kindOf(address) : 'no address'
 }
 
-describe('an address', () => {
+describe('addresses', () => {
   it.each([
     '1.1.1.1',
     '8.8.8.8',
@@ -31,7 +31,7 @@ describe('an address', () => {
     '3ffe::1',
     '64:ff9b::808:808',
     '::ffff:8.8.8.8',
-  ])('%s is public', (text) => {
+  ])('treats %s as a public address', (text) => {
     expect(kind(text)).toBeUndefined()
   })
 
@@ -83,7 +83,7 @@ describe('an address', () => {
     ['febf::1', 'link-local'],
     ['fec0::1', 'reserved'],
     ['ff02::1', 'multicast'],
-  ])('%s is not: it is %s', (text, word) => {
+  ])('does not treat %s as public, because it is %s', (text, word) => {
     expect(kind(text)).toContain(word)
   })
 
@@ -98,12 +98,12 @@ describe('an address', () => {
     'fe80::1%eth0',
     '::1%lo',
     'a.b',
-  ])('is not what %j spells', (text) => {
+  ])('does not parse %j as an address', (text) => {
     expect(addressOf(text)).toBeUndefined()
   })
 })
 
-describe('an address of IPv6 leads to', () => {
+describe('IPv4 addresses embedded in IPv6', () => {
   it.each([
     ['::a01:203', '10.1.2.3'],
     ['::ffff:0:10.1.2.3', '10.1.2.3'],
@@ -114,18 +114,18 @@ describe('an address of IPv6 leads to', () => {
     ['2001:0:808:808::f5fe:fdfc', '10.1.2.3'],
     ['2606:4700::5efe:10.1.2.3', '10.1.2.3'],
     ['2606:4700::200:5efe:10.1.2.3', '10.1.2.3'],
-  ])('%s: %s', (text, inside) => {
+  ])('finds the embedded IPv4 address in %s: %s', (text, inside) => {
     const address = addressOf(text)
     expect(address && embeddedIn(address).map(String)).toContain(inside)
   })
 
-  it.each(['::', '::1', '2606:4700::1111', '8.8.8.8'])('%s: no other', (text) => {
+  it.each(['::', '::1', '2606:4700::1111', '8.8.8.8'])('finds no embedded address in %s', (text) => {
     const address = addressOf(text)
     expect(address && embeddedIn(address)).toEqual([])
   })
 })
 
-describe('a network', () => {
+describe('networks', () => {
   const isIn = (text: string, network: string) => {
     const address = addressOf(text)
     return address !== undefined && covers(network, address)
@@ -139,7 +139,7 @@ describe('a network', () => {
     ['::ffff:10.0.0.0/104', '10.1.2.3'],
     ['fd00::/8', 'fd12::1'],
     ['::1', '::1'],
-  ])('%s holds %s', (network, text) => {
+  ])('network %s contains %s', (network, text) => {
     expect(isNetwork(network)).toBe(true)
     expect(isIn(text, network)).toBe(true)
   })
@@ -149,7 +149,7 @@ describe('a network', () => {
     ['10.1.2.3', '10.1.2.4'],
     ['::/0', '1.2.3.4'],
     ['0.0.0.0/0', '::1'],
-  ])('%s does not hold %s', (network, text) => {
+  ])('network %s does not contain %s', (network, text) => {
     expect(isIn(text, network)).toBe(false)
   })
 
@@ -164,12 +164,12 @@ describe('a network', () => {
     'example.com',
     '10.0.0.0/1e0',
     '::ffff:10.0.0.0/8',
-  ])('is not what %j spells', (text) => {
+  ])('does not parse %j as a network', (text) => {
     expect(isNetwork(text)).toBe(false)
     expect(isIn('10.0.0.1', text)).toBe(false)
   })
 
-  it('holds the addresses that share its first bits', () => {
+  it('a network contains exactly the addresses that share its prefix', () => {
     const bits = fc.integer({ min: 0, max: 32 })
     const number = fc.integer({ min: 0, max: 0xffffffff })
     const dotted = (value: number) => [24, 16, 8, 0].map((shift) => (value >>> shift) & 0xff).join('.')

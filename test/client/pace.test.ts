@@ -7,7 +7,7 @@ import { windowsOf } from '../../src/api/operations/windows.js'
 import type { PacedWindow } from '../../src/client/pace.js'
 import { paced, type Windows } from '../../src/client/paced.js'
 
-/** Windows in memory, as several processes would share them. */
+/** Rate windows in memory that several paced callers share. */
 function memory(): Windows {
   const kept = new Map<string, PacedWindow>()
   return {
@@ -67,7 +67,7 @@ function server(
 
 const start = Date.parse('2026-03-10T12:00:00Z')
 
-/** A moment that a test moves on. */
+/** A clock that the test advances. */
 function hand() {
   let at = start
   const wait = (ms: number): void => {
@@ -79,7 +79,7 @@ function hand() {
 const waitOf = ({ headers }: Reply): number => Number(headers['retry-after']) * 1_000
 
 describe('a paced caller', () => {
-  it('answers as the server would, and asks it nothing, when a window is full', async () => {
+  it('answers 429 without asking the server when a rate window is full', async () => {
     const clock = hand()
     const { caller, seen } = server(clock, 'basic')
     const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'basic' })(caller)
@@ -99,7 +99,7 @@ describe('a paced caller', () => {
     expect(seen).toEqual({ refused: 0, admitted: 2 })
   })
 
-  it('keeps the windows of keys and of groups apart', async () => {
+  it('keeps separate rate windows for each key and each group of operations', async () => {
     const clock = hand()
     const { caller } = server(clock, 'free')
     const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'free' })({
@@ -116,7 +116,7 @@ describe('a paced caller', () => {
     expect(await status('accounts.search_preview', 'a')).toBe(429)
   })
 
-  it('learns the limit from the server where no plan is given, or a wrong one', async () => {
+  it('learns the limit from the server when the plan is not given or wrong', async () => {
     for (const plan of [undefined, 'scale']) {
       const clock = hand()
       const { caller, seen } = server(clock, 'basic')
@@ -126,7 +126,7 @@ describe('a paced caller', () => {
     }
   })
 
-  it('lets one request through that asks for the limit, where no plan is given', async () => {
+  it('sends one request to learn the limit, and holds the others back meanwhile', async () => {
     const clock = hand()
     const { caller, seen } = server(clock, 'basic')
     const replies: (() => void)[] = []
@@ -150,7 +150,7 @@ describe('a paced caller', () => {
     expect(seen).toEqual({ refused: 0, admitted: 2 })
   })
 
-  it('waits for no limit that a server does not tell, nor for a reply that never comes', async () => {
+  it('does not wait for a limit that the server never states, nor for a lost reply', async () => {
     const silent = async () => ({ status: 200, body: {}, headers: {}, credits: 0 })
     let isLost = true
     const windows = memory()
@@ -166,7 +166,7 @@ describe('a paced caller', () => {
     expect(statuses).toEqual([200, 200, 200, 200, 200])
   })
 
-  it('begins no window anew before a request of it was answered, however long that takes', async () => {
+  it('opens the next rate window only after a request of it was answered', async () => {
     const clock = hand()
     const { caller, seen } = server(clock, 'growth')
     const replies: (() => void)[] = []
@@ -192,7 +192,7 @@ describe('a paced caller', () => {
     expect(seen).toEqual({ refused: 0, admitted: 10 })
   })
 
-  it('goes on in time where a server tells nothing, and after a killed process', async () => {
+  it('opens the next window on time when the server sends no headers, and recovers from a killed process', async () => {
     const clock = hand()
     const silent = async (): Promise<Reply> => ({ status: 200, body: {}, headers: {}, credits: 0 })
     const windows = memory()
@@ -218,14 +218,14 @@ describe('a paced caller', () => {
     expect((await ask()).status).toBe(200)
   })
 
-  it('never paces what has no limit', async () => {
+  it('never paces an operation without a limit', async () => {
     const untouched: Windows = { change: () => Promise.reject(new Error('asked')) }
     const { caller } = server(hand(), 'free')
     const slow = paced({ windows: untouched, origin: 'o', clock: hand(), plan: 'free' })(caller)
     expect((await slow.call('credits.show', {})).status).toBe(200)
   })
 
-  it('keeps no answer back that it cannot learn from', async () => {
+  it('returns the answer also when the windows cannot be written', async () => {
     const lost = new ConnectionLost('cut')
     const replies = [
       Promise.resolve({ status: 200, body: {}, headers: {}, credits: 1 }),
@@ -247,7 +247,7 @@ describe('a paced caller', () => {
     expect(answers).toMatchObject([{ value: { status: 200, credits: 1 } }, { reason: lost }])
   })
 
-  it('takes in what others used of the same windows', async () => {
+  it('counts what other clients used of the same window', async () => {
     const clock = hand()
     const { caller, seen } = server(clock, 'build')
     for (let count = 0; count < 8; count++) await caller.call('personas.list', {})
@@ -256,7 +256,7 @@ describe('a paced caller', () => {
     expect(seen).toEqual({ refused: 0, admitted: 10 })
   })
 
-  it('is refused by no server, by however many processes, however they come; and wastes little time', async () => {
+  it('two paced processes are never refused by the server, and waste little time', async () => {
     const arrivals = fc.array(fc.nat({ max: 20_000 }), { minLength: 5, maxLength: 40 })
     const ids = fc.constantFrom(
       'personas.list',
@@ -309,7 +309,7 @@ describe('a paced caller', () => {
   })
 
   it.each([false, true])(
-    'loses the time of no slow answer where the server is exact: %s',
+    'loses no time to slow answers where the server states milliseconds: %s',
     async (isExact) => {
       const clock = hand()
       const { caller, seen } = server(clock, 'growth', { isExact, work: () => clock.wait(50) })
@@ -356,7 +356,7 @@ describe('a paced caller', () => {
   )
 
   it.each(['soon', '-0.500', '0.5', '1.001', '58.999', '1e9.000'])(
-    'keeps to the seconds of a server that adds %s',
+    'ignores a reset time in milliseconds that is malformed or contradicts the seconds: %s',
     async (more) => {
       const clock = hand()
       const headers = { 'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'ratelimit-reset': '1' }
@@ -372,7 +372,7 @@ describe('a paced caller', () => {
     },
   )
 
-  it('is not held up by a clock that goes back', async () => {
+  it('keeps sending when the clock goes back', async () => {
     const [clock, real] = [hand(), hand()]
     const { caller } = server(real, 'free')
     const slow = paced({ windows: memory(), origin: 'o', clock, plan: 'free' })(caller)

@@ -3,7 +3,7 @@ import { type Environment, proxyOf } from '../../src/client/proxy.js'
 
 const of = (url: string, env: Environment) => proxyOf(new URL(url), env)?.host
 
-describe('the proxy of a url', () => {
+describe('the proxy for a URL', () => {
   it.each([
     ['https://api.example/', { HTTPS_PROXY: 'http://a:1' }, 'a:1'],
     ['https://api.example/', { https_proxy: 'http://a:1', HTTPS_PROXY: 'http://b:2' }, 'a:1'],
@@ -11,7 +11,7 @@ describe('the proxy of a url', () => {
     ['http://api.example/', { HTTP_PROXY: 'a:1' }, 'a:1'],
     ['http://api.example/', { http_proxy: 'http://a:1' }, 'a:1'],
     ['https://api.example/', { HTTPS_PROXY: '' }, undefined],
-  ] as const)('%s with %j is %s', (url, env, host) => {
+  ] as const)('%s with %j uses proxy %s', (url, env, host) => {
     expect(of(url, env)).toBe(host)
   })
 
@@ -27,7 +27,7 @@ describe('the proxy of a url', () => {
     ['pi.example', false],
     ['api.example.org', false],
     [',', false],
-  ])('is left out where NO_PROXY is %j: %s', (list, left) => {
+  ])('applies NO_PROXY=%j to the host, its domain and its port: %s', (list, left) => {
     for (const name of ['NO_PROXY', 'no_proxy'])
       expect(of('https://api.example/', { HTTPS_PROXY: 'http://a:1', [name]: list })).toBe(
         left ? undefined : 'a:1',
@@ -40,11 +40,11 @@ describe('the proxy of a url', () => {
     'http://127.9.9.9/',
     'http://[::1]/',
     'https://LOCALHOST./',
-  ])('is none for this machine itself: %s', (url) => {
+  ])('uses no proxy for this machine: %s', (url) => {
     expect(of(url, { HTTP_PROXY: 'http://a:1', HTTPS_PROXY: 'http://a:1' })).toBeUndefined()
   })
 
-  it('is refused without repeating what it was', () => {
+  it('refuses a proxy with an unknown scheme without repeating its password', () => {
     const env = { HTTPS_PROXY: 'ftp://user:secret@a:1' }
     expect(() => of('https://api.example/', env)).toThrow(/HTTPS_PROXY/)
     expect(() => of('https://api.example/', env)).not.toThrow(/secret/)

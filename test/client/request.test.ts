@@ -5,8 +5,8 @@ import { wireRequest } from '../../src/client/request.js'
 
 const names = { network: 'linkedin', premium: 'sales_navigator' }
 
-describe('a request on the wire', () => {
-  it('has its fields in the body', () => {
+describe('the request for an operation', () => {
+  it('sends the fields of a POST in its body', () => {
     expect(wireRequest(operation('accounts.enrich'), { domain: 'x.example', live: false })).toEqual({
       method: 'POST',
       path: '/accounts/single_enrich',
@@ -14,7 +14,7 @@ describe('a request on the wire', () => {
     })
   })
 
-  it('has its fields in the query, lists as repeated names, and nothing for what is not given', () => {
+  it('sends the fields of a GET in the query, repeats lists and omits absent values', () => {
     const { path, body } = wireRequest(operation('searches.list'), {
       enriched: false,
       a: ['1', '2'],
@@ -24,17 +24,17 @@ describe('a request on the wire', () => {
     expect([path, body]).toEqual(['/searches?enriched=false&a=1&a=2', undefined])
   })
 
-  it('has its id in the path, as one segment, and nowhere else', () => {
+  it('sends an id as one escaped segment of the path, and not in the query', () => {
     expect(wireRequest(operation('searches.get'), { id: 'a/../b?c#d', page: 2 }).path).toBe(
       '/searches/a%2F..%2Fb%3Fc%23d?page=2',
     )
   })
 
-  it.each(['', '.', '..'])('is refused for the id %j, which would be another path', (id) => {
+  it.each(['', '.', '..'])('refuses the id %j, which would change the path', (id) => {
     expect(() => wireRequest(operation('lists.get'), { id })).toThrow(ApiError)
   })
 
-  it('is the same for every operation as its row says', () => {
+  it('builds the method and path of every operation from its row', () => {
     for (const row of operations()) {
       const { method, path } = wireRequest(row, { id: 'i', uuid: 'u', company_network_url: 'x' }, names)
       const pattern = row.path.replace(/\{\w+\}/g, '[iu]').replaceAll('/', '\\/')
@@ -42,7 +42,7 @@ describe('a request on the wire', () => {
     }
   })
 
-  it('has the names of the server, in bodies and queries', () => {
+  it('uses the names of the server in bodies and queries', () => {
     const body = wireRequest(operation('accounts.hiring'), { company_network_url: 'u' }, names).body
     expect(body).toBe('{"company_linkedin_url":"u"}')
     const { path } = wireRequest(operation('accounts.technologies'), { network_id: 7 }, names)

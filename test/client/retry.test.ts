@@ -10,8 +10,8 @@ const reply = (status: number, headers: Reply['headers'] = {}, body: unknown = {
 const lost = (sent: boolean, code: string) => new Lost('lost', sent, code)
 const first = { attempts: 1, repeatable: true, random: 1, now: 0 }
 
-describe('reads', () => {
-  it('are what takes no idempotency key and deletes nothing', () => {
+describe('which operations are reads', () => {
+  it('counts no priced operation as a read, and sends every write but personas.delete with an idempotency key', () => {
     const unsafe = operations().filter((row) => !isRead(row))
     expect(unsafe.filter(({ idempotent }) => !idempotent).map(({ id }) => id)).toEqual(['personas.delete'])
     const priced = operations().filter(({ price }) => Object.keys(price).length > 0)
@@ -19,7 +19,7 @@ describe('reads', () => {
   })
 })
 
-describe('an attempt', () => {
+describe('retries', () => {
   it.each([
     [reply(500), 300],
     [reply(502), 300],
@@ -37,11 +37,11 @@ describe('an attempt', () => {
     [lost(false, 'ENOTFOUND'), undefined],
     [lost(false, 'CERT_HAS_EXPIRED'), undefined],
     [lost(false, 'DEPTH_ZERO_SELF_SIGNED_CERT'), undefined],
-  ] as const)('%j is followed by another after %s', (attempted, pause) => {
+  ] as const)('%j is retried after %s ms', (attempted, pause) => {
     expect(pauseAfter(attempted, first)).toBe(pause)
   })
 
-  it('is not repeated where the work may have been done, unless that has no second effect', () => {
+  it('does not retry work that may have been done, unless repeating it has no effect', () => {
     const once = { ...first, repeatable: false }
     expect([reply(500), lost(true, 'ECONNRESET')].map((one) => pauseAfter(one, once))).toEqual([
       undefined,
@@ -50,13 +50,13 @@ describe('an attempt', () => {
     expect(pauseAfter(lost(false, 'ECONNREFUSED'), once)).toBe(300)
   })
 
-  it('waits twice as long each time, with a spread, and there are four', () => {
+  it('doubles the jittered pause between retries, and stops after four attempts', () => {
     const pauses = [1, 2, 3, 4].map((attempts) => pauseAfter(reply(503), { ...first, attempts }))
     expect(pauses).toEqual([300, 600, 1_200, undefined])
     expect(pauseAfter(reply(503), { ...first, random: 0 })).toBe(150)
   })
 
-  it('waits as long as the server asks, and not where it asks for much', () => {
+  it('waits as long as Retry-After says, but does not retry after a long wait', () => {
     const asked = (wait: string) => pauseAfter(reply(503, { 'retry-after': wait }), { ...first, now: 0 })
     expect(['2', '31', 'Thu, 01 Jan 1970 00:00:05 GMT', 'soon'].map(asked)).toEqual([
       2_000,
@@ -66,12 +66,12 @@ describe('an attempt', () => {
     ])
   })
 
-  it('leaves open whether the work was done when it was sent and not answered', () => {
+  it('marks the outcome as unknown when a request was sent and not answered', () => {
     expect([reply(500), reply(502), lost(true, 'x')].every(leavesOpen)).toBe(true)
     expect([reply(501), reply(402), reply(200), lost(false, 'x')].some(leavesOpen)).toBe(false)
   })
 
-  it('settles what was open, unless it was refused before its key was looked at', () => {
+  it('an answer settles an unknown outcome, unless it was refused before the key was looked up', () => {
     expect([200, 404, 402, 422, 409].every((status) => settles(reply(status)))).toBe(true)
     expect([401, 403, 429, 500].some((status) => settles(reply(status)))).toBe(false)
     expect(settles(reply(409, {}, { code: 'idempotency_in_progress' }))).toBe(false)
@@ -79,7 +79,7 @@ describe('an attempt', () => {
 })
 
 describe('an outage', () => {
-  it('lasts from ten failures in a row to the first answer', () => {
+  it('an outage starts after ten failures in a row and ends with the first answer', () => {
     const outage = new Outage()
     for (let count = 0; count < 9; count++) outage.note(reply(503))
     expect(outage.lasts).toBe(false)

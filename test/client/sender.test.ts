@@ -25,8 +25,8 @@ const to = ({ port }: Listener, change: Partial<Attempt> = {}): Attempt => ({
   ...change,
 })
 
-describe('a POST', () => {
-  it('is signed, and carries the body byte for byte', async () => {
+describe('sending a webhook', () => {
+  it('sends the body byte for byte with a valid signature', async () => {
     const arrived: Awaited<ReturnType<typeof received>>[] = []
     const hook = await kept(
       answering(async (request, response) => {
@@ -51,7 +51,7 @@ describe('a POST', () => {
     expect(new Webhook(secret).verify(first?.body ?? '', headers)).toEqual(JSON.parse(body))
   })
 
-  it('has a signature for each of two secrets', async () => {
+  it('signs with both secrets while a secret is rotated', async () => {
     const arrived: IncomingMessage[] = []
     const hook = await kept(
       answering((request, response) => {
@@ -64,7 +64,7 @@ describe('a POST', () => {
     expect(arrived[0]?.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/)
   })
 
-  it('is not sent without a secret, and a malformed one is not repeated', async () => {
+  it('sends nothing without a valid secret, and does not repeat a malformed one', async () => {
     const hook = await kept(accepting())
     const sender = await sending()
     for (const secrets of [[], ['whsec_hunter2'], [secret, 'hunter2']]) {
@@ -74,7 +74,7 @@ describe('a POST', () => {
     expect(hook.connections()).toBe(0)
   })
 
-  it('goes over a connection that is open', async () => {
+  it('reuses an open connection', async () => {
     const hook = await kept(answering((_, response) => response.end('ok')))
     const sender = await sending()
     for (let count = 0; count < 20; count++) await sender.send(to(hook))
@@ -82,7 +82,7 @@ describe('a POST', () => {
     expect(hook.connections()).toBeLessThan(3)
   })
 
-  it('waits for a connection when so many are busy', async () => {
+  it('waits for a free connection when all of them are busy', async () => {
     let busy = 0
     let most = 0
     const hook = await kept(
@@ -101,22 +101,22 @@ describe('a POST', () => {
   })
 })
 
-describe('an answer', () => {
+describe('the response of a receiver', () => {
   const answered = async (status: number, headers: Record<string, string> = {}, now = Date.now()) => {
     const hook = await kept(answering((_, response) => response.writeHead(status, headers).end()))
     const { ms, ...rest } = await (await sending({ clock: { now: () => now } })).send(to(hook))
     return rest
   }
 
-  it.each([200, 201, 202, 204, 299])('of %i is a success', async (status) => {
+  it.each([200, 201, 202, 204, 299])('treats status %i as success', async (status) => {
     expect(await answered(status)).toEqual({ status, error: null })
   })
 
-  it.each([304, 400, 401, 404, 410, 429, 500, 503])('of %i is a failure', async (status) => {
+  it.each([304, 400, 401, 404, 410, 429, 500, 503])('treats status %i as failure', async (status) => {
     expect(await answered(status)).toEqual({ status, error: expect.stringContaining(`answered ${status}`) })
   })
 
-  it.each([429, 503])('of %i may say when to come back', async (status) => {
+  it.each([429, 503])('reads Retry-After from a %i response as seconds or as a date', async (status) => {
     const now = Date.parse('2026-03-10T12:00:00Z')
     expect(await answered(status, { 'retry-after': '120' })).toMatchObject({ retryAfterMs: 120_000 })
     const date = { 'retry-after': 'Tue, 10 Mar 2026 12:05:00 GMT' }
@@ -124,29 +124,29 @@ describe('an answer', () => {
     expect(await answered(status, { 'retry-after': 'soon' })).not.toHaveProperty('retryAfterMs')
   })
 
-  it('puts an attempt off for a day at most', async () => {
+  it('limits Retry-After to a day', async () => {
     for (const wait of ['1e15', 'Infinity', '99999999999'])
       expect(await answered(503, { 'retry-after': wait })).toMatchObject({ retryAfterMs: 86_400_000 })
   })
 
-  it.each([200, 410, 500])('of %i says nothing of coming back', async (status) => {
+  it.each([200, 410, 500])('ignores Retry-After in a %i response', async (status) => {
     expect(await answered(status, { 'retry-after': '120' })).not.toHaveProperty('retryAfterMs')
   })
 })
 
-describe('an attempt ends', () => {
+describe('limits on a response', () => {
   const hurried = { totalMs: 250, bodyMs: 100 }
   const late = {
     status: null,
     error: expect.stringMatching(/^127\.0\.0\.1:\d+ did not answer within 0\.25 s$/),
   }
 
-  it('when nothing answers', async () => {
+  it('fails an attempt that nothing answers within the timeout', async () => {
     const hook = await kept(accepting())
     expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
   })
 
-  it('when the headers of an answer trickle', async () => {
+  it('fails an attempt when the response headers trickle past the timeout', async () => {
     const hook = await kept(
       accepting((socket) => {
         const letters = [...`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(10_000)}`]
@@ -157,7 +157,7 @@ describe('an attempt ends', () => {
     expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
   })
 
-  it('when informational answers never end', async () => {
+  it('fails an attempt that gets informational responses only', async () => {
     const hook = await kept(
       accepting((socket) => {
         const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n'), 5)
@@ -170,7 +170,7 @@ describe('an attempt ends', () => {
   it.each([
     { bodyMs: 100, totalMs: 60_000 },
     { bodyMs: 60_000, totalMs: 250 },
-  ])('when the body of an answer trickles, with the status that came before: %j', async (limits) => {
+  ])('keeps the status of a response whose body trickles, and closes the connection: %j', async (limits) => {
     const closed: Promise<void>[] = []
     const hook = await kept(
       answering((_, response) => {
@@ -186,7 +186,7 @@ describe('an attempt ends', () => {
     expect(closed).toHaveLength(2)
   })
 
-  it('when the body of an answer has no end, with hardly any of it read', async () => {
+  it('stops reading an endless body', async () => {
     const endless = 1e9
     let written = 0
     const hook = await kept(
@@ -205,7 +205,7 @@ describe('an attempt ends', () => {
     expect(written).toBeLessThan(endless / 20)
   })
 
-  it('at once when an answer announces a body too large', async () => {
+  it('ends at once when the content length is too large', async () => {
     const hook = await kept(
       answering((_, response) => response.writeHead(500, { 'content-length': 1e9 }).write('x')),
     )
@@ -213,14 +213,14 @@ describe('an attempt ends', () => {
     expect(sent).toMatchObject({ status: 500, error: 'The receiver answered 500' })
   })
 
-  it('with compressed bytes left as they are', async () => {
+  it('does not decompress a response', async () => {
     const hook = await kept(
       answering((_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('not gzip')),
     )
     expect(await (await sending()).send(to(hook))).toMatchObject({ status: 200, error: null })
   })
 
-  it('when its name is never looked up', async () => {
+  it('fails an attempt when the name lookup hangs past the timeout', async () => {
     const sender = await sending({ ...hurried, resolve: () => new Promise(() => {}) })
     expect(await sender.send(attempt('https://slow.example/'))).toMatchObject({
       status: null,
@@ -228,7 +228,7 @@ describe('an attempt ends', () => {
     })
   })
 
-  it('while others go on', async () => {
+  it('delivers to one receiver while another one hangs', async () => {
     const stuck = await kept(accepting())
     const hook = await kept(answering((_, response) => response.end()))
     const sender = await sending()
@@ -240,19 +240,19 @@ describe('an attempt ends', () => {
   })
 })
 
-describe('a check', () => {
-  it('permits a name that has no address now', async () => {
+describe('checking a webhook address', () => {
+  it('permits a name that does not resolve at the moment', async () => {
     const sender = await sending({ resolve: () => Promise.reject(new Error('no network')) })
     expect(await sender.check('https://hooks.example/', { allow: [], loopback: false })).toBeUndefined()
   })
 
-  it('permits a name whose look-up takes too long', async () => {
+  it('permits a name whose lookup takes too long', async () => {
     const sender = await sending({ checkMs: 50, resolve: () => new Promise(() => {}) })
     expect(await sender.check('https://hooks.example/', { allow: [], loopback: false })).toBeUndefined()
   })
 })
 
-describe('a failure is told in one sentence', () => {
+describe('error messages of a failed attempt', () => {
   const told = async (change: Partial<Attempt> & { url: string }, options: Partial<SenderOptions> = {}) => {
     const sender = await sending({ resolve: async () => ['127.0.0.1'], ...options })
     const sent = await sender.send({ ...attempt(change.url), loopback: true, ...change })
@@ -262,7 +262,7 @@ describe('a failure is told in one sentence', () => {
   }
   const url = ({ port }: Listener, scheme = 'http') => `${scheme}://hooks.example:${port}/token`
 
-  it('when the connection is refused', async () => {
+  it('says that the connection was refused', async () => {
     const hook = await accepting()
     await hook.close()
     expect(await told({ url: url(hook) })).toBe('hooks.example refused the connection')
@@ -270,17 +270,20 @@ describe('a failure is told in one sentence', () => {
     expect(await told({ url: url(hook) }, both)).toBe('hooks.example refused the connection')
   })
 
-  it.each(['end', 'resetAndDestroy'] as const)('when the connection is closed by %s', async (how) => {
-    const hook = await kept(accepting((socket) => socket.once('data', () => socket[how]())))
-    expect(await told({ url: url(hook) })).toBe('hooks.example closed the connection without an answer')
-  })
+  it.each(['end', 'resetAndDestroy'] as const)(
+    'says that the connection was closed without an answer, by %s',
+    async (how) => {
+      const hook = await kept(accepting((socket) => socket.once('data', () => socket[how]())))
+      expect(await told({ url: url(hook) })).toBe('hooks.example closed the connection without an answer')
+    },
+  )
 
-  it('when the answer is not HTTP', async () => {
+  it('says that the answer was not HTTP', async () => {
     const hook = await kept(accepting((socket) => socket.end('220 mail.example ESMTP\r\n')))
     expect(await told({ url: url(hook) })).toBe('hooks.example answered with something that is not HTTP')
   })
 
-  it('when the headers of an answer have no end', async () => {
+  it('says that the headers were too large', async () => {
     const hook = await kept(
       accepting((socket) => socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(100)}`)),
     )
@@ -291,19 +294,19 @@ describe('a failure is told in one sentence', () => {
     ['ENOTFOUND', 'The name hooks.example was not found'],
     ['EAI_AGAIN', 'The name hooks.example could not be looked up; the name server did not answer'],
     ['EWHATEVER', 'The request to hooks.example failed (EWHATEVER)'],
-  ])('when a look-up ends in %s', async (code, sentence) => {
+  ])('explains a name lookup that failed with %s', async (code, sentence) => {
     const resolve = () => Promise.reject(Object.assign(new Error('at /internal/path'), { code }))
     expect(await told({ url: 'https://hooks.example/token' }, { resolve })).toBe(sentence)
   })
 
-  it('when the certificate is signed by nobody known', async () => {
+  it('says that a certificate is self-signed', async () => {
     const hook = await kept(answering((_, response) => response.end(), { tls: certify('hooks.example') }))
     expect(await told({ url: url(hook, 'https') })).toBe(
       'The certificate of hooks.example is signed by itself',
     )
   })
 
-  it('when the certificate is for another name', async () => {
+  it('says that a certificate is for another name', async () => {
     const tls = certify('other.example')
     const hook = await kept(answering((_, response) => response.end(), { tls }))
     expect(await told({ url: url(hook, 'https') }, { ca: tls.cert })).toBe(
@@ -311,7 +314,7 @@ describe('a failure is told in one sentence', () => {
     )
   })
 
-  it('when the certificate has expired', async () => {
+  it('says that a certificate has expired', async () => {
     const tls = certify('hooks.example', '2000-01-01', '2001-01-01')
     const hook = await kept(answering((_, response) => response.end(), { tls }))
     expect(await told({ url: url(hook, 'https') }, { ca: tls.cert })).toBe(
@@ -319,19 +322,19 @@ describe('a failure is told in one sentence', () => {
     )
   })
 
-  it('when nothing there speaks TLS', async () => {
+  it('says that the receiver does not speak TLS', async () => {
     const hook = await kept(answering((_, response) => response.end()))
     expect(await told({ url: url(hook, 'https') })).toBe('hooks.example does not speak TLS as it should')
   })
 
-  it('when what is sent cannot be a header', async () => {
+  it('says that the request failed when a header value is invalid', async () => {
     const hook = await kept(accepting())
     expect(await told({ url: url(hook), id: 'a\r\nb' })).toMatch(/^The request to hooks\.example failed/)
   })
 })
 
-describe('over TLS', () => {
-  it('a receiver is known by its name, with the dot of the root or without', async () => {
+describe('TLS names', () => {
+  it('accepts the certificate of a name in any case, with or without a trailing dot', async () => {
     const tls = certify('hooks.example')
     const names: unknown[] = []
     const hook = await kept(
@@ -352,8 +355,8 @@ describe('over TLS', () => {
   })
 })
 
-describe('close', () => {
-  it('ends what is under way, and every connection', async () => {
+describe('closing the sender', () => {
+  it('closing ends the attempts in progress and every connection', async () => {
     const ended: Promise<void>[] = []
     const hook = await kept(
       accepting((socket) => {
@@ -369,7 +372,7 @@ describe('close', () => {
     await Promise.all(ended)
   })
 
-  it('leaves nothing to be sent after it', async () => {
+  it('sends nothing after it was closed', async () => {
     const hook = await kept(accepting())
     const sender = await sending()
     await sender.close()

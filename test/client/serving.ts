@@ -4,13 +4,13 @@ import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
 import { type Bench, openBench, randomIds } from '../support/engine.js'
 
-/** Waits for nothing, and remembers for how long it was asked to. */
+/** A sleep that returns at once and records the durations it was given. */
 export function sleeper() {
   const slept: number[] = []
   return { slept, sleep: async (ms: number) => void slept.push(ms) }
 }
 
-/** A remote caller with the world of a test. */
+/** A remote caller with timeouts and randomness for tests. */
 export const remoteTo = (
   baseUrl: string,
   options: Partial<RemoteOptions> & { readonly ids?: Ids } = {},

@@ -11,20 +11,20 @@ const refusal = async (url: string, targets: Partial<Targets> = {}) => {
   return 'refused' in found ? found.refused : undefined
 }
 
-describe('a url leads', () => {
-  it('to all addresses of its name', async () => {
+describe('the addresses of a webhook URL', () => {
+  it('returns all addresses of a name', async () => {
     expect(await ask('https://public.example/hook')).toMatchObject({
       addresses: ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'],
     })
   })
 
-  it('to the address that it spells, without a look-up', async () => {
+  it('returns the address that a URL spells without a lookup', async () => {
     const never = () => Promise.reject(new Error('looked up'))
     for (const host of ['134744072', '0x8080808', '8.8.2056', '[::ffff:8.8.8.8]', '８.８.８.８'])
       expect(await destinationOf(`https://${host}/`, none, never)).toMatchObject({ addresses: ['8.8.8.8'] })
   })
 
-  it('where its name was looked up, once', async () => {
+  it('looks a name up once', async () => {
     const looked: string[] = []
     const resolve = async (name: string) => {
       looked.push(name)
@@ -36,7 +36,7 @@ describe('a url leads', () => {
     expect(looked).toEqual(['rebinding.example'])
   })
 
-  it('nowhere while its name cannot be looked up', async () => {
+  it('throws when a name does not resolve', async () => {
     await expect(ask('https://unknown.example/')).rejects.toMatchObject({ code: 'ENOTFOUND' })
     await expect(destinationOf('https://empty.example/', none, async () => [])).rejects.toMatchObject({
       code: 'ENODATA',
@@ -44,8 +44,8 @@ describe('a url leads', () => {
   })
 })
 
-describe('a refusal', () => {
-  it('names what the address is, and the option that permits it', async () => {
+describe('refusal messages', () => {
+  it('names the kind of address and the option that permits it', async () => {
     expect(await refusal('https://10.1.2.3/')).toBe(
       '10.1.2.3 is a private address, which only --allow-target CIDR permits',
     )
@@ -54,29 +54,29 @@ describe('a refusal', () => {
     )
   })
 
-  it('keeps to itself which internal address a name has', async () => {
+  it('does not reveal the internal address of a name', async () => {
     expect(await refusal('https://private.example/')).toBe(
       'private.example has a private address, which only --allow-target CIDR permits',
     )
   })
 
-  it('names no option that would not help', async () => {
+  it('suggests no option for an address that is never permitted', async () => {
     expect(await refusal('https://169.254.169.254/')).toBe(
       '169.254.169.254 is a link-local address, which is never permitted',
     )
   })
 
-  it('asks for https where that is all that is missing', async () => {
+  it('asks for https when that is all that is missing', async () => {
     expect(await refusal('http://public.example/')).toMatch(/https/)
     expect(await refusal('http://8.8.8.8/')).toMatch(/https/)
     expect(await refusal('https://8.8.8.8/')).toBeUndefined()
   })
 
-  it('never repeats a password', async () => {
+  it('does not repeat a password from the URL', async () => {
     expect(await refusal('https://user:hunter2@public.example/')).not.toMatch(/user:|hunter2/)
   })
 
-  it('takes no time to speak of, however long the url', async () => {
+  it('checks a very long URL quickly', async () => {
     const long = `https://public.example/${':'.repeat(1_000_000)}`
     expect(await refusal(long)).toBeUndefined()
   })
@@ -95,7 +95,7 @@ describe('--allow-target', () => {
     ['http://8.8.8.8/', ['8.8.8.0/24']],
     ['https://[2002:a01:203::1]/', ['2002::/16', '10.0.0.0/8']],
     ['https://[64:ff9b::a01:203]/', ['10.0.0.0/8']],
-  ])('permits %s with %j', async (url, allow) => {
+  ])('--allow-target permits %s with %j', async (url, allow) => {
     expect(await refusal(url, { allow })).toBeUndefined()
   })
 
@@ -110,12 +110,12 @@ describe('--allow-target', () => {
     ['https://[64:ff9b::a01:203]/', ['64:ff9b::/96']],
     ['https://zone.example/', ['0.0.0.0/0', '::/0']],
     ['https://loopback-zone.example/', ['0.0.0.0/0', '::/0']],
-  ])('does not permit %s with %j', async (url, allow) => {
+  ])('--allow-target does not permit %s with %j', async (url, allow) => {
     expect(await refusal(url, { allow })).toBeDefined()
   })
 })
 
-describe('loopback', () => {
+describe('permitted loopback', () => {
   const loopback = true
 
   it.each([
@@ -124,7 +124,7 @@ describe('loopback', () => {
     'http://[::1]:3000/',
     'https://localhost:3000/',
     'https://localhost.:3000/',
-  ])('permits %s', async (url) => {
+  ])('permits %s as loopback', async (url) => {
     expect(await refusal(url, { loopback })).toBeUndefined()
   })
 
@@ -136,7 +136,7 @@ describe('loopback', () => {
     'http://[64:ff9b::7f00:1]/',
     'http://[2002:7f00:1::]/',
     'http://public.example/',
-  ])('does not permit %s', async (url) => {
+  ])('does not permit %s as loopback', async (url) => {
     expect(await refusal(url, { loopback })).toBeDefined()
   })
 })

@@ -114,7 +114,7 @@ export const linkLocalHosts = [
   'metadata-and-public.example',
 ] as const
 
-/** Urls that are refused whatever they lead to. */
+/** URLs that are refused whatever address they have. */
 export const unfitUrls = [
   '',
   'example.com/hook',
@@ -152,7 +152,7 @@ export const unfitUrls = [
   'unix:/var/run/docker.sock',
 ] as const
 
-/** What the names above have for addresses. */
+/** The addresses of the names above. */
 export const names: Readonly<Record<string, readonly string[]>> = {
   localhost: ['127.0.0.1', '::1'],
   'localhost.': ['::1', '127.0.0.1'],

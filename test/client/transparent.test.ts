@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const one of open.splice(0).reverse()) await one.close()
 })
 
-/** A server, and a handler that passes requests on to it with nothing in between. */
+/** A server, and a handler that forwards requests to it unchanged. */
 async function passing(answer: RequestListener) {
   const upstream = await answering(answer)
   const caller = remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`)
@@ -27,7 +27,7 @@ async function passing(answer: RequestListener) {
     )
 }
 
-describe('what passes through', () => {
+describe('a request passed through to another server', () => {
   const bodies = [
     '{ "a" : 1.50, "id":9007199254740993 }',
     '{"é":"\\u00e9","__proto__":{}}',
@@ -36,38 +36,41 @@ describe('what passes through', () => {
   ]
   const statuses = [200, 201, 202, 400, 401, 402, 403, 404, 409, 422, 429, 500, 501, 503]
 
-  it.each(statuses)('keeps its status, bytes and headers: %i', async (status) => {
-    for (const text of bodies) {
-      const send = await passing((_, response) =>
-        response
-          .writeHead(status, {
-            'RateLimit-Limit': '10',
-            'RateLimit-Remaining': '0',
-            'RateLimit-Reset': '17',
-            'Retry-After': '17',
-            'Idempotent-Replayed': 'true',
-            Connection: 'close, X-Hop',
-            'X-Hop': '1',
-            'Set-Cookie': 'a=b',
-            'Access-Control-Allow-Origin': '*',
-          })
-          .end(text),
-      )
-      const response = await send('POST', '/accounts/count_profiles', '{}')
-      expect([response.status, await response.text()]).toEqual([status, text])
-      expect(Object.fromEntries(response.headers)).toMatchObject({
-        'ratelimit-limit': '10',
-        'ratelimit-remaining': '0',
-        'ratelimit-reset': '17',
-        'retry-after': '17',
-        'idempotent-replayed': 'true',
-      })
-      for (const name of ['x-hop', 'set-cookie', 'access-control-allow-origin', 'transfer-encoding'])
-        expect(response.headers.get(name), name).toBeNull()
-    }
-  })
+  it.each(statuses)(
+    'passes the status, bytes and headers of a response through unchanged: %i',
+    async (status) => {
+      for (const text of bodies) {
+        const send = await passing((_, response) =>
+          response
+            .writeHead(status, {
+              'RateLimit-Limit': '10',
+              'RateLimit-Remaining': '0',
+              'RateLimit-Reset': '17',
+              'Retry-After': '17',
+              'Idempotent-Replayed': 'true',
+              Connection: 'close, X-Hop',
+              'X-Hop': '1',
+              'Set-Cookie': 'a=b',
+              'Access-Control-Allow-Origin': '*',
+            })
+            .end(text),
+        )
+        const response = await send('POST', '/accounts/count_profiles', '{}')
+        expect([response.status, await response.text()]).toEqual([status, text])
+        expect(Object.fromEntries(response.headers)).toMatchObject({
+          'ratelimit-limit': '10',
+          'ratelimit-remaining': '0',
+          'ratelimit-reset': '17',
+          'retry-after': '17',
+          'idempotent-replayed': 'true',
+        })
+        for (const name of ['x-hop', 'set-cookie', 'access-control-allow-origin', 'transfer-encoding'])
+          expect(response.headers.get(name), name).toBeNull()
+      }
+    },
+  )
 
-  it('is the request of the caller, with the keys of the caller, for every operation', async () => {
+  it('passes the request of every operation through with the keys of the client', async () => {
     const seen: Record<string, unknown> = {}
     const send = await passing(async (request, response) => {
       const { body } = await received(request)
@@ -87,7 +90,7 @@ describe('what passes through', () => {
     }
   })
 
-  it('is a 502 where the server does not answer, and says so in our words', async () => {
+  it('answers 502 with a reason when the upstream server does not answer', async () => {
     const send = await passing((request) => void request.socket.destroy())
     const response = await send('POST', '/accounts/single_enrich', '{}')
     expect([response.status, await response.json()]).toEqual([

@@ -56,8 +56,8 @@ async function through(status: number) {
   return { remote, seen, keys }
 }
 
-describe('a proxy', () => {
-  it('carries the request in a tunnel, and sees neither the key nor the path', async () => {
+describe('an HTTPS proxy', () => {
+  it('tunnels a request so that the proxy sees neither the key nor the path', async () => {
     const { remote, seen, keys } = await through(200)
     const reply = await remote.call('credits.show', {}, { apiKey: 'pk_secret' })
     expect([reply.status, keys]).toEqual([200, ['pk_secret']])
@@ -67,10 +67,13 @@ describe('a proxy', () => {
     expect(JSON.stringify(headers)).not.toContain('pk_secret')
   })
 
-  it.each([407, 403, 502])('that refuses is no answer of the server: %i', async (status) => {
-    const { remote, keys } = await through(status)
-    const error = await remote.call('accounts.enrich', {}, {}).catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ unknown: false, message: expect.stringContaining('through the proxy') })
-    expect([String(error).includes('word'), keys]).toEqual([false, []])
-  })
+  it.each([407, 403, 502])(
+    'does not take the refusal of a proxy for an answer of the server: %i',
+    async (status) => {
+      const { remote, keys } = await through(status)
+      const error = await remote.call('accounts.enrich', {}, {}).catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ unknown: false, message: expect.stringContaining('through the proxy') })
+      expect([String(error).includes('word'), keys]).toEqual([false, []])
+    },
+  )
 })

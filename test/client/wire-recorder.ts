@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
 import { accepting, type Listener } from './listeners.js'
 
-/** A way to a server that keeps every byte which passes, in both directions. */
+/** A proxy that records every byte in both directions. */
 export interface Recorder extends Listener {
-  /** What passed since it was asked last. */
+  /** Returns the traffic since the last call. */
   taken(): { readonly sent: string; readonly answered: string }
 }
 
-/** Opens a recording way to a port of this machine. */
+/** Opens a recording proxy to a port of this machine. */
 export async function recorderTo(port: number): Promise<Recorder> {
   let sent: Buffer[] = []
   let answered: Buffer[] = []
@@ -15,7 +15,7 @@ export async function recorderTo(port: number): Promise<Recorder> {
     const server = connect(port, '127.0.0.1')
     socket.on('data', (chunk: Buffer) => {
       sent.push(chunk)
-      // The server is known by its own name only.
+      // The server accepts its own host name only.
       const named = chunk.toString('latin1').replace(/^host: .*$/im, `host: 127.0.0.1:${port}`)
       server.write(named, 'latin1')
     })

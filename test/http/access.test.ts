@@ -10,7 +10,7 @@ const areas = [...new Set(operations().map(({ id }) => areaOf(id)))]
 
 let bench: Bench
 let serve: (request: Request) => Promise<Response>
-/** Keys by what is the matter with them; those of areas by the name of the area. */
+/** API keys by their defect, or by the area of their scope. */
 const keys = new Map<string, string | undefined>([
   ['missing', undefined],
   ['empty', ''],
@@ -63,12 +63,12 @@ beforeAll(async () => {
   keys.set('theirs', (await admin.createKey({ member: 'them@other.example' })).key)
 })
 afterAll(() => bench.caller.close())
-// Every window is over before the next request.
+// All rate windows end before the next request.
 beforeEach(() => bench.clock.advance(120_000))
 
 describe.each(rows)('%s', (id, row) => {
   it.each(['missing', 'empty', 'malformed', 'unknown', 'revoked', 'expired'])(
-    'refuses a key that is %s',
+    'refuses a key that is %s with the same 401 as a missing key',
     async (name) => {
       const first = await ask(row, keys.get('missing'))
       const seen = await ask(row, keys.get(name))
@@ -78,7 +78,7 @@ describe.each(rows)('%s', (id, row) => {
     },
   )
 
-  it('refuses a key of every other area, without a code', async () => {
+  it('refuses a key of any other scope with 403', async () => {
     for (const area of areas.filter((one) => one !== areaOf(id))) {
       bench.clock.advance(120_000)
       const { status, body } = await ask(row, keys.get(area))
@@ -86,13 +86,13 @@ describe.each(rows)('%s', (id, row) => {
     }
   })
 
-  it.each(['all', 'theirs', 'its area'])('lets in a key of %s', async (name) => {
+  it.each(['all', 'theirs', 'its area'])('accepts a key of %s', async (name) => {
     const { status } = await ask(row, keys.get(name === 'its area' ? areaOf(id) : name))
     expect([row.ok, 404]).toContain(status)
   })
 })
 
-/** What can be made, what shows one of it, and under which name its id comes back. */
+/** The operations that create something with an id, and those that take such an id. */
 const kinds: readonly (readonly [makes: OperationId, shows: readonly OperationId[]])[] = [
   ['personas.create', ['personas.get', 'personas.delete']],
   ['lists.create', ['lists.get']],
@@ -105,14 +105,14 @@ const kinds: readonly (readonly [makes: OperationId, shows: readonly OperationId
 const rowOf = (id: OperationId): Operation => rows.find(([one]) => one === id)?.[1] as Operation
 const inPath = ({ path }: Operation): string => /\{(\w+)\}/.exec(path)?.[1] ?? ''
 
-/** Makes one of a kind; answers its ids, of a bulk enrichment those of its contacts too. */
+/** Creates an object and returns its ids; for a bulk enrichment also those of its contacts. */
 async function made(makes: OperationId, key: string | undefined): Promise<string[]> {
   const { body } = await ask(rowOf(makes), key)
   return body.match(/(?<="(?:id|enrichment_id)":")[0-9a-f-]{36}/g) ?? []
 }
 
-describe('an id in a path', () => {
-  it('is tried for every operation that has one', () => {
+describe('ids in a path', () => {
+  it('covers every operation that has an id in its path', () => {
     const tried = new Set(kinds.flatMap(([, shows]) => shows))
     expect([...tried].sort()).toEqual(
       operations()
@@ -122,26 +122,23 @@ describe('an id in a path', () => {
     )
   })
 
-  describe.each(kinds)('made by %s', (makes, shows) => {
-    it.each(shows)(
-      'of another workspace is as unknown to %s as one of nothing, byte for byte',
-      async (id) => {
-        const row = rowOf(id)
-        const ids = await made(makes, keys.get('all'))
-        expect(ids.length).toBeGreaterThan(0)
-        for (const one of ids) {
-          bench.clock.advance(120_000)
-          const unknown = await ask(row, keys.get('theirs'), { [inPath(row)]: unknownId })
-          bench.clock.advance(120_000)
-          const theirs = await ask(row, keys.get('theirs'), { [inPath(row)]: one })
-          expect(theirs).toEqual(unknown)
-          expect(theirs.status).toBe(404)
-          expect((await ask(row, keys.get(areaOf(id)), { [inPath(row)]: one })).status).toBe(200)
-        }
-      },
-    )
+  describe.each(kinds)('created by %s', (makes, shows) => {
+    it.each(shows)('%s answers an id of another workspace exactly like an unknown id', async (id) => {
+      const row = rowOf(id)
+      const ids = await made(makes, keys.get('all'))
+      expect(ids.length).toBeGreaterThan(0)
+      for (const one of ids) {
+        bench.clock.advance(120_000)
+        const unknown = await ask(row, keys.get('theirs'), { [inPath(row)]: unknownId })
+        bench.clock.advance(120_000)
+        const theirs = await ask(row, keys.get('theirs'), { [inPath(row)]: one })
+        expect(theirs).toEqual(unknown)
+        expect(theirs.status).toBe(404)
+        expect((await ask(row, keys.get(areaOf(id)), { [inPath(row)]: one })).status).toBe(200)
+      }
+    })
 
-    it('is of no use to operations of other kinds', async () => {
+    it('answers an id of another kind with 404, like an unknown id', async () => {
       const others = operations().filter((row) => inPath(row) && !shows.includes(row.id))
       const [id = ''] = await made(makes, keys.get('all'))
       for (const row of others) {
@@ -153,12 +150,12 @@ describe('an id in a path', () => {
   })
 })
 
-describe('lists of things', () => {
+describe('lists of a workspace', () => {
   it.each([
     ['personas.create', 'personas.list', {}],
     ['lists.create', 'lists.list', {}],
     ['leads.search', 'searches.list', { enriched: false }],
-  ] as const)('made by %s: %s has no row of another workspace', async (makes, lists, query) => {
+  ] as const)('shows what %s created in %s of its own workspace only', async (makes, lists, query) => {
     const [mine = ''] = await made(makes, keys.get('all'))
     const [theirs = ''] = await made(makes, keys.get('theirs'))
     const [ours, others] = [
@@ -182,7 +179,7 @@ describe('two workspaces', () => {
   const balance = async (key: string | undefined) =>
     ((await read(key, '/credits')) as { credits: { enrichment: number } }).credits.enrichment
 
-  it('pay for themselves and see only themselves', async () => {
+  it('charges each workspace for its own calls, and shows it only its own account and spending', async () => {
     const [mine, theirs] = [keys.get('all'), keys.get('theirs')]
     const before = [await balance(mine), await balance(theirs)]
     await enrich(mine, 'known.example')
@@ -199,14 +196,14 @@ describe('two workspaces', () => {
     expect(now.map((one, at) => one.credits_consumed - (spent[at]?.credits_consumed ?? 0))).toEqual([1, 0])
   })
 
-  it('never answer each other’s idempotency keys', async () => {
+  it('does not replay an answer under the idempotency key of another workspace', async () => {
     await enrich(keys.get('all'), 'known.example', {}, 'shared')
     const theirs = await enrich(keys.get('theirs'), 'known-b.example', {}, 'shared')
     expect([theirs.status, theirs.headers.get('idempotent-replayed')]).toEqual([200, null])
     expect(await theirs.json()).toMatchObject({ domain: 'known-b.example' })
   })
 
-  it('cannot be chosen, nor anything else of the server’s, by a field', async () => {
+  it('ignores a field that names a workspace, a member, a price or credits', async () => {
     const [mine, theirs] = [keys.get('all'), keys.get('theirs')]
     const before = [await balance(mine), await balance(theirs)]
     const owned = { workspace: 'Other', workspace_id: bench.workspaceId, member: 'me@localhost' }

@@ -22,7 +22,7 @@ const post = (body: NonNullable<RequestInit['body']>, headers: Record<string, st
 const nested = (depth: number, open = '[', close = ']') =>
   `{"a":${open.repeat(depth)}1${close.repeat(depth)}}`
 
-describe('hostile bodies', () => {
+describe('hostile request bodies', () => {
   it.each([
     ['nothing', '', 400],
     ['half an object', '{"a":', 400],
@@ -43,7 +43,7 @@ describe('hostile bodies', () => {
     ['100,000 objects', nested(100_000, '{"a":', '}'), 400],
     ['100,000 arrays never closed', '['.repeat(100_000), 400],
     ['arrays up to the size limit', '['.repeat(usualBodyLimit), 400],
-  ])('%s: refused', async (_, body, status) => {
+  ])('refuses a body with %s before the call', async (_, body, status) => {
     const response = await post(body)
     expect(response.status).toBe(status)
     expect(Object.keys((await response.json()) as object)).toEqual(['error'])
@@ -51,32 +51,32 @@ describe('hostile bodies', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 
-  it('bytes that are no UTF-8: refused', async () => {
+  it('refuses a body that is not UTF-8', async () => {
     const response = await post(Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]))
     expect(response.status).toBe(400)
   })
 
-  it('constructor and prototype: fields like any other', async () => {
+  it('passes constructor and prototype on as ordinary fields', async () => {
     await post('{"constructor":{"prototype":{"polluted":true}}}')
     expect(caller.seen[0]?.input).toEqual({ constructor: { prototype: { polluted: true } } })
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 
-  it('NUL and lone surrogates: left to the fields, which refuse them by name', async () => {
+  it('leaves NUL and lone surrogates to the checks of the fields', async () => {
     await post('{"name":"a\\u0000b","domain":"\\ud800"}')
     expect(caller.seen[0]?.input).toEqual({ name: 'a\0b', domain: '\ud800' })
   })
 
-  it('nesting up to the bound: taken', async () => {
+  it('accepts nesting up to the limit and refuses one level more', async () => {
     expect((await post(nested(deepest - 1))).status).toBe(200)
     expect((await post(nested(deepest))).status).toBe(400)
   })
 
-  it('brackets in texts: no nesting', async () => {
+  it('does not count brackets in strings as nesting', async () => {
     expect((await post(JSON.stringify({ a: '[{"\\"['.repeat(100) }))).status).toBe(200)
   })
 
-  it('any JSON object without such things: taken as it is', async () => {
+  it('passes every other JSON object on unchanged', async () => {
     const plain = fc.dictionary(
       fc.string().filter((key) => key !== '__proto__' && !key.includes('\0')),
       fc.jsonValue(),
@@ -94,7 +94,7 @@ describe('hostile bodies', () => {
   })
 })
 
-describe('other types', () => {
+describe('content types', () => {
   it.each([
     ['no type', {}],
     ['text/plain', { 'content-type': 'text/plain' }],
@@ -104,7 +104,7 @@ describe('other types', () => {
     ['JSON lines', { 'content-type': 'application/json-seq' }],
     ['another charset', { 'content-type': 'application/json; charset=latin1' }],
     ['two types', { 'content-type': 'text/plain, application/json' }],
-  ])('%s: 415', async (_, headers) => {
+  ])('refuses %s with 415', async (_, headers) => {
     const response = await post(Buffer.from('{}'), { 'x-api-key': 'right', ...headers } as Record<
       string,
       string
@@ -113,30 +113,30 @@ describe('other types', () => {
     expect(caller.seen).toEqual([])
   })
 
-  it('a compressed body: 415, never unpacked', async () => {
+  it('refuses a compressed body with 415 without decompressing it', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000, 0x20))
     expect((await post(bomb, { ...json, 'content-encoding': 'gzip' })).status).toBe(415)
   })
 
-  it('a body said not to be compressed: taken', async () => {
+  it('accepts a body with Content-Encoding: identity', async () => {
     expect((await post('{}', { ...json, 'content-encoding': 'identity' })).status).toBe(200)
   })
 })
 
-describe('size', () => {
+describe('the size of a body', () => {
   const padded = (size: number) => `{"a":"${'x'.repeat(size - 8)}"}`
 
-  it('at the limit is taken, one byte more is 413', async () => {
+  it('accepts a body at the size limit and refuses one byte more with 413', async () => {
     expect((await post(padded(usualBodyLimit))).status).toBe(200)
     expect((await post(padded(usualBodyLimit + 1))).status).toBe(413)
   })
 
-  it('is larger for a list', async () => {
+  it('accepts a larger body for a list', async () => {
     const to = 'http://localhost:4010/api/v2/lists'
     expect((await post(padded(usualBodyLimit + 1), json, to)).status).toBe(200)
   })
 
-  it('declared too large is 413 without a key', async () => {
+  it('refuses a declared length over the limit with 413 before it checks the key', async () => {
     const headers = { 'content-type': 'application/json', 'content-length': String(usualBodyLimit + 1) }
     const response = await post('{}', headers)
     expect(response.status).toBe(413)
@@ -144,12 +144,12 @@ describe('size', () => {
     expect(caller.calls).toBe(0)
   })
 
-  it('beyond what was declared is still counted', async () => {
+  it('counts the body that arrives beyond its declared length', async () => {
     const response = await post(padded(usualBodyLimit + 1), { ...json, 'content-length': '10' })
     expect(response.status).toBe(413)
   })
 
-  it('without a declared length is counted, and reading stops at the limit', async () => {
+  it('stops reading a body without a declared length at the limit', async () => {
     let sent = 0
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -165,16 +165,16 @@ describe('size', () => {
 
 describe('the order of the checks', () => {
   it.each([
-    ['unknown path before all', '/nothing', {}, 404],
-    ['size declared before the key', '/accounts/single_enrich', { 'content-length': '99999999' }, 413],
+    ['an unknown path before everything else', '/nothing', {}, 404],
+    ['the declared size before the key', '/accounts/single_enrich', { 'content-length': '99999999' }, 413],
     ['the key before the type', '/accounts/single_enrich', { 'content-type': 'text/plain' }, 401],
     ['the key before the syntax', '/accounts/single_enrich', { 'content-type': 'application/json' }, 401],
-  ])('%s', async (_, path, headers, status) => {
+  ])('checks %s', async (_, path, headers, status) => {
     const response = await post('{', headers as Record<string, string>, `http://localhost:4010/api/v2${path}`)
     expect(response.status).toBe(status)
   })
 
-  it('does not touch the body of a stranger', async () => {
+  it('does not read the body of a request without a valid key', async () => {
     const request = new Request(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -184,12 +184,12 @@ describe('the order of the checks', () => {
     expect(request.bodyUsed).toBe(false)
   })
 
-  it('gives errors in the operation’s own shape', async () => {
+  it('reports an invalid body in the error shape of the operation', async () => {
     const response = await post('{', json, 'http://localhost:4010/api/v2/leads')
     expect(await response.json()).toEqual({ error: 400, message: 'The request body is not valid JSON' })
   })
 
-  it('refuses __proto__ in a query too', async () => {
+  it('refuses __proto__ in a query', async () => {
     const request = new Request('http://localhost:4010/api/v2/searches?__proto__=1', {
       headers: { 'x-api-key': 'right' },
     })

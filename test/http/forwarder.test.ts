@@ -16,7 +16,7 @@ interface Got {
 let server: Server
 let target: string
 let got: Got[]
-/** What the target answers; nothing keeps a request waiting for ever. */
+/** The status that the target answers; `undefined` leaves the request unanswered. */
 let answer: (body: string) => number | undefined
 let events: Events
 let over: AbortController
@@ -65,7 +65,7 @@ const delivery = (id: string, search: string | null = null): Delivery => ({
   body: `{ "name": "${id}" }`,
 })
 
-/** Starts sending on, with pauses too short to notice; answers what it tells. */
+/** Starts a forwarder with very short pauses. Returns the results it reports. */
 function start(pausesMs: readonly number[] = [1, 1, 1, 1], outbox: Outbox = events.outbox(target)) {
   const told: [string, boolean, boolean][] = []
   const work = forwarder({
@@ -86,15 +86,15 @@ const until = async (holds: () => boolean | Promise<boolean>) => {
 }
 const stateOf = async (id: string) => (await events.find(id))?.forwards[0]
 
-describe('a forwarder', () => {
-  it('sends on the body and the headers that came', async () => {
+describe('forwarding deliveries', () => {
+  it('forwards the body and the headers of a delivery unchanged', async () => {
     await events.keep(delivery('a'), target)
     start()
     await until(() => got.length > 0)
     expect(got[0]).toMatchObject({ body: delivery('a').body, headers: delivery('a').headers })
   })
 
-  it('sends the first attempts of a search in their order, and tries again what failed', async () => {
+  it('sends the first attempts of a search in order, and retries those that failed', async () => {
     let failures = 3
     answer = (body) => (body.includes('a1') && failures-- > 0 ? 500 : 200)
     for (const id of ['a1', 'a2', 'a3']) await events.keep(delivery(id, 'a'), target)
@@ -107,7 +107,7 @@ describe('a forwarder', () => {
     expect(await stateOf('a1')).toMatchObject({ state: 'delivered', attempts: 4, answer: '200' })
   })
 
-  it('holds nothing of a search up for one that fails', async () => {
+  it('does not hold up the other deliveries of a search when one fails', async () => {
     answer = (body) => (body.includes('"r3"') ? 500 : 200)
     const ids = Array.from({ length: 50 }, (_, at) => `r${at}`)
     for (const id of ids) await events.keep(delivery(id, 'a'), target)
@@ -132,12 +132,12 @@ describe('a forwarder', () => {
     expect(told.filter(([id]) => id === 'a2')).toEqual([['a2', true, true]])
   })
 
-  it('pauses longer each time', () => {
+  it('pauses longer before each retry', () => {
     expect(forwardPausesMs).toHaveLength(4)
     expect([...forwardPausesMs].sort((one, other) => one - other)).toEqual([...forwardPausesMs])
   })
 
-  it('lets one search that hangs hold up no other', async () => {
+  it('does not hold up a search when the deliveries of another one hang', async () => {
     answer = (body) => (body.includes('slow') ? undefined : 200)
     await events.keep(delivery('slow', 'a'), target)
     for (let at = 0; at < 20; at++) await events.keep(delivery(`b${at}`, 'b'), target)
@@ -146,7 +146,7 @@ describe('a forwarder', () => {
     expect(await stateOf('slow')).toMatchObject({ state: 'waiting', attempts: 0 })
   })
 
-  it('gives back what is under way when it ends, for the next to take at once', async () => {
+  it('returns deliveries in progress to the outbox on shutdown, for the next forwarder to take at once', async () => {
     answer = () => undefined
     await events.keep(delivery('a'), target)
     start()
@@ -160,7 +160,7 @@ describe('a forwarder', () => {
     await until(async () => (await stateOf('a'))?.state === 'delivered')
   })
 
-  it('hears of what comes while it rests', async () => {
+  it('wakes up for a delivery that arrives while it is idle', async () => {
     const { wake } = start()
     await sleep(20)
     await events.keep(delivery('a'), target)
@@ -168,7 +168,7 @@ describe('a forwarder', () => {
     await until(async () => (await stateOf('a'))?.state === 'delivered')
   })
 
-  it('goes on where the outbox fails for a moment', async () => {
+  it('retries a delivery whose result could not be stored', async () => {
     await events.keep(delivery('a'), target)
     const outbox = events.outbox(target)
     let failures = 1
@@ -176,15 +176,15 @@ describe('a forwarder', () => {
       if (failures-- > 0) throw new Error('the disk is full')
       return outbox.settle(...asked)
     }
-    // The lease of what could not be noted is short here, so that it is tried again soon.
+    // The lease of a result that could not be stored is short here, so that the retry comes soon.
     start([1], { ...outbox, take: (now, limit) => outbox.take(now, limit, 1), settle: failing })
     await until(async () => (await stateOf('a'))?.state === 'delivered')
     expect(got.length).toBeGreaterThanOrEqual(2)
   })
 })
 
-describe('passing on', () => {
-  it('says why nothing was answered', async () => {
+describe('one attempt to forward', () => {
+  it('says why an attempt got no answer', async () => {
     const closed = target
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
@@ -192,7 +192,7 @@ describe('passing on', () => {
     expect(passed).toEqual({ ok: false, answer: 'connection refused' })
   })
 
-  it('follows no redirect', async () => {
+  it('does not follow a redirect', async () => {
     answer = () => 302
     expect(await passOn(target, delivery('a'))).toEqual({ ok: false, answer: '302' })
     expect(got).toHaveLength(1)

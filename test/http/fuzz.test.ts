@@ -42,7 +42,7 @@ function describedOf(row: Operation): Described {
   return found
 }
 
-/** What may be sent to an operation, by its document alone. */
+/** Returns the schema of an operation's input according to the OpenAPI document. */
 function schemaOf(described: Described): Schema {
   if (described.requestBody)
     return (
@@ -104,7 +104,7 @@ function requestOf(row: Operation, sent: Sent, apiKey: string | undefined): Requ
 const textOf = (value: unknown): unknown =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : value
 
-/** Whatever only the inside knows: where the code is, what the database is asked. */
+/** Internal details that no response may contain: code locations and SQL. */
 const inside = /\bat \S+ \(|\.[jt]s:\d+|node_modules|node:|\/src\/|sqlite|select .* from|insert into/i
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
@@ -129,7 +129,7 @@ function expectError(described: Described, status: number, body: Record<string, 
   expect(JSON.stringify(body)).not.toMatch(inside)
 }
 
-/** Credits that a success costs, told from its body alone; nothing for the others. */
+/** Credits that a success costs, computed from its body. Other operations cost nothing at once. */
 const costs: Readonly<Record<string, (body: Record<string, unknown>) => number>> = {
   'accounts.enrich': () => 1,
   'accounts.hiring': ({ jobs }) => (jobs as readonly unknown[]).length,
@@ -143,7 +143,7 @@ const costs: Readonly<Record<string, (body: Record<string, unknown>) => number>>
   },
 }
 
-/** Everybody is reached at one address, and at the number of a mobile. */
+/** A provider that returns the same email address and mobile number for everyone. */
 const ladder: Provider = {
   name: 'test',
   email: () => ({ email: 'ada@known.example', status: 'valid' }),
@@ -255,22 +255,25 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
     if (headers.get('idempotent-replayed') === null) paid += costs[row.id]?.(body) ?? 0
   }
 
-  it.each(operations().map((row) => [row.id, row] as const))('%s', async (id, row) => {
-    const shape = await shapeOf(id)
-    const property = fc.asyncProperty(requests(describedOf(row)), (sent) => send(row, shape, sent))
-    await fc.assert(property, { seed, numRuns: runs })
-    // Nothing is worked on here: what accepted work may cost stays held.
-    const { credits, held } = await bench.store.read((reads) => reads.position(bench.workspaceId))
-    expect(credits + held).toBe(granted - paid)
-    expect(await bench.admin.verify()).toMatchObject({ ok: true, problems: [] })
-    expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
-    const statuses = [...(seen.get(id) ?? [])]
-    expect(statuses, 'some request gets through').toContain(row.ok)
-    expect(statuses, 'some request has no key').toContain(401)
-  })
+  it.each(operations().map((row) => [row.id, row] as const))(
+    'answers random requests to %s with documented statuses and exact charges',
+    async (id, row) => {
+      const shape = await shapeOf(id)
+      const property = fc.asyncProperty(requests(describedOf(row)), (sent) => send(row, shape, sent))
+      await fc.assert(property, { seed, numRuns: runs })
+      // No worker runs here, so the credits of accepted work stay held.
+      const { credits, held } = await bench.store.read((reads) => reads.position(bench.workspaceId))
+      expect(credits + held).toBe(granted - paid)
+      expect(await bench.admin.verify()).toMatchObject({ ok: true, problems: [] })
+      expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+      const statuses = [...(seen.get(id) ?? [])]
+      expect(statuses, 'some request gets through').toContain(row.ok)
+      expect(statuses, 'some request has no key').toContain(401)
+    },
+  )
 
   it.each(Object.entries(document.paths))(
-    '%s: 405 and what is allowed for other methods',
+    'answers 405 with the allowed methods to any other method on %s',
     async (path, own) => {
       const allowed = Object.keys(own).map((method) => method.toUpperCase())
       const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']
@@ -283,7 +286,7 @@ describe(`fuzz, FUZZ_SEED=${seed}`, () => {
     },
   )
 
-  it('has sent thousands of requests, and had every kind of answer', () => {
+  it('sent thousands of requests and got every kind of answer', () => {
     expect(total).toBeGreaterThan(5_000)
     const statuses = new Set([...seen.values()].flatMap((one) => [...one]))
     expect([...statuses].sort()).toEqual([200, 201, 202, 400, 401, 402, 403, 404, 409, 422, 429])

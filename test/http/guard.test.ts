@@ -25,7 +25,7 @@ const withPort = (text: string) => text.replaceAll('PORT', String(port))
 const ask = (first: string, headers: readonly string[], body = '') =>
   exchange(port, lines(withPort(first), headers.map(withPort), body))
 
-describe('hosts', () => {
+describe('the Host header', () => {
   it.each([
     'localhost:PORT',
     '127.0.0.1:PORT',
@@ -36,11 +36,11 @@ describe('hosts', () => {
     'api.example',
     'API.example:PORT',
     'proxy.example:8443',
-  ])('serves %s', async (host) => {
+  ])('serves the host %s', async (host) => {
     expect(statuses(await ask('GET /health HTTP/1.1', [`Host: ${host}`]))).toEqual([200])
   })
 
-  it.each(refusedHosts)('refuses %s with %i, on every path', async (host, status) => {
+  it.each(refusedHosts)('refuses the host %s with %i on every path', async (host, status) => {
     const calls = caller.calls
     for (const path of ['/health', '/api/v2/credits', '/nothing']) {
       const raw = await ask(`GET ${path} HTTP/1.1`, [`Host: ${host}`, 'X-API-KEY: right'])
@@ -49,11 +49,11 @@ describe('hosts', () => {
     expect(caller.calls).toBe(calls)
   })
 
-  it.each(refusedHeads)('refuses %s', async (_, headers, status) => {
+  it.each(refusedHeads)('refuses a request with %s', async (_, headers, status) => {
     expect(statuses(await ask('GET /health HTTP/1.1', headers))).toEqual([status])
   })
 
-  it('refuses HTTP/1.0 without Host', async () => {
+  it('refuses HTTP/1.0 without a Host header', async () => {
     expect(statuses(await ask('GET /health HTTP/1.0', []))).toEqual([400])
   })
 
@@ -68,11 +68,11 @@ describe('hosts', () => {
     ['//evil.example/health', 404],
     ['/\\evil.example/health', 400],
     ['*', 400],
-  ])('answers the target %s with %i', async (target, status) => {
+  ])('answers the request target %s with %i', async (target, status) => {
     expect(statuses(await ask(`GET ${target} HTTP/1.1`, ['Host: localhost:PORT']))).toEqual([status])
   })
 
-  it('does not tunnel', async () => {
+  it('does not open a tunnel for CONNECT', async () => {
     expect(await ask('CONNECT evil.example:443 HTTP/1.1', ['Host: localhost:PORT'])).toBe('')
   })
 })
@@ -84,7 +84,7 @@ const enrich = 'POST /api/v2/accounts/single_enrich HTTP/1.1'
 const credits = 'GET /api/v2/credits HTTP/1.1'
 const own = 'http://localhost:PORT'
 
-describe('browsers', () => {
+describe('requests from browsers', () => {
   it.each<[string, string, string[], number]>([
     ['a page of another site', credits, ['Origin: http://evil.example'], 403],
     ['a page of another site over https', credits, ['Origin: https://evil.example'], 403],
@@ -136,7 +136,7 @@ describe('browsers', () => {
     ['HEAD', 'HEAD /api/v2/credits HTTP/1.1', [], 405],
     ['a websocket', 'GET /nothing HTTP/1.1', ['Upgrade: websocket', `Origin: http://evil.example`], 403],
     ['a web socket without origin', 'GET /nothing HTTP/1.1', ['Upgrade: websocket'], 404],
-  ])('get nothing: %s', async (_, first, headers, status) => {
+  ])('refuses %s before the call', async (_, first, headers, status) => {
     const before = caller.seen.length
     const raw = await ask(first, [host, key, ...headers, 'Content-Length: 2'], '{}')
     expect(statuses(raw)).toEqual([status])
@@ -150,13 +150,13 @@ describe('browsers', () => {
     expect(caller.seen.length).toBe(before)
   })
 
-  it('may read what is their own', async () => {
+  it('serves a request from its own origin', async () => {
     expect(
       statuses(await ask(credits, [host, key, `Origin: ${own}`, 'Sec-Fetch-Site: same-origin'])),
     ).toEqual([200])
   })
 
-  it('are told why in one sentence', async () => {
+  it('explains in one sentence why a browser is refused', async () => {
     const raw = await ask(credits, [host, 'Origin: http://evil.example'])
     expect(bodyOf(raw)).toEqual({ error: 'Requests from browsers are not served here' })
   })

@@ -29,21 +29,21 @@ const post = (path: string, body: NonNullable<RequestInit['body']>, headers: Rec
   serve(new Request(base + path, { method: 'POST', headers, body }))
 
 describe('routes', () => {
-  it.each(operations().map((row) => [row.id, row] as const))('reach %s', async (id, row) => {
+  it.each(operations().map((row) => [row.id, row] as const))('routes a request to %s', async (id, row) => {
     const path = row.path.replace(/\{\w+\}/, '0b0e7a2e-4b5f-4f3a-9a33-000000000001')
     const body = row.method === 'POST' ? { body: '{}', headers: json } : { headers: auth }
     const response = await serve(new Request(base + path, { method: row.method, ...body }))
     expect(await response.json()).toEqual({ id })
   })
 
-  it('take the accounts import with and without its slash', async () => {
+  it('routes the accounts import with and without its trailing slash', async () => {
     await post('/accounts', '{}')
     await post('/accounts/', '{}')
     expect(caller.seen.map(({ id }) => id)).toEqual(['accounts.extract', 'accounts.extract'])
   })
 
   it.each(['/nothing', '/credits/', '/contacts/a/b', '/accounts/single_enrich/', '//credits', '/__proto__'])(
-    'answer 404 without a key for %s',
+    'answers 404 without a key for %s',
     async (path) => {
       const response = await get(path, {})
       expect(response.status).toBe(404)
@@ -60,52 +60,52 @@ describe('routes', () => {
     ['GET', '/contacts/single_enrich', 'POST'],
     ['HEAD', '/credits', 'GET'],
     ['OPTIONS', '/credits', 'GET'],
-  ])('answer 405 without a key for %s %s', async (method, path, allow) => {
+  ])('answers 405 without a key for %s %s', async (method, path, allow) => {
     const response = await serve(new Request(base + path, { method }))
     expect(response.status).toBe(405)
     expect(response.headers.get('allow')).toBe(allow)
     expect(caller.calls).toBe(0)
   })
 
-  it('give health without a key', async () => {
+  it('serves /health without a key', async () => {
     const response = await serve(new Request(`${origin}/health`))
     expect(await response.json()).toEqual({ status: 'ok', version: '9.9.9', idempotency: 'Idempotency-Key' })
   })
 
-  it('give the document without a key', async () => {
+  it('serves /openapi.json without a key', async () => {
     const response = await serve(new Request(`${origin}/openapi.json`))
     expect(await response.json()).toEqual({ openapi: '3.1.0' })
   })
 })
 
-describe('input', () => {
-  it('is the body of a POST and not its query', async () => {
+describe('the input of a call', () => {
+  it('reads the fields of a POST from its body and ignores its query', async () => {
     await post('/accounts/single_enrich?live=false', '{"domain":"acme.example"}')
     expect(caller.seen[0]?.input).toEqual({ domain: 'acme.example' })
   })
 
-  it('is the query of a GET, repeated names as an array', async () => {
+  it('reads the fields of a GET from its query, with repeated names as an array', async () => {
     await get('/searches?per_page=5&status=a&status=b&status=c&q=a+b%20c')
     expect(caller.seen[0]?.input).toEqual({ per_page: '5', status: ['a', 'b', 'c'], q: 'a b c' })
   })
 
-  it('has the path parameters, which win over the query', async () => {
+  it('reads path parameters, which win over the query', async () => {
     await get('/searches/a%2Fb?id=other&page=2')
     expect(caller.seen[0]?.input).toEqual({ id: 'a/b', page: '2' })
   })
 
-  it('takes the last of a key given twice', async () => {
+  it('takes the last value of a key given twice', async () => {
     await post('/accounts/single_enrich', '{"domain":"a.example","domain":"b.example"}')
     expect(caller.seen[0]?.input).toEqual({ domain: 'b.example' })
   })
 
-  it('may begin with a byte order mark', async () => {
+  it('accepts a body with a byte order mark', async () => {
     await post('/accounts/single_enrich', '\ufeff{"domain":"a.example"}')
     expect(caller.seen[0]?.input).toEqual({ domain: 'a.example' })
   })
 
   it.each(['application/json', 'Application/JSON; charset=UTF-8', 'application/json;charset="utf-8"'])(
-    'may come as %s',
+    'accepts a body of type %s',
     async (type) => {
       const response = await post('/accounts/single_enrich', '{}', { ...auth, 'content-type': type })
       expect(response.status).toBe(200)
@@ -113,18 +113,18 @@ describe('input', () => {
   )
 })
 
-describe('what goes along', () => {
-  it('is the key of the header only', async () => {
+describe('the options of a call', () => {
+  it('accepts an API key in the header only', async () => {
     const response = await get('/credits?x-api-key=right&api_key=right&X-API-KEY=right', {})
     expect(response.status).toBe(401)
   })
 
-  it('is the idempotency key as it was sent, and the origin', async () => {
+  it('passes the idempotency key on as sent, with the origin and the API key', async () => {
     await post('/accounts/single_enrich', '{}', { ...json, 'idempotency-key': '"a b"' })
     expect(caller.seen[0]?.options).toMatchObject({ idempotencyKey: '"a b"', origin, apiKey: 'right' })
   })
 
-  it('is a signal that tells when the client is gone', async () => {
+  it('aborts the signal of a call when the client disconnects', async () => {
     const client = new AbortController()
     caller.work = async (options) => {
       client.abort()
@@ -135,8 +135,8 @@ describe('what goes along', () => {
   })
 })
 
-describe('answers', () => {
-  it('carry status, body and headers of the reply', async () => {
+describe('responses', () => {
+  it('returns the status, body and headers of the reply', async () => {
     caller.reply = {
       status: 429,
       body: { error: 'x' },
@@ -149,7 +149,7 @@ describe('answers', () => {
   })
 
   it.each(['/api/v2/credits', '/health', '/openapi.json', '/nothing', '/api/v2/lists/x'])(
-    'are never kept, sniffed, framed or shared with pages: %s',
+    'never lets a response be cached, sniffed, framed or read by pages: %s',
     async (path) => {
       caller.reply = { headers: { 'access-control-allow-origin': '*', 'cache-control': 'public' } }
       const { headers } = await serve(new Request(origin + path, { headers: auth }))
@@ -161,7 +161,7 @@ describe('answers', () => {
     },
   )
 
-  it('tell nothing of a mistake of ours, and report it', async () => {
+  it('answers an internal error with a plain 500, and reports the error', async () => {
     const mistake = new Error('SELECT secret FROM keys')
     caller.work = () => Promise.reject(mistake)
     const response = await get('/credits')
@@ -170,7 +170,7 @@ describe('answers', () => {
     expect(reported).toEqual([mistake])
   })
 
-  it('try again for the document after a failure', async () => {
+  it('builds the OpenAPI document again after a failure', async () => {
     let attempts = 0
     const flaky = handler({
       caller,

@@ -37,14 +37,14 @@ const headers = (port: number, ...more: string[]) => [
 const post = (port: number, body: string, ...more: string[]) =>
   `${[`POST ${path} HTTP/1.1`, ...headers(port, `Content-Length: ${body.length}`, ...more)].join('\r\n')}\r\n\r\n${body}`
 
-describe('the address', () => {
-  it('is printed as a base url that answers', async () => {
+describe('the address of the server', () => {
+  it('prints a base URL that answers', async () => {
     const server = await start()
     expect(server.baseUrl).toBe(`http://127.0.0.1:${server.port}/api/v2`)
     expect((await fetch(`${server.origin}/health`)).status).toBe(200)
   })
 
-  it('may be the loopback address of IPv6', async () => {
+  it('listens on the IPv6 loopback address', async () => {
     const server = await start(undefined, { host: '::1' })
     expect(server.origin).toBe(`http://[::1]:${server.port}`)
     expect((await fetch(`${server.origin}/health`)).status).toBe(200)
@@ -62,12 +62,12 @@ describe('the address', () => {
     '2130706433',
     'example.com',
     '169.254.1.1',
-  ])('is refused without --public when it is %j', async (host) => {
+  ])('refuses to listen on %j without --public', async (host) => {
     await expect(start(undefined, { host })).rejects.toThrow(ListenError)
     await expect(start(undefined, { host })).rejects.toThrow(/--public/)
   })
 
-  it('may be any with --public, and then the names served stay the loopback ones', async () => {
+  it('listens on any address with --public, but still serves loopback host names only', async () => {
     const server = await start(undefined, { host: '0.0.0.0', public: true })
     expect(server.origin).toBe(`http://127.0.0.1:${server.port}`)
     expect((await fetch(`${server.origin}/health`)).status).toBe(200)
@@ -75,7 +75,7 @@ describe('the address', () => {
     expect(statuses(raw)).toEqual([403])
   })
 
-  it('in use is refused with what to do', async () => {
+  it('suggests --port when the port is in use', async () => {
     const { port } = await start()
     await expect(start(undefined, { port })).rejects.toThrow(
       `Port ${port} is in use: choose another with --port`,
@@ -83,7 +83,7 @@ describe('the address', () => {
   })
 })
 
-describe('what is no HTTP', () => {
+describe('malformed HTTP', () => {
   const first = (port: number) => `POST ${path} HTTP/1.1\r\nHost: localhost:${port}\r\nX-API-KEY: right\r\n`
   const chunks = '2\r\n{}\r\n0\r\n\r\n'
 
@@ -111,7 +111,7 @@ describe('what is no HTTP', () => {
     ['a chunk size out of range', 'Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{}\r\n'],
     ['a header without a name', ': x\r\n\r\n'],
     ['NUL in a header', 'X-A: a\0b\r\n\r\n'],
-  ])('is refused and the connection closed: %s', async (_, rest) => {
+  ])('refuses a request with %s and closes the connection', async (_, rest) => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
     const smuggled = `GET /api/v2/credits HTTP/1.1\r\nHost: localhost:${port}\r\nX-API-KEY: right\r\n\r\n`
@@ -127,7 +127,7 @@ describe('what is no HTTP', () => {
     'GET /health HTTP/2.0\r\nHost: localhost\r\n\r\n',
     '\0\0\0\0',
     '\x16\x03\x01',
-  ])('is refused: %j', async (text) => {
+  ])('answers 400 to %j', async (text) => {
     const { port } = await start()
     const raw = await exchange(port, text)
     expect(statuses(raw)).toEqual([400])
@@ -135,8 +135,8 @@ describe('what is no HTTP', () => {
   })
 })
 
-describe('sizes', () => {
-  it('headers beyond 16 KiB are 431', async () => {
+describe('size limits', () => {
+  it('refuses headers over 16 KiB with 431', async () => {
     const { port } = await start()
     const raw = await exchange(
       port,
@@ -146,14 +146,14 @@ describe('sizes', () => {
     expect(bodyOf(raw)).toEqual({ error: 'The request headers are too large' })
   })
 
-  it('a target beyond 16 KiB is 431', async () => {
+  it('refuses a request target over 16 KiB with 431', async () => {
     const { port } = await start()
     expect(
       statuses(await exchange(port, lines(`GET /${'a'.repeat(17_000)} HTTP/1.1`, headers(port)))),
     ).toEqual([431])
   })
 
-  it('headers below that are served', async () => {
+  it('accepts headers below 16 KiB', async () => {
     const { port } = await start()
     const raw = await exchange(
       port,
@@ -162,14 +162,14 @@ describe('sizes', () => {
     expect(statuses(raw)).toEqual([200])
   })
 
-  it('a declared body beyond the limit is 413 before it was sent', async () => {
+  it('refuses a declared length over the limit with 413 before the body is sent', async () => {
     const { port } = await start()
     const length = `Content-Length: ${usualBodyLimit + 1}`
     const raw = await exchange(port, lines(`POST ${path} HTTP/1.1`, headers(port, length)))
     expect(statuses(raw)).toEqual([413])
   })
 
-  it('a declared body beyond the limit is 413 and not asked for', async () => {
+  it('refuses a declared length over the limit without asking for the body', async () => {
     const { port } = await start()
     const length = `Content-Length: ${usualBodyLimit + 1}`
     const raw = await exchange(
@@ -179,14 +179,14 @@ describe('sizes', () => {
     expect(statuses(raw).at(-1)).toBe(413)
   })
 
-  it('chunks beyond the limit are 413', async () => {
+  it('refuses chunks over the limit with 413', async () => {
     const { port } = await start()
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
     const head = lines(`POST ${path} HTTP/1.1`, headers(port, 'Transfer-Encoding: chunked'))
     expect(statuses(await exchange(port, head, ...Array<string>(17).fill(chunk), '0\r\n\r\n'))).toEqual([413])
   })
 
-  it('chunks below it are read', async () => {
+  it('reads chunks below the limit', async () => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
     const head = lines(`POST ${path} HTTP/1.1`, headers(port, 'Transfer-Encoding: chunked'))
@@ -195,13 +195,13 @@ describe('sizes', () => {
     expect(caller.seen[0]?.input).toEqual({ domain: 'a.test' })
   })
 
-  it('a client that asks first is told to go on', async () => {
+  it('asks a client that sends Expect: 100-continue for the body', async () => {
     const { port } = await start()
     const raw = await exchange(port, post(port, '{}', 'Expect: 100-continue', 'Connection: close'))
     expect(statuses(raw)).toEqual([100, 200])
   })
 
-  it('a stranger that asks first is not', async () => {
+  it('does not ask for the body of a request to another host', async () => {
     const { port } = await start()
     const request = post(port, '{}', 'Expect: 100-continue').replace(`localhost:${port}`, 'evil.example')
     expect(statuses(await exchange(port, request))).toEqual([403])
@@ -209,7 +209,7 @@ describe('sizes', () => {
 })
 
 describe('connections', () => {
-  it('serve several requests one after the other', async () => {
+  it('serves several requests on one connection', async () => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
     const raw = await exchange(
@@ -221,7 +221,7 @@ describe('connections', () => {
     expect(statuses(raw)).toEqual([200, 200, 200])
   })
 
-  it('answer pipelined requests in their order, however long each takes', async () => {
+  it('answers pipelined requests in order, however long each takes', async () => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
     let slow = true
@@ -239,13 +239,13 @@ describe('connections', () => {
     expect(raw.indexOf('"status":"ok"')).toBeGreaterThan(raw.indexOf('accounts.enrich'))
   })
 
-  it('stay usable after a refused body', async () => {
+  it('keeps a connection open after an invalid body', async () => {
     const { port } = await start()
     const raw = await exchange(port, post(port, '{'), post(port, '{}', 'Connection: close'))
     expect(statuses(raw)).toEqual([400, 200])
   })
 
-  it('tell the caller when the client goes away', async () => {
+  it('aborts the call when the client disconnects', async () => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
     const gone = new Promise<void>((resolve) => {
@@ -261,7 +261,7 @@ describe('connections', () => {
     expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
   })
 
-  it('that end in the middle of a body reach nothing', async () => {
+  it('makes no call when the connection ends within the body', async () => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
     const socket = connect(port, '127.0.0.1')
@@ -272,7 +272,7 @@ describe('connections', () => {
     expect(caller.seen).toEqual([])
   })
 
-  it('beyond the greatest number are turned away', async () => {
+  it('refuses connections over the maximum number', async () => {
     const { port } = await start(undefined, { maxConnections: 1 })
     const held = connect(port, '127.0.0.1')
     await new Promise((resolve) => held.once('connect', resolve))
@@ -281,8 +281,8 @@ describe('connections', () => {
   })
 })
 
-describe('time', () => {
-  it('is limited as published', () => {
+describe('timeouts', () => {
+  it('has the documented time limits', () => {
     expect(usualTiming.headersMs).toBe(10_000)
     expect(usualTiming.requestMs).toBe(30_000)
     expect(usualTiming.checkMs).toBeLessThanOrEqual(5_000)
@@ -320,21 +320,21 @@ describe('time', () => {
       '1\r\n \r\n',
       [408],
     ],
-  ])('runs out for %s', async (_, start_, each, expected) => {
+  ])('closes %s after the time limit', async (_, start_, each, expected) => {
     const { port } = await start(undefined, { timing: hurried })
     expect(statuses(await trickle(port, start_.replace('localhost:0', `localhost:${port}`), each))).toEqual(
       expected,
     )
   })
 
-  it('does not run out for others meanwhile', async () => {
+  it('serves others while 50 slow connections time out', async () => {
     const { port, origin } = await start(undefined, { timing: hurried })
     const slow = Array.from({ length: 50 }, () => trickle(port, 'GET /health HTTP/1.1\r\n', 'a'))
     for (let n = 0; n < 10; n++) expect((await fetch(`${origin}/health`)).status).toBe(200)
     expect((await Promise.all(slow)).map(statuses)).toEqual(Array(50).fill([408]))
   })
 
-  it('does not run out for work that takes long after its body has come', async () => {
+  it('does not time out a call that runs long after its body arrived', async () => {
     const caller = new CountingCaller()
     caller.work = () => new Promise((resolve) => setTimeout(resolve, 400))
     const { port } = await start(caller, { timing: hurried })
@@ -342,8 +342,8 @@ describe('time', () => {
   })
 })
 
-describe('closing', () => {
-  it('finishes what is in flight, then takes no more', async () => {
+describe('closing the server', () => {
+  it('finishes requests in flight when it closes, and accepts no more', async () => {
     const caller = new CountingCaller()
     const server = await start(caller)
     let finish = () => {}
@@ -363,7 +363,7 @@ describe('closing', () => {
     await closed
   })
 
-  it('does not wait for connections that are only kept open', async () => {
+  it('does not wait for idle connections when it closes', async () => {
     const server = await start()
     const response = await fetch(`${server.origin}/health`)
     expect(response.headers.get('connection')).toBe('keep-alive')
@@ -372,7 +372,7 @@ describe('closing', () => {
     await expect(fetch(`${server.origin}/health`)).rejects.toThrow()
   })
 
-  it('cuts what is still running after the time of grace, once, however often it is asked', async () => {
+  it('cuts requests off after the grace period of the first of two closes', async () => {
     const caller = new CountingCaller()
     const server = await start(caller)
     const begun = new Promise<void>((resolve) => {

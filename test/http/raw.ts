@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** Writes bytes to a local port, half-closes never, and answers all that came back until the server closed. */
+/** Writes bytes to a local port and returns all that the server sent until it closed the connection. */
 export function exchange(port: number, ...parts: (string | Buffer)[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
@@ -20,11 +20,11 @@ export function exchange(port: number, ...parts: (string | Buffer)[]): Promise<s
 export const lines = (first: string, headers: readonly string[], body = ''): string =>
   `${[first, ...headers, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`
 
-/** Status codes of the answers in a raw reply, in order. */
+/** Returns the status codes in a raw reply, in order. */
 export const statuses = (raw: string): number[] =>
   [...raw.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]))
 
-/** Headers of the first answer in a raw reply, by lower-case name. */
+/** Returns the headers of the first response in a raw reply, by lower-case name. */
 export function headersOf(raw: string): Record<string, string> {
   const head = raw.slice(0, raw.indexOf('\r\n\r\n')).split('\r\n').slice(1)
   return Object.fromEntries(
@@ -35,5 +35,5 @@ export function headersOf(raw: string): Record<string, string> {
   )
 }
 
-/** JSON body of the only answer in a raw reply. */
+/** Returns the JSON body of a raw reply with one response. */
 export const bodyOf = (raw: string): unknown => JSON.parse(raw.slice(raw.indexOf('\r\n\r\n') + 4))

@@ -18,16 +18,16 @@ const ask = async (ready?: () => Promise<unknown>) => {
 }
 
 describe('GET /ready', () => {
-  it('says whether requests can be answered', async () => {
+  it('reports whether requests can be answered', async () => {
     expect(await ask(async () => 'whatever')).toEqual([200, { status: 'ready' }])
     expect(await ask(() => Promise.reject(new Error('no database')))).toEqual([503, { status: 'not_ready' }])
   })
 
-  it('needs nothing where nothing can be missing', async () => {
+  it('reports ready when there is nothing to check', async () => {
     expect(await ask()).toEqual([200, { status: 'ready' }])
   })
 
-  it('says no in time where nobody knows', async () => {
+  it('reports not ready after two seconds without a result', async () => {
     vi.useFakeTimers()
     const asked = ask(() => new Promise(() => {}))
     await vi.advanceTimersByTimeAsync(2_000)

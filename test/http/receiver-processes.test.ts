@@ -13,6 +13,6 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-it('takes each delivery once and loses none that it acknowledged, though it is killed again and again', async () => {
+it('stores each acknowledged delivery exactly once, although the receiver is killed five times', async () => {
   await expectEachTakenOnce(program, home, { deliveries: 1_000, distinct: 700, kills: 5 })
 })

@@ -13,7 +13,7 @@ const path = receiverPath(token)
 const secrets = [newSecret(randomBytes(32)), newSecret(randomBytes(24))]
 const now = Date.parse('2026-03-10T12:00:00Z')
 
-/** Remembers what it is given; a delivery that it knows is none. */
+/** An inbox in memory. A delivery with a known id is a duplicate. */
 class Memory implements Inbox {
   readonly kept = new Map<string, Delivery>()
   failure: unknown
@@ -31,7 +31,7 @@ let reported: unknown[] = []
 let open: Listening
 let guarded: Listening
 
-/** A receiver on a free port; the inbox is that of the test that runs. */
+/** Starts a receiver on a free port, with the inbox of the current test. */
 const receiving = (known: readonly string[]): Promise<Listening> =>
   listen({
     host: '127.0.0.1',
@@ -71,8 +71,8 @@ const post = (
 
 const taken = (): Delivery[] => [...inbox.kept.values()]
 
-describe('a receiver', () => {
-  it('keeps a delivery as it came before it answers 200', async () => {
+describe('receiving a delivery', () => {
+  it('stores a delivery unchanged before it answers 200', async () => {
     const body = '{ "event": "lead_search.completed",  "id":"s-1", "leads": [] }'
     const answer = await post(body, { 'webhook-id': 'msg_1', 'webhook-timestamp': '12' })
     expect([answer.status, await answer.json()]).toEqual([200, { received: true, duplicate: false }])
@@ -90,14 +90,14 @@ describe('a receiver', () => {
     ])
   })
 
-  it('answers 200 to a duplicate, and says that it is one', async () => {
+  it('answers 200 to a duplicate and marks it as one', async () => {
     await post('{}', { 'webhook-id': 'msg_1' })
     const answer = await post('{"other":1}', { 'webhook-id': 'msg_1' })
     expect([answer.status, await answer.json()]).toEqual([200, { received: true, duplicate: true }])
     expect(taken()).toHaveLength(1)
   })
 
-  it('knows a delivery without an id by its body', async () => {
+  it('identifies a delivery without an id by its body', async () => {
     for (const body of ['{"a":1}', '{"a":1}', '{"a":2}']) await post(body)
     expect(taken().map(({ id }) => id)).toEqual([
       expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
@@ -117,7 +117,7 @@ describe('a receiver', () => {
     ['[{"first_name":"Ada"}]', 'completed', null],
     [`{"event":"${'x'.repeat(201)}"}`, 'record', null],
     ['{"__proto__":{"leads":[]}}', 'record', null],
-  ])('names %s', async (body, event, search) => {
+  ])('derives the event and search of %s', async (body, event, search) => {
     expect((await post(body)).status).toBe(200)
     expect(taken()).toMatchObject([{ event, search, body }])
   })
@@ -127,30 +127,30 @@ describe('a receiver', () => {
     'text/plain',
     'application/octet-stream',
     'application/cloudevents+json',
-  ])('takes what is JSON, whatever it is said to be: %s', async (type) => {
+  ])('accepts JSON under the content type %s', async (type) => {
     expect((await post('{"a":"é"}', { 'content-type': type })).status).toBe(200)
     expect(taken()).toMatchObject([{ body: '{"a":"é"}' }])
   })
 
-  it('takes its path behind the prefix that a proxy leaves standing', async () => {
+  it('accepts its path behind the prefix of a proxy', async () => {
     expect((await post('{}', {}, `/behind/a/proxy${path}`)).status).toBe(200)
   })
 
-  it('takes a body up to its limit and not one byte more', async () => {
+  it('accepts a body up to the size limit and refuses one byte more with 413', async () => {
     const padded = (size: number) => `{"a":"${'x'.repeat(size - 8)}"}`
     expect((await post(padded(deliveryLimit))).status).toBe(200)
     expect((await post(padded(deliveryLimit + 1))).status).toBe(413)
     expect(taken()).toHaveLength(1)
   })
 
-  it('makes paths that nobody can guess', () => {
+  it('creates receiver paths that cannot be guessed', () => {
     const made = Array.from({ length: 1_000 }, () => newToken(randomBytes(16)))
     expect(new Set(made).size).toBe(1_000)
     for (const each of made) expect(each).toMatch(/^[\w-]{22}$/)
   })
 })
 
-describe('a receiver refuses', () => {
+describe('deliveries that are refused', () => {
   it.each([
     ['/', 404],
     ['/health', 404],
@@ -163,12 +163,12 @@ describe('a receiver refuses', () => {
     [`/HOOKS/${token}`, 404],
     [`/behind${path}`, 404],
     ['/api/v2/credits', 404],
-  ])('the path %s', async (to, status) => {
+  ])('refuses the path %s with %i', async (to, status) => {
     expect((await post('{}', {}, to)).status).toBe(status)
     expect(taken()).toEqual([])
   })
 
-  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('the method %s', async (method) => {
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('refuses the method %s with 405', async (method) => {
     const answer = await fetch(open.origin + path, { method })
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST'])
   })
@@ -184,36 +184,36 @@ describe('a receiver refuses', () => {
     ['words', 'hello', 'text/plain', 415],
     ['no type and no JSON', '<xml/>', '', 415],
     ['bytes that are no UTF-8', Buffer.from([0x7b, 0xff]), 'application/json', 400],
-  ])('%s', async (_, body, type, status) => {
+  ])('refuses a body of %s', async (_, body, type, status) => {
     expect((await post(Uint8Array.from(Buffer.from(body)), { 'content-type': type })).status).toBe(status)
     expect(taken()).toEqual([])
   })
 
-  it('a compressed body, without unpacking it', async () => {
+  it('refuses a compressed body with 415', async () => {
     expect((await post('{}', { 'content-encoding': 'gzip' })).status).toBe(415)
   })
 
   it.each([
     ['storage_failed', 503],
     ['busy', 503],
-  ] as const)('with %s what it cannot keep, so that the sender tries again', async (code, status) => {
+  ] as const)('answers a %s error with %i, so that the sender retries', async (code, status) => {
     inbox.failure = new ApiError(code, { reason: 'the disk is full' })
     expect((await post('{}')).status).toBe(status)
     expect(reported).toEqual([inbox.failure])
   })
 
-  it('with 500 what it fails to keep for a reason of ours, and does not tell which', async () => {
+  it('answers 500 without the reason when storing fails unexpectedly', async () => {
     inbox.failure = new Error('secret path /home/ann')
     const answer = await post('{}')
     expect([answer.status, await answer.json()]).toEqual([500, { error: 'Internal server error' }])
   })
 })
 
-describe('a receiver with secrets', () => {
+describe('signed deliveries', () => {
   const body = '{"event":"list_import.completed","id":"l"}'
   const send = (headers: Readonly<Record<string, string>>, sent = body) => post(sent, headers, path, guarded)
 
-  it.each([0, 1])('keeps what is signed with secret %i as verified', async (at) => {
+  it.each([0, 1])('stores a delivery signed with secret %i as verified', async (at) => {
     const answer = await send({ ...sign('msg_1', now, body, secrets.slice(at, at + 1)) })
     expect(answer.status).toBe(200)
     expect(taken()).toMatchObject([{ id: 'msg_1', verified: true }])
@@ -226,23 +226,23 @@ describe('a receiver with secrets', () => {
     ['a signature of another id', { ...sign('msg_1', now, body, secrets), 'webhook-id': 'msg_2' }],
     ['an old signature', { ...sign('msg_1', now - 301_000, body, secrets) }],
     ['a signature from the future', { ...sign('msg_1', now + 301_000, body, secrets) }],
-  ])('answers 401 to %s and keeps nothing', async (_, headers) => {
+  ])('answers 401 to %s and stores nothing', async (_, headers) => {
     const answer = await send(headers)
     expect([answer.status, Object.keys((await answer.json()) as object)]).toEqual([401, ['error']])
     expect(taken()).toEqual([])
   })
 
-  it('checks the bytes that came, not what they mean', async () => {
+  it('verifies the bytes that arrived, not the parsed body', async () => {
     const signed = { ...sign('msg_1', now, body, secrets) }
     expect((await send(signed, JSON.stringify(JSON.parse(body), null, 1))).status).toBe(401)
   })
 
-  it('checks before it looks into the body', async () => {
+  it('verifies the signature before it parses the body', async () => {
     expect((await send({}, 'no JSON')).status).toBe(401)
   })
 })
 
-describe('strangers', () => {
+describe('requests of strangers', () => {
   const raw = (first: string, headers: readonly string[], body = '') => {
     const here = (text: string) => text.replaceAll('PORT', String(open.port))
     return exchange(open.port, lines(first, headers.map(here), body))
@@ -250,12 +250,12 @@ describe('strangers', () => {
   const target = `POST ${path} HTTP/1.1`
   const own = ['Content-Type: application/json', 'Content-Length: 2']
 
-  it.each(refusedHosts)('get nothing under the name %s: %i', async (host, status) => {
+  it.each(refusedHosts)('refuses a delivery to the host %s with %i', async (host, status) => {
     expect(statuses(await raw(target, [`Host: ${host}`, ...own], '{}'))).toEqual([status])
     expect(taken()).toEqual([])
   })
 
-  it.each(refusedHeads)('get nothing with %s', async (_, headers, status) => {
+  it.each(refusedHeads)('refuses a delivery with %s', async (_, headers, status) => {
     expect(statuses(await raw(target, [...headers, ...own], '{}'))).toEqual([status])
     expect(taken()).toEqual([])
   })
@@ -265,14 +265,14 @@ describe('strangers', () => {
     ['Origin: null'],
     ['Sec-Fetch-Site: cross-site'],
     ['Access-Control-Request-Method: POST'],
-  ])('get nothing from a page: %s', async (header) => {
+  ])('refuses a delivery from a web page: %s', async (header) => {
     const reply = await raw(target, ['Host: localhost:PORT', header, ...own], '{}')
     expect(statuses(reply)).toEqual([403])
     expect(reply).not.toMatch(/access-control/i)
     expect(taken()).toEqual([])
   })
 
-  it('are answered with headers that keep the answer to themselves', async () => {
+  it('sends security headers with every answer', async () => {
     const reply = await raw('GET /x HTTP/1.1', ['Host: localhost:PORT'])
     expect(bodyOf(reply)).toEqual({ error: 'Not found' })
     expect(headersOf(reply)).toMatchObject({

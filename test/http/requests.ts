@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** A JSON Schema of the document, as far as a generator looks at it. */
+/** The part of a JSON Schema that the generators read. */
 export interface Schema {
   readonly type?: string
   readonly format?: string
@@ -14,10 +14,10 @@ export interface Schema {
   readonly required?: readonly string[]
 }
 
-/** The id of a persona, a list, a search and an enrichment that there are. */
+/** The id of an existing persona, list, search and enrichment. */
 export const knownId = '2f1f7c7e-5f0a-4b8e-9a53-0f6b8a3f8a11'
 
-/** Texts as people send them; which of them a field takes, its schema says. */
+/** Texts as people send them. The schema of a field decides which ones it accepts. */
 const plausible = [
   ...['known.example', 'known-b.example', 'nobody.example', 'https://www.known.example/about?x=1'],
   ...[
@@ -37,7 +37,7 @@ const isA: Readonly<Record<string, RegExp>> = {
   date: /^\d{4}-/,
 }
 
-/** What a schema describes, as plain requests hold it. */
+/** Returns a generator of values that match a schema. */
 export function plain(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.properties) return fields(schema, plain)
@@ -59,7 +59,7 @@ const nested = (levels: number): unknown => {
   return value
 }
 
-/** What no field should take, or only one that takes anything. */
+/** Values that no field should accept unless it accepts anything. */
 export const hostile: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     ...[null, '', '  ', '\0', 'a\0b', '\ud800', 'x\udfff', '\u202e', '__proto__', 'constructor', 'true', '7'],
@@ -79,11 +79,11 @@ export const hostile: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 )
 
-/** The fields of an object: mostly what they should be, required ones mostly there. */
+/** Returns a generator of objects whose fields are mostly valid and mostly complete. */
 function fields(schema: Schema, of: (schema: Schema) => fc.Arbitrary<unknown>): fc.Arbitrary<object> {
   const { properties = {}, required = [] } = schema
   const optional = Object.keys(properties).length - required.length
-  // Of thirty filters nobody gives half, and together they hardly ever make a request that is right.
+  // Real requests have few of thirty filters, and many random ones rarely make a valid request.
   const nothing = { arbitrary: fc.constant(undefined), weight: Math.max(2, Math.ceil(optional / 3)) }
   const perhaps = ([name, field]: [string, Schema]) =>
     required.includes(name) ? of(field) : fc.oneof({ arbitrary: of(field), weight: 2 }, nothing)
@@ -99,7 +99,7 @@ const mostlyPlain = (schema: Schema): fc.Arbitrary<unknown> =>
 const hardlyPlain = (schema: Schema): fc.Arbitrary<unknown> =>
   fc.oneof({ arbitrary: plain(schema), weight: 3 }, { arbitrary: hostile, weight: 1 })
 
-/** Fields that only a server may set, other spellings, and names that belong to every object. */
+/** Fields that only a server may set, misspelled names, and names that every object has. */
 const extras = fc.dictionary(
   fc.constantFrom(
     ...['id', 'status', 'balance', 'credits', 'workspace', 'workspace_id', 'member', 'price', 'polluted'],
@@ -121,7 +121,7 @@ export const inputs = (schema: Schema): fc.Arbitrary<Record<string, unknown>> =>
     },
   ) as fc.Arbitrary<Record<string, unknown>>
 
-/** What is done to a body on its way: mostly nothing. */
+/** Damage to a body in transit: mostly none. */
 export const damages: fc.Arbitrary<(body: string) => string> = fc.oneof(
   { arbitrary: fc.constant((body: string) => body), weight: 30 },
   {
@@ -143,7 +143,7 @@ export const damages: fc.Arbitrary<(body: string) => string> = fc.oneof(
 
 /** A path parameter as it stands in a path, encoded. */
 export const pathValues: fc.Arbitrary<string> = fc.oneof(
-  // Half of the ids are of something that exists.
+  // Half of the ids exist.
   fc.uuid().map((id) => (id < '8' ? knownId : id)),
   fc.constantFrom(
     ...['x', '%00', '%ff', '%20', '%2f', 'a%2Fb', '%', '%ED%A0%80', '0', 'null', '__proto__', '1%27--'],

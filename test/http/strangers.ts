@@ -1,4 +1,4 @@
-/** Values of `Host` that no server of ours serves, with the status they get; `PORT` stands for its port. */
+/** `Host` values that our servers refuse, and the status they get. `PORT` is the port of the server. */
 export const refusedHosts: readonly (readonly [host: string, status: number])[] = [
   ['evil.example', 403],
   ['evil.example:PORT', 403],
@@ -36,7 +36,7 @@ export const refusedHosts: readonly (readonly [host: string, status: number])[] 
   ['http://localhost:PORT', 400],
 ]
 
-/** Header lines that name more than one host, or none, with the status they get. */
+/** Header lines with no host or with more than one, and the status they get. */
 export const refusedHeads: readonly (readonly [what: string, headers: readonly string[], status: number])[] =
   [
     ['no Host', [], 400],
