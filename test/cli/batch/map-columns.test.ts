@@ -19,7 +19,7 @@ const typed = [
 ] as const
 
 describe('columns that are not recognised', () => {
-  it('are asked for at a terminal, and the answer is told as an option', async () => {
+  it('asks for the column of a field at a terminal, and prints the option for the next time', async () => {
     const ended = await here.run([...argv, '--save-map', 'odd'], { typed })
     expect(ended.json).toMatchObject({
       columns: [{ field: 'domain', column: 'Bar', by: 'pin' }],
@@ -34,7 +34,7 @@ describe('columns that are not recognised', () => {
     ['--no-input', ['--no-input'], {}, typed],
     ['CI', [], { CI: 'true' }, typed],
     ['no terminal', [], {}, undefined],
-  ])('are refused with %s', async (_, more, env, person) => {
+  ])('refuses a file without a recognised column with %s', async (_, more, env, person) => {
     const ended = await here.run([...argv, ...more], { env, ...(person ? { typed: person } : {}) })
     expect([ended.code, ended.stdout]).toEqual([2, ''])
     expect(ended.stderr).toContain('No column of the file is known to hold')

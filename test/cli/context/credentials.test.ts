@@ -32,7 +32,7 @@ const places = () => {
   })
 }
 
-/** The key that reached the target. */
+/** Returns the key that reached the target. */
 async function sent(argv: readonly string[], env: Record<string, string>, stdin = ''): Promise<unknown> {
   const caller = answering({ body: { credits: { enrichment: 1 } } })
   const ended = await command(['credits', ...argv], {
@@ -45,17 +45,17 @@ async function sent(argv: readonly string[], env: Record<string, string>, stdin 
   return caller.asked[0]?.options.apiKey
 }
 
-describe('an API key', () => {
-  it('comes from the environment', async () => {
+describe('the API key', () => {
+  it('reads the API key from the environment', async () => {
     expect(await sent([], { PROSPECT_API_KEY: ' from-env\n' })).toBe('from-env')
   })
 
-  it('comes from a file before the environment', async () => {
+  it('prefers --api-key-file to the environment', async () => {
     await writeFile(join(home, 'key'), 'from-file\n', { mode: 0o600 })
     expect(await sent(['--api-key-file', 'key'], { PROSPECT_API_KEY: 'from-env' })).toBe('from-file')
   })
 
-  it('is not taken from a file that others can read', async () => {
+  it('refuses a key file that others can read', async () => {
     const file = join(home, 'key')
     await writeFile(file, 'from-file\n')
     await chmod(file, 0o644)
@@ -64,14 +64,14 @@ describe('an API key', () => {
     expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, `Run: chmod 600 ${file}`, []])
   })
 
-  it('comes from stdin before the environment', async () => {
+  it('prefers --api-key-stdin to the environment', async () => {
     expect(await sent(['--api-key-stdin'], { PROSPECT_API_KEY: 'from-env' }, 'from-stdin\n')).toBe(
       'from-stdin',
     )
   })
 
   it.each([['--api-key', canary], [`--api-key=${canary}`]])(
-    'is refused as an argument: %s',
+    'refuses an API key as an argument: %s',
     async (...argv) => {
       const caller = answering()
       const ended = await command(['credits', ...argv], { env: { PROSPECT_HOME: home }, caller })
@@ -84,7 +84,7 @@ describe('an API key', () => {
     },
   )
 
-  it.each(['', '  \n', 'two words', 'späß'])('is refused when it cannot be one: %j', async (text) => {
+  it.each(['', '  \n', 'two words', 'späß'])('refuses text that cannot be an API key: %j', async (text) => {
     const ended = await command(['credits', '--api-key-stdin'], {
       env: { PROSPECT_HOME: home },
       stdin: text,
@@ -93,7 +93,7 @@ describe('an API key', () => {
     expect([ended.code, errorOf(ended).code]).toEqual([3, 'key'])
   })
 
-  it('is stored for one origin and given to no other', () => {
+  it('stores a key for one origin and returns it for no other', () => {
     const at = places()
     storeKey(at, 'https://a.example', 'key-a', 0, 'u1')
     storeKey(at, 'https://b.example', 'key-b', 0, 'u2')
@@ -104,7 +104,7 @@ describe('an API key', () => {
     expect([storedKey(at, 'https://c.example'), storedKey(at, 'toString')]).toEqual([undefined, undefined])
   })
 
-  it('can be forgotten, and the others stay', () => {
+  it('forgets a key and keeps the others', () => {
     const at = places()
     storeKey(at, 'a', 'key-a', 0, 'u1')
     storeKey(at, 'b', 'key-b', 0, 'u2')
@@ -112,7 +112,7 @@ describe('an API key', () => {
     expect([storedKey(at, 'a'), storedKey(at, 'b')]).toEqual([undefined, 'key-b'])
   })
 
-  it('is not quoted when the file is damaged', async () => {
+  it('does not print a key from a damaged file', async () => {
     await writeFile(join(home, 'credentials.json'), `{"keys": ${canary}`, { mode: 0o600 })
     const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
     expect(ended.code).toBe(3)
@@ -120,7 +120,7 @@ describe('an API key', () => {
   })
 })
 
-describe('a secret', () => {
+describe('secrets in output and files', () => {
   const lines = [
     'credits',
     'credits --json',
@@ -144,7 +144,7 @@ describe('a secret', () => {
     '--help',
   ]
 
-  it.each(lines)('is never printed: %s', async (line) => {
+  it.each(lines)('never prints the API key: %s', async (line) => {
     const everything = ({ stdout, stderr }: CommandResult) => stdout + stderr
     const refusing = answering({
       status: 500,
@@ -157,7 +157,7 @@ describe('a secret', () => {
     }
   })
 
-  it('is in no file of ours when it came from the environment', async () => {
+  it('does not store a key that came from the environment', async () => {
     await command(['credits'], { env: keyed(home), caller: answering() })
     const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
     expect(ended.code).toBe(0)

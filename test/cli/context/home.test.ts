@@ -19,8 +19,8 @@ const modes = async (path: string): Promise<Record<string, string>> => {
   return Object.fromEntries(found.map(([name, stats]) => [name, (stats.mode & 0o777).toString(8)]))
 }
 
-describe('the home of prospect', () => {
-  it('is private from birth, whatever the umask', async () => {
+describe('the home folder', () => {
+  it('creates the home folder and its files private, whatever the umask', async () => {
     const before = process.umask(0)
     try {
       expect((await credits()).code).toBe(0)
@@ -33,24 +33,24 @@ describe('the home of prospect', () => {
     expect(new Set(Object.values(files))).toEqual(new Set(['600']))
   })
 
-  it('says once that it was created', async () => {
+  it('says once that the workspace was created', async () => {
     const [first, second] = [await credits(), await credits()]
     expect(first.stderr).toMatch(/^Created the workspace .* plan growth, 1,000 credits\..*\n$/)
     expect([second.code, second.stderr]).toEqual([0, ''])
   })
 
-  it('says nothing with --quiet', async () => {
+  it('does not mention the created workspace with --quiet', async () => {
     const ended = await command(['credits', '--quiet'], { env: { PROSPECT_HOME: home } })
     expect([ended.code, ended.stderr]).toEqual([0, ''])
   })
 
-  it('makes another key when its own was lost', async () => {
+  it('creates another key when its stored one was lost', async () => {
     await credits()
     await removed(join(home, 'credentials.json'))
     expect((await credits()).code).toBe(0)
   })
 
-  it('makes an empty folder private, and refuses a full one that others can read', async () => {
+  it('makes an empty home folder private, and refuses a full one that others can read', async () => {
     await mkdir(home, { mode: 0o755 })
     expect((await credits()).code).toBe(0)
     expect((await modes(home))['']).toBe('700')
@@ -82,27 +82,27 @@ describe('the home of prospect', () => {
     },
   )
 
-  it('refuses to be a symbolic link itself', async () => {
+  it('refuses a home folder that is a symbolic link', async () => {
     await mkdir(join(root, 'real'), { mode: 0o700 })
     await symlink(join(root, 'real'), home)
     const refused = await credits()
     expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
   })
 
-  it('creates the folders above itself', async () => {
+  it('creates missing parent folders of the home', async () => {
     home = join(root, 'a', 'b')
     expect((await credits()).code).toBe(0)
     expect((await modes(home))['']).toBe('700')
   })
 
-  it.each(['a file', 'below a file'])('refuses to be %s', async (where) => {
+  it.each(['a file', 'below a file'])('refuses a home that is %s', async (where) => {
     await writeFile(join(root, 'file'), '')
     home = where === 'a file' ? join(root, 'file') : join(root, 'file', 'home')
     const refused = await credits()
     expect([refused.code, errorOf(refused).code]).toEqual([2, 'unsafe_file'])
   })
 
-  it.runIf(process.platform === 'linux')('says where no folder can be created', async () => {
+  it.runIf(process.platform === 'linux')('names the home folder that cannot be created', async () => {
     home = '/proc/prospect-home'
     const refused = await credits()
     expect([refused.code, errorOf(refused).error]).toEqual([
@@ -111,12 +111,12 @@ describe('the home of prospect', () => {
     ])
   })
 
-  it('never tells to change the mode of a folder that stands for a database', async () => {
+  it('does not suggest chmod for a folder given as the database', async () => {
     const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root }
     expect(errorOf(await command(['credits'], { env })).error).toBe(`${root} is a folder; a file is needed.`)
   })
 
-  it('quotes paths in the command that mends them', async () => {
+  it('quotes the path in the suggested chmod command', async () => {
     home = join(root, "it's here")
     await mkdir(home, { mode: 0o700 })
     await writeFile(join(home, 'x'), '')
@@ -125,18 +125,18 @@ describe('the home of prospect', () => {
   })
 })
 
-describe('where files are', () => {
+describe('paths of files', () => {
   const streams = (env: Record<string, string>) => {
     const stream = memory()
     return { stdin: process.stdin, stdout: stream, stderr: stream, env, cwd: '/work' }
   }
 
-  it('follows PROSPECT_HOME', () => {
+  it('places all files in PROSPECT_HOME', () => {
     const { folder: own, engine, state } = homeOf(streams({ PROSPECT_HOME: 'here' }))
     expect([own, engine, state]).toEqual(['/work/here', '/work/here/engine.db', '/work/here/state.db'])
   })
 
-  it('follows the platform', () => {
+  it('places files where the platform expects them', () => {
     const env = { HOME: '/home/ann', XDG_DATA_HOME: '/data' }
     const { config, catalogue, state } = homeOf(streams(env), 'linux')
     expect([config, catalogue, state]).toEqual([
@@ -154,7 +154,7 @@ describe('where files are', () => {
     [':memory:', ':memory:'],
     ['data/e.db', '/work/data/e.db'],
     ['/var/e.db', '/var/e.db'],
-  ])('takes PROSPECT_DATABASE_URL %s as %s', (given, engine) => {
+  ])('reads PROSPECT_DATABASE_URL=%s as %s', (given, engine) => {
     expect(homeOf(streams({ PROSPECT_HOME: 'here', PROSPECT_DATABASE_URL: given })).engine).toBe(engine)
   })
 })

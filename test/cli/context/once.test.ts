@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { once } from '../../../src/cli/context/once.js'
 
-it('remembers an answer, and forgets a failure', async () => {
+it('remembers a result, and tries again after a failure', async () => {
   let asked = 0
   const work = once(async () => {
     asked += 1

@@ -21,7 +21,7 @@ const streams = (env: Record<string, string> = {}, isTTY = true) => {
 }
 
 describe('settings', () => {
-  it('are written 0600, whatever the umask, and read back', async () => {
+  it('writes settings with mode 0600 whatever the umask, and reads them back', async () => {
     const places = homeOf(streams({ PROSPECT_HOME: home }))
     const before = process.umask(0)
     try {
@@ -38,7 +38,7 @@ describe('settings', () => {
     })
   })
 
-  it('refuse values that the schema does not know, and stay as they were', async () => {
+  it('refuses values that the schema does not allow, and keeps the file unchanged', async () => {
     const places = homeOf(streams({ PROSPECT_HOME: home }))
     const settings = await openSettings(places)
     settings.set('profile', 'a')
@@ -46,7 +46,7 @@ describe('settings', () => {
     expect(JSON.parse(await readFile(places.config, 'utf8'))).toEqual({ profile: 'a' })
   })
 
-  it.each(['[]', 'null', '{', '7'])('are refused when the file holds %s', async (text) => {
+  it.each(['[]', 'null', '{', '7'])('refuses a settings file that contains %s', async (text) => {
     await writeFile(join(home, 'config.json'), text, { mode: 0o600 })
     const ended = await command(['credits'], { env: { PROSPECT_HOME: home } })
     expect([ended.code, errorOf(ended).error]).toEqual([
@@ -66,22 +66,22 @@ describe('the target', () => {
   }
   const chosen = (options: GlobalOptions, env = {}) => targetOf(options, env, settings)
 
-  it('is local when nothing is said', () => {
+  it('chooses the local target by default', () => {
     expect(targetOf({}, {}, {})).toEqual({ kind: 'local' })
   })
 
-  it('is local with --local, whatever else is said', () => {
+  it('chooses the local target with --local, whatever else is set', () => {
     const env = { PROSPECT_BASE_URL: 'https://a.example/api/v2' }
     expect(chosen({ local: true, baseUrl: 'https://b.example/api/v2' }, env)).toEqual({ kind: 'local' })
   })
 
-  it('takes defaults from the profile that is named', () => {
+  it('reads defaults from the named profile', () => {
     const slow = { kind: 'local', timeout: 5, maxWait: 60 }
     expect([chosen({ profile: 'slow' }), chosen({}, { PROSPECT_PROFILE: 'slow' })]).toEqual([slow, slow])
     expect(chosen({ profile: 'slow' }, { PROSPECT_PROFILE: 'team' })).toEqual(slow)
   })
 
-  it('is the server of the option, else of the environment, else of the profile', () => {
+  it('prefers --base-url to PROSPECT_BASE_URL, and that to the profile', () => {
     const env = { PROSPECT_BASE_URL: 'https://b.example/api/v2/' }
     const urls = [chosen({ baseUrl: 'https://c.example/x/api/v2' }, env), chosen({}, env), chosen({})]
     expect(urls).toMatchObject([
@@ -91,7 +91,7 @@ describe('the target', () => {
     ])
   })
 
-  it('takes its words, plan and keys from the profile, and the words from options first', () => {
+  it('reads field names, plan and idempotency header from the profile, but prefers the name options', () => {
     const own = { network_name: 'linkedin', plan: 'growth', idempotency: 'X-Key' }
     const far: Settings = { profiles: { far: { base_url: 'https://a.example/api/v2', ...own } } }
     expect(targetOf({ profile: 'far', direct: true }, {}, far)).toMatchObject({
@@ -104,7 +104,7 @@ describe('the target', () => {
     })
   })
 
-  it('is no server where the profile says local, unless one is named', () => {
+  it('stays local when the profile says so, unless --base-url names a server', () => {
     const here: Settings = {
       profiles: { default: { target: 'local', base_url: 'https://a.example/api/v2' } },
     }
@@ -120,11 +120,11 @@ describe('the target', () => {
     ['https://a.example/api/v2/credits', 'https://a.example/api/v2'],
     ['https://a.example/team/api/v2?x=1', 'https://a.example/team/api/v2'],
     ['https://a.example/team', 'https://a.example/team/api/v2'],
-  ])('is refused with the corrected address: %s', (baseUrl, meant) => {
+  ])('refuses a base URL with the wrong path and suggests the right one: %s', (baseUrl, meant) => {
     expect(() => chosen({ baseUrl })).toThrow(expect.objectContaining({ exit: 2, hint: `Write ${meant}` }))
   })
 
-  it('is never reached over http, but on this machine or with --insecure-http', () => {
+  it('refuses plain HTTP except to this machine or with --insecure-http', () => {
     const http =
       (host: string, options = {}) =>
       () =>
@@ -142,19 +142,19 @@ describe('the target', () => {
     'ftp://a.example/api/v2',
     'https://u:p@a.example/api/v2',
     'file:///api/v2',
-  ])('is refused when it is no address of a server: %j', (baseUrl) => {
+  ])('refuses a base URL that is no server address: %j', (baseUrl) => {
     expect(() => chosen({ baseUrl })).toThrow(expect.objectContaining({ exit: 2 }))
     expect(() => chosen({ baseUrl })).not.toThrow(/:p@/)
   })
 })
 
 describe('questions', () => {
-  it('need a person on both sides', () => {
+  it('can ask only when stdin and stdout are terminals', () => {
     expect(canAsk({ streams: streams() }, {})).toBe(true)
     expect(canAsk({ streams: streams({}, false) }, {})).toBe(false)
   })
 
-  it('are not asked with --no-input or in CI', () => {
+  it('does not ask with --no-input or in CI', () => {
     expect([
       canAsk({ streams: streams() }, { input: false }),
       canAsk({ streams: streams({ CI: '1' }) }, {}),

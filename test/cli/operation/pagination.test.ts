@@ -14,7 +14,7 @@ const page = (ids: readonly string[], pagination: Record<string, unknown>) => ({
   },
 })
 
-it('walks all pages of a list and prints them as one', async () => {
+it('fetches all pages of a list and prints them as one', async () => {
   const caller = answering(
     page(['a', 'b'], { page: 1, has_more: true, next_cursor: 'c1' }),
     page(['c'], { has_more: false }),
@@ -28,14 +28,14 @@ it('walks all pages of a list and prints them as one', async () => {
   expect(caller.asked.map(({ input }) => input)).toEqual([{ per_page: 500 }, { per_page: 500, cursor: 'c1' }])
 })
 
-it('goes on from a cursor, with the page size given', async () => {
+it('starts at --cursor with the given page size', async () => {
   const caller = answering(page(['c'], { has_more: false }))
   const argv = ['lists', 'list', '--all', '--cursor', 'c1', '--per-page', '2']
   await command(argv, { env: keyed(home), caller })
   expect(caller.asked.map(({ input }) => input)).toEqual([{ per_page: 2, cursor: 'c1' }])
 })
 
-it('ends where a server leads in a circle', async () => {
+it('stops when the server repeats a cursor', async () => {
   const caller = answering(page(['a'], { has_more: true, next_cursor: 'c1' }))
   const ended = await command(['personas', 'list', '--all'], { env: keyed(home), caller })
   expect([ended.code, caller.asked.length]).toEqual([0, 2])
@@ -50,7 +50,7 @@ it('prints nothing when a later page is refused', async () => {
   expect([ended.code, ended.stdout]).toEqual([7, ''])
 })
 
-it('refuses --all with --page, and has it only where there are pages', async () => {
+it('refuses --all with --page, and for operations without pages', async () => {
   const caller = answering({})
   const both = await command(['personas', 'list', '--all', '--page', '2'], { env: keyed(home), caller })
   const alone = await command(['account', '--all'], { env: keyed(home), caller })

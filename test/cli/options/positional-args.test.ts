@@ -7,7 +7,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-describe('a word after a command', () => {
+describe('positional arguments', () => {
   it.each([
     ['accounts technologies react', { query: 'react' }],
     ['accounts technologies react --limit 5', { query: 'react', limit: 5 }],
@@ -23,7 +23,7 @@ describe('a word after a command', () => {
     ['titles suggest CTO CEO', { job_titles: ['CTO', 'CEO'] }],
     ['messenger validate +33612345678 +33612345679', { phone_numbers: ['+33612345678', '+33612345679'] }],
     ['locations find lyon', { name: 'lyon' }],
-  ])('%s fills the field it can only mean', async (line, input) => {
+  ])('%s sets the field that the argument stands for', async (line, input) => {
     const caller = answering({ body: { id: 'x' } })
     const { code } = await command(line.split(' '), { env: keyed(home), caller })
     expect([code, caller.asked.map((asked) => asked.input)]).toEqual([0, [input]])

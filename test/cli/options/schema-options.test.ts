@@ -8,7 +8,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-/** The input that a command sends. */
+/** Returns the input that a command sends. */
 async function sent(argv: readonly string[], stdin = ''): Promise<Input | undefined> {
   const caller = answering({ body: { id: 'x' } })
   const ended = await command(argv, { env: keyed(home), caller, stdin })
@@ -18,8 +18,8 @@ async function sent(argv: readonly string[], stdin = ''): Promise<Input | undefi
 
 const line = (text: string) => sent(text.split(' '))
 
-describe('options', () => {
-  it('become fields of the request', async () => {
+describe('options of an operation', () => {
+  it('sends options as fields of the request', async () => {
     expect(
       await line('accounts enrich --company-network-url https://n.example/company/x --name Acme'),
     ).toEqual({
@@ -28,7 +28,7 @@ describe('options', () => {
     })
   })
 
-  it('become arrays by repeating them, and by commas where no item holds one', async () => {
+  it('builds arrays from repeated options, and from commas where no item contains one', async () => {
     expect(
       await sent([
         'accounts',
@@ -47,7 +47,7 @@ describe('options', () => {
     })
   })
 
-  it('become numbers and switches', async () => {
+  it('converts options to numbers and booleans', async () => {
     expect(await line('accounts hiring --company-domain x --limit 5 --full-description')).toEqual({
       company_domain: 'x',
       limit: 5,
@@ -57,7 +57,7 @@ describe('options', () => {
     expect(await line('accounts enrich --domain x --live')).toEqual({ domain: 'x', live: true })
   })
 
-  it('become objects from key=value and from JSON', async () => {
+  it('builds objects from key=value pairs or JSON', async () => {
     const given = ['leads', 'search', '--company-domain', 'x', '--functions', '25']
     expect(await sent([...given, '--custom', 'row=7', '--custom', 'team=north'])).toMatchObject({
       custom: { row: 7, team: 'north' },
@@ -65,7 +65,7 @@ describe('options', () => {
     expect(await sent([...given, '--custom', '{"a":[1]}'])).toMatchObject({ custom: { a: [1] } })
   })
 
-  it('are --first-name and --last-name everywhere', async () => {
+  it('accepts --first-name and --last-name in every command that needs a person', async () => {
     const names = '--first-name Jane --last-name Doe --domain x'
     expect(await line(`leads enrich ${names}`)).toMatchObject({ first_name: 'Jane', last_name: 'Doe' })
     expect(await line(`contacts waterfall ${names} --enrichment-type email`)).toMatchObject({
@@ -74,12 +74,12 @@ describe('options', () => {
     })
   })
 
-  it('take path parameters as arguments', async () => {
+  it('takes path parameters as arguments', async () => {
     expect(await line('lists get 42')).toEqual({ id: '42' })
     expect(await line('personas delete 42')).toEqual({ uuid: '42' })
   })
 
-  it('win over --input, which may also hold fields that have no option', async () => {
+  it('prefers options to --input, and sends unknown fields of --input too', async () => {
     const body = '\uFEFF{"name": "from file", "domain": "x", "novel": 1}'
     expect(await sent(['accounts', 'enrich', '--input', '-', '--name', 'from option'], body)).toEqual({
       name: 'from option',
@@ -88,20 +88,20 @@ describe('options', () => {
     })
   })
 
-  it('keep --no-input and --input apart', async () => {
+  it('keeps --no-input and --input apart', async () => {
     expect(await sent(['accounts', 'enrich', '--no-input', '--input', '-'], '{"domain":"x"}')).toEqual({
       domain: 'x',
     })
   })
 
-  it('carry the idempotency key', async () => {
+  it('sends --idempotency-key', async () => {
     const caller = answering({ body: { id: 'x' } })
     const argv = 'accounts enrich --domain x --idempotency-key once'.split(' ')
     await command(argv, { env: keyed(home), caller })
     expect(caller.asked[0]?.options.idempotencyKey).toBe('once')
   })
 
-  it('of every command may stand before its words as well', async () => {
+  it('accepts global options before the words of a command', async () => {
     for (const argv of [
       ['--format', 'ids', 'lists', 'list'],
       ['lists', '--format', 'ids', 'list'],
@@ -113,7 +113,7 @@ describe('options', () => {
     }
   })
 
-  it('that look like options can be values', async () => {
+  it('accepts values that look like options after =', async () => {
     expect(await sent(['accounts', 'enrich', '--name=-o thing', '--domain=--json'])).toEqual({
       name: '-o thing',
       domain: '--json',

@@ -40,22 +40,22 @@ const asked = (argv: string, body: unknown, given: Given = {}): Promise<CommandR
 
 const shown = async (argv: string, body: unknown, given?: Given) => (await asked(argv, body, given)).stdout
 
-describe('output', () => {
-  it('is the whole body as JSON in a pipe', async () => {
+describe('output formats', () => {
+  it('prints the whole body as JSON in a pipe', async () => {
     expect(JSON.parse(await shown('lists list', lists))).toEqual(lists)
   })
 
-  it('is a table on a terminal, with what stands beside the list', async () => {
+  it('prints a list as a table on a terminal, with its pagination', async () => {
     expect(await shown('lists list', lists, { terminal: true })).toMatchSnapshot()
   })
 
-  it('is lines of name and value for one record, without what is empty', async () => {
+  it('prints one record as names and values on a terminal, without empty fields', async () => {
     expect(
       await shown('accounts enrich --domain acme.example', account, { terminal: true }),
     ).toMatchSnapshot()
   })
 
-  it('has a layout of its own for credits', async () => {
+  it('prints credits in their own layout on a terminal', async () => {
     const body = {
       credits: {
         enrichment: 1234567,
@@ -68,59 +68,59 @@ describe('output', () => {
     expect(await shown('credits', body, { terminal: true })).toMatchSnapshot()
   })
 
-  it('says so when a list is empty, and ends well', async () => {
+  it('prints "Nothing found." for an empty list and exits 0', async () => {
     const ended = await asked('lists list', { lists: [], pagination: { per_page: 100 } }, { terminal: true })
     expect([ended.code, ended.stdout.split('\n')[0]]).toEqual([0, 'Nothing found.'])
   })
 
-  it('is CSV with a header, safe for spreadsheets', async () => {
+  it('escapes formulas in CSV', async () => {
     expect(await shown('lists list --format csv --fields id,name', lists)).toBe(
       'id,name\na1,"Solar, wind"\nb2,\'=1+1\n',
     )
   })
 
-  it('is CSV with dotted columns for an object that --fields names whole', async () => {
+  it('writes a dotted CSV column for each part of an object that --fields names', async () => {
     const body = { credits: { enrichment: 1, daily_profile_scraping: 2 } }
     expect(await shown('credits --format csv --fields credits', body)).toBe(
       'credits.enrichment,credits.daily_profile_scraping\n1,2\n',
     )
   })
 
-  it('is TSV with dotted columns for what is nested', async () => {
+  it('flattens nested records to dotted columns in TSV', async () => {
     const leads = { search: { id: 's' }, leads: [{ lead: { full_name: 'Ann' }, company: { name: 'Acme' } }] }
     expect(await shown('searches get s --format tsv', leads)).toBe(
       'lead.full_name\tcompany.name\nAnn\tAcme\n',
     )
   })
 
-  it('is one object a line as NDJSON', async () => {
+  it('prints one JSON object per line with --format ndjson', async () => {
     const lines = (await shown('lists list --format ndjson', lists)).trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toEqual(lists.lists)
   })
 
-  it('is one id a line as ids', async () => {
+  it('prints one id per line with --format ids', async () => {
     expect(await shown('lists list --format ids', lists)).toBe('a1\nb2\n')
   })
 
-  it('picks fields and leaves the rest of the body as it is', async () => {
+  it('prints only --fields of the records, and the rest of the body unchanged', async () => {
     expect(JSON.parse(await shown('lists list --json --fields name', lists))).toEqual({
       lists: [{ name: 'Solar, wind' }, { name: '=1+1' }],
       pagination: lists.pagination,
     })
   })
 
-  it('takes its format from the extension of -o, and stdout stays empty', async () => {
+  it('chooses the format by the extension of -o, and prints nothing on stdout', async () => {
     const ended = await asked('lists list -o out.csv --fields id', lists)
     expect([ended.code, ended.stdout]).toEqual([0, ''])
     expect(await readFile(join(home, 'out.csv'), 'utf8')).toBe('id\na1\nb2\n')
   })
 
-  it('prefers --format to the extension', async () => {
+  it('prefers --format to the extension of -o', async () => {
     await asked('lists list -o out.csv --json', lists)
     expect(JSON.parse(await readFile(join(home, 'out.csv'), 'utf8'))).toEqual(lists)
   })
 
-  it('writes files that only their owner can read, whatever the umask', async () => {
+  it('writes output files with mode 0600 whatever the umask', async () => {
     const before = process.umask(0)
     try {
       await asked('lists list -o out.json', lists)
@@ -131,7 +131,7 @@ describe('output', () => {
   })
 
   it.each(['accounts enrich --domain x -o out.xlsx', 'accounts enrich --csv in.csv -o out.XLS'])(
-    'refuses the name of a workbook before anything is asked: %s',
+    'refuses the name of an Excel workbook before any call: %s',
     async (line) => {
       const caller = answering({ body: account })
       const ended = await asked(line, account, { caller })
@@ -140,7 +140,7 @@ describe('output', () => {
     },
   )
 
-  it('asks nothing when the file cannot be written', async () => {
+  it('makes no call when the output file cannot be written', async () => {
     const caller = answering({ body: account })
     const ended = await asked('accounts enrich --domain x -o no/such/out.json', account, { caller })
     expect([ended.code, errorOf(ended).code, caller.asked]).toEqual([2, 'usage', []])
@@ -149,13 +149,13 @@ describe('output', () => {
   it.each([
     ['accounts enrich --domain x --fields nmae', 'Did you mean name?'],
     ['lists list --fields id,stauts', 'Did you mean status?'],
-  ])('asks nothing when a field is unknown: %s', async (argv, hint) => {
+  ])('makes no call when a field is unknown: %s', async (argv, hint) => {
     const caller = answering({ body: account })
     const ended = await asked(argv, account, { caller })
     expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, hint, []])
   })
 
-  it('takes any field where the keys of a reply are not known beforehand', async () => {
+  it('accepts any field for a reply whose keys are not known in advance', async () => {
     const body = { Sales: { current_headcount: 3 } }
     const { stdout } = await asked(
       'accounts headcount --company-domain x --fields Sales.current_headcount',
@@ -164,7 +164,7 @@ describe('output', () => {
     expect(JSON.parse(stdout)).toEqual(body)
   })
 
-  it('leaves no file behind when the answer is a refusal', async () => {
+  it('leaves no output file behind when the call is refused', async () => {
     const caller = answering({ status: 404, body: { error: 'No company found' } })
     const ended = await asked('accounts enrich --domain x -o out.json', {}, { caller })
     expect(ended.code).toBe(9)
@@ -172,7 +172,7 @@ describe('output', () => {
     await expect(stat(join(home, 'out.json.partial'))).rejects.toThrow()
   })
 
-  it('shows what a terminal would obey', async () => {
+  it('escapes terminal sequences in results', async () => {
     const hostile = { ...account, name: 'A\u001b]0;owned\u0007\u009b2J\u202eB' }
     const ended = await asked('accounts enrich --domain x', hostile, { terminal: true })
     expect(ended.stdout).toContain('A\\u001b]0;owned\\u0007\\u009b2J\\u202eB')
@@ -181,12 +181,12 @@ describe('output', () => {
     expect(JSON.parse(json)).toEqual(hostile)
   })
 
-  it('exits 9 when a lookup resolves nothing although the server says 200', async () => {
+  it('exits 9 when a lookup finds nothing although the server answers 200', async () => {
     const ended = await asked('accounts enrich --domain x', { id: null, name: null, domain: null })
     expect([ended.code, errorOf(ended).exit_code]).toEqual([9, 9])
   })
 
-  it('prints a request and its price instead of sending it', async () => {
+  it('prints the request and its price with --dry-run instead of sending it', async () => {
     const caller = answering()
     const ended = await asked('accounts hiring --company-domain x --limit 7 --dry-run', {}, { caller })
     expect(JSON.parse(ended.stdout)).toEqual({
@@ -198,7 +198,7 @@ describe('output', () => {
     expect([ended.code, caller.asked]).toEqual([0, []])
   })
 
-  it('shows path and query of a request that has no body', async () => {
+  it('prints the path and query of a GET with --dry-run', async () => {
     const { stdout } = await asked('accounts technologies --query react --limit 5 --dry-run', {})
     expect(JSON.parse(stdout)).toMatchObject({
       path: '/accounts/technologies?query=react&limit=5',
@@ -206,7 +206,7 @@ describe('output', () => {
     })
   })
 
-  it('says what was charged to a person, not to a program', async () => {
+  it('says what was charged on a terminal only', async () => {
     const caller = answering({ body: account, credits: 1 })
     const person = await asked('accounts enrich --domain x', {}, { caller, terminal: true })
     const program = await asked('accounts enrich --domain x', {}, { caller })
@@ -217,12 +217,12 @@ describe('output', () => {
 describe('credits --min', () => {
   const credits = (enrichment: number, argv: string) => asked(argv, { credits: { enrichment } })
 
-  it('exits 0 when the balance is enough', async () => {
+  it('exits 0 when the balance is at least --min', async () => {
     const ended = await credits(500, 'credits --min 500')
     expect([ended.code, ended.stderr]).toEqual([0, ''])
   })
 
-  it('exits 13 when it is below, and still prints it', async () => {
+  it('exits 13 when the balance is below --min, and still prints it', async () => {
     const ended = await credits(499, 'credits --min 500')
     expect([ended.code, JSON.parse(ended.stdout)]).toEqual([13, { credits: { enrichment: 499 } }])
     expect(errorOf(ended)).toMatchObject({ code: 'below_minimum', exit_code: 13 })

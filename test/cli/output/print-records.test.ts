@@ -16,7 +16,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What is printed of some records. */
+/** Returns the output for some records. */
 async function printed(rows: readonly Row[], options: GlobalOptions, columns?: string[]): Promise<string> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const streams = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd: folder }
@@ -31,8 +31,8 @@ async function printed(rows: readonly Row[], options: GlobalOptions, columns?: s
 
 const numbered = (count: number): Row[] => Array.from({ length: count }, (_, id) => ({ id }))
 
-describe('records printed as they come', () => {
-  it('are one JSON array, whatever they hold', async () => {
+describe('records printed one by one', () => {
+  it('prints any records as one JSON array', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { maxLength: 5 }),
@@ -45,27 +45,27 @@ describe('records printed as they come', () => {
     )
   })
 
-  it('have a column in CSV for each part of an object that --fields names whole', async () => {
+  it('writes a CSV column for each part of an object that --fields names', async () => {
     const rows = [{ id: 1, place: null }, ...numbered(600), { id: 2, place: { city: 'Lyon' } }]
     const named = (await printed(rows, { format: 'csv', fields: 'place,id' })).trimEnd().split('\n')
     expect([named[0], named.at(-1)]).toEqual(['place.city,id', 'Lyon,2'])
   })
 
-  it.each([0, 1, 500, 501, 1_200])('are all there when there are %i', async (count) => {
+  it.each([0, 1, 500, 501, 1_200])('prints all of %i records as JSON and NDJSON', async (count) => {
     const rows = numbered(count)
     expect(JSON.parse(await printed(rows, { format: 'json' }))).toEqual(rows)
     const lines = (await printed(rows, { format: 'ndjson' })).split('\n').filter(Boolean)
     expect(lines.map((line) => JSON.parse(line))).toEqual(rows)
   })
 
-  it('have the columns of all of them in CSV, and one header', async () => {
+  it('writes one CSV header with the columns of all records', async () => {
     const rows = [...numbered(600), { id: 'last', place: { city: 'Lyon' } }]
     const lines = (await printed(rows, { format: 'csv' })).trim().split('\n')
     expect(lines.length).toBe(602)
     expect([lines[0], lines[1], lines[601]]).toEqual(['id,place.city', '0,', 'last,Lyon'])
   })
 
-  it('keep only the fields asked for', async () => {
+  it('prints only the fields in --fields', async () => {
     const rows = [{ id: 1, name: 'a', more: true }]
     expect(JSON.parse(await printed(rows, { format: 'json', fields: 'name,none' }))).toEqual([
       { name: 'a', none: null },
@@ -74,12 +74,12 @@ describe('records printed as they come', () => {
     expect(await printed(rows, { format: 'ids' })).toBe('1\n')
   })
 
-  it('end after a thousand in a table', async () => {
+  it('ends a table after a thousand records', async () => {
     const table = await printed(numbered(1_200), { format: 'table' })
     expect(table.trim().split('\n').length).toBe(1_001)
   })
 
-  it('appear in a file only when they are complete', async () => {
+  it('writes the output file when all records are complete', async () => {
     await printed(numbered(3), { output: 'all.ndjson' })
     expect(readFileSync(join(folder, 'all.ndjson'), 'utf8')).toBe('{"id":0}\n{"id":1}\n{"id":2}\n')
   })

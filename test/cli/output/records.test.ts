@@ -9,22 +9,22 @@ import {
   valueAt,
 } from '../../../src/cli/output/records.js'
 
-describe('records in a body', () => {
-  it('are the body when it is a list', () => {
+describe('finding the records in a body', () => {
+  it('returns the items of a list', () => {
     expect(recordsIn([{ id: 1 }, 'x'])).toEqual({ rows: [{ id: 1 }, { value: 'x' }], isList: true })
   })
 
-  it('are the body itself when it has the columns', () => {
+  it('returns the body itself when it has the expected columns', () => {
     const contact = { status: 'finished', email: null, phone_details: [{ number: '+33612345678' }] }
     expect(recordsIn(contact, ['status', 'email'])).toEqual({ rows: [contact], isList: false })
   })
 
-  it('are the list whose records have the columns', () => {
+  it('returns the list whose records have the expected columns', () => {
     const body = { technologies: ['React'], technologies_with_confidence: [{ name: 'React', slug: 'react' }] }
     expect(recordsIn(body, ['name', 'slug']).from).toBe('technologies_with_confidence')
   })
 
-  it('are an empty list when there is nothing else', () => {
+  it('returns an empty list when the body has no records', () => {
     expect(recordsIn({ total_jobs: 0, jobs: [] }, ['job_title'])).toEqual({
       rows: [],
       isList: true,
@@ -32,26 +32,26 @@ describe('records in a body', () => {
     })
   })
 
-  it('are the body when nothing fits', () => {
+  it('returns the body as one record when nothing matches', () => {
     expect(recordsIn({ a: 1 }, ['b'])).toEqual({ rows: [{ a: 1 }], isList: false })
     expect(recordsIn('text').rows).toEqual([{ value: 'text' }])
   })
 })
 
-describe('a record', () => {
+describe('reading a record', () => {
   const record = { id: 'x', company: { name: 'Acme', size: { from: 1 } }, tags: ['a'], none: {} }
 
-  it('has a column for each part of an object that is named whole', () => {
+  it('expands an object field to its dotted columns', () => {
     expect(columnsOf(['a', 'b', 'c'], ['a.x', 'a.y', 'b', 'ab'])).toEqual(['a.x', 'a.y', 'b', 'c'])
   })
 
-  it('is flattened to dotted names; lists and empty objects stay', () => {
+  it('flattens a record to dotted names, except lists and empty objects', () => {
     const flat = { id: 'x', 'company.name': 'Acme', 'company.size.from': 1, tags: ['a'], none: {} }
     expect(flattened(record)).toEqual(flat)
     expect(namesOf([{ id: 1 }, record])).toEqual(Object.keys(flat))
   })
 
-  it('gives the value at a path, also where a name itself has a dot', () => {
+  it('reads the value at a path, also when a name contains a dot', () => {
     expect([valueAt(record, 'company.size.from'), valueAt({ 'a.b': 1 }, 'a.b')]).toEqual([1, 1])
     expect([valueAt(record, 'company.none.x'), valueAt(null, 'a'), valueAt(record, 'toString')]).toEqual([
       undefined,
@@ -60,7 +60,7 @@ describe('a record', () => {
     ])
   })
 
-  it('is picked without losing its shape', () => {
+  it('selects fields without changing the shape of the record', () => {
     expect(picked(record, ['company.name', 'id', 'missing'])).toEqual({
       company: { name: 'Acme' },
       id: 'x',
@@ -68,12 +68,12 @@ describe('a record', () => {
     })
   })
 
-  it('cannot be used to change what all objects have', () => {
+  it('does not pollute the prototype of objects', () => {
     picked({}, ['__proto__.polluted'])
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 
-  it('has an id, wherever it is', () => {
+  it('finds the id of a record at any of its places', () => {
     expect(
       [
         { id: 'a' },

@@ -8,7 +8,7 @@ const codes = fc.array(fc.nat(0x2fff))
 const look = (width: number) => lookOf({ isTTY: true, columns: width }, { NO_COLOR: '1' })
 
 describe('text on a terminal', () => {
-  it('never holds anything that a terminal obeys', () => {
+  it('escapes everything that a terminal interprets', () => {
     fc.assert(
       fc.property(
         codes.map((each) => String.fromCharCode(...each)),
@@ -20,20 +20,20 @@ describe('text on a terminal', () => {
     )
   })
 
-  it('keeps words of every language as they are', () => {
+  it('keeps text in every language unchanged', () => {
     for (const text of ['Škoda Auto a.s.', '東京電力', 'شركة', '👩🏽‍🚀 Space'])
       expect(neutral(text)).toBe(text)
   })
 
-  it('is measured in columns', () => {
+  it('measures the width of text in columns', () => {
     expect(['abc', '東京', 'é', 'e\u0301', '🚀'].map(widthOf)).toEqual([3, 4, 1, 1, 2])
   })
 
-  it('groups digits', () => {
+  it('groups the digits of numbers', () => {
     expect([0, 999, 1000, 1234567, -1234].map(grouped)).toEqual(['0', '999', '1,000', '1,234,567', '-1,234'])
   })
 
-  it('is coloured only where that is wanted', () => {
+  it('uses colours only on a terminal that allows them', () => {
     const tty = { isTTY: true }
     const bold = '\u001b[1mx\u001b[22m'
     expect(lookOf(tty, {}).bold('x')).toBe(bold)
@@ -47,19 +47,19 @@ describe('text on a terminal', () => {
   })
 })
 
-describe('a table', () => {
-  it('fits the terminal by cutting its widest column', () => {
+describe('tables and records', () => {
+  it('cuts the widest column to fit the terminal', () => {
     const rows = [{ id: 'a', text: 'x'.repeat(200), n: 1234 }]
     const lines = grid(['id', 'text', 'n'], rows, look(40)).trimEnd().split('\n')
     expect(lines).toEqual(['id  text                             n', `a   ${'x'.repeat(26)}…  1,234`])
   })
 
-  it('is not cut where there is no terminal', () => {
+  it('does not cut columns without a terminal', () => {
     const text = 'x'.repeat(200)
     expect(grid(['text'], [{ text }], lookOf({}, {}))).toContain(text)
   })
 
-  it('puts numbers to the right and shows nothing for null', () => {
+  it('aligns numbers right and shows null as empty', () => {
     expect(
       grid(
         ['n', 's'],
@@ -72,7 +72,7 @@ describe('a table', () => {
     ).toBe('    n  s\n    5\n1,000  x\n')
   })
 
-  it('keeps a record on lines, wrapped under themselves', () => {
+  it('wraps the values of a record under each other', () => {
     expect(record({ name: 'Acme', text: 'one two three four five', none: null, list: [] }, look(26))).toBe(
       'name  Acme\ntext  one two three four\n      five\n',
     )
@@ -80,7 +80,7 @@ describe('a table', () => {
 })
 
 describe('progress', () => {
-  it('says rows, found, credits, rate and time left', () => {
+  it('shows rows, found, credits, rate and time left', () => {
     expect(progressText({ rows: 500, found: 400, credits: 400, total: 2_000 }, 10_000)).toBe(
       '500 of 2,000 rows · 400 found · 400 credits · 50 rows/s · 30 s left',
     )
@@ -107,7 +107,7 @@ describe('progress', () => {
     [59, '59 s'],
     [61, '1 min 1 s'],
     [3_700, '1 h 1 min'],
-  ])('says %d seconds as %s', (seconds, said) => {
+  ])('formats %d seconds as %s', (seconds, said) => {
     expect(duration(seconds)).toBe(said)
   })
 })

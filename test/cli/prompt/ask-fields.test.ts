@@ -7,13 +7,13 @@ beforeEach(() => {
 })
 afterEach(() => here.remove())
 
-describe('a required field that is missing', () => {
-  it('is asked for at a terminal', async () => {
+describe('missing required fields', () => {
+  it('asks for a missing required field at a terminal', async () => {
     const { code, json } = await here.run(['personas', 'create'], { typed: [['Name', 'Buyers\r']] })
     expect([code, json]).toMatchObject([0, { name: 'Buyers' }])
   })
 
-  it('takes several values with commas where it is a list', async () => {
+  it('splits an answer at commas for a list field', async () => {
     const typed = [['Job titles', 'CTO, Head of Sales\r']] as const
     const { code, json } = await here.run(['titles', 'suggest'], { typed })
     const titles = (json as { suggestions: { jobTitle: string }[] }).suggestions.map(
@@ -22,7 +22,7 @@ describe('a required field that is missing', () => {
     expect([code, titles]).toEqual([0, expect.arrayContaining(['CTO', 'Head of Sales'])])
   })
 
-  it('is the API to reportError about with --no-input, and in a pipe', async () => {
+  it('leaves a missing field to the API with --no-input or in a pipe', async () => {
     const asked = await here.run(['personas', 'create', '--no-input'], { typed: [] })
     const piped = await here.run(['personas', 'create'])
     for (const { code, json } of [asked, piped])

@@ -16,32 +16,35 @@ afterEach(() => here.remove())
 const charged = async () => (await here.charges()).length
 
 describe('--max-credits', () => {
-  it.each([0, 1, 128, 257, 599])('of %i is never passed, and is used up', async (most) => {
+  it.each([0, 1, 128, 257, 599])(
+    'spends exactly --max-credits %i before it stops, and the rest after the budget is raised',
+    async (most) => {
+      here.write('in.csv', csvOf(600))
+      const { code, stderr } = await here.enrich('--max-credits', String(most))
+      expect([code, await charged()]).toEqual([12, most])
+      expect(stderr).toContain(`The budget of ${most} credit`)
+      expect(paid(here.rows('out.csv.partial'))).toBe(most)
+      expect((await here.enrich('--max-credits', '600')).code).toBe(0)
+      expect([await charged(), paid(here.rows('out.csv')), here.rows('out.csv').length]).toEqual([
+        600, 600, 600,
+      ])
+    },
+  )
+
+  it('finishes when --max-credits equals the price', async () => {
     here.write('in.csv', csvOf(600))
-    const { code, stderr } = await here.enrich('--max-credits', String(most))
-    expect([code, await charged()]).toEqual([12, most])
-    expect(stderr).toContain(`The budget of ${most} credit`)
-    expect(paid(here.rows('out.csv.partial'))).toBe(most)
     expect((await here.enrich('--max-credits', '600')).code).toBe(0)
-    expect([await charged(), paid(here.rows('out.csv')), here.rows('out.csv').length]).toEqual([
-      600, 600, 600,
-    ])
   })
 
-  it('that is just enough is enough', async () => {
-    here.write('in.csv', csvOf(600))
-    expect((await here.enrich('--max-credits', '600')).code).toBe(0)
-  })
-
-  it('is not used up by rows that cost nothing', async () => {
+  it('does not count rows that cost nothing against --max-credits', async () => {
     const rows = Array.from({ length: 600 }, (_, at) => (at % 3 === 2 ? known(at) : `unknown-${at}.example`))
     here.write('in.csv', csv([...rows, ...rows]))
-    // A row that is not found may have cost something, so the last one that does comes last.
+    // A row in flight may cost a credit, so the last lookup of the file must be a paid one.
     expect((await here.enrich('--max-credits', '200')).code).toBe(0)
     expect([await charged(), here.rows('out.csv').length]).toEqual([200, 1_200])
   })
 
-  it('holds over all parts of a run, and lower than what was spent it asks nothing', async () => {
+  it('counts all parts of a run against --max-credits, and makes no call with a budget already spent', async () => {
     here.write('in.csv', csvOf(600))
     for (const [most, spent] of [
       [100, 100],
@@ -54,7 +57,7 @@ describe('--max-credits', () => {
     }
   })
 
-  it('does not count what comes from the store', async () => {
+  it('does not count stored answers against --max-credits', async () => {
     here.write('in.csv', csvOf(300))
     await here.enrich()
     here.write('in.csv', csvOf(310))
@@ -64,7 +67,7 @@ describe('--max-credits', () => {
 })
 
 describe('--max-credits-per-day', () => {
-  it('holds for two runs together', async () => {
+  it('counts two runs together against --max-credits-per-day', async () => {
     here.write('in.csv', csvOf(200))
     expect((await here.enrich('--max-credits-per-day', '250')).code).toBe(0)
     here.write('in.csv', csvOf(200, 200))
@@ -75,7 +78,7 @@ describe('--max-credits-per-day', () => {
     expect(await charged()).toBe(400)
   })
 
-  it('holds for two runs at once', async () => {
+  it('counts two concurrent runs together against --max-credits-per-day', async () => {
     here.write('in.csv', csvOf(300))
     here.write('more.csv', csvOf(300, 300))
     const more = ['accounts', 'enrich', '--csv', 'more.csv', '-o', 'more.out.csv']
@@ -85,7 +88,7 @@ describe('--max-credits-per-day', () => {
     expect(ended.map(({ code }) => code)).toContain(12)
   })
 
-  it('counts a run that is forgotten', async () => {
+  it('counts a forgotten run against --max-credits-per-day', async () => {
     here.write('in.csv', csvOf(200))
     await here.enrich('--max-credits', '100')
     await here.run('runs', 'forget', (await here.runs())[0]?.id ?? '')

@@ -18,15 +18,15 @@ afterEach(() => here.remove())
 const charged = async () => (await here.charges()).length
 const newest = async () => (await here.runs())[0]?.id ?? ''
 
-/** A run of 20 rows that a budget stopped when so many were paid. */
+/** A run of 20 rows that its budget stopped after `after` paid ones. */
 async function stopped(after = 8): Promise<string> {
   here.write('in.csv', csvOf(20))
   expect((await here.enrich('--max-credits', String(after))).code).toBe(12)
   return newest()
 }
 
-describe('a file that changed under a run with paid rows', () => {
-  it('is refused with exit 2, and nothing is spent or written', async () => {
+describe('a changed file whose run has paid rows', () => {
+  it('refuses the changed file of a run with paid rows with exit 2, and spends and writes nothing', async () => {
     const id = await stopped()
     const partial = here.read('out.csv.partial')
     here.write('in.csv', csvOf(21))
@@ -43,7 +43,7 @@ describe('a file that changed under a run with paid rows', () => {
     ])
   })
 
-  it('goes on when it is put back', async () => {
+  it('resumes the run when the original file is restored', async () => {
     await stopped()
     here.write('in.csv', csvOf(21))
     await here.enrich()
@@ -51,7 +51,7 @@ describe('a file that changed under a run with paid rows', () => {
     expect([(await here.enrich()).code, await charged()]).toEqual([0, 20])
   })
 
-  it('is a new run with --fresh, from then on without it', async () => {
+  it('starts a new run with --fresh, and another one for the next change without it', async () => {
     await stopped()
     here.write('in.csv', csvOf(21))
     expect((await here.enrich('--fresh')).code).toBe(0)
@@ -60,14 +60,14 @@ describe('a file that changed under a run with paid rows', () => {
     expect(await charged()).toBe(8 + 21 + 22)
   })
 
-  it('is a new run once the old one is forgotten', async () => {
+  it('starts a new run after the old one was forgotten', async () => {
     const id = await stopped()
     here.write('in.csv', csvOf(21))
     expect((await here.run('runs', 'forget', id)).code).toBe(0)
     expect((await here.enrich()).code).toBe(0)
   })
 
-  it('is refused too when the same content was read with other options in between', async () => {
+  it('refuses the changed file even when its old content was finished with other options', async () => {
     const id = await stopped()
     expect((await here.enrich('--no-live')).code).toBe(0)
     const before = await charged()
@@ -76,7 +76,7 @@ describe('a file that changed under a run with paid rows', () => {
     expect([code, stderr.includes(id), await charged()]).toEqual([2, true, before])
   })
 
-  it('is not refused when the unfinished run was started anew and is finished', async () => {
+  it('accepts the changed file when the unfinished run was started again and finished', async () => {
     await stopped()
     expect((await here.enrich('--fresh')).code).toBe(0)
     here.write('in.csv', csvOf(21))
@@ -84,14 +84,14 @@ describe('a file that changed under a run with paid rows', () => {
   })
 })
 
-describe('a file that changed', () => {
-  it('is a new run where nothing was paid', async () => {
+describe('a changed file without a run to protect', () => {
+  it('starts a new run over a changed file when nothing was paid', async () => {
     await stopped(0)
     here.write('in.csv', csvOf(21))
     expect((await here.enrich()).code).toBe(0)
   })
 
-  it('is a new run where the old one is finished', async () => {
+  it('starts a new run over a changed file when the old run is finished', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     here.write('in.csv', csvOf(21))
@@ -99,7 +99,7 @@ describe('a file that changed', () => {
     expect(await charged()).toBe(41)
   })
 
-  it('is no matter to another file or another operation', async () => {
+  it('accepts another file or operation while a changed file blocks its run', async () => {
     await stopped()
     here.write('in.csv', csvOf(21))
     here.write('other.csv', csvOf(22))
@@ -111,7 +111,7 @@ describe('a file that changed', () => {
 })
 
 describe('an output that is the input', () => {
-  it('is refused with exit 2, by whatever name, and nothing is spent', async () => {
+  it('refuses to overwrite its input under any name, and spends nothing', async () => {
     here.write('in.csv', csvOf(3))
     symlinkSync(join(here.home, 'in.csv'), join(here.home, 'link.csv'))
     for (const name of ['in.csv', './in.csv', 'link.csv']) {

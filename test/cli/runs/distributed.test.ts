@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(program))
 
-/** Processes that share a database of their own, whose catalogue knows so many companies. */
+/** Creates a cluster with its own database, whose catalogue has `companies` companies. */
 async function clusterOf(companies: number): Promise<void> {
   database = await freshDatabase()
   cluster = await openCluster(program, database, known.slice(0, companies))
@@ -45,13 +45,13 @@ async function expectPaidOnce(domains: readonly string[]): Promise<void> {
   expect(await cluster.sql('SELECT id FROM chunks')).toEqual([])
 }
 
-describe('a run over several workers', () => {
+describe('a run distributed over several workers', () => {
   afterEach(async () => {
     await cluster.remove()
     await database.drop()
   })
 
-  it('loses no row and pays none twice though one of them is killed', async () => {
+  it('loses no row and pays for none twice when a worker is killed', async () => {
     await clusterOf(2_000)
     const domains = known.map((domain, at) => {
       if (at % 11 === 5) return `unknown-${at}.example`
@@ -63,14 +63,14 @@ describe('a run over several workers', () => {
     await chargedAtLeast(300)
     await killed.end('SIGKILL')
     await cluster.worker()
-    // As if the leases of whoever is gone had run out.
+    // As if the leases of the killed worker had expired.
     await cluster.sql("UPDATE chunks SET lease_until = 0 WHERE state = 'running'")
     const { exitCode, stderr } = await running
     expect([exitCode, stderr]).toEqual([0, expect.stringContaining('2,000 rows')])
     await expectPaidOnce(domains)
   })
 
-  it('is refused where another command is at it', async () => {
+  it('exits 15 while another command has the same run', async () => {
     await clusterOf(5)
     fileOf(known.slice(0, 5))
     const first = cluster.start(enrich)
@@ -81,7 +81,7 @@ describe('a run over several workers', () => {
     await expectPaidOnce(known.slice(0, 5))
   })
 
-  it('stops in order at Ctrl-C, and goes on later', async () => {
+  it('stops in order on Ctrl-C, and resumes on another machine', async () => {
     await clusterOf(600)
     const domains = known.slice(0, 600)
     fileOf(domains)
@@ -93,7 +93,7 @@ describe('a run over several workers', () => {
     expect(await cluster.sql('SELECT run FROM chunk_runs')).toEqual([])
     const written = cluster.rows('out.csv.partial')
     expect(written.map(({ Website }) => Website)).toEqual(domains.slice(0, written.length))
-    // On another machine: it has neither the settings nor the state of the first.
+    // Another machine has neither the settings nor the state of the first.
     const elsewhere = { PROSPECT_HOME: join(cluster.folder, 'elsewhere') }
     expect(await cluster.start(enrich, elsewhere)).toMatchObject({
       exitCode: 0,
@@ -102,7 +102,7 @@ describe('a run over several workers', () => {
     await expectPaidOnce(domains)
   })
 
-  it('goes on elsewhere when its command was killed, and keeps no reply for that one', async () => {
+  it('resumes on another machine after its command was killed, and leaves no replies behind', async () => {
     await clusterOf(600)
     const domains = known.slice(0, 600)
     fileOf(domains)
@@ -111,7 +111,7 @@ describe('a run over several workers', () => {
     await chargedAtLeast(50)
     running.kill('SIGKILL')
     await running
-    // As if nothing had been heard of it for long.
+    // As if its lock had expired.
     await cluster.sql('UPDATE public_state.run_locks SET lease_until = 1')
     const elsewhere = { PROSPECT_HOME: join(cluster.folder, 'elsewhere') }
     expect(await cluster.start(enrich, elsewhere)).toMatchObject({ exitCode: 0 })
@@ -120,7 +120,7 @@ describe('a run over several workers', () => {
     expect(await cluster.sql('SELECT place FROM run_replies')).toEqual([])
   })
 
-  it('stops when the credits are spent, with 4, and goes on after a top-up', async () => {
+  it('stops with exit 4 when the credits run out, and resumes after a top-up', async () => {
     await clusterOf(400)
     const domains = known.slice(0, 400)
     fileOf(domains)
@@ -133,7 +133,7 @@ describe('a run over several workers', () => {
     await expectPaidOnce(domains)
   })
 
-  it('stops with 3 when its key is revoked, and what was answered is written', async () => {
+  it('stops with exit 3 when its key is revoked, and keeps the answered rows', async () => {
     await clusterOf(1_000)
     const domains = known.slice(0, 1_000)
     fileOf(domains)
@@ -155,19 +155,19 @@ describe('a run over several workers', () => {
     await expectPaidOnce(domains)
   })
 
-  it('keeps to the windows of an operation, whoever calls', async () => {
+  it('keeps to the rate windows of an operation over all workers', async () => {
     await clusterOf(12)
     fileOf(known.slice(0, 12))
     await Promise.all([cluster.worker(), cluster.worker()])
     const began = performance.now()
     const hiring = ['accounts', 'hiring', '--csv', 'in.csv', '-o', 'jobs.csv', '--distribute']
     expect(await cluster.run(...hiring)).toMatchObject({ exitCode: 0 })
-    // Five in a second: the last ones pass in the third of them.
+    // Five per second: the last rows pass in the third second.
     expect(performance.now() - began).toBeGreaterThan(1_000)
     expect(cluster.rows('jobs.csv').map(({ _status }) => _status)).toEqual(Array(12).fill('found'))
   })
 
-  it('has waterfalls done by the workers', async () => {
+  it('runs waterfalls on the workers', async () => {
     await clusterOf(0)
     cluster.write(
       'in.csv',
@@ -184,7 +184,7 @@ describe('a run over several workers', () => {
     expect(Number(done?.n)).toBe(2)
   })
 
-  it('says that nobody takes part', async () => {
+  it('warns that no worker takes part', async () => {
     await clusterOf(3)
     fileOf(known.slice(0, 3))
     const running = cluster.start(enrich)
@@ -207,7 +207,7 @@ describe('--distribute', () => {
     ['with a file', ['--database', 'engine.db'], 'postgres://'],
     ['with a server and no database', ['--base-url', 'http://127.0.0.1:9/api/v2'], '--upstream'],
     ['with a password', ['--database', 'postgres://ann:secret@host/db'], 'PGPASSFILE'],
-  ])('is refused %s', async (_, options, word) => {
+  ])('refuses --distribute %s', async (_, options, word) => {
     const here = machine()
     const { code, stderr } = await here.run(
       ['accounts', 'enrich', '--csv', '-', '--distribute', ...options],
@@ -217,7 +217,7 @@ describe('--distribute', () => {
     here.remove()
   })
 
-  it('is refused where there is no file of rows', async () => {
+  it('refuses --distribute without a file of rows', async () => {
     const here = machine()
     const { code, stderr } = await here.run(['accounts', 'enrich', '--domain', 'a.example', '--distribute'])
     expect([code, stderr]).toEqual([2, expect.stringContaining('--csv')])

@@ -51,20 +51,20 @@ const charges = async () =>
   Number((await schema.sql(`SELECT count(*) AS n FROM movements WHERE kind = 'charge'`))[0]?.n)
 const replies = async () => Number((await schema.sql('SELECT count(*) AS n FROM run_replies'))[0]?.n)
 
-/** A run of so many rows that the first machine was stopped in after some, and that only the database knows. */
+/** Starts a run on the first machine that its budget stops, and returns its id. */
 async function stopped(rows = 12, from = 0): Promise<string> {
   writeFileSync(join(here.home, 'in.csv'), csvOf(rows, from))
   expect((await enrich(here, ...at(), '--max-credits', '4')).code).toBe(12)
   return (await runs())[0]?.id ?? ''
 }
 
-/** The command that the hint of a stopped run names, as it would be typed. */
+/** Returns the words of the command that the hint of a stopped run suggests. */
 function named({ stderr }: CommandResult): string[] {
   const [, words = ''] = /prospect (runs resume .*)$/m.exec(stderr) ?? []
   return words.trim().replaceAll("'", '').split(' ')
 }
 
-/** Another address of a server, at which connections are counted. */
+/** A second address of the database server that counts connections. */
 async function counted(url: string) {
   const socket = '.s.PGSQL.5432'
   const host = /(?<=[?&]host=)[^&]+/
@@ -88,8 +88,8 @@ async function counted(url: string) {
   }
 }
 
-describe('a run that is resumed at another machine', () => {
-  it('takes the same file from where it is there', async () => {
+describe('a run that is resumed on another machine', () => {
+  it('resumes a run on another machine from a copy of its file', async () => {
     const before = await charges()
     const id = await stopped()
     writeFileSync(join(there.home, 'mine.csv'), csvOf(12))
@@ -106,19 +106,19 @@ describe('a run that is resumed at another machine', () => {
     const exported = ['runs', 'export', id.slice(0, 8), ...at(), '--csv', 'mine.csv', '-o', 'again.csv']
     expect((await there.run([...exported, '--quiet'])).code).toBe(0)
     expect(readFileSync(join(there.home, 'again.csv'))).toEqual(readFileSync(join(there.home, 'out.csv')))
-    // From now on it is where this machine has it.
+    // The run now remembers the file of this machine.
     expect((await there.run(resume)).code).toBe(0)
     expect((await charges()) - before).toBe(12)
   })
 
-  it('takes the same content from a pipe', async () => {
+  it('resumes a run on another machine from a pipe with the same content', async () => {
     const id = await stopped()
     const resume = ['runs', 'resume', id, ...at(), '-o', 'out.csv', '--quiet', '--max-credits', '100']
     expect((await there.run([...resume, '--csv', '-'], { stdin: csvOf(12) })).code).toBe(0)
     expect(await runs()).toMatchObject([{ id, status: 'finished', credits: 12 }])
   })
 
-  it('takes no other content', async () => {
+  it('refuses to resume from a file with other content, and spends nothing', async () => {
     const id = await stopped()
     const before = await charges()
     writeFileSync(join(there.home, 'mine.csv'), csvOf(13))
@@ -128,7 +128,7 @@ describe('a run that is resumed at another machine', () => {
     expect(refused.stderr).toContain(join(here.home, 'in.csv'))
   })
 
-  it('stands in the way of other content in a file of that path, and says where to go on', async () => {
+  it('refuses a changed file at the same path, and suggests forget and resume --csv', async () => {
     const id = await stopped()
     writeFileSync(join(here.home, 'in.csv'), csvOf(13))
     const { code, stderr } = await enrich(here, ...at())
@@ -140,7 +140,7 @@ describe('a run that is resumed at another machine', () => {
 })
 
 describe('the hint of a stopped run', () => {
-  it('names the database, and what was asked for', async () => {
+  it('suggests a resume command with the database and the options of the run', async () => {
     writeFileSync(join(here.home, 'in.csv'), csvOf(9))
     const first = await enrich(here, ...at(), '--max-credits', '4', '--retry-unknown')
     const [{ id } = { id: '' }] = await runs()
@@ -152,14 +152,14 @@ describe('the hint of a stopped run', () => {
     expect(third.code).toBe(0)
   })
 
-  it('never holds the address of the environment', async () => {
+  it('suggests --shared instead of the database address from the environment', async () => {
     const env = { PROSPECT_DATABASE_URL: schema.url }
     writeFileSync(join(here.home, 'in.csv'), csvOf(9))
     const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet', ...at()]
     const first = await here.run([...argv, '--max-credits', '4', '--fresh'], { env })
     const [{ id } = { id: '' }] = await runs()
     expect(named(first)).toEqual(['runs', 'resume', id, '--shared'])
-    // The same command would start another run.
+    // The same command with --fresh would start another run.
     expect(first.stderr).not.toContain('the same command again')
     const resumed = [...named(first), '--max-credits', '100', '--quiet']
     expect((await here.run(resumed, { env })).code).toBe(0)
@@ -179,7 +179,7 @@ describe('a machine whose clock is behind', () => {
       [row.started_at, row.ended_at].map(Number),
     )
 
-  it('puts runs on record by the clock of their database', async () => {
+  it('records runs by the clock of the database', async () => {
     writeFileSync(join(here.home, 'in.csv'), csvOf(9, 30))
     const begun = Date.now() - day
     const part = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet', ...at()]
@@ -193,7 +193,7 @@ describe('a machine whose clock is behind', () => {
 })
 
 describe('a shared database', () => {
-  it('is opened once by runs resume', async () => {
+  it('runs resume opens no more connections than the batch command', async () => {
     const id = await stopped()
     await enrich(here, ...at(), '--max-credits', '100')
     const door = await counted(schema.url)
@@ -209,7 +209,7 @@ describe('a shared database', () => {
     expect(resumed).toBe(again)
   })
 
-  it('is reached by data forget', async () => {
+  it('data forget deletes stored answers from the shared database', async () => {
     writeFileSync(join(here.home, 'people.csv'), `Profile\n${profile}\n`)
     const batch = ['leads', 'enrich', '--csv', 'people.csv', '--map', 'network_url=Profile', '-o', 'out.csv']
     const looked = await here.run([...batch, '--quiet', ...at()])
@@ -224,10 +224,10 @@ describe('a shared database', () => {
   })
 })
 
-describe('what the engine replied to a run that was taken over', () => {
+describe('replies kept for a run that was taken over', () => {
   const day = 86_400_000
 
-  /** A finished run whose part before the last was lost, with its replies kept. */
+  /** Finishes a run that was taken over from a lost process, whose replies are kept. */
   async function lost(from: number): Promise<string> {
     const id = await stopped(9, from)
     await sql(`UPDATE runs SET status = 'running';
@@ -237,13 +237,13 @@ describe('what the engine replied to a run that was taken over', () => {
     expect((await replies()) - before).toBe(5)
     return id
   }
-  /** Another run of the same machine. */
+  /** Starts another run on the same machine. */
   async function another(): Promise<void> {
     writeFileSync(join(here.home, 'in.csv'), csvOf(2, 38))
     expect((await enrich(here, ...at(), '--fresh')).code).toBe(0)
   }
 
-  it('is dropped by a later command when the lost part can no longer ask', async () => {
+  it('drops the replies a day after the run was taken over, when another command runs', async () => {
     const before = await replies()
     await lost(10)
     await another()
@@ -253,7 +253,7 @@ describe('what the engine replied to a run that was taken over', () => {
     expect(await replies()).toBe(before)
   })
 
-  it('is dropped by the same command when it begins anew', async () => {
+  it('drops the replies when the same command starts a new run', async () => {
     const before = await replies()
     await lost(30)
     await sql(`UPDATE runs SET lost_at = lost_at - ${day}`)
@@ -261,7 +261,7 @@ describe('what the engine replied to a run that was taken over', () => {
     expect(await replies()).toBe(before)
   })
 
-  it('outlives runs forget until then', async () => {
+  it('keeps the replies of a forgotten run until a day has passed', async () => {
     const before = await replies()
     const id = await lost(20)
     expect((await here.run(['runs', 'forget', id, ...at()])).code).toBe(0)

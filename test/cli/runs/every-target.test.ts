@@ -33,8 +33,8 @@ const credits = (rows: readonly Readonly<Record<string, string>>[]) =>
   rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0)
 
-// Each test has a file of its own, and counts what it adds to what those before it were charged.
-describe.each(reaches)('on the target %s', (how) => {
+// The tests share an engine, so each one counts only the charges since its start.
+describe.each(reaches)('against the target %s', (how) => {
   let here: Reached
   let before = 0
   beforeAll(async () => {
@@ -49,13 +49,13 @@ describe.each(reaches)('on the target %s', (how) => {
   const weekly = (credits: number) =>
     here.engine('members', 'set', 'me@localhost', '--weekly-limit', String(credits))
 
-  /** Does what is right with a run once; otherwise tells what it said. */
+  /** Runs a command and expects exit 0. */
   const completed = async (...argv: string[]) => {
     const { exitCode, stderr } = await here.run(...argv)
     expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, ''])
   }
 
-  /** Runs into a budget, then the end of the credits, then that of the week; each leaves so much, of which `used` is used. */
+  /** Runs into a budget, then the end of the balance, then of the week. Each allows `left` credits, of which `used` are spent. */
   const stopped = async (left: number, used: number, ...argv: string[]) => {
     const partsSpent = async () => [sum(await charges()), credits(here.rows('out.csv.partial'))]
     expect((await here.run(...argv, '--max-credits', String(left))).exitCode).toBe(12)
@@ -73,7 +73,7 @@ describe.each(reaches)('on the target %s', (how) => {
 
   const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--fail-on', 'none']
 
-  it('rows are found, not found, equal or invalid, and each is paid once', async () => {
+  it('charges each found company once, and nothing for rows that are not found, duplicate or invalid', async () => {
     here.write('in.csv', companies([...domains(30), 'nobody.example', '""', ...domains(5)]))
     await completed(...enrich)
     const rows = here.rows('out.csv')
@@ -86,7 +86,7 @@ describe.each(reaches)('on the target %s', (how) => {
     expect(rows.at(-1)).toMatchObject({ name: 'Company 4', _source: 'duplicate' })
   })
 
-  it('a run that is killed again and again loses nothing and pays nothing twice', async () => {
+  it('resumes a run that was killed twice without losing a row or paying twice', async () => {
     here.write('in.csv', companies(domains(companyCount)))
     for (const writes of [3, 8]) await here.killed(writes, ...enrich)
     await completed(...enrich)
@@ -96,13 +96,13 @@ describe.each(reaches)('on the target %s', (how) => {
     expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
   })
 
-  it('what cannot be paid stops it with 12, 4 or 5, and it goes on when it can', async () => {
+  it('stops with exit 12, 4 or 5 when the budget, balance or week is spent, and resumes afterwards', async () => {
     here.write('in.csv', companies(domains(80)))
     await stopped(25, 25, ...enrich)
     expect([sum(await charges()), here.rows('out.csv').length]).toEqual([80, 80])
   })
 
-  it('a rate limit is waited for', async () => {
+  it('waits for a rate limit', async () => {
     here.write('in.csv', companies(domains(30)))
     await completed('accounts', 'headcount', '--csv', 'in.csv', '-o', 'out.csv')
     expect(here.rows('out.csv').map(({ _status }) => _status)).toEqual(Array(30).fill('found'))
@@ -118,7 +118,7 @@ describe.each(reaches)('on the target %s', (how) => {
       jobsBefore = (await jobs()).length
     })
 
-    it('go out together and come back to their rows', async () => {
+    it('sends waterfall rows in bulk and joins the results to their rows', async () => {
       const rows = Array.from({ length: 205 }, (_, at) => person(at, at % 5 === 4 ? 'Nobody' : 'Ada'))
       here.write('in.csv', people([...rows, ...rows.slice(0, 3)]))
       await completed(...find, '--fail-on', 'none')
@@ -133,7 +133,7 @@ describe.each(reaches)('on the target %s', (how) => {
       expect([sent.length - jobsBefore, new Set(sent)]).toEqual([3, new Set(['contacts.bulk_enrich'])])
     })
 
-    it('that are killed pay once, and are joined to their rows', async () => {
+    it('resumes a killed run of waterfalls without paying twice', async () => {
       here.write('in.csv', people(Array.from({ length: peopleCount }, (_, at) => person(at))))
       for (const writes of [2, 4, 9]) await here.killed(writes, ...find)
       await completed(...find)
@@ -146,7 +146,7 @@ describe.each(reaches)('on the target %s', (how) => {
       expect(await here.engine('ledger', 'verify')).toMatchObject({ ok: true })
     })
 
-    it('use up what may be spent, stop with 12, 4 or 5, and go on', async () => {
+    it('spends as much as whole waterfalls allow, stops with exit 12, 4 or 5, and resumes', async () => {
       here.write('in.csv', people(Array.from({ length: 100 }, (_, at) => person(at))))
       await stopped(95, 93, ...find)
       expect([sum(await charges()), here.rows('out.csv').length]).toEqual([300, 100])

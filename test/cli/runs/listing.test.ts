@@ -18,7 +18,7 @@ afterEach(() => here.remove())
 const charged = async () => (await here.charges()).length
 const ids = async () => (await here.runs()).map(({ id }) => id)
 
-/** A run of 20 rows that a budget stopped after 8; answers its id. */
+/** Starts a run of 20 rows that its budget stops after 8, and returns its id. */
 async function stopped(): Promise<string> {
   here.write('in.csv', csvOf(20))
   await here.enrich('--max-credits', '8')
@@ -26,7 +26,7 @@ async function stopped(): Promise<string> {
 }
 
 describe('runs list --json', () => {
-  it('has exactly the promised keys, newest first', async () => {
+  it('lists runs newest first with exactly the documented keys', async () => {
     const id = await stopped()
     here.write('more.csv', csvOf(3))
     await here.run('accounts', 'enrich', '--csv', 'more.csv', '--quiet')
@@ -39,13 +39,13 @@ describe('runs list --json', () => {
     ])
   })
 
-  it('is an empty array where there was none', async () => {
+  it('prints an empty array when there is no run', async () => {
     expect(await here.runs()).toEqual([])
   })
 })
 
 describe('runs resume', () => {
-  it('pays for the rest only, and then for nothing', async () => {
+  it('pays for the remaining rows only, and for nothing when repeated', async () => {
     const id = await stopped()
     expect((await here.run('runs', 'resume', id, '--max-credits', '100')).code).toBe(0)
     expect([await charged(), here.rows('out.csv').length]).toEqual([20, 20])
@@ -54,7 +54,7 @@ describe('runs resume', () => {
     expect([await charged(), here.read('out.csv')]).toEqual([20, first])
   })
 
-  it('goes on with the run that is named, also where a newer one is the same', async () => {
+  it('resumes the given run even when a newer run has the same content', async () => {
     const id = await stopped()
     await here.enrich('--fresh')
     expect((await here.run('runs', 'resume', id, '--max-credits', '100')).code).toBe(0)
@@ -67,7 +67,7 @@ describe('runs resume', () => {
 })
 
 describe('runs export', () => {
-  it('writes what is answered, spends nothing and changes nothing', async () => {
+  it('exports the answered rows without spending or changing the run', async () => {
     const id = await stopped()
     const before = await here.runs()
     expect((await here.run('runs', 'export', id, '-o', 'again.csv')).code).toBe(0)
@@ -82,7 +82,7 @@ describe('runs export', () => {
     ])
   })
 
-  it('writes a finished run byte for byte', async () => {
+  it('exports a finished run byte for byte', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     await here.run('runs', 'export', (await ids())[0] ?? '', '-o', 'again.csv')
@@ -91,7 +91,7 @@ describe('runs export', () => {
 })
 
 describe('runs forget', () => {
-  it('takes a run off the record, and the same command pays anew', async () => {
+  it('forgets a run, so that the same command pays again', async () => {
     const id = await stopped()
     expect((await here.run('runs', 'forget', id)).code).toBe(0)
     expect(await ids()).toEqual([])
@@ -99,7 +99,7 @@ describe('runs forget', () => {
     expect(await charged()).toBe(28)
   })
 
-  it('takes several, also runs of the same command', async () => {
+  it('forgets several runs at once', async () => {
     await stopped()
     await here.enrich('--fresh')
     const ended = await here.run('runs', 'forget', ...(await ids()))
@@ -107,11 +107,14 @@ describe('runs forget', () => {
   })
 })
 
-describe('an id that no run has', () => {
-  it.each(['show', 'resume', 'export', 'forget'])('is told by runs %s', async (word) => {
-    await stopped()
-    const { code, stderr } = await here.run('runs', word, 'ffff-no-such-run')
-    expect([code, stderr]).toEqual([9, expect.stringContaining('There is no run ffff-no-such-run.')])
-    expect(stderr).toContain('prospect runs list')
-  })
+describe('an unknown run id', () => {
+  it.each(['show', 'resume', 'export', 'forget'])(
+    'exits 9 for an unknown id in runs %s, and suggests runs list',
+    async (word) => {
+      await stopped()
+      const { code, stderr } = await here.run('runs', word, 'ffff-no-such-run')
+      expect([code, stderr]).toEqual([9, expect.stringContaining('There is no run ffff-no-such-run.')])
+      expect(stderr).toContain('prospect runs list')
+    },
+  )
 })

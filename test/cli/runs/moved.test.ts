@@ -18,7 +18,7 @@ beforeEach(() => {
 const place = { env: { PROSPECT_DATABASE_URL: 'other.db' } }
 const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--quiet']
 
-/** A run that a budget stopped, whose engine is then brought to another place. */
+/** Starts a run that its budget stops, and then moves its engine to another database. */
 async function moved() {
   here.write('in.csv', csvOf(20))
   expect((await here.enrich('--max-credits', '8')).code).toBe(12)
@@ -32,7 +32,7 @@ const chargesThere = async () => {
 }
 
 describe('a run whose engine was moved', () => {
-  it('goes on there, and pays for the rest only', async () => {
+  it('resumes over the moved engine and pays for the remaining rows only', async () => {
     await moved()
     expect((await here.runWith(place, ...enrich)).code).toBe(0)
     expect(await runsThere()).toMatchObject([{ status: 'finished', done: 20, credits: 20 }])
@@ -41,7 +41,7 @@ describe('a run whose engine was moved', () => {
     expect([check.code, check.json]).toMatchObject([0, { ledger: 20, target_says: 20 }])
   })
 
-  it('goes on there by its id, and is known again when its engine comes back', async () => {
+  it('resumes by its id, and is found again when the engine moves back', async () => {
     await moved()
     const [{ id } = { id: '' }] = await runsThere()
     const part = ['runs', 'resume', id, '--max-credits', '12']
@@ -54,7 +54,7 @@ describe('a run whose engine was moved', () => {
     expect((await here.charges()).length).toBe(20)
   })
 
-  it('lends its answers to other runs there', async () => {
+  it('reuses answers of the run in other runs over the moved engine', async () => {
     await moved()
     here.write('some.csv', csvOf(5))
     const some = ['accounts', 'enrich', '--csv', 'some.csv', '-o', 'some-out.csv', '--quiet']
@@ -62,7 +62,7 @@ describe('a run whose engine was moved', () => {
     expect(here.rows('some-out.csv').map(({ _source }) => _source)).toEqual(Array(5).fill('store'))
   })
 
-  it('begins anew with another engine', async () => {
+  it('starts a new run over a different engine', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich('--max-credits', '8')
     expect((await here.runWith(place, ...enrich)).code).toBe(0)

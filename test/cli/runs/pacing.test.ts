@@ -18,7 +18,7 @@ it.each([
   [1, 30],
   [3, 10],
 ])(
-  '%i processes with %i rows each of an operation that a server limits never see a 429',
+  '%i processes with %i rows each never get a 429 from a server with rate limits',
   async (processes, rows) => {
     const command = ['accounts', 'hiring', '--limit', '1']
     const { exits, stderr, heard } = await bench.run({ program, command, processes, rows })

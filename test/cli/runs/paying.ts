@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { type CommandResult, type Given, machine } from '../../support/command.js'
 
-/** A movement of the engine's ledger, as much of it as money needs. */
+/** The fields of a ledger movement that the tests read. */
 interface Movement {
   readonly operation: string | null
   readonly change: number
 }
 
-/** A run as `runs list --json` tells of it. */
+/** A run as `runs list --json` prints it. */
 export interface Listed {
   readonly id: string
   readonly status: string
@@ -25,7 +25,7 @@ export type OutputRow = Readonly<Record<string, string>>
 export interface Paying {
   readonly home: string
   run(...argv: string[]): Promise<CommandResult>
-  /** Runs a command that is given more than its arguments. */
+  /** Runs a command with an environment or stdin. */
   runWith(given: Given, ...argv: string[]): Promise<CommandResult>
   /** Enriches `in.csv` into `out.csv`. */
   enrich(...more: string[]): Promise<CommandResult>
@@ -35,7 +35,7 @@ export interface Paying {
   rows(name: string): OutputRow[]
   /** The runs on record, newest first. */
   runs(): Promise<readonly Listed[]>
-  /** What the engine was paid for lookups: each charge of its ledger. */
+  /** Returns the amount of each charge in the engine's ledger. */
   charges(): Promise<readonly number[]>
   remove(): void
 }
@@ -43,14 +43,14 @@ export interface Paying {
 /** A domain that the engine knows. */
 export const known = (at: number): string => `company-${at}.example`
 
-/** A file of so many known companies, from a number on. */
+/** A file of `count` known companies, starting at number `from`. */
 export const csvOf = (count: number, from = 0): string =>
   csv(Array.from({ length: count }, (_, at) => known(from + at)))
 
 /** A file with these domains. */
 export const csv = (domains: readonly string[]): string => `Website\n${domains.join('\n')}\n`
 
-/** Makes machines whose engine knows so many companies and has so many credits: one is filled, the others are copies. */
+/** Creates an engine with known companies and credits. Each machine gets a copy of it. */
 export async function machines(companies: number, credits: number) {
   const first = machine()
   writeFileSync(join(first.home, 'catalogue.csv'), csvOf(companies))
@@ -81,6 +81,6 @@ function copyOf(filled: string): Paying {
   }
 }
 
-/** What rows say they cost. */
+/** Returns the sum of the `_credits` of rows. */
 export const paid = (rows: readonly OutputRow[]): number =>
   rows.reduce((sum, { _credits }) => sum + Number(_credits), 0)

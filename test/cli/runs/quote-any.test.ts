@@ -17,7 +17,7 @@ const personUrl = (at: number) => `https://www.network.example/in/ann-${at}`
 const email = (at: number) => `ann.${at}@company-${at}.example`
 const phone = (at: number) => `+336123456${String(at).padStart(2, '0')}`
 
-/** Puts companies, their people and their jobs into the catalogue; some of them lack what is asked for. */
+/** Imports companies with people and jobs. Some of them lack the requested fields. */
 async function fill(): Promise<void> {
   const put = async (kind: string, lines: readonly string[]) => {
     writeFileSync(join(here.home, 'data.csv'), `${lines.join('\n')}\n`)
@@ -46,11 +46,11 @@ async function fill(): Promise<void> {
 
 beforeAll(async () => {
   await fill()
-  // Requests per minute are not what this is about.
+  // Rate limits would only slow these tests down.
   await here.json('engine', 'plan', 'set', 'scale')
 })
 
-/** A batch command, the column it reads and what may stand in it; the catalogue knows the first of them. */
+/** A batch command, its input column and the cell of a row. The catalogue knows the first `count` cells. */
 const commands: readonly (readonly [command: string, column: string, cell: (at: number) => string])[] = [
   ['accounts enrich', 'domain', domain],
   ['accounts headcount', 'company_domain', domain],
@@ -64,7 +64,7 @@ const commands: readonly (readonly [command: string, column: string, cell: (at: 
   ['messenger validate', 'phone_number', phone],
 ]
 
-/** A row by what stands in it: something the catalogue may know, or nothing that makes sense. */
+/** Rows by number: one that the catalogue may know, or -1 for an invalid row. */
 const rows = fc.array(
   fc.oneof({ weight: 5, arbitrary: fc.nat(count + 4) }, { weight: 1, arbitrary: fc.constant(-1) }),
   {
@@ -85,12 +85,12 @@ const spent = async (): Promise<number> => {
 
 const means = async (balance: number, week: number | undefined): Promise<void> => {
   await here.json('engine', 'credits', 'set', String(balance))
-  // One that nothing reaches where nothing is to limit it.
+  // Without a limit for the week, one that no test reaches.
   const limit = week === undefined ? 1_000_000 : week + (await spent())
   await here.json('engine', 'members', 'set', 'me@localhost', '--weekly-limit', String(limit))
 }
 
-/** Asks what a batch will cost, which spends nothing, then runs it; answers how that ended, and the quote. */
+/** Quotes a batch, which spends nothing, then runs it. Returns the exit code and the quote. */
 async function agreed(...batch: string[]): Promise<{ readonly code: number; readonly quote: BatchQuote }> {
   const before = await spent()
   const quoted = await here.run([...batch, '--dry-run', '--json'])
@@ -107,7 +107,7 @@ async function agreed(...batch: string[]): Promise<{ readonly code: number; read
   return { code, quote }
 }
 
-/** What rows of the output asked for that an equal row before them was looked up for. */
+/** Returns the cells of rows that were looked up although an equal row before them was. */
 function paidTwice(column: string): (string | undefined)[] {
   const rows = parse(readFileSync(join(here.home, 'out.csv')), { columns: true }) as Record<string, string>[]
   const live = rows.filter(({ _source }) => _source === 'live').map((row) => row[column])
@@ -115,7 +115,7 @@ function paidTwice(column: string): (string | undefined)[] {
 }
 
 describe('the quote of any batch', () => {
-  it.each(commands)('agrees with what %s then costs', async (command, column, cell) => {
+  it.each(commands)('the quote of %s covers what the run then costs', async (command, column, cell) => {
     let file = 0
     const property = fc.asyncProperty(given, async ({ rows, balance, week, budget }) => {
       const name = `rows-${column}-${file++}.csv`
@@ -129,13 +129,13 @@ describe('the quote of any batch', () => {
         ...(budget === undefined ? [] : ['--max-credits', `${budget}`]),
       )
       await means(5_000, undefined)
-      // One that was cut short goes on, with what it has.
+      // A run that was cut short is resumed with enough credits.
       const { code } = [0, 11].includes(first.code) ? first : await agreed(...batch)
       expect([0, 11]).toContain(code)
       expect(paidTwice(column)).toEqual([])
       const before = await spent()
       const { quote } = await agreed(...batch, '--fresh', '--max-age', '90d')
-      // A row that a budget cut short is not in the store.
+      // An answer that a budget cut short is not stored.
       if (budget !== undefined && command.includes('--limit')) return
       expect([quote.credits, await spent()]).toEqual([{ min: 0, expected: 0, max: 0 }, before])
     })

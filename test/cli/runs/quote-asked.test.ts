@@ -18,7 +18,7 @@ import {
 const domains = (count: number) =>
   `domain\n${Array.from({ length: count }, (_, at) => `known-${at}.example`).join('\n')}\n`
 
-describe('a person at a terminal', () => {
+describe('confirmation at a terminal', () => {
   let here: Machine
   beforeEach(async () => {
     here = machine()
@@ -34,7 +34,7 @@ describe('a person at a terminal', () => {
     (await here.json<{ operation: string | null }[]>('engine', 'ledger')).filter(({ operation }) => operation)
       .length
 
-  it('sees the quote and is asked; nothing is done without a yes', async () => {
+  it('shows the quote and asks, and does nothing after a no', async () => {
     const { code, stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
     expect([code, await charges(), await here.json('runs', 'list')]).toEqual([0, 0, []])
     expect(stderr).toMatch(/^Credits +at least 0, about 3, at most 5$/m)
@@ -42,37 +42,37 @@ describe('a person at a terminal', () => {
     expect(stderr).toMatch(/^Balance +1,000 credits$/m)
   })
 
-  it('starts it with a yes', async () => {
+  it('starts the run after a yes', async () => {
     expect((await here.run(batch, { typed: [[question, 'y\r']] })).code).toBe(0)
     expect(await charges()).toBe(5)
   })
 
-  it('is told what the balance does not cover', async () => {
+  it('says how many rows the balance covers', async () => {
     await here.json('engine', 'credits', 'set', '3')
     const { stderr } = await here.run(batch, { ...plain, typed: [[question, 'n\r']] })
     expect(stderr).toContain('The balance of 3 credits does not cover this batch, which can cost 5 credits.')
     expect(stderr).toMatch(/^Affordable +the first 3 of 5 rows for certain$/m)
   })
 
-  it.each([['--yes'], ['--no-input']])('is not asked with %s', async (option) => {
+  it.each([['--yes'], ['--no-input']])('does not ask with %s', async (option) => {
     const { code, stderr } = await here.run([...batch, option], { typed: [] })
     expect([code, stderr.includes(question)]).toEqual([0, false])
   })
 
-  it('is not asked where nothing is left to look up', async () => {
+  it('does not ask when nothing is left to look up', async () => {
     await here.run(batch)
     for (const more of [[], ['--fresh', '--max-age', '1d']])
       expect((await here.run([...batch, ...more], { typed: [] })).stderr).not.toContain(question)
   })
 
-  it('is asked before a batch that is free, too', async () => {
+  it('asks before a free batch too', async () => {
     const free = ['accounts', 'headcount', '--csv', 'in.csv']
     const { stderr } = await here.run(free, { ...plain, typed: [[question, 'n\r']] })
     expect(stderr).toMatch(/^Credits +none$/m)
   })
 })
 
-describe('a terminal', () => {
+describe('--dry-run against a server', () => {
   let home = ''
   beforeEach(async () => {
     home = await folder()
@@ -94,7 +94,7 @@ describe('a terminal', () => {
     limits: { daily_profile_scraping: 9 },
   })
 
-  it('shows a table; nothing but free questions is sent', async () => {
+  it('shows the quote as a table and sends free reads only', async () => {
     const caller = answering(credits, says({ workspace: { plan: 'basic' } }))
     const { code, stdout, stderr } = await quoted(caller, enrich, true)
     expect([code, caller.asked.map(({ id }) => id)]).toEqual([4, ['credits.show', 'account.show']])
@@ -104,7 +104,7 @@ describe('a terminal', () => {
     expect(stderr).toContain('The balance of 12 credits does not cover this batch')
   })
 
-  it('keeps to the rates of the plan that the server tells', async () => {
+  it("computes the time from the rates of the server's plan", async () => {
     const known = answering(credits, says({ workspace: { plan: 'basic' } }))
     expect(JSON.parse((await quoted(known, headcount)).stdout)).toMatchObject({ seconds: 14 * 60 })
     const silent = answering(credits, says({}))
@@ -113,7 +113,7 @@ describe('a terminal', () => {
     })
   })
 
-  it('is told what a server without such answers does not say', async () => {
+  it('reports what the server does not say as unknown', async () => {
     const { code, stdout } = await quoted(answering({ status: 404, body: { error: 'Not found' } }), enrich)
     expect([code, JSON.parse(stdout)]).toMatchObject([
       0,
@@ -121,13 +121,13 @@ describe('a terminal', () => {
     ])
   })
 
-  it('ends with 3 where the key is not accepted', async () => {
+  it('exits 3 when the key is not accepted', async () => {
     const refused = await quoted(answering({ status: 401, body: { error: 'Invalid API key' } }), enrich)
     expect([refused.code, errorOf(refused)]).toMatchObject([3, { status: 401 }])
   })
 })
 
-describe('a server', () => {
+describe('a quote from a running server', () => {
   let here: Machine
   let there: Served
   beforeEach(async () => {
@@ -142,7 +142,7 @@ describe('a server', () => {
     await there.close()
   })
 
-  it('gets no import of everything without a yes', async () => {
+  it('starts no import without a limit before a yes', async () => {
     const url = 'https://www.network.example/search/results/people/?keywords=sales'
     const leads = ['leads', 'extract', url, '--webhook-url', 'https://hooks.example/leads']
     const { code, stdout, stderr } = await here.run(leads, {
@@ -153,15 +153,18 @@ describe('a server', () => {
     expect(stderr).toMatch(/^At most +\d.* records, then the quota is used up$/m)
   })
 
-  it.each([['governed'], ['direct']])('is asked for what is left, %s', async (how) => {
-    writeFileSync(join(here.home, 'in.csv'), domains(6))
-    const far = { env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key } }
-    const batch = ['accounts', 'enrich', '--csv', 'in.csv', ...(how === 'direct' ? ['--direct'] : [])]
-    const quote = async (...more: string[]) =>
-      (await here.run([...batch, '--dry-run', ...more], far)).json as BatchQuote
-    expect(await quote()).toMatchObject({ balance: 20, credits: { max: 6 }, unknown: ['weekly_allowance'] })
-    await here.run([...batch, '-o', 'out.csv'], far)
-    expect(await quote('--fresh')).toMatchObject({ balance: 14, credits: { expected: 6, max: 6 } })
-    expect(await quote('--fresh', '--max-age', '1d')).toMatchObject({ in_store: 6, credits: { max: 0 } })
-  })
+  it.each([['governed'], ['direct']])(
+    'quotes against the balance and the stored answers of the server, %s',
+    async (how) => {
+      writeFileSync(join(here.home, 'in.csv'), domains(6))
+      const far = { env: { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key } }
+      const batch = ['accounts', 'enrich', '--csv', 'in.csv', ...(how === 'direct' ? ['--direct'] : [])]
+      const quote = async (...more: string[]) =>
+        (await here.run([...batch, '--dry-run', ...more], far)).json as BatchQuote
+      expect(await quote()).toMatchObject({ balance: 20, credits: { max: 6 }, unknown: ['weekly_allowance'] })
+      await here.run([...batch, '-o', 'out.csv'], far)
+      expect(await quote('--fresh')).toMatchObject({ balance: 14, credits: { expected: 6, max: 6 } })
+      expect(await quote('--fresh', '--max-age', '1d')).toMatchObject({ in_store: 6, credits: { max: 0 } })
+    },
+  )
 })

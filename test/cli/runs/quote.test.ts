@@ -24,7 +24,7 @@ const asked = async (...more: string[]) => {
 const quoted = async (...more: string[]) => (await asked(...more)).quote
 
 describe('the quote of a batch', () => {
-  it('counts rows, different lookups and what makes no sense, and what they can cost', async () => {
+  it('counts rows, distinct lookups and invalid rows, and computes the price range', async () => {
     here.write(
       'in.csv',
       `Website,note\n${known(1)},\nhttps://www.${known(1)}/about,\n${known(2)},\n"",\nb.example\n`,
@@ -40,7 +40,7 @@ describe('the quote of a batch', () => {
     })
   })
 
-  it('spends nothing, puts no run on record and writes nothing', async () => {
+  it('spends nothing, records no run and writes no file', async () => {
     here.write('in.csv', csvOf(5))
     here.write('out.csv', 'mine\n')
     const before = readdirSync(here.home).sort()
@@ -51,7 +51,7 @@ describe('the quote of a batch', () => {
     ).toEqual([])
   })
 
-  it('reads a pipe, and keeps nothing of it', async () => {
+  it('quotes rows from a pipe and stores none of them', async () => {
     const { stdout } = await here.runWith(
       { stdin: csvOf(3) },
       'accounts',
@@ -64,13 +64,13 @@ describe('the quote of a batch', () => {
     expect(existsSync(join(here.home, 'runs')) ? readdirSync(join(here.home, 'runs')) : []).toEqual([])
   })
 
-  it('is JSON whatever format the rows are to have', async () => {
+  it('prints JSON whatever --format the rows have', async () => {
     here.write('in.csv', csvOf(3))
     const { stdout } = await here.enrich('--dry-run', '--format', 'csv', '--fields', 'name')
     expect(JSON.parse(stdout)).toMatchObject({ rows: 3 })
   })
 
-  it('says nothing of rows that are not looked up', async () => {
+  it('leaves rows that --only-missing skips out of the price', async () => {
     here.write('in.csv', `Website,industry\n${known(1)},Robots\n${known(2)},\n`)
     const quote = await quoted('--only-missing', 'industry')
     expect(quote).toMatchObject({ rows: 2, skipped: 1, unique: 1, credits: { max: 1 }, rows_affordable: 2 })
@@ -78,7 +78,7 @@ describe('the quote of a batch', () => {
 })
 
 describe('the exit code of a quote', () => {
-  it('is 4 below the maximum, which says how far the balance goes', async () => {
+  it('exits 4 when the balance is below the maximum price, and says how many rows it covers', async () => {
     here.write('in.csv', csv([known(1), known(1), ...Array.from({ length: 30 }, (_, at) => known(at + 2))]))
     await here.json('engine', 'credits', 'set', '20')
     const { code, quote, stderr } = await asked()
@@ -90,7 +90,7 @@ describe('the exit code of a quote', () => {
     expect((await asked('--max-credits', '20')).code).toBe(0)
   })
 
-  it('is 5 above what the week leaves', async () => {
+  it('exits 5 when the price exceeds the weekly allowance', async () => {
     here.write('in.csv', csvOf(8))
     await here.json('engine', 'members', 'set', 'me@localhost', '--weekly-limit', '7')
     expect(await asked()).toMatchObject({
@@ -99,12 +99,12 @@ describe('the exit code of a quote', () => {
     })
   })
 
-  it('is 2 for what a run would be refused for', async () => {
+  it('exits 2 when the run would be refused', async () => {
     here.write('in.csv', 'colour\nred\n')
     expect((await here.enrich('--dry-run')).code).toBe(2)
   })
 
-  it('is 3 without a key that is accepted', async () => {
+  it('exits 3 when the key is not accepted', async () => {
     here.write('in.csv', csvOf(2))
     const key = `pk_${'x'.repeat(37)}`
     const refused = await here.runWith({ env: { PROSPECT_API_KEY: key } }, ...enrich, '--dry-run')
@@ -114,8 +114,8 @@ describe('the exit code of a quote', () => {
 
 const enrich = ['accounts', 'enrich', '--csv', 'in.csv']
 
-describe('what is paid already', () => {
-  it('costs nothing where it comes from the store, and the quote says so before', async () => {
+describe('quotes and earlier runs', () => {
+  it('quotes and charges nothing for stored answers', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     expect(await quoted('--fresh', '--max-age', '90d')).toMatchObject({
@@ -127,7 +127,7 @@ describe('what is paid already', () => {
     expect(await quoted('--fresh', '--max-age', '90d', '--refresh')).toMatchObject({ credits: { max: 20 } })
   })
 
-  it('costs nothing where the run is finished', async () => {
+  it('quotes nothing for a finished run', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     await here.json('engine', 'credits', 'set', '0')
@@ -136,7 +136,7 @@ describe('what is paid already', () => {
     expect(stderr).toMatch(/^Run \S+ is finished/m)
   })
 
-  it('costs nothing where an unfinished run has it', async () => {
+  it('quotes only the rows that an unfinished run has not answered', async () => {
     here.write('in.csv', csv([...csvOf(20).split('\n').slice(1, -1), known(0), known(19)]))
     await here.enrich('--max-credits', '8')
     expect(await quoted()).toMatchObject({
@@ -150,7 +150,7 @@ describe('what is paid already', () => {
     expect(await charged()).toBe(20)
   })
 
-  it('is asked of a run by its id, too', async () => {
+  it('quotes the rest of a run for runs resume --dry-run', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich('--max-credits', '8')
     const [run] = await here.runs()
@@ -159,7 +159,7 @@ describe('what is paid already', () => {
     expect([await charged(), (await here.runs())[0]?.status]).toEqual([8, 'stopped'])
   })
 
-  it('leaves the rest of a budget', async () => {
+  it('limits the quote to the rest of a budget', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich('--max-credits', '8')
     expect(await quoted('--max-credits', '10')).toMatchObject({
@@ -168,7 +168,7 @@ describe('what is paid already', () => {
     expect(await quoted('--max-credits-per-day', '11')).toMatchObject({ budget: 3, credits: { max: 3 } })
   })
 
-  it('refuses a file that has changed, as the run would', async () => {
+  it('refuses a changed file with --dry-run like the run does', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich('--max-credits', '8')
     here.write('in.csv', csvOf(21))
@@ -176,7 +176,7 @@ describe('what is paid already', () => {
     expect(await quoted('--fresh')).toMatchObject({ credits: { max: 21 } })
   })
 
-  it('teaches what to expect', async () => {
+  it('expects the success rate of earlier runs', async () => {
     here.write(
       'in.csv',
       csv([...csvOf(15).split('\n').slice(1, -1), 'no.example', 'none.example', 'nil.example']),
@@ -191,8 +191,8 @@ describe('what is paid already', () => {
   })
 })
 
-describe('rate limits', () => {
-  it('tell how long it lasts at least', async () => {
+describe('the time of a quote', () => {
+  it('estimates the minimum time from the rate limits', async () => {
     const urls = Array.from({ length: 250 }, (_, at) => `https://www.network.example/company/c${at}`)
     here.write('in.csv', `company_network_url\n${urls.join('\n')}\n`)
     const { json } = await here.run('accounts', 'count-profiles', '--csv', 'in.csv', '--dry-run')

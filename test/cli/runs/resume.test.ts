@@ -37,13 +37,13 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Resolves when a process has opened its output, which is before its first paid row, or has ended. */
+/** Resolves when a process has opened its output, before its first paid row, or has ended. */
 async function begun(running: ReturnType<typeof enrich>): Promise<void> {
   while (running.nodeChildProcess.exitCode === null && !existsSync(join(here.home, 'out.csv.partial')))
     await pause(1)
 }
 
-/** Resolves when the engine has written so often since, maybe a charge that no run has on record yet. */
+/** Resolves after `times` writes of the engine, possibly of a charge that no run has recorded yet. */
 async function charging(running: ReturnType<typeof enrich>, times: number): Promise<void> {
   const last = () => statSync(join(here.home, 'engine.db-wal'), { throwIfNoEntry: false })?.mtimeMs
   for (
@@ -57,7 +57,7 @@ async function charging(running: ReturnType<typeof enrich>, times: number): Prom
   }
 }
 
-/** Rows of which some repeat a company in another spelling, some name none that is known, some name none at all. */
+/** Known companies mixed with duplicates in another spelling, unknown companies and empty rows. */
 const mixed = Array.from({ length: rowCount }, (_, at) => {
   if (at % 7 === 6) return `https://www.${known(Math.floor(at / 2)).toUpperCase()}/about`
   if (at % 13 === 5) return `unknown-${at}.example`
@@ -66,8 +66,8 @@ const mixed = Array.from({ length: rowCount }, (_, at) => {
 const plain = (cell: string) => /company-\d+/.exec(cell.toLowerCase())?.[0]
 const resolved = new Set(mixed.map(plain).filter((name) => name !== undefined)).size
 
-describe('a run that is killed from outside at any moment', () => {
-  it('loses no row, doubles none, and pays for each company once', async () => {
+describe('a run whose process is killed', () => {
+  it('resumes a run killed at random moments without losing, doubling or paying twice for a row', async () => {
     const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
     const pick = random(seed)
     here.write('in.csv', csv(mixed))
@@ -97,8 +97,8 @@ describe('a run that is killed from outside at any moment', () => {
   })
 })
 
-describe('a run that is killed again and again with a budget', () => {
-  it('never passes it, and uses it up', async () => {
+describe('a killed run with a budget', () => {
+  it('spends exactly its budget although the run is killed three times', async () => {
     here.write('in.csv', csvOf(rowCount))
     const budget = ['--max-credits', '600']
     for (let kill = 0; kill < 3; kill++) {
@@ -115,8 +115,8 @@ describe('a run that is killed again and again with a budget', () => {
   })
 })
 
-describe('a run that the credits do not reach', () => {
-  it('ends with exit 4, and the same command completes it when there are more', async () => {
+describe('a run that the credits do not cover', () => {
+  it('exits 4 when the credits run out, and completes the run after a top-up', async () => {
     here.write('in.csv', csvOf(rowCount))
     await here.json('engine', 'credits', 'set', '300')
     expect((await here.enrich()).code).toBe(4)
@@ -131,7 +131,7 @@ describe('a run that the credits do not reach', () => {
   })
 })
 
-/** A server that holds back whatever it is asked to do, and says when it is asked. */
+/** A server that never answers a call. `isAsked` resolves with the first call. */
 async function silent() {
   let asked: () => void = () => {}
   const isAsked = new Promise<void>((resolve) => {
@@ -150,8 +150,8 @@ async function silent() {
   return { baseUrl: `http://127.0.0.1:${port}/api/v2`, isAsked, close }
 }
 
-describe('two processes at one run', () => {
-  it('the second ends with exit 15 and touches nothing, until the first is killed', async () => {
+describe('two processes with the same run', () => {
+  it('exits 15 in a second process until the first one is killed', async () => {
     const server = await silent()
     const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'k' }
     const start = (output: string, input = 'in.csv') =>
@@ -185,8 +185,8 @@ describe('two processes at one run', () => {
   })
 })
 
-describe('a run that is interrupted', () => {
-  it('ends with exit 130 and goes on', async () => {
+describe('an interrupted run', () => {
+  it('exits 130 on Ctrl-C, and runs resume completes the run', async () => {
     here.write('in.csv', csvOf(20_000))
     const running = enrich()
     await begun(running)

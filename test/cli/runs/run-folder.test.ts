@@ -12,7 +12,7 @@ afterEach(() => removed(home))
 const runs = () => join(home, 'runs')
 const hoursAgo = (hours: number) => Date.now() / 1_000 - 3_600 * hours
 
-/** Leaves what a command that was killed leaves: the folder, and what it had read from its pipe. */
+/** Creates what a killed command leaves behind: its folder with the rows from its pipe. */
 async function leave(name: string, hours: number): Promise<void> {
   const path = join(runs(), name)
   await mkdir(path, { recursive: true, mode: 0o700 })
@@ -27,14 +27,14 @@ async function runBatch(): Promise<void> {
   expect((await command(argv, { env: keyed(home), cwd: home, caller })).code).toBe(0)
 }
 
-describe('the folder of a command that was killed', () => {
-  it('is removed by a later batch once nobody has written to it for a day', async () => {
+describe('the folder of a killed command', () => {
+  it('removes the folder of a killed command after a day without writes', async () => {
     await leave('old', 25)
     await runBatch()
     expect(await readdir(runs())).toEqual([])
   })
 
-  it('stays while it may belong to a command that reads a pipe', async () => {
+  it('keeps the folder of a command that may still read its pipe', async () => {
     await leave('slow', 23)
     await runBatch()
     expect(await readdir(runs())).toEqual(['slow'])

@@ -5,14 +5,14 @@ import { parse } from 'csv-parse/sync'
 import { execa } from 'execa'
 import { type Machine, machine } from '../../support/command.js'
 
-/** How a batch reaches the engine: in its own process, or in that of a server. */
+/** How a batch reaches the engine: in its own process, or through a server. */
 export type Reach = 'local' | 'governed' | 'direct'
 
 export const reaches: readonly Reach[] = ['local', 'governed', 'direct']
 
 type OutputRow = Readonly<Record<string, string>>
 
-/** What a command of a test left behind. */
+/** How a command ended. */
 export interface Ended {
   readonly exitCode: number | undefined
   readonly signal: string | undefined
@@ -20,23 +20,23 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Someone who runs batches, and the engine that answers them, each in processes of their own. */
+/** A client that runs batches in separate processes, and the engine that answers them. */
 export interface Reached {
   readonly home: string
   run(...argv: string[]): Promise<Ended>
-  /** Runs a command and kills it once the engine has written so often since. */
+  /** Runs a command and kills it after `writes` writes of the engine. */
   killed(writes: number, ...argv: string[]): Promise<Ended>
   json<T>(...argv: string[]): Promise<T>
-  /** Does something to the engine, as its owner. */
+  /** Runs an `engine` command on the machine of the engine. */
   engine<T>(...argv: string[]): Promise<T>
-  /** What the engine was paid: each charge of its ledger. */
+  /** Returns the amount of each charge in the engine's ledger. */
   charges(): Promise<number[]>
   write(name: string, text: string): void
   rows(name: string): OutputRow[]
   close(): Promise<void>
 }
 
-/** An engine whose catalogue is filled once, and copied for each test. */
+/** Creates an engine whose catalogue is filled once and copied for each test. */
 export async function engineWith(fill: (owner: Machine) => Promise<void>) {
   const owner = machine()
   await owner.json('init')
@@ -123,7 +123,7 @@ async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
   })
 }
 
-/** Resolves when a file has changed so often, or what changes it has ended, or does nothing for long. */
+/** Resolves when a file has changed `times` times, its writer has ended, or 4 s have passed. */
 async function written(path: string, times: number, isRunning: () => boolean): Promise<void> {
   const last = () => statSync(path, { throwIfNoEntry: false })?.mtimeMs
   const giveUp = performance.now() + 4_000

@@ -40,7 +40,7 @@ const charges = async () =>
   Number((await schema.sql(`SELECT count(*) AS n FROM movements WHERE kind = 'charge'`))[0]?.n)
 
 describe('a run in a shared database', () => {
-  it('goes on at another machine with the same file, and pays for the rest only', async () => {
+  it('resumes on another machine with the same file and pays for the remaining rows only', async () => {
     const before = await charges()
     writeFileSync(join(here.home, 'in.csv'), csvOf(20))
     cpSync(join(here.home, 'in.csv'), join(there.home, 'in.csv'))
@@ -66,7 +66,7 @@ describe('a run in a shared database', () => {
     expect(await runs(there)).toEqual([])
   })
 
-  it('is left alone while another machine is at it', async () => {
+  it('refuses to resume or delete a run that is active on another machine', async () => {
     writeFileSync(join(here.home, 'in.csv'), csvOf(5, 20))
     await enrich(here, '--max-credits', '2')
     const [{ id } = { id: '' }] = await runs(here)
@@ -85,7 +85,7 @@ describe('a run in a shared database', () => {
     expect((await enrich(here)).code).toBe(0)
   })
 
-  it('that was taken over keeps what the engine replied, since whoever lost it may still ask', async () => {
+  it("keeps the engine's replies of a run that was taken over, for the process that lost it", async () => {
     writeFileSync(join(here.home, 'in.csv'), csvOf(9, 10))
     const kept = async () => Number((await schema.sql('SELECT count(*) AS n FROM run_replies'))[0]?.n)
     const before = await kept()
@@ -99,7 +99,7 @@ describe('a run in a shared database', () => {
     expect(await kept()).toBe(before + 5)
   })
 
-  it('is reached by what forgets people and old runs, from any machine', async () => {
+  it('deletes runs and stored answers from any machine with data purge', async () => {
     writeFileSync(join(here.home, 'in.csv'), csvOf(3, 30))
     await enrich(here)
     const answers = `SELECT count(*) AS n FROM ${schema.name}_state.answers`
@@ -112,7 +112,7 @@ describe('a run in a shared database', () => {
   it.each([
     ['a file', ['--database', 'engine.db']],
     ['nothing', ['--shared']],
-  ])('needs the address of a server, not %s', async (_, options) => {
+  ])('refuses %s instead of the address of a shared database', async (_, options) => {
     expect((await here.run(['runs', 'list', ...options])).code).toBe(2)
   })
 })

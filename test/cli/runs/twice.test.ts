@@ -43,7 +43,7 @@ describe('the same command twice', () => {
     expect([stdout, here.read('other.csv'), await charged()]).toEqual([first, first, 5])
   })
 
-  it('spends nothing either where the engine has no credits left', async () => {
+  it('writes the output again even when no credits are left', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
     await here.json('engine', 'credits', 'set', '0')
@@ -58,8 +58,8 @@ describe('the same command twice', () => {
   })
 })
 
-describe('the store', () => {
-  it('answers a --fresh run with --max-age, for nothing', async () => {
+describe('stored answers', () => {
+  it('reuses stored answers in a --fresh run with --max-age', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     expect((await here.enrich('--fresh', '--max-age', '90d')).code).toBe(0)
@@ -69,7 +69,7 @@ describe('the store', () => {
     ])
   })
 
-  it('answers rows of another file, and only the others are paid', async () => {
+  it('reuses stored answers for rows of another file, and pays for the others only', async () => {
     here.write('in.csv', csvOf(20))
     await here.enrich()
     here.write('in.csv', csvOf(20, 10))
@@ -81,7 +81,7 @@ describe('the store', () => {
     expect(await charged()).toBe(30)
   })
 
-  it('still answers when the run that paid is forgotten', async () => {
+  it('reuses stored answers of a forgotten run', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
     const [run] = await here.runs()
@@ -90,7 +90,7 @@ describe('the store', () => {
     expect([await charged(), sources().map(([source]) => source)]).toEqual([5, Array(5).fill('store')])
   })
 
-  it('is ignored with --refresh, and without --max-age', async () => {
+  it('ignores stored answers with --refresh or without --max-age', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
     await here.enrich('--fresh', '--max-age', '90d', '--refresh')
@@ -100,14 +100,14 @@ describe('the store', () => {
     expect(await charged()).toBe(11)
   })
 
-  it('does not take answers to other options', async () => {
+  it('does not reuse answers to other options', async () => {
     here.write('in.csv', csvOf(5))
     await here.enrich()
     expect((await here.enrich('--no-live', '--max-age', '90d')).code).toBe(0)
     expect(sources().map(([source]) => source)).toEqual(Array(5).fill('live'))
   })
 
-  it('is not ignored by --refresh for what the run itself has answered', async () => {
+  it('does not pay again for rows that the run itself has answered, even with --refresh', async () => {
     here.write('in.csv', csvOf(20))
     expect((await here.enrich('--refresh', '--max-credits', '8')).code).toBe(12)
     expect((await here.enrich('--refresh', '--max-credits', '20')).code).toBe(0)

@@ -2,26 +2,26 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { answering, received } from '../../client/listeners.js'
 import { type CommandResult, command, folder, removed } from '../../support/command.js'
 
-/** A request as a foreign server got it. */
+/** A request that the server received. */
 export interface Request {
   readonly method: string
   readonly path: string
   readonly body: Record<string, unknown>
 }
 
-/** A server that is not ours, and a command line that asks it. */
+/** A server other than prospect, and a client that calls it. */
 export interface Foreign {
   readonly baseUrl: string
   readonly requests: Request[]
-  /** Runs a command against it; waits take a hundredth of their time. */
+  /** Runs a command against the server. Pauses take a hundredth of their time. */
   run(words: readonly string[], more?: readonly string[]): Promise<CommandResult>
   close(): Promise<void>
 }
 
-/** Posts bodies to an address as a server that signs and names nothing does, and answers the statuses. */
+/** Posts deliveries without id and signature, and returns the statuses of the answers. */
 export async function post(url: unknown, ...bodies: unknown[]): Promise<number[]> {
   const statuses: number[] = []
-  // What is asked besides, such as /health, names no address.
+  // Requests such as /health have no webhook address.
   if (url === undefined) return statuses
   for (const body of bodies) {
     const answer = await fetch(String(url), { method: 'POST', body: JSON.stringify(body) })
@@ -30,7 +30,7 @@ export async function post(url: unknown, ...bodies: unknown[]): Promise<number[]
   return statuses
 }
 
-/** Opens a server that answers as told; undefined is a 404. */
+/** Opens a server that replies with what `answer` returns, or 404 for `undefined`. */
 export async function foreign(answer: (request: Request) => unknown): Promise<Foreign> {
   const requests: Request[] = []
   const home = await folder()

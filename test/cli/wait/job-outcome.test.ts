@@ -6,21 +6,21 @@ const job = (facts: Partial<AsyncJob>) => facts as AsyncJob
 const step = (rows: number, total: number | undefined, credits = 0) => ({ rows, found: rows, total, credits })
 
 describe('the progress of a job', () => {
-  it('says how many of how many, and what they cost where they cost something', () => {
+  it('shows the count, the total and the credits of a priced job', () => {
     const free = stepText({ kind: 'lead_search', operation: 'leads.extract' })
     expect(free(step(1_200, 5_000))).toBe('1,200 of 5,000 people')
     const priced = stepText({ kind: 'stack_import', operation: 'intents.stack' })
     expect(priced(step(1, 1, 3))).toBe('1 of 1 company · 3 credits')
   })
 
-  it('never has more than there are', () => {
+  it('never shows a total below the count', () => {
     const text = stepText({ kind: 'account_import', operation: 'accounts.search' })
     expect(text(step(12, 10))).toBe('12 of 12 companies')
   })
 })
 
 describe('the end of a job', () => {
-  it('is told with its price', () => {
+  it('reports the result of a job with its price', () => {
     expect(
       successText(job({ kind: 'contact_enrichment', operation: 'contacts.enrich', done: 1, spent: 33 })),
     ).toBe('Looked up 1 contact for 33 credits.')
@@ -30,7 +30,7 @@ describe('the end of a job', () => {
   })
 })
 
-describe('deliveries that are waited for', () => {
+describe('pending deliveries', () => {
   const slow = (signal?: AbortSignal) =>
     new Promise<void>((_, reject) => signal?.addEventListener('abort', () => reject(new Error('aborted'))))
   const told = async (webhookUrl: string | null, isQuick: boolean) => {
@@ -42,13 +42,13 @@ describe('deliveries that are waited for', () => {
     return notices
   }
 
-  it('are told of when they keep a person waiting, without the path of the webhook', async () => {
+  it('says that deliveries are pending when they take long, without the path of the webhook', async () => {
     const [notice = '', ...more] = await told('https://hooks.example/secret-path', false)
     expect(notice).toMatch(/^Delivering to hooks\.example\. Ctrl-C leaves the rest/)
     expect([notice.includes('secret-path'), more]).toEqual([false, []])
   })
 
-  it('are not told of when they are quick, or when there are none', async () => {
+  it('says nothing when deliveries are quick or there are none', async () => {
     expect(await told('https://hooks.example/in', true)).toEqual([])
     expect(await told(null, false)).toEqual([])
   })

@@ -19,8 +19,8 @@ const lead = (name: string) => ({ lead: { first_name: name }, company: null })
 const names = (stdout: string) =>
   (JSON.parse(stdout) as { lead: { first_name: string } }[]).map((one) => one.lead.first_name)
 
-describe('a server that names and signs nothing', () => {
-  it('delivers a completion', async () => {
+describe('servers whose deliveries have no id and no signature', () => {
+  it('prints the records of a completed delivery', async () => {
     const { run } = await serve(({ body }) => {
       void post(body.webhook_url, { leads: [lead('Ann'), lead('Bob')] })
       return { id: 'one', status: 'processing' }
@@ -29,7 +29,7 @@ describe('a server that names and signs nothing', () => {
     expect([code, names(stdout)]).toEqual([0, ['Ann', 'Bob']])
   })
 
-  it('delivers twice, and is taken once', async () => {
+  it('takes records that are delivered twice once', async () => {
     const { run } = await serve(({ body }) => {
       void post(body.webhook_url, { name: 'A' }, { name: 'A' }, { accounts: [{ name: 'A' }, { name: 'B' }] })
       return { message: 'ok', id: 'one' }
@@ -38,7 +38,7 @@ describe('a server that names and signs nothing', () => {
     expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }]])
   })
 
-  it('delivers single records, some again, until there are as many as were asked for', async () => {
+  it('collects streamed records until --limit is reached, ignoring duplicates', async () => {
     const { run } = await serve(({ body }) => {
       void post(body.webhook_url, { name: 'A' }, { name: 'B' }, { name: 'A' }, { account: { name: 'C' } })
       return { message: 'ok', id: 'one', total: 9, preview: [] }
@@ -47,7 +47,7 @@ describe('a server that names and signs nothing', () => {
     expect([code, JSON.parse(stdout)]).toEqual([0, [{ name: 'A' }, { name: 'B' }, { name: 'C' }]])
   })
 
-  it('delivers parts in any order', async () => {
+  it('orders records that arrive in parts', async () => {
     const part = (number: number, ...ordinals: number[]) => ({
       ...{ event: 'account_import.completed', id: 'one', total: 4, truncated: false, part: number, parts: 2 },
       accounts: ordinals.map((ordinal) => ({ ordinal, name: `Robots ${ordinal}` })),
@@ -60,7 +60,7 @@ describe('a server that names and signs nothing', () => {
     expect([code, stdout]).toEqual([0, 'name\nRobots 1\nRobots 2\nRobots 3\nRobots 4\n'])
   })
 
-  it('waits for the records that a completion counts', async () => {
+  it('waits for all records that a completion counts', async () => {
     const event = { event: 'account_import.record', id: 'one' }
     const { run } = await serve(({ body }) => {
       const end = { event: 'account_import.completed', id: 'one', accounts: [], total: 2, truncated: true }
@@ -72,7 +72,7 @@ describe('a server that names and signs nothing', () => {
     expect([code, JSON.parse(stdout)]).toEqual([6, [{ name: 'R1' }, { name: 'R2' }]])
   })
 
-  it('may fail: exit 10 with its words, and nothing is written', async () => {
+  it("exits 10 with the server's error when the job failed, and writes nothing", async () => {
     const { run } = await serve(({ body }) => {
       void post(body.webhook_url, { event: 'lead_search.failed', id: 'one', error: 'No session' })
       return { id: 'one' }
@@ -81,7 +81,7 @@ describe('a server that names and signs nothing', () => {
     expect([code, stdout, stderr]).toEqual([10, '', expect.stringContaining('The work failed: No session')])
   })
 
-  it('has its own words for fields', async () => {
+  it('translates the field names of a delivery', async () => {
     const { run } = await serve(({ body }) => {
       void post(body.webhook_url, {
         accounts: [{ linkedin_url: 'https://x.example', custom: { linkedin_url: 1 } }],
@@ -93,14 +93,14 @@ describe('a server that names and signs nothing', () => {
   })
 })
 
-describe('a server that never calls', () => {
+describe('servers that never call a webhook', () => {
   const page = (status: string, count: number, more: object = {}) => ({
     search: { id: 'one', status, leads_count: count, truncated: false },
     ...{ leads: [lead('Ann')], pagination: { has_more: false } },
     ...more,
   })
 
-  it('is asked after a while, until the search is finished, page by page', async () => {
+  it('polls the search until it is finished, and then reads it page by page', async () => {
     let asked = 0
     const { run, requests } = await serve(({ path }) => {
       if (path === '/leads') return { id: 'one' }
@@ -117,7 +117,7 @@ describe('a server that never calls', () => {
     expect(requests.filter(({ method }) => method === 'POST')).toHaveLength(1)
   })
 
-  it('is asked at once where the result goes to another address', async () => {
+  it('polls at once when the deliveries go to another address', async () => {
     const { run, requests } = await serve(({ path }) =>
       path === '/leads' ? { id: 'one' } : page('FINISHED', 1),
     )
@@ -126,7 +126,7 @@ describe('a server that never calls', () => {
     expect(requests[0]?.body.webhook_url).toBe('https://x.example/hook')
   })
 
-  it('that does not answer for a while is asked again', async () => {
+  it('keeps polling when the server fails for a while', async () => {
     let asked = 0
     const { run } = await serve(({ path }) => {
       if (path === '/leads') return { id: 'one' }
@@ -136,13 +136,13 @@ describe('a server that never calls', () => {
     expect(code).toBe(0)
   })
 
-  it.each(['ERROR', 'UNAUTHORIZED', 'FORBIDDEN'])('may say that the search ended as %s', async (status) => {
+  it.each(['ERROR', 'UNAUTHORIZED', 'FORBIDDEN'])('exits 10 when the search ended as %s', async (status) => {
     const { run } = await serve(({ path }) => (path === '/leads' ? { id: 'one' } : page(status, 0)))
     const { code, stderr } = await run([...search, '--wait', '--webhook-url', 'https://x.example/hook'])
     expect([code, stderr]).toEqual([10, expect.stringContaining(status)])
   })
 
-  it('lets a waterfall be asked for, and what it found is put on record', async () => {
+  it('polls a waterfall, and records its cost in the ledger', async () => {
     const { run } = await serve(({ path }) =>
       path === '/contacts/single_enrich'
         ? { enrichment_id: 'one', status: 'pending' }
@@ -154,7 +154,7 @@ describe('a server that never calls', () => {
     expect(JSON.parse((await run(['ledger'])).stdout)).toMatchObject([{ credits: 3 }])
   })
 
-  it('and tells nobody of companies leaves the command waiting: exit 14 with how to receive the rest', async () => {
+  it('exits 14 and says how to receive companies when nothing is delivered in time', async () => {
     const { run } = await serve(({ path }) => (path === '/health' ? {} : { message: 'ok', id: 'one' }))
     const { code, stderr } = await run([...companies, '--wait', '20'])
     expect([code, stderr]).toEqual([
@@ -164,7 +164,7 @@ describe('a server that never calls', () => {
   })
 })
 
-describe('a result that cannot come', () => {
+describe('results that cannot be received', () => {
   const env = ['--base-url', 'https://api.example/api/v2']
 
   it.each([
@@ -172,7 +172,7 @@ describe('a result that cannot come', () => {
     [[...companies, ...env], '--webhook-url'],
     [[...companies, '--wait', '--webhook-url', 'https://x.example/hook', ...env], '--wait'],
     [[...search, '--public-url', 'https://x.example', ...env], '--wait'],
-  ])('is refused before anything is sent: %j', async (words, word) => {
+  ])('refuses before sending when the result has nowhere to go: %j', async (words, word) => {
     const { run, requests } = await serve(() => ({}))
     const { code, stdout, stderr } = await run(words)
     expect([code, stdout, requests]).toEqual([2, '', []])
@@ -180,8 +180,8 @@ describe('a result that cannot come', () => {
   })
 })
 
-describe('a tunnel', () => {
-  it('is the address that the server gets, and leads to the port that is given', async () => {
+describe('--public-url', () => {
+  it('passes the address of a tunnel to the server and receives on --receive-port', async () => {
     const { run, requests } = await serve(({ body, path }) => {
       if (path === '/health') return {}
       const { pathname } = new URL(String(body.webhook_url))

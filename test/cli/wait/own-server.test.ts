@@ -29,18 +29,21 @@ const run = (...words: string[]) =>
 
 const file = (name: string, of: Machine = here) => readFileSync(join(of.home, name), 'utf8')
 
-describe('work of a server of ours that is waited for', () => {
-  it.each([[[]], [['--streaming']]])('writes the same file as the local target %j', async (options) => {
-    const { machine: server } = await serve((one) => filled(one, 230, 0))
-    const words = ['leads', 'extract', url, '--limit', '220', '--wait', '-o', 'leads.csv', ...options]
-    const near = await server.run([...words, '--local'])
-    const far = await run(...words)
-    expect([near.code, far.code, far.stdout]).toEqual([0, 0, ''])
-    expect(file('leads.csv')).toBe(file('leads.csv', server))
-    expect(far.stderr).toContain('Imported 220 people.')
-  })
+describe('waiting for a prospect server', () => {
+  it.each([[[]], [['--streaming']]])(
+    'writes the same file as the local target with options %j',
+    async (options) => {
+      const { machine: server } = await serve((one) => filled(one, 230, 0))
+      const words = ['leads', 'extract', url, '--limit', '220', '--wait', '-o', 'leads.csv', ...options]
+      const near = await server.run([...words, '--local'])
+      const far = await run(...words)
+      expect([near.code, far.code, far.stdout]).toEqual([0, 0, ''])
+      expect(file('leads.csv')).toBe(file('leads.csv', server))
+      expect(far.stderr).toContain('Imported 220 people.')
+    },
+  )
 
-  it('keeps what came as events of this machine', async () => {
+  it('stores received deliveries as events', async () => {
     await serve((one) => filled(one, 3, 0))
     await run('leads', 'extract', url, '--limit', '2', '--streaming', '--wait')
     const kept = await here.json<{ event: string }[]>('events', 'list')
@@ -51,7 +54,7 @@ describe('work of a server of ours that is waited for', () => {
     ])
   })
 
-  it('prints companies as the local target does, and records what they cost', async () => {
+  it('prints the same companies as the local target, and records their cost', async () => {
     const { machine: server } = await serve((one) => filled(one, 0, 4))
     const words = ['intents', 'stack', '--stacks', 'react', '--limit', '3', '--wait']
     const [near, far] = [await server.run([...words, '--local']), await run(...words)]
@@ -60,7 +63,7 @@ describe('work of a server of ours that is waited for', () => {
     expect(await here.json('ledger')).toMatchObject([{ operation: 'intents.stack', credits: 9 }])
   })
 
-  it('that a quota cuts short writes what came, says why and exits 6', async () => {
+  it('writes the imported people, says that the quota is used up, and exits 6', async () => {
     await serve(async (one) => {
       await filled(one, 30, 0)
       await one.json('engine', 'quotas', 'set', '--daily-profiles', '20')
@@ -70,7 +73,7 @@ describe('work of a server of ours that is waited for', () => {
     expect(stderr).toContain('the daily profile quota is used up')
   })
 
-  it('prints a list and a contact', async () => {
+  it('prints a list and a waterfall contact with --wait', async () => {
     await serve((one) => filled(one, 1, 1))
     const list = await run(
       'lists',
@@ -99,19 +102,19 @@ describe('work of a server of ours that is waited for', () => {
     expect([contact.code, contact.json]).toMatchObject([9, { status: 'finished', email: null }])
   })
 
-  it('that matches nothing is an empty list', async () => {
+  it('prints an empty list when nothing matches', async () => {
     await serve((one) => filled(one, 1, 1))
     const { code, json } = await run('intents', 'stack', '--stacks', 'cobol', '--wait')
     expect([code, json]).toEqual([0, []])
   })
 
-  it('is refused as ever, and writes nothing', async () => {
+  it('exits 6 and writes nothing when the quota is used up from the start', async () => {
     await serve((one) => one.json('engine', 'quotas', 'set', '--daily-profiles', '0').then(() => {}))
     const { code } = await run('leads', 'extract', url, '--wait', '-o', 'leads.csv')
     expect([code, existsSync(join(here.home, 'leads.csv'))]).toEqual([6, false])
   })
 
-  it('is asked for where the server delivers to no loopback address', async () => {
+  it('polls when the server does not deliver to loopback addresses', async () => {
     await serve(async (one) => {
       await filled(one, 3, 0)
       await one.json('engine', 'members', 'add', 'you@localhost')
@@ -122,7 +125,7 @@ describe('work of a server of ours that is waited for', () => {
   })
 })
 
-describe('a dry run', () => {
+describe('--dry-run with --wait', () => {
   const hiring = ['intents', 'hiring', '--published-date', 'last_30_days', '--dry-run']
 
   it.each([
@@ -137,13 +140,13 @@ describe('a dry run', () => {
       ['--webhook-url', 'https://hooks.example/in'],
       /^https:\/\/hooks\.example\/in$/,
     ],
-  ])('of a search that is waited for shows the webhook: %s', async (_, options, address) => {
+  ])('shows the webhook of the request: %s', async (_, options, address) => {
     await serve(async () => {})
     const { code, json } = await run('leads', 'extract', url, '--wait', '--dry-run', ...options)
     expect([code, json]).toMatchObject([0, { body: { webhook_url: expect.stringMatching(address) } }])
   })
 
-  it('shows the address that the same key has when it is sent', async () => {
+  it('shows the same webhook address that the same idempotency key sends', async () => {
     await serve((one) => filled(one, 0, 1))
     const words = ['accounts', 'search', '--keyword', 'robots', '--wait', '--idempotency-key', 'k-1']
     const { json } = await run(...words, '--dry-run')
@@ -151,7 +154,7 @@ describe('a dry run', () => {
     expect(stderr).toContain((json as { body: { webhook_url: string } }).body.webhook_url)
   })
 
-  it('says what the command would say: that the result has nowhere to go', async () => {
+  it('refuses a request whose result has nowhere to go with --dry-run too', async () => {
     await serve(async () => {})
     expect(await run(...hiring)).toMatchObject({ code: 2, stderr: expect.stringContaining('--webhook-url') })
     const given = ['--wait', '--webhook-url', 'https://hooks.example/in']
@@ -159,8 +162,8 @@ describe('a dry run', () => {
   })
 })
 
-describe('work that is not done in time', () => {
-  it('exits 14, and the same command with its key waits again', async () => {
+describe('a job that is not done in time', () => {
+  it('exits 14, and waits again with the idempotency key that it suggests', async () => {
     const server = await serve((one) => filled(one, 0, 3), '--no-worker')
     const words = ['accounts', 'search', '--keyword', 'robots', '--wait']
     const { code, stdout, stderr } = await run(...words, '0.3')
@@ -174,13 +177,13 @@ describe('work that is not done in time', () => {
     expect(await server.machine.json('engine', 'jobs', 'list')).toHaveLength(1)
   })
 
-  it('says how a search is looked at later', async () => {
+  it('exits 14 and suggests how to read the search later', async () => {
     await serve((one) => filled(one, 2, 0), '--no-worker')
     const { code, stderr } = await run('leads', 'extract', url, '--wait', '0')
     expect([code, stderr]).toEqual([14, expect.stringMatching(/prospect searches get \S+ --all/)])
   })
 
-  it('ends with 130 on Ctrl-C, and says how to go on', async () => {
+  it('exits 130 on Ctrl-C, and suggests how to read the search later', async () => {
     await serve((one) => filled(one, 2, 0), '--no-worker')
     const running = run('leads', 'extract', url, '--wait')
     while (here.signals.listenerCount('SIGINT') === 0) await new Promise((done) => setImmediate(done))

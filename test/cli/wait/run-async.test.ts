@@ -13,7 +13,7 @@ afterEach(() => here.remove())
 
 const url = 'https://www.network.example/search/results/people/?keywords=sales'
 
-/** A catalogue of sellers, each at a company of its own. */
+/** Imports people in sales, each at a different company. */
 async function sellers(count: number): Promise<void> {
   const lines = Array.from(
     { length: count },
@@ -43,8 +43,8 @@ const rows = (file: string): Record<string, string>[] =>
 const left = async (quota: string): Promise<number | undefined> =>
   (await here.json<{ credits: Record<string, number> }>('credits')).credits[quota]
 
-describe('an import that is waited for', () => {
-  it('writes what it found, and takes exactly that from the quota', async () => {
+describe('--wait with the local engine', () => {
+  it('writes the imported people and takes exactly those from the quota', async () => {
     await sellers(230)
     const { code, stdout } = await here.run([
       'leads',
@@ -66,7 +66,7 @@ describe('an import that is waited for', () => {
     expect(await left('daily_profile_scraping')).toBe(2_500 - 150)
   })
 
-  it('that the quota cuts short writes what it brought, says why, and exits 6', async () => {
+  it('writes what the quota allowed, says why it is less, and exits 6', async () => {
     await sellers(230)
     await here.json('engine', 'quotas', 'set', '--daily-profiles', '120')
     const { code, stderr } = await here.run([
@@ -84,7 +84,7 @@ describe('an import that is waited for', () => {
     expect([rows('leads.csv').length, await left('daily_profile_scraping')]).toEqual([120, 0])
   })
 
-  it('prints companies as plain records, without an address to send them to', async () => {
+  it('prints companies as plain records without a webhook', async () => {
     await companies(3)
     const { code, json } = await here.run([
       'accounts',
@@ -101,12 +101,12 @@ describe('an import that is waited for', () => {
     ])
   })
 
-  it('that finds nothing is an empty list', async () => {
+  it('prints an empty list when nothing matches', async () => {
     const { code, json } = await here.run(['intents', 'stack', '--stacks', 'cobol', '--wait'])
     expect([code, json]).toEqual([0, []])
   })
 
-  it('is refused as ever, and writes nothing', async () => {
+  it('exits 6 and queues no job when the quota is used up from the start', async () => {
     await here.json('engine', 'quotas', 'set', '--daily-profiles', '0')
     const { code, json } = await here.run(['leads', 'extract', url, '--wait'])
     expect([code, json]).toMatchObject([6, { error: 422 }])
@@ -116,13 +116,13 @@ describe('an import that is waited for', () => {
   it.each([
     ['a folder that is missing', ['-o', 'nowhere/leads.csv']],
     ['a field that no record has', ['--fields', 'lead.shoe_size']],
-  ])('is not sent when its output is %s', async (_, options) => {
+  ])('queues no job when the output is %s', async (_, options) => {
     const { code } = await here.run(['leads', 'extract', url, '--wait', ...options])
     expect(code).toBe(2)
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
   })
 
-  it('is left as it is when the time is up, and can be picked up', async () => {
+  it('exits 14 when the time is up, and says how to finish the job later', async () => {
     await sellers(3)
     const { code, stderr, stdout } = await here.run([
       'leads',
@@ -141,7 +141,7 @@ describe('an import that is waited for', () => {
     expect(leads).toHaveLength(3)
   })
 
-  it('ends with 130 on Ctrl-C, and what it found is kept', async () => {
+  it('exits 130 on Ctrl-C, and the job can be finished later', async () => {
     await sellers(450)
     const running = here.run(['leads', 'extract', url, '--wait', '-o', 'leads.csv'])
     while (here.signals.listenerCount('SIGINT') === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -162,8 +162,8 @@ describe('an import that is waited for', () => {
   })
 })
 
-describe('an import that somebody else is at', () => {
-  it('is waited for all the same', async () => {
+describe('a job that another worker runs', () => {
+  it('waits for a job that another worker runs', async () => {
     await sellers(450)
     const working = here.run(['worker'])
     const { code } = await here.run(['leads', 'extract', url, '--wait', '-o', 'leads.csv'])
@@ -172,10 +172,10 @@ describe('an import that somebody else is at', () => {
   })
 })
 
-describe('an import that fails', () => {
+describe('a job that fails', () => {
   const extract = ['leads', 'extract', url, '--idempotency-key', 'once']
 
-  it('exits 10 with its error, writes nothing, and can be tried again', async () => {
+  it('exits 10 with the error of a failed job, writes nothing, and the job can be retried', async () => {
     await sellers(2)
     await here.run([...extract, '--no-wait'])
     const database = new Database(join(here.home, 'engine.db'))
@@ -192,8 +192,8 @@ describe('an import that fails', () => {
   })
 })
 
-describe('an import that is not waited for', () => {
-  it('prints the reply, and is done all the same', async () => {
+describe('an import without --wait', () => {
+  it('prints the reply, and still runs the import', async () => {
     await sellers(2)
     const { json, stderr, code } = await here.run(['leads', 'extract', url])
     expect([code, json]).toMatchObject([0, { status: 'processing' }])
@@ -204,7 +204,7 @@ describe('an import that is not waited for', () => {
     })
   })
 
-  it('stays with whoever comes next when it is told not to wait', async () => {
+  it('leaves the job queued with --no-wait', async () => {
     await sellers(2)
     const { json } = await here.run(['leads', 'extract', url, '--no-wait'])
     const { id } = json as { id: string }
@@ -212,7 +212,7 @@ describe('an import that is not waited for', () => {
     expect(await here.json('engine', 'status')).toMatchObject({ jobs: { queued: 1, running: 0 } })
   })
 
-  it('shows the address it would put in, and sends nothing', async () => {
+  it('shows the request with a placeholder webhook and queues no job with --dry-run', async () => {
     const body = await here.json('accounts', 'search', '--keyword', 'robots', '--dry-run')
     expect(body).toMatchObject({ body: { webhook_url: 'https://prospect.invalid/own' } })
     expect(await here.json('leads', 'extract', url, '--dry-run')).toMatchObject({ body: { search_url: url } })
@@ -220,10 +220,10 @@ describe('an import that is not waited for', () => {
   })
 })
 
-describe('a question before an import', () => {
+describe('confirmation of an import', () => {
   const question = 'Start?'
 
-  it('is asked without --limit, with the quota that is left', async () => {
+  it('asks before an import without --limit, and shows the quotas that are left', async () => {
     await sellers(2)
     const { code, stderr } = await here.run(['leads', 'extract', url, '--wait'], {
       env: { NO_COLOR: '1' },
@@ -235,7 +235,7 @@ describe('a question before an import', () => {
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
   })
 
-  it('tells how many match and what they cost, where that is known for free', async () => {
+  it('shows the number of matches and their price before a priced import', async () => {
     await here.run(['data', 'import', 'companies', '-'], {
       stdin: 'name,domain,technologies\nA,a.example,react\nB,b.example,react\n',
     })
@@ -248,7 +248,7 @@ describe('a question before an import', () => {
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
   })
 
-  it('asks nothing with --limit, and nothing with --yes', async () => {
+  it('does not ask with --limit or --yes', async () => {
     await sellers(2)
     for (const option of [['--limit', '1'], ['--yes']]) {
       const { code, stderr } = await here.run(['leads', 'extract', url, '--wait', ...option], { typed: [] })

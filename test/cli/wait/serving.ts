@@ -14,7 +14,7 @@ export const servingMachine = (
   ...options: string[]
 ): Promise<ServingMachine> => servingWith({}, prepare, ...options)
 
-/** The same, with an environment of its own. */
+/** Does the same with environment variables for the server. */
 export async function servingWith(
   env: Record<string, string>,
   prepare: (here: Machine) => Promise<void>,
@@ -56,7 +56,7 @@ const companiesCsv = (count: number): string =>
     ),
   ].join('\n')
 
-/** Puts sellers, each at a company of its own, and companies into the catalogue of a machine. */
+/** Imports companies, and people in sales who each work at a different one. */
 export async function filled(here: Machine, sellers: number, companies: number): Promise<void> {
   await here.run(['data', 'import', 'people', '-'], { stdin: `${sellersCsv(sellers)}\n` })
   await here.run(['data', 'import', 'companies', '-'], { stdin: `${companiesCsv(companies)}\n` })

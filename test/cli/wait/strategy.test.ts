@@ -8,8 +8,8 @@ const target = (profile: object) => targetOf({}, {}, { profiles: { default: prof
 const way = (id: 'accounts.search' | 'leads.extract', profile: object, options = {}) =>
   waitStrategyOf(operation(id), {}, target(profile), options)
 
-describe('the way a result comes', () => {
-  it('is the tunnel of the profile, where a server is elsewhere and cannot be asked', () => {
+describe('how a result is received', () => {
+  it('receives through the tunnel of the profile when a remote server cannot be polled', () => {
     const found = way('accounts.search', { ...far, public_url: 'https://tunnel.example/in' })
     expect(found).toMatchObject({
       receives: true,
@@ -17,23 +17,23 @@ describe('the way a result comes', () => {
     })
   })
 
-  it('is the option before the profile', () => {
+  it('prefers --public-url to the tunnel of the profile', () => {
     const options = { publicUrl: 'https://other.example' }
     const found = way('accounts.search', { ...far, public_url: 'https://tunnel.example' }, options)
     expect(found.known?.origin).toBe('https://other.example')
   })
 
-  it('is to ask, where that can be done, though the profile has a tunnel', () => {
+  it('polls a remote server that can be polled, although the profile has a tunnel', () => {
     const found = way('leads.extract', { ...far, public_url: 'https://tunnel.example' })
     expect(found).toMatchObject({ receives: false, asks: true, known: undefined })
   })
 
-  it('needs no tunnel from a server of this machine', () => {
+  it('receives on loopback from a server on this machine without a tunnel', () => {
     const near = { base_url: 'http://127.0.0.1:4010/api/v2', public_url: 'https://tunnel.example' }
     expect(way('accounts.search', near)).toMatchObject({ receives: true, known: undefined })
   })
 
-  it('is missing without a tunnel, and says which setting it is', () => {
+  it('throws when a remote server delivers by webhook only and there is no tunnel', () => {
     expect(() => way('accounts.search', far)).toThrow(/comes by webhook alone/)
   })
 })
