@@ -9,15 +9,15 @@ import { openRejectsOf } from '../../batch/run/open-output.js'
 import type { InputChoices } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
+import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
 import { fileOf } from '../output/output.js'
 import { grouped } from '../output/terminal.js'
 import { toRunHome } from '../runs/shared-runs.js'
-import type { Invocation, Shell } from '../shell/shell.js'
 import { chooseMapping } from './map-columns.js'
 
 /** A file whose rows go out in one request, as the items of its field `into`. */
 export interface GatherRequest {
-  readonly shell: Shell
+  readonly environment: CommandEnvironment
   readonly operation: Operation
   readonly shape: Shape
   readonly into: string
@@ -28,7 +28,7 @@ export interface GatherRequest {
 
 /** Reads the rows of a file and reports those that are invalid; `rows` is absent where only the mapping is wanted. */
 export async function gatherRows({
-  shell: { context },
+  environment: { context },
   operation,
   shape,
   into,

@@ -18,9 +18,9 @@ import { nearest } from '../../csv/names.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome, readPrivate, writePrivate } from '../context/home.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { askChoice, canAsk } from '../prompt/ask.js'
-import type { Shell } from '../shell/shell.js'
 
 /**
  * Matches the columns of a file with fields. Where none is known that is needed, a person at a terminal is asked;
@@ -44,8 +44,12 @@ export async function chooseMapping(
 }
 
 /** Prints which column fills which field; returns the exit code. */
-export async function showMapping(shell: Shell, mapping: Mapping, globals: GlobalOptions): Promise<number> {
-  await shell.print(mapping, globals, { layout: () => `${describeMapping(mapping).join('\n')}\n` })
+export async function showMapping(
+  environment: CommandEnvironment,
+  mapping: Mapping,
+  globals: GlobalOptions,
+): Promise<number> {
+  await environment.print(mapping, globals, { layout: () => `${describeMapping(mapping).join('\n')}\n` })
   return exitCodes.ok
 }
 

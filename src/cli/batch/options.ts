@@ -2,9 +2,9 @@ import { resolve } from 'node:path'
 import type { BatchChoices, InputChoices, RunChoices } from '../../batch/run/request.js'
 import type { GlobalOptions, Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { checkOutputName } from '../options/output-name.js'
+import type { Invocation } from '../options/command-environment.js'
 import { fieldsOf, fileOf, formatOf, isFormatKnown } from '../output/output.js'
-import type { Invocation } from '../shell/shell.js'
+import { checkOutputName } from '../output/sink.js'
 
 /** Reads the options about the file. */
 export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, 'cwd'>): InputChoices {

@@ -3,20 +3,20 @@ import type { Operation } from '../../api/operations/table.js'
 import { identityOf } from '../../batch/plan/lookup.js'
 import { type Counted, createQuote } from '../../batch/plan/quote.js'
 import type { GlobalOptions } from '../context/context.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import { readRemaining } from '../quote/remaining.js'
 import { showQuote } from '../quote/show.js'
-import type { Shell } from '../shell/shell.js'
 
 /** Shows the quote of rows that go out together, in one free request; answers the exit code. */
 export async function quoteTogether(
-  shell: Shell,
+  environment: CommandEnvironment,
   operation: Operation,
   items: readonly Input[],
   invalid: number,
   globals: GlobalOptions,
 ): Promise<number> {
-  const left = await readRemaining(shell.context, operation, {}, globals)
-  if ('reply' in left) return showQuote(shell, left, globals)
+  const left = await readRemaining(environment.context, operation, {}, globals)
+  if ('reply' in left) return showQuote(environment, left, globals)
   const rows = items.length + invalid
   const counted: Counted = {
     ...{ rows, unique: different(items.map(identityOf(operation))), invalid, lookups: 1, affordable: rows },
@@ -25,7 +25,7 @@ export async function quoteTogether(
   const spendable = { ...left.spendable, budget: undefined }
   const results = { credits: 0, answers: 0 }
   const quote = createQuote({ counted, results, defaultShare: 0, spendable, windows: left.windows })
-  return showQuote(shell, quote, globals)
+  return showQuote(environment, quote, globals)
 }
 
 /** How many different identities there are; one that is none is like no other. */

@@ -4,8 +4,8 @@ import { parseExact } from '../../api/values/json.js'
 import type { BatchRequest, RecordedRequest } from '../../batch/run/request.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { GlobalOptions, Streams } from '../context/context.js'
+import type { Invocation } from '../options/command-environment.js'
 import { fieldsOf, fileOf } from '../output/output.js'
-import type { Invocation } from '../shell/shell.js'
 import { rowFormat, runChoicesOf } from './options.js'
 
 /** A batch as a command asks for it, with the global options of the command. */

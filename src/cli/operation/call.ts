@@ -10,10 +10,10 @@ import { saysNothingFound } from '../../api/operations/not-found.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import { formatOf } from '../output/output.js'
 import { redactBody } from '../output/report-error.js'
 import { credited } from '../output/text.js'
-import type { Shell } from '../shell/shell.js'
 import { targetOf } from '../target/resolve-target.js'
 import { costOfCall, recordSpent } from './record-spending.js'
 
@@ -95,9 +95,13 @@ export function exitOfRefusal(operation: Operation, reply: Reply): number {
 }
 
 /** Prints the body of a refusal on stdout, complete: `--fields` and `-o` are about results. */
-export function printRefusal(shell: Shell, body: unknown, options: GlobalOptions): Promise<void> {
-  const { context } = shell
+export function printRefusal(
+  environment: CommandEnvironment,
+  body: unknown,
+  options: GlobalOptions,
+): Promise<void> {
+  const { context } = environment
   const { fields: _, output: __, ...rest } = options
   const format = formatOf(options, context.streams)
-  return shell.print(redactBody(context, body), { ...rest, format })
+  return environment.print(redactBody(context, body), { ...rest, format })
 }

@@ -4,11 +4,11 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { StreamsContext, TargetContext } from '../context/context.js'
 import { Stop } from '../context/errors.js'
+import type { Invocation } from '../options/command-environment.js'
 import { groups, whole } from '../options/flags.js'
 import type { View } from '../output/output.js'
 import { type Row, valueAt } from '../output/records.js'
 import { grouped, type Look } from '../output/terminal.js'
-import type { Invocation } from '../shell/shell.js'
 
 /** What a derived command has beyond its row of the table. */
 export interface Extra {

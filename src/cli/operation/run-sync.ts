@@ -6,12 +6,12 @@ import type { Operation } from '../../api/operations/table.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { reportOfReply, UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
+import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
 import { checkFields, type Field, inputOf } from '../options/schema-options.js'
 import { fieldsOf, fileOf, printTo, type View } from '../output/output.js'
 import { isJson, reportError } from '../output/report-error.js'
 import { openSink } from '../output/sink.js'
 import { credited } from '../output/text.js'
-import type { Invocation, Shell } from '../shell/shell.js'
 import { callOnce, exitOfRefusal, printRefusal } from './call.js'
 import { dryRun, pathParameters } from './dry-run.js'
 import { extraOf } from './extras.js'
@@ -35,7 +35,7 @@ export async function gather(
 
 /** Sends one request, prints what came back and answers the exit code; with `--dry-run` it only shows the request. */
 export async function runOnce(
-  shell: Shell,
+  environment: CommandEnvironment,
   operation: Operation,
   shape: Shape,
   input: Input,
@@ -46,13 +46,13 @@ export async function runOnce(
     // Defaults of the schema count: an omitted limit can be a price of its own.
     const parsed = shape.input.safeParse(input)
     const { price } = dryRun(operation, parsed.success ? parsed.data : input)
-    await shell.print({ ...dryRun(operation, input), price }, globals)
+    await environment.print({ ...dryRun(operation, input), price }, globals)
     return exitCodes.ok
   }
   checkFields(shape.output, fieldsOf(globals))
-  const reply = await answered(shell.context, operation, input, invocation)
-  if (!isOk(reply)) return refuse(shell, operation, reply, invocation)
-  return judge(shell.context, operation, reply, invocation)
+  const reply = await answered(environment.context, operation, input, invocation)
+  if (!isOk(reply)) return refuse(environment, operation, reply, invocation)
+  return judge(environment.context, operation, reply, invocation)
 }
 
 /** Asks, and prints a success; its place is opened first, so that no paid answer finds its door shut. */
@@ -95,13 +95,13 @@ function viewOf(operation: Operation): View {
 
 /** Tells of a failed answer: its body where the output is JSON, and what it means on stderr. Answers the exit code. */
 export async function refuse(
-  shell: Shell,
+  environment: CommandEnvironment,
   operation: Operation,
   reply: Reply,
   { globals }: Invocation,
 ): Promise<number> {
-  const { context } = shell
-  if (isJson(context, globals)) await printRefusal(shell, reply.body, globals)
+  const { context } = environment
+  if (isJson(context, globals)) await printRefusal(environment, reply.body, globals)
   const report = reportOfReply(reply)
   return reportError(context, { ...report, exit_code: exitOfRefusal(operation, reply) }, globals)
 }

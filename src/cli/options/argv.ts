@@ -1,6 +1,7 @@
 import type { Command, Option } from 'commander'
 import type { GlobalOptions } from '../context/context.js'
-import { formats, globals } from './flags.js'
+import { formats } from '../output/output.js'
+import { globals } from './flags.js'
 
 const names = [
   'profile',

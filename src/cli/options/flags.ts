@@ -1,8 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { UsageError } from '../context/errors.js'
-
-/** Formats of the output. */
-export const formats = ['table', 'json', 'ndjson', 'csv', 'tsv', 'ids'] as const
+import { formats } from '../output/output.js'
 
 /** Headings of option groups in help. */
 export const groups = {

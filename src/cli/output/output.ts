@@ -1,10 +1,12 @@
 import { toJson } from '../../api/values/json.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import type { formats } from '../options/flags.js'
 import { columnsOf, idOf, type Listing, namesOf, picked, recordsIn } from './records.js'
 import { openSink, type Sink } from './sink.js'
 import { type Look, lookOf, neutral } from './terminal.js'
+
+/** Formats of the output. */
+export const formats = ['table', 'json', 'ndjson', 'csv', 'tsv', 'ids'] as const
 
 /** A format of the output. */
 export type Format = (typeof formats)[number]

@@ -2,8 +2,8 @@ import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { fileSink, keepPartial } from '../../batch/output/writer.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
+import { UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
-import { checkOutputName } from '../options/output-name.js'
 
 /** Where a result goes. */
 export interface Sink {
@@ -41,4 +41,14 @@ export async function openSink(
       if (sink.partial !== undefined) await rm(sink.partial, { force: true })
     },
   }
+}
+
+/** Throws UsageError for the name of a workbook: a spreadsheet program could not open what is written. */
+export function checkOutputName(file: string): void {
+  const [workbook] = /\.(?:xlsx?|ods|numbers)$/i.exec(file) ?? []
+  if (workbook === undefined) return
+  throw new UsageError(
+    `prospect does not write ${workbook.toLowerCase()} files.`,
+    'Spreadsheets open .csv files: use -o FILE.csv, and with --csv also --excel.',
+  )
 }

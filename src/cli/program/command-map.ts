@@ -1,8 +1,8 @@
 import type { Command, Option } from 'commander'
 import { operations } from '../../api/operations/table.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
-import type { Shell } from '../shell/shell.js'
 import { handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 
@@ -39,20 +39,22 @@ export interface MappedCommand {
 }
 
 /** `prospect commands`: every command with its arguments, options, price and limits. */
-export function commandsCommand(shell: Shell): Command {
-  const command = shell.command('commands', 'The whole command map, for programs')
-  return shell.action(command, async ({ globals }) => {
-    await shell.print(await commandMap(shell), globals, { columns: ['command', 'flag', 'summary', 'price'] })
+export function commandsCommand(environment: CommandEnvironment): Command {
+  const command = environment.command('commands', 'The whole command map, for programs')
+  return environment.action(command, async ({ globals }) => {
+    await environment.print(await commandMap(environment), globals, {
+      columns: ['command', 'flag', 'summary', 'price'],
+    })
     return 0
   })
 }
 
 /** The map of all commands, built in full. */
-export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
+export async function commandMap(environment: CommandEnvironment): Promise<MappedCommand[]> {
   const derived = await Promise.all(
     operations().map(async (row) => {
       const words = row.command.split(' ')
-      const command = await operationCommand(shell, words.at(-1) ?? '', row)
+      const command = await operationCommand(environment, words.at(-1) ?? '', row)
       return {
         ...facts(command, row.command),
         ...(row.flag === undefined ? {} : { flag: `--${row.flag}` }),
@@ -65,10 +67,12 @@ export async function commandMap(shell: Shell): Promise<MappedCommand[]> {
       }
     }),
   )
-  const written = await Promise.all(Object.values(handwritten).map(async ({ load }) => (await load())(shell)))
+  const written = await Promise.all(
+    Object.values(handwritten).map(async ({ load }) => (await load())(environment)),
+  )
   return [
     ...derived,
-    ...[...written, commandsCommand(shell)].flatMap((command) => leaves(command, command.name())),
+    ...[...written, commandsCommand(environment)].flatMap((command) => leaves(command, command.name())),
   ]
 }
 

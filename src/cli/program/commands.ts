@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { Shell } from '../shell/shell.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 
 /** A hand-written command as the program mounts it: its one line of help, and its code, loaded when it is used. */
 export interface Handwritten {
   readonly summary: string
   /** Where help lists it. */
   readonly group: 'machine' | 'data' | 'engine' | 'servers'
-  readonly load: () => Promise<(shell: Shell) => Command>
+  readonly load: () => Promise<(environment: CommandEnvironment) => Command>
 }
 
 /** The commands that are not derived from the operation table, in the order of help. */

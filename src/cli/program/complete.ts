@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander'
 import { write } from '../context/io.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import { optionValues } from '../options/schema-options.js'
-import type { Shell } from '../shell/shell.js'
 import { buildProgram } from './program.js'
 
 /** A word that can be typed next, and its description. */
@@ -14,20 +14,26 @@ interface Candidate {
  * `prospect __complete WORD…`: prints what can follow as lines of a word, a tab and its description. The last word is the
  * one that is being typed. Nothing is printed where a file or any text can stand; the shell then offers files.
  */
-export async function completeWords(shell: Shell, typed: readonly string[]): Promise<void> {
-  const lines = (await candidates(shell, typed)).map(({ name, summary }) => `${name}\t${summary}\n`)
-  await write(shell.context.streams.stdout, lines.join(''))
+export async function completeWords(
+  environment: CommandEnvironment,
+  typed: readonly string[],
+): Promise<void> {
+  const lines = (await candidates(environment, typed)).map(({ name, summary }) => `${name}\t${summary}\n`)
+  await write(environment.context.streams.stdout, lines.join(''))
 }
 
-async function candidates(shell: Shell, typed: readonly string[]): Promise<readonly Candidate[]> {
+async function candidates(
+  environment: CommandEnvironment,
+  typed: readonly string[],
+): Promise<readonly Candidate[]> {
   // bash splits `--format=json` into three words.
   const current = typed.at(-1) === '=' ? '' : (typed.at(-1) ?? '')
   const words = typed.slice(0, -1).filter((word) => word !== '=')
   const [, attached] = /^(--[\w-]+=)/.exec(current) ?? []
   if (attached) words.push(attached.slice(0, -1))
-  const { command, option, position } = walk(await programFor(shell, words), words)
+  const { command, option, position } = walk(await programFor(environment, words), words)
   const found = option
-    ? valuesOf(option, shell)
+    ? valuesOf(option, environment)
     : current.startsWith('-')
       ? optionsOf(command)
       : wordsAt(command, position)
@@ -38,11 +44,11 @@ async function candidates(shell: Shell, typed: readonly string[]): Promise<reado
 }
 
 /** Builds the program for the words before the current one; without the last of them when that is no command. */
-async function programFor(shell: Shell, words: readonly string[]): Promise<Command> {
+async function programFor(environment: CommandEnvironment, words: readonly string[]): Promise<Command> {
   try {
-    return await buildProgram(shell, words)
+    return await buildProgram(environment, words)
   } catch {
-    return buildProgram(shell, [])
+    return buildProgram(environment, [])
   }
 }
 
@@ -71,7 +77,7 @@ function walk(program: Command, words: readonly string[]): Position {
   return { command, option, position }
 }
 
-function valuesOf(option: Option, { context }: Shell): readonly Candidate[] {
+function valuesOf(option: Option, { context }: CommandEnvironment): readonly Candidate[] {
   const names =
     option.long === '--profile'
       ? ['default', 'local', ...Object.keys(context.settings().profiles ?? {})]

@@ -2,8 +2,8 @@ import type { Streams } from '../context/context.js'
 import { toleratePipes, write } from '../context/io.js'
 import { version } from '../context/version.js'
 import { peekGlobals } from '../options/argv.js'
+import { createCommandEnvironment } from '../options/command-environment.js'
 import { outcomeOf } from '../output/report-error.js'
-import { createShell } from '../shell/shell.js'
 import { createContext, type Overrides } from '../target/create.js'
 import { buildProgram } from './program.js'
 
@@ -21,15 +21,15 @@ export async function main(
       await write(streams.stdout, `${await version()}\n`)
       return 0
     }
-    const shell = createShell(context)
+    const environment = createCommandEnvironment(context)
     if (argv[0] === '__complete') {
       const { completeWords } = await import('./complete.js')
-      await completeWords(shell, argv.slice(1))
+      await completeWords(environment, argv.slice(1))
       return 0
     }
     const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv]
-    await (await buildProgram(shell, words)).parseAsync(words, { from: 'user' })
-    return shell.exitCode()
+    await (await buildProgram(environment, words)).parseAsync(words, { from: 'user' })
+    return environment.exitCode()
   } catch (error) {
     return await outcomeOf(error, context, options)
   } finally {

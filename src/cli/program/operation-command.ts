@@ -8,18 +8,18 @@ import { pathParameters } from '../operation/dry-run.js'
 import { extraOf } from '../operation/extras.js'
 import { hasPages } from '../operation/pagination.js'
 import { gather, runOnce } from '../operation/run-sync.js'
+import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
 import { groups, waitOf, waitOptions } from '../options/flags.js'
 import { fieldOfWords, placeOf, withWords } from '../options/positional-args.js'
 import { type Field, fieldsOfSchema, optionsOf } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
 import { askMissing } from '../prompt/ask-fields.js'
-import type { Invocation, Shell } from '../shell/shell.js'
 import { withOwnWebhook } from '../target/own-webhook.js'
 import { examples } from './examples.js'
 
 /** Makes the command of an operation; `siblings` are the rows that share its words, each with a flag of its own. */
 export async function operationCommand(
-  shell: Shell,
+  environment: CommandEnvironment,
   name: string,
   operation: Operation,
   siblings: readonly Operation[] = [],
@@ -29,7 +29,7 @@ export async function operationCommand(
   const all = fieldsOfSchema(shape.input)
   const fields = all.filter((field) => !inPath.includes(field.name))
   const inPlace = fieldOfWords(operation.id, fields)
-  const command = shell.command(name, operation.summary)
+  const command = environment.command(name, operation.summary)
   for (const field of all)
     if (inPath.includes(field.name)) command.argument(`<${field.name}>`, field.kind.description)
   if (inPlace) command.argument(placeOf(inPlace), inPlace.kind.description)
@@ -44,24 +44,24 @@ export async function operationCommand(
     command.addOption(new Option('--all', 'every page, as one answer').helpGroup(groups.request))
   if (operation.batch) addBatchOptions(command, operation.batch, manyOf(operation, shape) !== undefined)
   command.addHelpText('after', () => helpAfter(operation))
-  return shell.action(command, (given) => {
+  return environment.action(command, (given) => {
     const options = withWords(inPlace, inPath.length > 0 ? [] : given.args, given.options)
-    return run(shell, operation, shape, fields, { ...given, options })
+    return run(environment, operation, shape, fields, { ...given, options })
   })
 }
 
 async function run(
-  shell: Shell,
+  environment: CommandEnvironment,
   operation: Operation,
   shape: Shape,
   fields: readonly Field[],
   invocation: Invocation,
 ): Promise<number> {
-  const { context } = shell
+  const { context } = environment
   const given = await gather(context, operation, shape, fields, invocation)
   if (invocation.options.csv !== undefined) {
     const { fromCsv } = await import('../commands/batch/from-csv.js')
-    return fromCsv(shell, operation, shape, given, invocation)
+    return fromCsv(environment, operation, shape, given, invocation)
   }
   const { globals, options } = invocation
   if (options.distribute === true || options.database !== undefined)
@@ -72,9 +72,9 @@ async function run(
   const isOurs = operation.starts !== undefined && (context.isLocal(globals) || waitOf(options).shows)
   const known = isOurs ? withOwnWebhook(shape, given) : given
   const input = await askMissing(context, shape, fields, known, globals)
-  if (operation.starts === undefined) return runOnce(shell, operation, shape, input, invocation)
+  if (operation.starts === undefined) return runOnce(environment, operation, shape, input, invocation)
   const { runStarting } = await import('../wait/run-async.js')
-  return runStarting(shell, operation, shape, input, invocation)
+  return runStarting(environment, operation, shape, input, invocation)
 }
 
 /** What must be given comes first; otherwise the order is the schema's. */

@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander'
 import { type Operation, operations } from '../../api/operations/table.js'
 import { wordsOf } from '../options/argv.js'
+import { asGroup, type CommandEnvironment } from '../options/command-environment.js'
 import { checkWord } from '../options/suggest.js'
-import { asGroup, type Shell } from '../shell/shell.js'
 import { type Handwritten, handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 
@@ -34,9 +34,12 @@ const others: Readonly<Record<string, Handwritten>> = {
 }
 
 /** Builds the program for an argv: the branch it names in full, all others as names with summaries. */
-export async function buildProgram(shell: Shell, argv: readonly string[]): Promise<Command> {
+export async function buildProgram(
+  environment: CommandEnvironment,
+  argv: readonly string[],
+): Promise<Command> {
   const words = wordsOf(argv)
-  const program = shell.command(
+  const program = environment.command(
     'prospect',
     'Enrich companies and contacts, know the price before, never pay twice.',
   )
@@ -48,12 +51,13 @@ export async function buildProgram(shell: Shell, argv: readonly string[]): Promi
   const [area = ''] = words
   for (const name of Object.keys(areas))
     program.addCommand(
-      (name === area ? await areaCommand(shell, name, words[1], argv) : stub(name, areas[name])).helpGroup(
-        headings.api,
-      ),
+      (name === area
+        ? await areaCommand(environment, name, words[1], argv)
+        : stub(name, areas[name])
+      ).helpGroup(headings.api),
     )
   for (const [name, { summary, group, load }] of Object.entries(others)) {
-    const command = name === area ? (await load())(shell) : stub(name, summary)
+    const command = name === area ? (await load())(environment) : stub(name, summary)
     program.addCommand(command.helpGroup(headings[group]))
   }
   if (area !== '') checkWord(program, area)
@@ -87,7 +91,7 @@ function chosen(
 }
 
 async function areaCommand(
-  shell: Shell,
+  environment: CommandEnvironment,
   area: string,
   word: string | undefined,
   argv: readonly string[],
@@ -96,24 +100,26 @@ async function areaCommand(
   const names = commandsOf(area)
   const isOwn = own.length > 0 && !names.includes(word ?? '')
   const command = isOwn
-    ? await ofRows(shell, area, own, argv)
-    : asGroup(shell.command(area, areas[area] ?? ''))
+    ? await ofRows(environment, area, own, argv)
+    : asGroup(environment.command(area, areas[area] ?? ''))
   for (const name of names) {
     const rows = rowsOf(`${area} ${name}`)
-    command.addCommand(name === word ? await ofRows(shell, name, rows, argv) : stub(name, summaryOf(rows)))
+    command.addCommand(
+      name === word ? await ofRows(environment, name, rows, argv) : stub(name, summaryOf(rows)),
+    )
   }
   if (names.length > 0 && word !== undefined) checkWord(command, word, `prospect ${area}`)
   return command
 }
 
 async function ofRows(
-  shell: Shell,
+  environment: CommandEnvironment,
   name: string,
   rows: readonly Operation[],
   argv: readonly string[],
 ): Promise<Command> {
   const { row, others } = chosen(rows, argv)
-  return operationCommand(shell, name, row, others)
+  return operationCommand(environment, name, row, others)
 }
 
 function summaryOf(rows: readonly Operation[]): string {

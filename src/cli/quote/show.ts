@@ -4,18 +4,18 @@ import type { BatchQuote, Shortage } from '../../batch/plan/quote.js'
 import type { TargetRefusal } from '../../batch/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { refuse } from '../operation/run-sync.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import { reportError } from '../output/report-error.js'
 import { grouped, type Look, lookOf } from '../output/terminal.js'
 import { credited } from '../output/text.js'
 import { canAsk, confirm } from '../prompt/ask.js'
-import type { Shell } from '../shell/shell.js'
 
 /** The view of a quote; a pipe does without it. */
 const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)
 
 /** Prints a quote; answers 0 when its maximum is covered, else what it would be refused with. */
 export async function showQuote(
-  shell: Shell,
+  environment: CommandEnvironment,
   made: BatchQuote | TargetRefusal,
   globals: GlobalOptions,
 ): Promise<number> {
@@ -23,9 +23,9 @@ export async function showQuote(
   const { output: _, fields: __, format, ...rest } = globals
   const shown = { ...rest, ...(format === 'table' || format === 'json' ? { format } : {}) }
   if ('reply' in made)
-    return refuse(shell, made.operation, made.reply, { args: [], options: {}, globals: shown })
-  await shell.print(made, shown, { layout: view })
-  return made.shortage === null ? exitCodes.ok : tellShortage(shell.context, made, made.shortage, shown)
+    return refuse(environment, made.operation, made.reply, { args: [], options: {}, globals: shown })
+  await environment.print(made, shown, { layout: view })
+  return made.shortage === null ? exitCodes.ok : tellShortage(environment.context, made, made.shortage, shown)
 }
 
 /** Shows a person a quote and asks whether to start; without one, and with `--yes`, the answer is yes. */

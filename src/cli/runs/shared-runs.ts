@@ -6,7 +6,7 @@ import type { ClockContext, Context, HomeContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { prepareHome } from '../context/home.js'
 import { withoutPassword } from '../options/addresses.js'
-import type { Invocation } from '../shell/shell.js'
+import type { Invocation } from '../options/command-environment.js'
 
 /** Gives a command the options that say whose runs are meant: those of this machine where neither is given. */
 export const sharedOptions = (command: Command): Command =>

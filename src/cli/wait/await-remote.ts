@@ -10,12 +10,12 @@ import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { openEvents } from '../context/open-events.js'
 import { recordSpent } from '../operation/record-spending.js'
 import { asked, refuse, sayNothingFound } from '../operation/run-sync.js'
+import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
 import { waitOf } from '../options/flags.js'
 import { printRecords } from '../output/print-records.js'
 import { startProgress } from '../output/progress.js'
 import { type Row, valueAt } from '../output/records.js'
 import { reportError } from '../output/report-error.js'
-import type { Invocation, Shell } from '../shell/shell.js'
 import { wantsWebhook } from '../target/own-webhook.js'
 import { targetOf } from '../target/resolve-target.js'
 import { checkOutput, jobIdOf } from './accepted.js'
@@ -34,19 +34,19 @@ import { readerOf, watchPolled } from './watch-polling.js'
  * is received by this command, or asked for; where neither can be, nothing is sent. Answers the exit code.
  */
 export async function runAwaiting(
-  shell: Shell,
+  environment: CommandEnvironment,
   row: Operation,
   shape: Shape,
   input: Input,
   invocation: Invocation,
 ): Promise<number> {
-  const { context } = shell
+  const { context } = environment
   const { globals, options } = invocation
   const target = targetOf(globals, context.streams.env, context.settings())
   const way = waitStrategyOf(row, input, target, options)
   await checkOutput(context, row, globals)
   if (!(await confirmAll(context, row, input, globals))) return exitCodes.ok
-  const work: Work = { shell, row, shape, invocation, way }
+  const work: Work = { environment, row, shape, invocation, way }
   const receives = way.receives ? await receiving(work) : undefined
   try {
     return await interruptible(context.streams, (interrupted) => run(work, input, receives, interrupted))
@@ -57,7 +57,7 @@ export async function runAwaiting(
 
 /** What was asked for, and how its result comes. */
 interface Work {
-  readonly shell: Shell
+  readonly environment: CommandEnvironment
   readonly row: Operation
   readonly shape: Shape
   readonly invocation: Invocation
@@ -71,7 +71,7 @@ interface Receives {
   readonly key: string
 }
 
-async function receiving({ shell: { context }, way, invocation }: Work): Promise<Receives> {
+async function receiving({ environment: { context }, way, invocation }: Work): Promise<Receives> {
   const { globals, options } = invocation
   const key = typeof options.idempotencyKey === 'string' ? options.idempotencyKey : context.ids.uuid()
   const events = await openEvents(context)
@@ -87,31 +87,31 @@ async function run(
   receives: Receives | undefined,
   interrupted: AbortSignal,
 ): Promise<number> {
-  const { shell, row, shape, invocation, way } = work
+  const { environment, row, shape, invocation, way } = work
   const reply = await sent(work, input, receives)
   if (reply.unknown && receives)
     return reportError(
-      shell.context,
+      environment.context,
       { ...reportOfReply(reply), hint: openOutcome(receives.key) },
       invocation.globals,
     )
   if (!isOk(reply)) {
     const isAddress = receives && way.asks && !wantsWebhook(shape) && objectsToAddress(reply)
-    if (!isAddress) return refuse(shell, row, reply, invocation)
-    shell.context.notify(
+    if (!isAddress) return refuse(environment, row, reply, invocation)
+    environment.context.notify(
       'The server delivers nothing to this machine: it is asked instead.',
       invocation.globals,
     )
     return run(work, input, undefined, interrupted)
   }
   const id = jobIdOf(reply.body)
-  if (id === undefined) return printNothing(shell, invocation.globals)
+  if (id === undefined) return printNothing(environment, invocation.globals)
   return see(work, startedBy(work, input, reply, id), reply, receives, interrupted)
 }
 
 /** Asks under a key of this command's own where it receives, since its address follows from the key. */
 async function sent(
-  { shell: { context }, row, invocation }: Work,
+  { environment: { context }, row, invocation }: Work,
   input: Input,
   receives: Receives | undefined,
 ): Promise<Reply> {
@@ -151,8 +151,8 @@ async function see(
   receives: Receives | undefined,
   interrupted: AbortSignal,
 ): Promise<number> {
-  const { shell, row, invocation, way } = work
-  const { context } = shell
+  const { environment, row, invocation, way } = work
+  const { context } = environment
   const { globals, options } = invocation
   const reader = way.asks ? readerOf(way.kind) : undefined
   const polled = reader && watchPolled(context, started, reader, globals)
@@ -171,7 +171,7 @@ async function see(
   const isLeft = seen.state === 'going' && receives !== undefined
   const key = isLeft && (await honours(context, work)) ? receives.key : undefined
   const trail = { started, receiving: receives?.receiving, key, globals }
-  return end(shell, trail, seen, watch, exitOfSignal(interrupted))
+  return end(environment, trail, seen, watch, exitOfSignal(interrupted))
 }
 
 const isAgain = ({ headers }: Reply): boolean => headers['idempotent-replayed'] === 'true'
@@ -187,15 +187,15 @@ async function honours(context: TargetContext, { invocation }: Work): Promise<bo
 }
 
 async function end(
-  shell: Shell,
+  environment: CommandEnvironment,
   trail: Trail,
   seen: Seen,
   watch: Watch,
   interruption: number | undefined,
 ): Promise<number> {
-  const { context } = shell
+  const { context } = environment
   const { started, globals } = trail
-  const found = seen.state === 'finished' ? await printed(shell, started, watch, globals) : true
+  const found = seen.state === 'finished' ? await printed(environment, started, watch, globals) : true
   const bad = badEnd(trail, seen, interruption)
   if (bad) return reportError(context, bad, globals)
   if (!found) return sayNothingFound(context, globals)
@@ -206,19 +206,19 @@ async function end(
 
 /** Prints what was found; answers whether that was anything. */
 async function printed(
-  shell: Shell,
+  environment: CommandEnvironment,
   { kind, single }: Started,
   watch: Watch,
   globals: Invocation['globals'],
 ): Promise<boolean> {
   const columns = columnsOfKind(kind)
   if (kind !== 'contact_enrichment' && !single) {
-    await printRecords(shell.context, () => watch.records(), globals, columns)
+    await printRecords(environment.context, () => watch.records(), globals, columns)
     return true
   }
   const records: Row[] = []
   for await (const record of watch.records()) records.push(record)
-  await shell.print(single ? records[0] : records, globals, kind === 'list_import' ? {} : { columns })
+  await environment.print(single ? records[0] : records, globals, kind === 'list_import' ? {} : { columns })
   const sync = operation('contacts.enrich_sync')
   return kind === 'list_import' || !records.every((contact) => resolvesNothing(sync, contact))
 }

@@ -17,30 +17,34 @@ import type { AsyncJob } from '../../engine/ports/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { reportOfAnswer, Stop } from '../context/errors.js'
 import { callOnce } from '../operation/call.js'
+import type { CommandEnvironment } from '../options/command-environment.js'
 import { printRecords } from '../output/print-records.js'
 import type { Row } from '../output/records.js'
-import type { Shell } from '../shell/shell.js'
 
 /** Prints what a job found: its records, the contact or contacts, or the list. Answers whether that was anything. */
-export async function printResult(shell: Shell, job: AsyncJob, globals: GlobalOptions): Promise<boolean> {
-  if (job.kind === 'contact_enrichment') return printContacts(shell, job, globals)
+export async function printResult(
+  environment: CommandEnvironment,
+  job: AsyncJob,
+  globals: GlobalOptions,
+): Promise<boolean> {
+  if (job.kind === 'contact_enrichment') return printContacts(environment, job, globals)
   if (job.kind === 'list_import') {
-    await shell.print(await read(shell.context, 'lists.get', job, globals), globals)
+    await environment.print(await read(environment.context, 'lists.get', job, globals), globals)
     return true
   }
-  const admin = await shell.context.admin(globals)
-  await printRecords(shell.context, () => recordsOf(admin, job), globals, columnsOfKind(job.kind))
+  const admin = await environment.context.admin(globals)
+  await printRecords(environment.context, () => recordsOf(admin, job), globals, columnsOfKind(job.kind))
   return true
 }
 
 /** Prints the result of an import that was not started, because nothing matches. */
-export async function printNothing(shell: Shell, globals: GlobalOptions): Promise<number> {
-  await shell.print([], globals)
+export async function printNothing(environment: CommandEnvironment, globals: GlobalOptions): Promise<number> {
+  await environment.print([], globals)
   return exitCodes.ok
 }
 
 /** One contact as it is, several as a list. */
-async function printContacts({ context, print }: Shell, job: AsyncJob, globals: GlobalOptions) {
+async function printContacts({ context, print }: CommandEnvironment, job: AsyncJob, globals: GlobalOptions) {
   const body = await read(context, 'contacts.get', job, globals)
   const several = body.contacts as readonly Row[] | undefined
   await print(several ?? body, globals, { columns: columnsOfKind(job.kind) })

@@ -9,11 +9,11 @@ import { UsageError } from '../context/errors.js'
 import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
 import { answered, asked, judge, refuse, runOnce, sayNothingFound } from '../operation/run-sync.js'
+import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
 import { type Wait, waitOf } from '../options/flags.js'
 import { checkFields } from '../options/schema-options.js'
 import { fieldsOf } from '../output/output.js'
 import { startProgress } from '../output/progress.js'
-import type { Invocation, Shell } from '../shell/shell.js'
 import { wantsWebhook } from '../target/own-webhook.js'
 import { checkOutput, jobIdOf } from './accepted.js'
 import { confirmAll } from './confirm.js'
@@ -37,37 +37,37 @@ import { unresolved } from './unresolved.js'
  * company of a list came from.
  */
 export async function runStarting(
-  shell: Shell,
+  environment: CommandEnvironment,
   operation: Operation,
   shape: Shape,
   input: Input,
   invocation: Invocation,
   lineOf?: (ordinal: number) => number | undefined,
 ): Promise<number> {
-  const { context } = shell
+  const { context } = environment
   const { globals, options } = invocation
   const wait = waitOf(options)
   if (options.publicUrl !== undefined && !wait.shows)
     throw new UsageError('--public-url is where the result comes to: it goes with --wait.')
-  if (!context.isLocal(globals)) return elsewhere(shell, operation, shape, input, invocation)
-  if (options.dryRun === true) return runOnce(shell, operation, shape, input, invocation)
+  if (!context.isLocal(globals)) return elsewhere(environment, operation, shape, input, invocation)
+  if (options.dryRun === true) return runOnce(environment, operation, shape, input, invocation)
   if (wait.shows) await checkOutput(context, operation, globals)
   else checkFields(shape.output, fieldsOf(globals))
   if (!(await confirmAll(context, operation, input, globals))) return exitCodes.ok
   const ask = wait.shows ? asked : answered
   const reply = await ask(context, operation, input, invocation)
-  if (!isOk(reply)) return refuse(shell, operation, reply, invocation)
+  if (!isOk(reply)) return refuse(environment, operation, reply, invocation)
   const id = jobIdOf(reply.body)
-  if (id === undefined) return wait.shows ? printNothing(shell, globals) : exitCodes.ok
+  if (id === undefined) return wait.shows ? printNothing(environment, globals) : exitCodes.ok
   if (!wait.shows) await judge(context, operation, reply, invocation)
-  if (wait.stays) return see({ shell, operation, globals, wait, lineOf }, id)
+  if (wait.stays) return see({ environment, operation, globals, wait, lineOf }, id)
   context.notify('The work waits for prospect serve, prospect worker or prospect engine jobs run.', globals)
   return exitCodes.ok
 }
 
 /** Sends the request to a server, where this process can at most wait for the work. */
 async function elsewhere(
-  shell: Shell,
+  environment: CommandEnvironment,
   operation: Operation,
   shape: Shape,
   input: Input,
@@ -78,21 +78,21 @@ async function elsewhere(
     const { checkAddress } = await import('./strategy.js')
     checkAddress(operation, wantsWebhook(shape), input)
     const isAsked = options.dryRun !== true
-    if (isAsked && !(await confirmAll(shell.context, operation, input, globals))) return exitCodes.ok
-    return runOnce(shell, operation, shape, input, invocation)
+    if (isAsked && !(await confirmAll(environment.context, operation, input, globals))) return exitCodes.ok
+    return runOnce(environment, operation, shape, input, invocation)
   }
   if (options.dryRun === true) {
     const { withReceiver } = await import('./preview-request.js')
-    const shown = await withReceiver(shell.context, operation, input, invocation)
-    return runOnce(shell, operation, shape, shown, invocation)
+    const shown = await withReceiver(environment.context, operation, input, invocation)
+    return runOnce(environment, operation, shape, shown, invocation)
   }
   const { runAwaiting } = await import('./await-remote.js')
-  return runAwaiting(shell, operation, shape, input, invocation)
+  return runAwaiting(environment, operation, shape, input, invocation)
 }
 
 /** Work that was accepted, and what the person who asked for it wants of it. */
 interface Started {
-  readonly shell: Shell
+  readonly environment: CommandEnvironment
   readonly operation: Operation
   readonly globals: GlobalOptions
   readonly wait: Wait
@@ -102,7 +102,7 @@ interface Started {
 /** Stays with a job until its end, until a signal, or until the time is up. */
 async function see(started: Started, id: string): Promise<number> {
   const { operation, globals } = started
-  const { context } = started.shell
+  const { context } = started.environment
   return interruptible(context.streams, async (interrupted) => {
     const watch = (over: AbortSignal) => watched(started, id, over)
     const followed = await within(context, interrupted, started.wait.seconds, watch)
@@ -114,8 +114,8 @@ async function see(started: Started, id: string): Promise<number> {
 }
 
 /** Follows a job with its progress on stderr. */
-async function watched({ shell, operation, globals }: Started, id: string, over: AbortSignal) {
-  const { context } = shell
+async function watched({ environment, operation, globals }: Started, id: string, over: AbortSignal) {
+  const { context } = environment
   const kind = eventOf(operation.id) ?? 'lead_search'
   const progress = await startProgress(context, globals, stepText({ kind, operation: operation.id }))
   try {
@@ -129,12 +129,12 @@ async function watched({ shell, operation, globals }: Started, id: string, over:
 
 /** Prints what was found where that is wanted, and tells how it ended. */
 async function settled(
-  { shell, globals, wait, lineOf }: Started,
+  { environment, globals, wait, lineOf }: Started,
   job: AsyncJob,
   interruption: number | undefined,
 ): Promise<number> {
-  const { context } = shell
-  const found = job.state === 'finished' && wait.shows ? await printResult(shell, job, globals) : true
+  const { context } = environment
+  const found = job.state === 'finished' && wait.shows ? await printResult(environment, job, globals) : true
   const code = await reportEnd(context, job, globals, interruption)
   if (code !== exitCodes.ok) return code
   if (job.kind === 'list_import') await unresolved(context, job, globals, lineOf)
@@ -145,7 +145,7 @@ async function settled(
 }
 
 /** Waits for the first attempts of what is to be delivered, and tells how they went. */
-async function delivered({ shell, globals }: Started, { job, delivered }: Followed): Promise<void> {
-  await awaitDeliveries(shell.context, job, delivered, globals)
-  await reportDeliveries(shell.context, await shell.context.admin(globals), job, globals)
+async function delivered({ environment, globals }: Started, { job, delivered }: Followed): Promise<void> {
+  await awaitDeliveries(environment.context, job, delivered, globals)
+  await reportDeliveries(environment.context, await environment.context.admin(globals), job, globals)
 }

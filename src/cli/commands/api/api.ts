@@ -9,17 +9,17 @@ import { readInput, readText, write } from '../../context/io.js'
 import { printRefusal, secondsToWait } from '../../operation/call.js'
 import { everyPage } from '../../operation/pagination.js'
 import { accounted } from '../../operation/record-spending.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { repeated } from '../../options/flags.js'
 import { isJson, reportError } from '../../output/report-error.js'
 import { neutral } from '../../output/terminal.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { createApp } from '../serve/app.js'
 import { parseFields } from './raw-fields.js'
 
 /** `prospect api`: any request, answered as the server would answer it. */
-export function apiCommand(shell: Shell): Command {
-  const command = shell
+export function apiCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('api', 'Call any path of the API, exactly as over HTTP')
     .argument('<method>', 'GET, POST or DELETE')
     .argument('<path>', 'path below the base address, such as /credits')
@@ -44,11 +44,11 @@ export function apiCommand(shell: Shell): Command {
     'Numbers, true, false, null, [lists] and {objects} are read as JSON; a key given twice, or written key[], is a list.\n' +
       'The exit code is that of the same refusal in any other command (402 is 4, 429 is 8, …).',
   )
-  return shell.action(command, (invocation) => callRaw(shell, invocation))
+  return environment.action(command, (invocation) => callRaw(environment, invocation))
 }
 
-async function callRaw(shell: Shell, invocation: Invocation): Promise<number> {
-  const { context } = shell
+async function callRaw(environment: CommandEnvironment, invocation: Invocation): Promise<number> {
+  const { context } = environment
   const { globals, options } = invocation
   const { fields, make } = await requestOf(context, invocation)
   const caller = accounted(context, globals)(await context.caller(globals))
@@ -57,8 +57,8 @@ async function callRaw(shell: Shell, invocation: Invocation): Promise<number> {
   const reply = options.paginate === true ? await everyPage(ask, fields, '--paginate') : await ask(fields)
   const { status, body } = reply
   if (options.include === true) await write(context.streams.stdout, head(reply))
-  if (isOk(reply)) await shell.print(body, globals)
-  else if (isJson(context, globals)) await printRefusal(shell, body, globals)
+  if (isOk(reply)) await environment.print(body, globals)
+  else if (isJson(context, globals)) await printRefusal(environment, body, globals)
   return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body), globals)
 }
 

@@ -8,49 +8,48 @@ import { showMapping, withSavedMap } from '../../batch/map-columns.js'
 import { inputChoicesOf, runChoicesOf } from '../../batch/options.js'
 import { type EndedBatch, withSummary } from '../../batch/summary-json.js'
 import { UsageError } from '../../context/errors.js'
-
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { fieldsOfSchema } from '../../options/schema-options.js'
 import { askMissing } from '../../prompt/ask-fields.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
 import { runStarting } from '../../wait/run-async.js'
 
 /** Sends all rows of a file together, in one request: as the items of its field `into`. Returns the exit code. */
 export async function sendTogether(
-  shell: Shell,
+  environment: CommandEnvironment,
   operation: Operation,
   shape: Shape,
   into: string,
   given: Input,
   invocation: Invocation,
 ): Promise<number> {
-  const { context } = shell
+  const { context } = environment
   const { globals, options } = invocation
   if (given[into] !== undefined)
     throw new UsageError(`--csv and --${into} exclude each other.`, `Put all ${into} into the file.`)
   const { summaryJson } = runChoicesOf(options, context.streams)
   const asked = { ...inputChoicesOf(invocation, context.streams), summaryJson }
   const choices = withSavedMap(context, asked, options.useMap)
-  const request = { shell, operation, shape, into, given, invocation, choices }
+  const request = { environment, operation, shape, into, given, invocation, choices }
   return withSummary(context, { operation, globals, choices }, (ended) => send(request, ended))
 }
 
 async function send(request: GatherRequest, ended: (what: EndedBatch) => void): Promise<number> {
-  const { shell, operation, shape, into, given, invocation, choices } = request
-  const { context } = shell
+  const { environment, operation, shape, into, given, invocation, choices } = request
+  const { context } = environment
   const { globals } = invocation
   const begun = context.clock.now()
   const { mapping, output, rows, rejects } = await gatherRows(request)
-  if (!rows) return showMapping(shell, mapping, globals)
+  if (!rows) return showMapping(environment, mapping, globals)
   if (choices.dryRun) {
     checkSize(operation, { ...given, [into]: rows.items }, choices.file)
     const { quoteTogether } = await import('../../batch/quote-together.js')
-    return quoteTogether(shell, operation, rows.items, rows.problems.length, globals)
+    return quoteTogether(environment, operation, rows.items, rows.problems.length, globals)
   }
   const fields = fieldsOfSchema(shape.input)
   const input = await askMissing(context, shape, fields, { ...given, [into]: rows.items }, globals)
   checkSize(operation, input, choices.file)
   const lineOf = (ordinal: number) => rows.lines[ordinal - 1]
-  const code = await runStarting(shell, operation, shape, input, invocation, lineOf)
+  const code = await runStarting(environment, operation, shape, input, invocation, lineOf)
   ended({ run: null, report: createReport(rows, output, code, context.clock.now() - begun), rejects })
   const isFailure = choices.failOn === 'any' && rows.problems.length > 0
   return code === exitCodes.ok && isFailure ? exitCodes.someFailed : code

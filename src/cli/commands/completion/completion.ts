@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander'
 import { write } from '../../context/io.js'
-import type { Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 
 /** Scripts that ask `prospect __complete` for each completion. */
 const scripts: Readonly<Record<string, string>> = {
@@ -63,8 +63,8 @@ Register-ArgumentCompleter -Native -CommandName prospect -ScriptBlock {
 }
 
 /** `prospect completion`: prints a script that completes commands, options and values. */
-export function completionCommand(shell: Shell): Command {
-  const command = shell
+export function completionCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('completion', 'Print a script that completes commands, options and values in your shell')
     .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
   guide(
@@ -77,8 +77,8 @@ export function completionCommand(shell: Shell): Command {
     ],
     'To try it in this bash only: source <(prospect completion bash)\nAfter an upgrade, write it again.',
   )
-  return shell.action(command, async ({ args: [name = ''] }) => {
-    await write(shell.context.streams.stdout, scripts[name] ?? '')
+  return environment.action(command, async ({ args: [name = ''] }) => {
+    await write(environment.context.streams.stdout, scripts[name] ?? '')
     return 0
   })
 }

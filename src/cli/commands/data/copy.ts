@@ -6,15 +6,15 @@ import type { Driver } from '../../../storage/driver/connection.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { startProgress } from '../../output/progress.js'
 import { grouped } from '../../output/terminal.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 
 /** `prospect data copy`: the catalogue of this machine to a server, or back. */
-export function copyCommand(shell: Shell): Command {
-  const command = shell
+export function copyCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('copy', "Copy this machine's catalogue to the engine's database on a server, or back")
     .addArgument(new Argument('<to>', 'where to').choices(['server', 'machine']))
     .addOption(catalogueOption())
@@ -27,11 +27,14 @@ export function copyCommand(shell: Shell): Command {
     'Into an empty catalogue only; all of it or nothing. What is there then is read again and compared.\n' +
       'It is many times faster than data export and data import.',
   )
-  return shell.action(command, (invocation) => copy(shell, invocation))
+  return environment.action(command, (invocation) => copy(environment, invocation))
 }
 
-async function copy(shell: Shell, { args: [to], options, globals }: Invocation): Promise<number> {
-  const context = withCatalogueOption(shell.context, options)
+async function copy(
+  environment: CommandEnvironment,
+  { args: [to], options, globals }: Invocation,
+): Promise<number> {
+  const context = withCatalogueOption(environment.context, options)
   const { machine, server } = await openBoth(context, to === 'server')
   const { copyCatalogue } = await import('../../../catalogue/export/copy.js')
   const progress = await startProgress(context, globals, ({ rows }) => `${grouped(rows)} rows`)
@@ -39,7 +42,7 @@ async function copy(shell: Shell, { args: [to], options, globals }: Invocation):
   const [from, into] = to === 'server' ? [machine, server] : [server, machine]
   const copied = await copyCatalogue(from, into, told).finally(() => progress.stop())
   if (typeof copied === 'string' || 'tooLong' in copied) throw refusal(copied, to)
-  await shell.print({ to, rows: copied.rows }, globals)
+  await environment.print({ to, rows: copied.rows }, globals)
   return exitCodes.ok
 }
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { Stats } from '../../../catalogue/lookup/stats.js'
 import type { HomeContext, TargetContext } from '../../context/context.js'
+import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { printRecords } from '../../output/print-records.js'
-import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 import { copyCommand } from './copy.js'
 import { forgetCommand } from './forget.js'
@@ -11,9 +11,9 @@ import { purgeCommand } from './purge.js'
 import { sampleCommand } from './sample.js'
 
 /** `prospect data`: the companies, people, jobs and posts that the local engine answers from. */
-export function dataCommand(shell: Shell): Command {
+export function dataCommand(environment: CommandEnvironment): Command {
   const data = asGroup(
-    shell.command('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge'),
+    environment.command('data', 'The local catalogue: import, sample, stats, export, copy, forget, purge'),
   )
   for (const part of [
     importCommand,
@@ -24,20 +24,20 @@ export function dataCommand(shell: Shell): Command {
     forgetCommand,
     purgeCommand,
   ])
-    data.addCommand(part(shell))
+    data.addCommand(part(environment))
   return guide(data, ['data sample', 'data import companies companies.csv', 'data stats'])
 }
 
 /** `prospect data stats`: how many records of each kind there are. */
-export function statsCommand(shell: Shell): Command {
-  const command = shell.command('stats', 'Count the records of each kind').addOption(catalogueOption())
+export function statsCommand(environment: CommandEnvironment): Command {
+  const command = environment.command('stats', 'Count the records of each kind').addOption(catalogueOption())
   guide(
     command,
     ['data stats', 'data stats --database postgres://prospect@db.example/prospect'],
     'Nothing there yet? prospect data sample',
   )
-  return shell.action(command, async ({ options, globals }) => {
-    await shell.print(await statsOf(withCatalogueOption(shell.context, options)), globals)
+  return environment.action(command, async ({ options, globals }) => {
+    await environment.print(await statsOf(withCatalogueOption(environment.context, options)), globals)
     return 0
   })
 }
@@ -63,8 +63,8 @@ const columns = {
 } as const
 
 /** `prospect data export`: the records as an import takes them back. */
-export function exportCommand(shell: Shell): Command {
-  const command = shell
+export function exportCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('export', 'Print all records of a kind, oldest first')
     .addArgument(kindArgument())
     .addOption(catalogueOption())
@@ -76,10 +76,10 @@ export function exportCommand(shell: Shell): Command {
     ],
     'NDJSON loses nothing: data import takes it back as it was.',
   )
-  return shell.action(command, async ({ args, options, globals }) => {
+  return environment.action(command, async ({ args, options, globals }) => {
     const kind = kindOf(args[0])
-    const catalogue = await withCatalogueOption(shell.context, options).catalogue()
-    await printRecords(shell.context, () => catalogue.exportRecords(kind), globals, columns[kind])
+    const catalogue = await withCatalogueOption(environment.context, options).catalogue()
+    await printRecords(environment.context, () => catalogue.exportRecords(kind), globals, columns[kind])
     return 0
   })
 }

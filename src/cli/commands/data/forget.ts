@@ -12,18 +12,18 @@ import type { ErasedWork } from '../../../storage/erasure/engine-tables.js'
 import type { ErasedState } from '../../../storage/erasure/state-tables.js'
 import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { reportError } from '../../output/report-error.js'
 import { grouped } from '../../output/terminal.js'
 import { canAsk } from '../../prompt/ask.js'
 import { confirmLoss } from '../../prompt/confirm-loss.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 import { openRecords, type RecordsOnDisk, rewriteAll } from './records-on-disk.js'
 
 /** `prospect data forget`: erases a person from all databases of this machine. */
-export function forgetCommand(shell: Shell): Command {
-  const command = shell
+export function forgetCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('forget', 'Delete all that is on record of a person')
     .argument('[person]', 'an e-mail address, professional or personal, or the url of a profile')
     .option('--profile-url <url>', 'the person with this profile, where the address is not known')
@@ -40,11 +40,14 @@ export function forgetCommand(shell: Shell): Command {
       'databases anew, so that nothing is left in them. The ledger holds ids only. Output files and backups are named,\n' +
       'not touched.',
   )
-  return shell.action(command, (invocation) => forget(shell, invocation))
+  return environment.action(command, (invocation) => forget(environment, invocation))
 }
 
-async function forget(shell: Shell, { args, options, globals }: Invocation): Promise<number> {
-  const context = withCatalogueOption(shell.context, options)
+async function forget(
+  environment: CommandEnvironment,
+  { args, options, globals }: Invocation,
+): Promise<number> {
+  const context = withCatalogueOption(environment.context, options)
   const { profileUrl, dryRun = false } = options as { profileUrl?: string; dryRun?: boolean }
   const subject = await parseSubject(args[0], profileUrl)
   const { findIdentifiers, searchWords, toIdentifiers } = await import(
@@ -58,7 +61,7 @@ async function forget(shell: Shell, { args, options, globals }: Invocation): Pro
   const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteAll(context)
   const files = await holdingFiles(context, runs, searchWords(identifiers))
   const report: Report = { dry_run: dryRun, ...erased, state, ...written, files }
-  await shell.print(report, globals, { layout: () => summary(report) })
+  await environment.print(report, globals, { layout: () => summary(report) })
   return written.remaining.length === 0 ? exitCodes.ok : unfinished(context, written.remaining, globals)
 }
 

@@ -10,15 +10,15 @@ import { systemReason } from '../../../csv/errors.js'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/flags.js'
 import { startProgress } from '../../output/progress.js'
 import { grouped } from '../../output/terminal.js'
-import { guide, type Invocation, type Shell } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
-export function importCommand(shell: Shell): Command {
-  const command = shell
+export function importCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('import', 'Add or update records from a CSV or NDJSON file')
     .addArgument(kindArgument())
     .argument('<file>', 'the file, or - for stdin')
@@ -37,11 +37,14 @@ export function importCommand(shell: Shell): Command {
       'Rejected lines are named on stderr and change nothing; the others are kept, and the exit code is 11.\n' +
       'Then look: prospect data stats',
   )
-  return shell.action(command, (invocation) => importInto(shell, invocation))
+  return environment.action(command, (invocation) => importInto(environment, invocation))
 }
 
-async function importInto(shell: Shell, { args, options, globals }: Invocation): Promise<number> {
-  const context = withCatalogueOption(shell.context, options)
+async function importInto(
+  environment: CommandEnvironment,
+  { args, options, globals }: Invocation,
+): Promise<number> {
+  const context = withCatalogueOption(environment.context, options)
   const [kind = '', file = ''] = args
   const { map, from, encoding } = options as { map?: string[]; from?: 'csv' | 'ndjson'; encoding?: string }
   const settings: ImportOptions = {
@@ -58,7 +61,7 @@ async function importInto(shell: Shell, { args, options, globals }: Invocation):
     if (column !== field) context.notify(`Column "${column}" is read as ${field}.`, globals)
   }
   if (report.ignored.length > 0) context.notify(`Columns left aside: ${report.ignored.join(', ')}.`, globals)
-  await shell.print(describeImport(kind, report), globals, { layout: () => summary(kind, report) })
+  await environment.print(describeImport(kind, report), globals, { layout: () => summary(kind, report) })
   return rejectsTold(context, report, globals)
 }
 

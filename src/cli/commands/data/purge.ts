@@ -5,18 +5,18 @@ import type { Clock } from '../../../engine/ports/ports.js'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { PurgedRuns } from '../../../storage/state/runs/purge.js'
 import type { Context } from '../../context/context.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { durationMs } from '../../options/time-values.js'
 import { grouped } from '../../output/terminal.js'
 import { canAsk } from '../../prompt/ask.js'
 import { confirmLoss } from '../../prompt/confirm-loss.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 import { openRecords, type RecordsOnDisk, type RunsOnRecord, rewriteAll } from './records-on-disk.js'
 
 /** `prospect data purge`: deletes work, runs and received events that are too old. */
-export function purgeCommand(shell: Shell): Command {
-  const command = shell
+export function purgeCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('purge', 'Delete finished work, runs and received events that are too old')
     .requiredOption('--older-than <duration>', 'older than this, such as 90d', durationMs)
     .addOption(catalogueOption())
@@ -27,18 +27,18 @@ export function purgeCommand(shell: Shell): Command {
       "Work ages by the engine's clock, runs that machines share by that of their database, the others and events by this\n" +
       "machine's.",
   )
-  return shell.action(command, (invocation) => purge(shell, invocation))
+  return environment.action(command, (invocation) => purge(environment, invocation))
 }
 
-async function purge(shell: Shell, { options, globals }: Invocation): Promise<number> {
-  const context = withCatalogueOption(shell.context, options)
+async function purge(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
+  const context = withCatalogueOption(environment.context, options)
   const { olderThan } = options as { olderThan: number }
   if (canAsk(context, globals))
     await confirmLoss(context, 'This deletes old work, runs and received events for good.', globals)
   const records = await openRecords(context, false)
   const purged = await purgeAll(context, records, olderThan).finally(records.close)
   const { remaining } = await rewriteAll(context)
-  await shell.print(purged, globals, { layout: () => summary(purged) })
+  await environment.print(purged, globals, { layout: () => summary(purged) })
   if (remaining.length > 0)
     context.notify(
       `Another process uses ${remaining.join(' and ')}: its space is not given back yet.`,

@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { whole } from '../../options/flags.js'
 import { grouped } from '../../output/terminal.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
 
 /** `prospect data sample`: an invented market to try everything on. */
-export function sampleCommand(shell: Shell): Command {
-  const command = shell
+export function sampleCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('sample', 'Load invented companies, people, jobs and posts')
     .option('--companies <n>', 'how many companies, beside a few that are always there (default: 500)', whole)
     .option('--people <n>', 'how many people (default: 5,000)', whole)
@@ -20,19 +20,23 @@ export function sampleCommand(shell: Shell): Command {
     'The same numbers give the same data. Domains and phone numbers are reserved ones; nobody in it exists.\n' +
       'Next: prospect accounts enrich --domain acme-robotics.example',
   )
-  return shell.action(command, (invocation) => sample(shell, invocation))
+  return environment.action(command, (invocation) => sample(environment, invocation))
 }
 
-async function sample(shell: Shell, { options, globals }: Invocation): Promise<number> {
+async function sample(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
   const { companies, people, seed } = options as Size
   const size = {
     ...(companies === undefined ? {} : { companies }),
     ...(people === undefined ? {} : { people }),
     ...(seed === undefined ? {} : { seed }),
   }
-  await shell.print(await addSample(withCatalogueOption(shell.context, options), size, globals), globals, {
-    layout: summary,
-  })
+  await environment.print(
+    await addSample(withCatalogueOption(environment.context, options), size, globals),
+    globals,
+    {
+      layout: summary,
+    },
+  )
   return 0
 }
 

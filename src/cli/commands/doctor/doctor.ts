@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { Stop } from '../../context/errors.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { type Look, oneLine, widthOf } from '../../output/terminal.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import {
   type Check,
   counted,
@@ -29,8 +29,8 @@ import { server, settingsFile, target, webhooks } from './target.js'
 const columns = ['name', 'status', 'text', 'hint']
 
 /** `prospect doctor`: checks everything that commands rely on, and prints what to do. It changes nothing. */
-export function doctorCommand(shell: Shell): Command {
-  const command = shell
+export function doctorCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('doctor', 'Look for what is wrong on this machine, and say what to do; exit 13 for a problem')
     .option('--thorough', 'read databases of more than 1 GiB through, too')
   guide(
@@ -38,10 +38,13 @@ export function doctorCommand(shell: Shell): Command {
     ['doctor', 'doctor --json', 'doctor --profile team'],
     'Nothing is changed and nothing is spent. A server is asked two free questions, and public_url one, for 5 seconds at\nmost each.',
   )
-  return shell.action(command, (invocation) => run(shell, invocation))
+  return environment.action(command, (invocation) => run(environment, invocation))
 }
 
-async function run({ context, print }: Shell, { options, globals }: Invocation): Promise<number> {
+async function run(
+  { context, print }: CommandEnvironment,
+  { options, globals }: Invocation,
+): Promise<number> {
   const found = await runChecks(checks, createDoctorContext(context, globals, options.thorough === true))
   const examination = withoutSecrets(found, context.redact)
   await print(examination, globals, { layout: doctorView, columns })

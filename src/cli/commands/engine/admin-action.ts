@@ -1,19 +1,19 @@
 import type { Command } from 'commander'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { GlobalOptions, TargetContext } from '../../context/context.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import type { View } from '../../output/output.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
 
 /** Gives a command work for the engine's owner; its answer is printed. */
 export function adminAction(
-  shell: Shell,
+  environment: CommandEnvironment,
   command: Command,
   work: (admin: Admin, invocation: Invocation) => Promise<unknown>,
   view: View = {},
 ): Command {
-  return shell.action(command, async (invocation) => {
-    const admin = await ownersAdmin(shell.context, invocation.globals)
-    await shell.print(await work(admin, invocation), invocation.globals, view)
+  return environment.action(command, async (invocation) => {
+    const admin = await ownersAdmin(environment.context, invocation.globals)
+    await environment.print(await work(admin, invocation), invocation.globals, view)
     return 0
   })
 }

@@ -4,14 +4,14 @@ import type { Command } from 'commander'
 import type { HomeContext, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { confirmLoss } from '../../prompt/confirm-loss.js'
-import type { Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { forgetDeadKey } from './keys.js'
 
 /** `prospect engine backup`: copies of the databases, all of one moment, taken while they are in use. */
-export function backupCommand(shell: Shell): Command {
-  const command = shell
+export function backupCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('backup', 'Write a consistent copy of the engine, also while it is in use')
     .argument('<file>', 'where to; an existing file is never replaced')
     .option('--catalogue <file>', 'copy the catalogue (companies, people, jobs, posts) too, to this file')
@@ -21,13 +21,13 @@ export function backupCommand(shell: Shell): Command {
     'A backup holds workspaces, members, ledger and hashes of keys; it is readable by you only.\n' +
       'Bring it back with: prospect engine restore FILE',
   )
-  return shell.action(command, async ({ args: [file = ''], options, globals }) => {
+  return environment.action(command, async ({ args: [file = ''], options, globals }) => {
     const { backup } = await import('../../../storage/database/backup.js')
     const { databaseFile } = await import('../../../storage/database/database-file.js')
-    const engine = databaseFile(shell.context.home.engine)
-    const copies = plannedCopies(shell.context, engine, file, options.catalogue)
+    const engine = databaseFile(environment.context.home.engine)
+    const copies = plannedCopies(environment.context, engine, file, options.catalogue)
     const done = copies.map(({ of, from, to }) => ({ database: of, file: to, bytes: backup(from, to) }))
-    await shell.print(done, globals, { columns: ['database', 'file', 'bytes'] })
+    await environment.print(done, globals, { columns: ['database', 'file', 'bytes'] })
     return 0
   })
 }
@@ -56,8 +56,8 @@ function plannedCopies(
 }
 
 /** `prospect engine restore`: puts backups in the place of the databases. */
-export function restoreCommand(shell: Shell): Command {
-  const command = shell
+export function restoreCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('restore', 'Put a backup in the place of the engine')
     .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
     .option('--catalogue <file>', 'put this backup in the place of the catalogue too')
@@ -67,8 +67,8 @@ export function restoreCommand(shell: Shell): Command {
     'The backup is checked before anything is touched. An engine that is in use is never replaced: stop its server first.\n' +
       'Then check it: prospect engine ledger verify',
   )
-  return shell.action(command, async ({ args: [file = ''], options, globals }) => {
-    const { context } = shell
+  return environment.action(command, async ({ args: [file = ''], options, globals }) => {
+    const { context } = environment
     prepareHome(context.home)
     const plan = await planned(context, file, options.catalogue)
     const existing = plan.filter(({ to }) => existsSync(to)).map(({ to }) => to)
@@ -81,7 +81,7 @@ export function restoreCommand(shell: Shell): Command {
       schema_version: restore(from, to, expected),
     }))
     await forgetDeadKey(context, await context.admin({ ...globals, create: false }), globals)
-    await shell.print(done, globals, { columns: ['database', 'file', 'schema_version'] })
+    await environment.print(done, globals, { columns: ['database', 'file', 'schema_version'] })
     return 0
   })
 }

@@ -2,23 +2,25 @@ import { type Command, Option } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Delivery } from '../../../engine/ports/ports.js'
 import { Stop } from '../../context/errors.js'
+import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { whole } from '../../options/flags.js'
 import { isoTime } from '../../options/time-values.js'
-import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine deliveries`: what is sent to webhooks. */
-export function deliveriesCommand(shell: Shell): Command {
-  const deliveries = asGroup(shell.command('deliveries', 'What was sent to webhooks, and what is still due'))
-  for (const part of [listDeliveries, showDelivery, retryDeliveries]) deliveries.addCommand(part(shell))
+export function deliveriesCommand(environment: CommandEnvironment): Command {
+  const deliveries = asGroup(
+    environment.command('deliveries', 'What was sent to webhooks, and what is still due'),
+  )
+  for (const part of [listDeliveries, showDelivery, retryDeliveries]) deliveries.addCommand(part(environment))
   return deliveries
 }
 
 const states: readonly Delivery['state'][] = ['pending', 'delivered', 'failed']
 const usualLimit = 100
 
-function listDeliveries(shell: Shell): Command {
-  const command = shell
+function listDeliveries(environment: CommandEnvironment): Command {
+  const command = environment
     .command('list', 'List the deliveries, newest first')
     .option('--job <id>', 'of this search, import, list or enrichment')
     .addOption(new Option('--state <state>', `only these: ${states.join(' | ')}`).choices(states))
@@ -26,7 +28,7 @@ function listDeliveries(shell: Shell): Command {
   guide(command, ['engine deliveries list', 'engine deliveries list --state failed'])
   const columns = ['id', 'event', 'state', 'attempts', 'status', 'error', 'due_at']
   return adminAction(
-    shell,
+    environment,
     command,
     async (admin, { options }) => {
       const { job, state, limit = usualLimit } = options as Filter
@@ -43,23 +45,23 @@ interface Filter {
   readonly limit?: number
 }
 
-function showDelivery(shell: Shell): Command {
-  const command = shell
+function showDelivery(environment: CommandEnvironment): Command {
+  const command = environment
     .command('show', 'Show a delivery with its body')
     .argument('<id>', 'id of the delivery, as deliveries list shows it')
   guide(command, ['engine deliveries show msg_2f1f7c7e', 'engine deliveries show msg_2f1f7c7e --fields body'])
-  return adminAction(shell, command, async (admin, { args: [id = ''] }) => {
+  return adminAction(environment, command, async (admin, { args: [id = ''] }) => {
     const { body, ...delivery } = await admin.delivery(id)
     return { ...shown(delivery), body }
   })
 }
 
-function retryDeliveries(shell: Shell): Command {
-  const command = shell
+function retryDeliveries(environment: CommandEnvironment): Command {
+  const command = environment
     .command('retry', 'Make deliveries that have ended due again, from their first attempt on')
     .argument('<id...>', 'ids of deliveries, as deliveries list shows them')
   guide(command, ['engine deliveries retry msg_2f1f7c7e'], 'Next: prospect engine jobs run')
-  return adminAction(shell, command, async (admin, { args }) => {
+  return adminAction(environment, command, async (admin, { args }) => {
     const retried = await admin.retryDeliveries(args)
     if (retried === 0)
       throw new Stop(

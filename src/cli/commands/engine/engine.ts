@@ -2,9 +2,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { plans } from '../../../api/operations/plans.js'
 import type { QuotaReport } from '../../../engine/credits/quotas.js'
 import { UsageError } from '../../context/errors.js'
+import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { whole } from '../../options/flags.js'
 import { isoTime } from '../../options/time-values.js'
-import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { quotaTable, statusView } from '../limits/status-view.js'
 import { adminAction } from './admin-action.js'
 import { backupCommand, restoreCommand } from './backup.js'
@@ -40,40 +40,43 @@ const parts = [
 ] as const
 
 /** `prospect engine`: the local workspace in the hands of its owner. A change holds for the next request. */
-export function engineCommand(shell: Shell): Command {
+export function engineCommand(environment: CommandEnvironment): Command {
   const engine = asGroup(
-    shell.command('engine', 'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs'),
+    environment.command(
+      'engine',
+      'The local workspace: plan, credits, quotas, members, keys, clock, ledger, jobs',
+    ),
   )
-  for (const part of parts) engine.addCommand(part(shell))
+  for (const part of parts) engine.addCommand(part(environment))
   return guide(engine, ['engine status', 'engine credits set 0', 'engine clock advance 1d'])
 }
 
 /** `prospect engine status`: everything about the workspace in use, in one look. */
-export function statusCommand(shell: Shell): Command {
-  const command = shell.command(
+export function statusCommand(environment: CommandEnvironment): Command {
+  const command = environment.command(
     'status',
     'Plan, credits, quotas, members, jobs, deliveries, sessions, clock and catalogue',
   )
   guide(command, ['engine status', 'engine status --json --fields credits.enrichment'])
   return adminAction(
-    shell,
+    environment,
     command,
     async (admin) => ({
       ...(await admin.status()),
-      catalogue: await (await shell.context.catalogue()).stats(),
+      catalogue: await (await environment.context.catalogue()).stats(),
     }),
     { layout: statusView },
   )
 }
 
 /** `prospect engine plan`: the plan decides requests per minute, quotas and the monthly credits. */
-export function planCommand(shell: Shell): Command {
-  const plan = asGroup(shell.command('plan', 'The plan of the workspace'))
-  return plan.addCommand(setPlan(shell))
+export function planCommand(environment: CommandEnvironment): Command {
+  const plan = asGroup(environment.command('plan', 'The plan of the workspace'))
+  return plan.addCommand(setPlan(environment))
 }
 
-function setPlan(shell: Shell): Command {
-  const command = shell
+function setPlan(environment: CommandEnvironment): Command {
+  const command = environment
     .command('set', 'Set the plan. It grants no credits, and what was used of a quota stays used.')
     .argument('<name>', `one of ${Object.keys(plans).join(', ')}; another name has the limits of free`, plain)
   guide(
@@ -81,10 +84,13 @@ function setPlan(shell: Shell): Command {
     ['engine plan set free', 'engine plan set scale'],
     'See what it allows: prospect engine status',
   )
-  return adminAction(shell, command, async (admin, { args: [name = ''], globals }) => {
+  return adminAction(environment, command, async (admin, { args: [name = ''], globals }) => {
     const result = await admin.setPlan(name)
     if (!result.listed)
-      shell.context.notify(`The plan ${name} is not listed: it has the limits of the plan Free.`, globals)
+      environment.context.notify(
+        `The plan ${name} is not listed: it has the limits of the plan Free.`,
+        globals,
+      )
     return result
   })
 }
@@ -95,21 +101,21 @@ function plain(name: string): string {
 }
 
 /** `prospect engine credits`: the balance; each change is a movement of the ledger. */
-export function creditsCommand(shell: Shell): Command {
-  const credits = asGroup(shell.command('credits', 'The credit balance of the workspace'))
-  return credits.addCommand(addCredits(shell)).addCommand(setCredits(shell))
+export function creditsCommand(environment: CommandEnvironment): Command {
+  const credits = asGroup(environment.command('credits', 'The credit balance of the workspace'))
+  return credits.addCommand(addCredits(environment)).addCommand(setCredits(environment))
 }
 
-function addCredits(shell: Shell): Command {
-  const command = shell
+function addCredits(environment: CommandEnvironment): Command {
+  const command = environment
     .command('add', 'Add credits to the balance, as a top-up does')
     .argument('<credits>', 'how many', whole)
   guide(command, ['engine credits add 500'], 'See the movement: prospect engine ledger')
-  return adminAction(shell, command, (admin, { args }) => admin.addCredits(Number(args[0])))
+  return adminAction(environment, command, (admin, { args }) => admin.addCredits(Number(args[0])))
 }
 
-function setCredits(shell: Shell): Command {
-  const command = shell
+function setCredits(environment: CommandEnvironment): Command {
+  const command = environment
     .command('set', 'Set the balance, as an adjustment up or down')
     .argument('<credits>', 'the new balance', whole)
   guide(
@@ -117,19 +123,19 @@ function setCredits(shell: Shell): Command {
     ['engine credits set 0'],
     'With 0 credits every priced call answers 402: try your script against it.',
   )
-  return adminAction(shell, command, (admin, { args }) => admin.setCredits(Number(args[0])))
+  return adminAction(environment, command, (admin, { args }) => admin.setCredits(Number(args[0])))
 }
 
 /** `prospect engine quotas`: ceilings set by hand, which hold across changes of the plan. */
-export function quotasCommand(shell: Shell): Command {
-  const quotas = asGroup(shell.command('quotas', 'Daily and monthly quotas of the workspace'))
-  return quotas.addCommand(setQuotas(shell))
+export function quotasCommand(environment: CommandEnvironment): Command {
+  const quotas = asGroup(environment.command('quotas', 'Daily and monthly quotas of the workspace'))
+  return quotas.addCommand(setQuotas(environment))
 }
 
 const ceilings = ['dailyProfiles', 'dailyCompanies', 'monthlyCompanies'] as const
 
-function setQuotas(shell: Shell): Command {
-  const command = shell
+function setQuotas(environment: CommandEnvironment): Command {
+  const command = environment
     .command('set', 'Set ceilings, one or several at once. What was used stays used.')
     .option('--daily-profiles <n>', 'people a day', whole)
     .option('--daily-companies <n>', 'companies a day', whole)
@@ -140,7 +146,7 @@ function setQuotas(shell: Shell): Command {
     'A ceiling holds until it is set again, whatever the plan.',
   )
   return adminAction(
-    shell,
+    environment,
     command,
     async (admin, { options }) => {
       const given = ceilings.filter((name) => options[name] !== undefined)
@@ -166,14 +172,14 @@ const reported = (report: QuotaReport) =>
   )
 
 /** `prospect engine session`: the sessions that live calls need, as `GET /account` reports them. */
-export function sessionCommand(shell: Shell): Command {
-  const session = asGroup(shell.command('session', 'Sessions on the network that live calls need'))
-  return session.addCommand(setSession(shell))
+export function sessionCommand(environment: CommandEnvironment): Command {
+  const session = asGroup(environment.command('session', 'Sessions on the network that live calls need'))
+  return session.addCommand(setSession(environment))
 }
 
-function setSession(shell: Shell): Command {
+function setSession(environment: CommandEnvironment): Command {
   const truth = (flags: string, text: string) => new Option(flags, text).choices(['true', 'false'])
-  const command = shell
+  const command = environment
     .command('set', 'Say which sessions are valid')
     .addOption(truth('--network <valid>', 'true | false: the session on the network'))
     .addOption(truth('--premium <valid>', 'true | false: the session of the premium search tool'))
@@ -182,7 +188,7 @@ function setSession(shell: Shell): Command {
     ['engine session set --network false', 'engine session set --network true --premium true'],
     'Without a valid session live calls answer 422; with --no-live they work.',
   )
-  return adminAction(shell, command, async (admin, { options: { network, premium } }) => {
+  return adminAction(environment, command, async (admin, { options: { network, premium } }) => {
     if (network === undefined && premium === undefined)
       throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
     return admin.setSession({
@@ -193,12 +199,14 @@ function setSession(shell: Shell): Command {
 }
 
 /** `prospect engine webhooks`: how deliveries are signed. */
-export function webhooksCommand(shell: Shell): Command {
-  return asGroup(shell.command('webhooks', 'How deliveries to webhooks are signed')).addCommand(secret(shell))
+export function webhooksCommand(environment: CommandEnvironment): Command {
+  return asGroup(environment.command('webhooks', 'How deliveries to webhooks are signed')).addCommand(
+    secret(environment),
+  )
 }
 
-function secret(shell: Shell): Command {
-  const command = shell
+function secret(environment: CommandEnvironment): Command {
+  const command = environment
     .command('secret', 'Show the secret that signs the deliveries of the workspace')
     .option('--rotate', 'make a new one; the old one signs along for another day')
   guide(
@@ -206,7 +214,7 @@ function secret(shell: Shell): Command {
     ['engine webhooks secret', 'engine webhooks secret --rotate'],
     'Give it to the receiver, in a file or an environment variable: prospect listen --secret-file webhook.secret',
   )
-  return adminAction(shell, command, async (admin, { options }) => ({
+  return adminAction(environment, command, async (admin, { options }) => ({
     secret: await admin.webhookSecret(options.rotate === true),
   }))
 }

@@ -5,19 +5,22 @@ import { hashKey } from '../../../engine/request/keys.js'
 import type { ClockContext, GlobalOptions, HomeContext, StreamsContext } from '../../context/context.js'
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
+import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { repeated } from '../../options/flags.js'
 import { isoTime, momentMs } from '../../options/time-values.js'
-import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */
-export function keysCommand(shell: Shell): Command {
-  const keys = asGroup(shell.command('keys', 'API keys of the members'))
-  return keys.addCommand(createKey(shell)).addCommand(listKeys(shell)).addCommand(revokeKey(shell))
+export function keysCommand(environment: CommandEnvironment): Command {
+  const keys = asGroup(environment.command('keys', 'API keys of the members'))
+  return keys
+    .addCommand(createKey(environment))
+    .addCommand(listKeys(environment))
+    .addCommand(revokeKey(environment))
 }
 
-function createKey(shell: Shell): Command {
-  const command = shell
+function createKey(environment: CommandEnvironment): Command {
+  const command = environment
     .command('create', 'Create a key for a member and show it, this once')
     .requiredOption('--member <email>', 'whose key it is')
     .option('--scope <area>', 'an area the key may use; repeat it for more (default: all)', repeated)
@@ -30,7 +33,7 @@ function createKey(shell: Shell): Command {
     ],
     'Keep the key: it cannot be shown again. Give it to a program in PROSPECT_API_KEY, or to a server as X-API-KEY.',
   )
-  return adminAction(shell, command, async (admin, { options }) => {
+  return adminAction(environment, command, async (admin, { options }) => {
     const { member, scope, expires } = options as {
       member: string
       scope?: readonly string[]
@@ -48,13 +51,13 @@ function createKey(shell: Shell): Command {
   })
 }
 
-function listKeys(shell: Shell): Command {
-  const command = shell.command(
+function listKeys(environment: CommandEnvironment): Command {
+  const command = environment.command(
     'list',
     'List the keys by their first letters; the keys themselves are nowhere',
   )
   guide(command, ['engine keys list'], 'Take one back: prospect engine keys revoke ID')
-  return adminAction(shell, command, async (admin) => (await admin.keys()).map(shown), {
+  return adminAction(environment, command, async (admin) => (await admin.keys()).map(shown), {
     columns: ['id', 'hint', 'member', 'scopes', 'created_at', 'expires_at', 'revoked_at'],
   })
 }
@@ -77,14 +80,14 @@ const shown = ({
   revoked_at: revokedAt === null ? null : isoTime(revokedAt),
 })
 
-function revokeKey(shell: Shell): Command {
-  const command = shell
+function revokeKey(environment: CommandEnvironment): Command {
+  const command = environment
     .command('revoke', 'Revoke a key; the next request with it is refused')
     .argument('<id>', 'id of the key, as keys list shows it')
   guide(command, ['engine keys revoke 6c7c0a8e-2f0b-4e3c-9a7d-1c1d0f2b9e55'])
-  return adminAction(shell, command, async (admin, { args: [id = ''], globals }) => {
+  return adminAction(environment, command, async (admin, { args: [id = ''], globals }) => {
     await admin.revokeKey(id)
-    await forgetDeadKey(shell.context, admin, globals)
+    await forgetDeadKey(environment.context, admin, globals)
     return { id, revoked: true }
   })
 }

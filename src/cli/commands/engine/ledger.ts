@@ -3,15 +3,15 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Admin } from '../../../engine/admin/admin.js'
 import type { Movement } from '../../../engine/ports/ports.js'
 import { Stop, UsageError } from '../../context/errors.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { endMs, isoTime, momentMs } from '../../options/time-values.js'
 import { printRecords } from '../../output/print-records.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { ownersAdmin } from './admin-action.js'
 
 /** `prospect engine ledger`: every movement of credits, or what was consumed; and the check that it adds up. */
-export function ledgerCommand(shell: Shell): Command {
-  const command = shell
+export function ledgerCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('ledger', 'Movements of credits, oldest first; with --by, the credits consumed')
     .option('--from <time>', 'from this day or time on (UTC, engine time)', momentMs)
     .option('--to <time>', 'to this day, included, or up to this time', endMs)
@@ -31,13 +31,16 @@ export function ledgerCommand(shell: Shell): Command {
     ],
     'Check that it adds up: prospect engine ledger verify',
   )
-  shell.action(command, (invocation) => showLedger(shell, invocation))
-  return command.addCommand(verifyLedger(shell))
+  environment.action(command, (invocation) => showLedger(environment, invocation))
+  return command.addCommand(verifyLedger(environment))
 }
 
 type By = 'day' | 'operation' | 'member'
 
-async function showLedger({ context, print }: Shell, { options, globals }: Invocation): Promise<number> {
+async function showLedger(
+  { context, print }: CommandEnvironment,
+  { options, globals }: Invocation,
+): Promise<number> {
   const { from, to, by } = options as { from?: number; to?: number; by?: By }
   const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
   if (from !== undefined && to !== undefined && from >= to)
@@ -92,12 +95,15 @@ const shown = (movement: Movement, nameOf: NameOf) => {
   }
 }
 
-function verifyLedger(shell: Shell): Command {
-  const command = shell.command('verify', 'Recompute every balance; exit 13 when one differs, naming it')
+function verifyLedger(environment: CommandEnvironment): Command {
+  const command = environment.command(
+    'verify',
+    'Recompute every balance; exit 13 when one differs, naming it',
+  )
   guide(command, ['engine ledger verify', 'engine ledger verify --quiet || echo "look at this"'])
-  return shell.action(command, async ({ globals }) => {
-    const verdict = await (await ownersAdmin(shell.context, globals)).verify()
-    await shell.print(verdict, globals)
+  return environment.action(command, async ({ globals }) => {
+    const verdict = await (await ownersAdmin(environment.context, globals)).verify()
+    await environment.print(verdict, globals)
     if (verdict.ok) return exitCodes.ok
     const [first = ''] = verdict.problems
     const more = verdict.problems.length - 1

@@ -1,24 +1,27 @@
 import type { Command } from 'commander'
 import type { Member } from '../../../engine/ports/ports.js'
 import { UsageError } from '../../context/errors.js'
+import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { whole } from '../../options/flags.js'
 import { isoTime } from '../../options/time-values.js'
-import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */
-export function membersCommand(shell: Shell): Command {
+export function membersCommand(environment: CommandEnvironment): Command {
   const members = asGroup(
-    shell.command('members', 'Members of the workspace, their weekly limits and consent'),
+    environment.command('members', 'Members of the workspace, their weekly limits and consent'),
   )
-  return members.addCommand(addMember(shell)).addCommand(setMember(shell)).addCommand(listMembers(shell))
+  return members
+    .addCommand(addMember(environment))
+    .addCommand(setMember(environment))
+    .addCommand(listMembers(environment))
 }
 
 const columns = ['email', 'weekly_limit', 'spent_this_week', 'consent_personal_email', 'created_at']
 const consent = '--consent-personal-email'
 
-function addMember(shell: Shell): Command {
-  const command = shell
+function addMember(environment: CommandEnvironment): Command {
+  const command = environment
     .command('add', 'Add a member')
     .argument('<email>', 'e-mail address of the member')
     .option('--weekly-limit <credits>', 'credits the member may spend a week (Monday to Sunday, UTC)', whole)
@@ -28,7 +31,7 @@ function addMember(shell: Shell): Command {
     ['engine members add ann@example.com --weekly-limit 100'],
     'Next: prospect engine keys create --member EMAIL',
   )
-  return adminAction(shell, command, async (admin, { args: [email = ''], options }) => {
+  return adminAction(environment, command, async (admin, { args: [email = ''], options }) => {
     const { weeklyLimit, consentPersonalEmail } = options as Partial<Change>
     return shown(
       await admin.addMember({
@@ -45,8 +48,8 @@ interface Change {
   readonly consentPersonalEmail: boolean
 }
 
-function setMember(shell: Shell): Command {
-  const command = shell
+function setMember(environment: CommandEnvironment): Command {
+  const command = environment
     .command('set', 'Change the weekly limit or the consent of a member')
     .argument('<email>', 'e-mail address of the member')
     .option('--weekly-limit <credits>', 'credits a week, or none to lift the limit', limit)
@@ -56,7 +59,7 @@ function setMember(shell: Shell): Command {
     'engine members set ann@example.com --weekly-limit 20',
     'engine members set ann@example.com --weekly-limit none',
   ])
-  return adminAction(shell, command, async (admin, { args: [email = ''], options }) => {
+  return adminAction(environment, command, async (admin, { args: [email = ''], options }) => {
     const { weeklyLimit, consentPersonalEmail } = options as Partial<Change>
     if (weeklyLimit === undefined && consentPersonalEmail === undefined)
       throw new UsageError('Nothing to change was given.', `Add --weekly-limit or ${consent}.`)
@@ -71,11 +74,11 @@ function setMember(shell: Shell): Command {
 
 const limit = (text: string): Change['weeklyLimit'] => (text === 'none' ? text : whole(text))
 
-function listMembers(shell: Shell): Command {
-  const command = shell.command('list', 'List the members, with what each has spent this week')
+function listMembers(environment: CommandEnvironment): Command {
+  const command = environment.command('list', 'List the members, with what each has spent this week')
   guide(command, ['engine members list', 'engine members list --format csv'])
   return adminAction(
-    shell,
+    environment,
     command,
     async (admin) =>
       (await admin.members()).map((member) => ({ ...shown(member), spent_this_week: member.spentThisWeek })),

@@ -1,21 +1,24 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { confirmLoss } from '../../prompt/confirm-loss.js'
-import type { Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 
 /** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
-export function resetCommand(shell: Shell): Command {
-  const command = shell.command('reset', 'Delete the engine: all workspaces, members, keys and the ledger')
+export function resetCommand(environment: CommandEnvironment): Command {
+  const command = environment.command(
+    'reset',
+    'Delete the engine: all workspaces, members, keys and the ledger',
+  )
   guide(
     command,
     ['engine reset --yes'],
     'The catalogue stays. An engine that is in use is not deleted: stop its server first.\n' +
       'The next command creates a new workspace; or: prospect init',
   )
-  return shell.action(command, async ({ globals }) => {
-    const { context } = shell
+  return environment.action(command, async ({ globals }) => {
+    const { context } = environment
     const { databaseFile, removeDatabase, whileUnused } = await import(
       '../../../storage/database/database-file.js'
     )
@@ -26,7 +29,7 @@ export function resetCommand(shell: Shell): Command {
     const deleted = whileUnused(file, () => removeDatabase(file))
     for (const id of ids) forgetKey(context.home, localOrigin(id), context.ids.uuid())
     if (deleted.length === 0) context.notify('There was no engine to delete.', globals)
-    await shell.print({ deleted }, globals)
+    await environment.print({ deleted }, globals)
     return 0
   })
 }

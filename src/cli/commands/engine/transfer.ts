@@ -3,12 +3,12 @@ import type { Command } from 'commander'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 
 /** `prospect engine export`: all of the engine's state in a file that any database takes. */
-export function exportCommand(shell: Shell): Command {
-  const command = shell
+export function exportCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('export', 'Write all of the engine to a file that another database takes')
     .argument('<file>', 'where to; an existing file is never replaced')
   guide(
@@ -17,8 +17,8 @@ export function exportCommand(shell: Shell): Command {
     'For moving between a file and PostgreSQL; a copy of a file is quicker made by: prospect engine backup\n' +
       'It holds workspaces, members, ledger, jobs, secrets that sign, and hashes of keys; it is readable by you only.',
   )
-  return shell.action(command, (invocation) =>
-    moved(shell, invocation, async (driver, file) => {
+  return environment.action(command, (invocation) =>
+    moved(environment, invocation, async (driver, file) => {
       const { exportEngine } = await import('../../../storage/engine/export.js')
       return exportEngine(driver, file)
     }),
@@ -26,8 +26,8 @@ export function exportCommand(shell: Shell): Command {
 }
 
 /** `prospect engine import`: brings an exported engine into an empty database. */
-export function importCommand(shell: Shell): Command {
-  const command = shell
+export function importCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('import', 'Bring an exported engine into a database that has no workspace yet')
     .argument('<file>', 'a file that engine export wrote')
   guide(
@@ -36,8 +36,8 @@ export function importCommand(shell: Shell): Command {
     'All of it is brought in, or nothing. Stop whatever uses the old database before you export it.\n' +
       'Then check it: prospect engine ledger verify',
   )
-  return shell.action(command, (invocation) =>
-    moved(shell, invocation, async (driver, file) => {
+  return environment.action(command, (invocation) =>
+    moved(environment, invocation, async (driver, file) => {
       const { importEngine } = await import('../../../storage/engine/export.js')
       return importEngine(driver, file)
     }),
@@ -45,14 +45,14 @@ export function importCommand(shell: Shell): Command {
 }
 
 async function moved(
-  shell: Shell,
+  environment: CommandEnvironment,
   { args: [name = ''], globals }: Invocation,
   work: (driver: Driver, file: string) => Promise<number>,
 ): Promise<number> {
-  const { context } = shell
+  const { context } = environment
   const file = resolve(context.streams.cwd, name)
   const driver = await database(context)
-  await shell.print({ file, rows: await work(driver, file) }, globals)
+  await environment.print({ file, rows: await work(driver, file) }, globals)
   return 0
 }
 

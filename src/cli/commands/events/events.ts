@@ -5,25 +5,26 @@ import type { EventFilter, Events, KeptEvent, ListedEvent } from '../../../stora
 import { Stop, UsageError } from '../../context/errors.js'
 import { openEvents } from '../../context/open-events.js'
 import { targetUrl } from '../../options/addresses.js'
+import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { whole } from '../../options/flags.js'
 import { durationMs, endMs, isoTime, momentMs } from '../../options/time-values.js'
 import { printRecords } from '../../output/print-records.js'
 import type { Row } from '../../output/records.js'
-import { asGroup, guide, type Shell } from '../../shell/shell.js'
 import { sendAll } from './send.js'
 
 /** `prospect events`: what was delivered to the receiver of this machine. */
-export function eventsCommand(shell: Shell): Command {
-  const events = asGroup(shell.command('events', 'Received events: list, show, send again'))
-  for (const part of [listEvents, showEvent, replayEvents, forwardEvents]) events.addCommand(part(shell))
+export function eventsCommand(environment: CommandEnvironment): Command {
+  const events = asGroup(environment.command('events', 'Received events: list, show, send again'))
+  for (const part of [listEvents, showEvent, replayEvents, forwardEvents])
+    events.addCommand(part(environment))
   return guide(events, ['events list', 'events show ID'], 'Receive some: prospect listen')
 }
 
 const columns = ['received_at', 'event', 'search_id', 'verified', 'forwarded', 'id']
 
 /** `prospect events list`: what was received, newest first. */
-export function listEvents(shell: Shell): Command {
-  const command = filtered(shell.command('list', 'List the received events, newest first'))
+export function listEvents(environment: CommandEnvironment): Command {
+  const command = filtered(environment.command('list', 'List the received events, newest first'))
   guide(
     command,
     [
@@ -33,8 +34,8 @@ export function listEvents(shell: Shell): Command {
     ],
     'See one whole: prospect events show ID',
   )
-  return shell.action(command, async ({ options, globals }) => {
-    const { context } = shell
+  return environment.action(command, async ({ options, globals }) => {
+    const { context } = environment
     const which = chosen(options, context.clock.now())
     const events = await openEvents(context)
     const records = async function* (): AsyncGenerator<Row> {
@@ -56,14 +57,14 @@ const listed = ({ id, receivedAt, event, search, verified, forwarded, bytes }: L
 })
 
 /** `prospect events show ID`: an event whole, and where it was sent on to. */
-export function showEvent(shell: Shell): Command {
-  const command = shell
+export function showEvent(environment: CommandEnvironment): Command {
+  const command = environment
     .command('show', 'Show a received event: its body, its headers, and where it was sent on to')
     .argument('<id>', 'id of the event, as events list shows it')
   guide(command, ['events show msg_2f1f7c7e', 'events show msg_2f1f7c7e --json --fields body'])
-  return shell.action(command, async ({ args: [id = ''], globals }) => {
-    const events = await openEvents(shell.context)
-    await shell.print(shown(await knownEvent(events, id)), globals)
+  return environment.action(command, async ({ args: [id = ''], globals }) => {
+    const events = await openEvents(environment.context)
+    await environment.print(shown(await knownEvent(events, id)), globals)
     return 0
   })
 }
@@ -87,8 +88,8 @@ const shown = ({ id, receivedAt, event, search, verified, headers, body, forward
 })
 
 /** `prospect events replay ID… --to URL`: sends single events again. */
-export function replayEvents(shell: Shell): Command {
-  const command = shell
+export function replayEvents(environment: CommandEnvironment): Command {
+  const command = environment
     .command('replay', 'Send received events to an address, with the headers and body they came with')
     .argument('<id...>', 'ids of the events, as events list shows them')
     .requiredOption('--to <url>', 'where to send them')
@@ -97,19 +98,19 @@ export function replayEvents(shell: Shell): Command {
     ['events replay msg_2f1f7c7e --to http://localhost:3000/hooks'],
     'An old signature stays as it is: what checks it must allow for its age.',
   )
-  return shell.action(command, async ({ args, options, globals }) => {
+  return environment.action(command, async ({ args, options, globals }) => {
     const target = targetUrl((options as { to: string }).to, '--to')
-    const events = await openEvents(shell.context)
+    const events = await openEvents(environment.context)
     const numbers: number[] = []
     for (const id of args) numbers.push((await knownEvent(events, id)).seq)
-    return sendAll(shell, { events, target, numbers }, globals)
+    return sendAll(environment, { events, target, numbers }, globals)
   })
 }
 
 /** `prospect events forward --to URL`: sends all chosen events, oldest first. */
-export function forwardEvents(shell: Shell): Command {
+export function forwardEvents(environment: CommandEnvironment): Command {
   const command = filtered(
-    shell
+    environment
       .command('forward', 'Send all received events, or some of them, to an address, oldest first')
       .requiredOption('--to <url>', 'where to send them'),
   )
@@ -121,11 +122,11 @@ export function forwardEvents(shell: Shell): Command {
     ],
     'To send each on as it arrives: prospect listen --forward-to URL',
   )
-  return shell.action(command, async ({ options, globals }) => {
+  return environment.action(command, async ({ options, globals }) => {
     const target = targetUrl((options as { to: string }).to, '--to')
-    const which = chosen(options, shell.context.clock.now())
-    const events = await openEvents(shell.context)
-    return sendAll(shell, { events, target, numbers: numbersOf(events, which) }, globals)
+    const which = chosen(options, environment.context.clock.now())
+    const events = await openEvents(environment.context)
+    return sendAll(environment, { events, target, numbers: numbersOf(events, which) }, globals)
   })
 }
 

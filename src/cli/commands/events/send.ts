@@ -5,7 +5,7 @@ import type { Events, KeptEvent } from '../../../storage/state/webhook-inbox.js'
 import type { ClockContext, GlobalOptions } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
-import type { Shell } from '../../shell/shell.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
 
 /** Pauses before an address that does not answer is tried again, in milliseconds. */
 const pausesMs = [1_000, 5_000]
@@ -30,14 +30,18 @@ export interface Sending {
  * Sends events to an address one after the other, and prints what became of each. One that is refused is told and the
  * next is sent; an address that does not answer ends it.
  */
-export async function sendAll(shell: Shell, sending: Sending, globals: GlobalOptions): Promise<number> {
-  const { context } = shell
+export async function sendAll(
+  environment: CommandEnvironment,
+  sending: Sending,
+  globals: GlobalOptions,
+): Promise<number> {
+  const { context } = environment
   const sent: Sent[] = []
   const exit = await interruptible(context.streams, async (signal) => {
     await send(context, sending, sent, signal)
     return exitOfSignal(signal)
   })
-  await shell.print(sent, globals, { columns: ['id', 'event', 'delivered', 'answer'] })
+  await environment.print(sent, globals, { columns: ['id', 'event', 'delivered', 'answer'] })
   if (exit !== undefined) return exit
   judge(sent, sending.target)
   return exitCodes.ok

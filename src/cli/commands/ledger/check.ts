@@ -9,16 +9,16 @@ import type { ClockContext, Context, GlobalOptions, TargetContext } from '../../
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { valueAt } from '../../output/records.js'
 import { grouped } from '../../output/terminal.js'
 import { contextOfRuns, sharedOptions } from '../../runs/shared-runs.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
 /** `prospect ledger check`: compares what is on record here with what the target says was consumed. */
-export function checkCommand(shell: Shell): Command {
-  const command = shell.command(
+export function checkCommand(environment: CommandEnvironment): Command {
+  const command = environment.command(
     'check',
     'Compare with what the target says; exit 13 when more is on record here',
   )
@@ -28,10 +28,10 @@ export function checkCommand(shell: Shell): Command {
     ['ledger check', 'ledger check --profile team --from 2026-01-01 --to 2026-01-31'],
     'More on the side of the target is no fault: others spend of the same credits. It is shown as elsewhere.',
   )
-  return shell.action(command, async ({ options, globals }) => {
-    const { context, place } = contextOfRuns(shell.context, options)
+  return environment.action(command, async ({ options, globals }) => {
+    const { context, place } = contextOfRuns(environment.context, options)
     const verdict = await compare(context, place, daysOf(options), globals)
-    await shell.print(verdict, globals)
+    await environment.print(verdict, globals)
     if (verdict.ok) return exitCodes.ok
     throw new Stop(
       `The ledger has ${grouped(verdict.ledger)} credits, the target only ${grouped(verdict.target_says)}.`,

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander'
 import type { Spent } from '../../../storage/state/runs/spending.js'
 import { openSpending } from '../../operation/record-spending.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { placeOf, sharedOptions } from '../../runs/shared-runs.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { checkCommand, dayOptions, daysOf } from './check.js'
 
 /** What spending can be summed by. */
@@ -11,8 +11,8 @@ const bys = ['run', 'day', 'operation', 'profile'] as const
 type By = (typeof bys)[number]
 
 /** `prospect ledger`: what the commands of this machine spent, on any target. */
-export function ledgerCommand(shell: Shell): Command {
-  const command = shell.command('ledger', 'What the commands of this machine spent, on any target')
+export function ledgerCommand(environment: CommandEnvironment): Command {
+  const command = environment.command('ledger', 'What the commands of this machine spent, on any target')
   sharedOptions(dayOptions(command)).addOption(
     new Option('--by <what>', 'sum it by run | day | operation | profile').choices(bys),
   )
@@ -21,11 +21,14 @@ export function ledgerCommand(shell: Shell): Command {
     ['ledger', 'ledger --by operation --from 2026-01-01', 'ledger --by run -o runs.csv', 'ledger check'],
     'Days are UTC. What others spend of the same credits is not in it: prospect ledger check compares.',
   )
-  shell.action(command, (invocation) => show(shell, invocation))
-  return command.addCommand(checkCommand(shell))
+  environment.action(command, (invocation) => show(environment, invocation))
+  return command.addCommand(checkCommand(environment))
 }
 
-async function show({ context, print }: Shell, { options, globals }: Invocation): Promise<number> {
+async function show(
+  { context, print }: CommandEnvironment,
+  { options, globals }: Invocation,
+): Promise<number> {
   const by = options.by as By | undefined
   const spending = await openSpending(context, placeOf(context, options))
   const spent = await spending.list({ ...daysOf(options), profile: globals.profile })

@@ -3,30 +3,33 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Limits } from '../../limits/limits.js'
 import { isRefused, limitsOf } from '../../limits/limits.js'
 import { refuse } from '../../operation/run-sync.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { limitsView } from './view.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']
 
 /** `prospect limits`: what is left of everything that can run out, and when there is more. */
-export function limitsCommand(shell: Shell): Command {
-  const command = shell.command('limits', 'What is left of credits, quotas and requests, and when it resets')
+export function limitsCommand(environment: CommandEnvironment): Command {
+  const command = environment.command(
+    'limits',
+    'What is left of credits, quotas and requests, and when it resets',
+  )
   guide(
     command,
     ['limits', 'limits --json --fields plan,weekly', 'limits -o windows.csv'],
     'It only looks: asking counts in no window. A list format (csv, tsv, ndjson) has the windows of requests.',
   )
-  return shell.action(command, (invocation) => show(shell, invocation))
+  return environment.action(command, (invocation) => show(environment, invocation))
 }
 
-async function show(shell: Shell, invocation: Invocation): Promise<number> {
-  const { context } = shell
+async function show(environment: CommandEnvironment, invocation: Invocation): Promise<number> {
+  const { context } = environment
   const { globals } = invocation
   const found = await limitsOf(context, globals)
-  if (isRefused(found)) return refuse(shell, found.operation, found.reply, invocation)
+  if (isRefused(found)) return refuse(environment, found.operation, found.reply, invocation)
   if (!context.isLocal(globals)) context.notify(untold(found), globals)
-  await shell.print(found, globals, { layout: limitsView, columns })
+  await environment.print(found, globals, { layout: limitsView, columns })
   return exitCodes.ok
 }
 

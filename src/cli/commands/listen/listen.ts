@@ -21,23 +21,23 @@ import {
   targetUrl,
   webhookUrl,
 } from '../../options/addresses.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import {
   givenSecrets,
   type SecretChoice,
   secretOptions,
   secretSource,
 } from '../../options/webhook-secrets.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { addListenOptions, type ListenAddress, startListening } from '../serve/listening.js'
 import { type Lines, openLines } from './lines.js'
 
 const usualPort = 4011
 
 /** `prospect listen`: receives webhook deliveries on this machine, until a signal ends it. */
-export function listenCommand(shell: Shell): Command {
+export function listenCommand(environment: CommandEnvironment): Command {
   const command = addListenOptions(
-    shell.command('listen', 'Receive webhook deliveries on this machine, keep them and print them'),
+    environment.command('listen', 'Receive webhook deliveries on this machine, keep them and print them'),
     usualPort,
   )
     .option('--public-url <url>', 'where the world reaches it: the address of a tunnel or a proxy')
@@ -58,7 +58,7 @@ export function listenCommand(shell: Shell): Command {
       'not shown.\n' +
       'SIGTERM or Ctrl-C ends it with exit code 0.',
   )
-  return shell.action(command, (invocation) => listenHere(shell.context, invocation))
+  return environment.action(command, (invocation) => listenHere(environment.context, invocation))
 }
 
 interface Choices extends ListenAddress, SecretChoice {

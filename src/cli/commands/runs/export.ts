@@ -3,14 +3,14 @@ import { openRuns } from '../../../batch/run/records.js'
 import { exportAnswers } from '../../batch/export-answers.js'
 import { sameFile } from '../../batch/flags.js'
 import { fromRecord } from '../../batch/request.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { contextOfRuns, placeWords, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
-import type { Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs export ID`: the output of a run again, also while it is not finished. */
-export function exportRun(shell: Shell): Command {
-  const command = shell
+export function exportRun(environment: CommandEnvironment): Command {
+  const command = environment
     .command('export', 'Write the output of a run again, as far as it has come')
     .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
   command.addOption(sameFile())
@@ -20,8 +20,8 @@ export function exportRun(shell: Shell): Command {
     ['runs export 7f6f2d0e -o again.csv', 'runs export 7f6f2d0e --format ndjson'],
     'Rows that were not looked up yet have the status skipped.',
   )
-  return shell.action(command, async (invocation) => {
-    const { context, place } = contextOfRuns(shell.context, invocation.options)
+  return environment.action(command, async (invocation) => {
+    const { context, place } = contextOfRuns(environment.context, invocation.options)
     const records = await openRuns(toRunHome(context), place)
     const run = await knownRun(records.runs, invocation.args[0] ?? '')
     const command = await fromRecord({ ...run, output: null }, invocation, context.streams)
@@ -29,7 +29,7 @@ export function exportRun(shell: Shell): Command {
       ...command,
       ...place,
       run,
-      place: placeWords(shell.context, place),
+      place: placeWords(environment.context, place),
       records,
     })
   })

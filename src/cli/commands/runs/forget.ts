@@ -3,20 +3,20 @@ import type { Command } from 'commander'
 import { ApiError } from '../../../api/calls/errors.js'
 import { holdRun, openRuns, runFolder } from '../../../batch/run/records.js'
 import type { Context } from '../../context/context.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { contextOfRuns, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
-import type { Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs forget ID…`: takes runs off the record. */
-export function forgetRun(shell: Shell): Command {
-  const command = shell
+export function forgetRun(environment: CommandEnvironment): Command {
+  const command = environment
     .command('forget', 'Forget runs: they can no longer be resumed; what they paid for stays in the store')
     .argument('<id...>', 'ids of the runs, or their beginnings, as runs list shows them')
   sharedOptions(command)
   guide(command, ['runs forget 7f6f2d0e'], 'Their answers are still taken by a batch with --max-age.')
-  return shell.action(command, async ({ args, options, globals }) => {
-    const { context, place } = contextOfRuns(shell.context, options)
+  return environment.action(command, async ({ args, options, globals }) => {
+    const { context, place } = contextOfRuns(environment.context, options)
     const { runs, locks, now } = await openRuns(toRunHome(context), place)
     const { mayStillSend } = await import('../../../storage/state/runs/lost-runs.js')
     const held = new Set<string>()

@@ -3,15 +3,15 @@ import { openRuns } from '../../../batch/run/records.js'
 import { sameFile, spending } from '../../batch/flags.js'
 import { fromRecord } from '../../batch/request.js'
 import { batch } from '../../batch/run.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { groups } from '../../options/flags.js'
 import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
-import type { Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs resume ID`: resumes a run, from any folder. */
-export function resumeRun(shell: Shell): Command {
-  const command = shell
+export function resumeRun(environment: CommandEnvironment): Command {
+  const command = environment
     .command('resume', 'Go on with a run: it remembers its file, columns, options and output')
     .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
   command.addOption(sameFile().helpGroup(groups.batch))
@@ -23,11 +23,11 @@ export function resumeRun(shell: Shell): Command {
     ['runs resume 7f6f2d0e', 'runs resume 7f6f2d0e --max-credits 1000 -o rest.csv'],
     'A run that is finished writes its output again, and spends nothing.',
   )
-  return shell.action(command, async (invocation) => {
-    const place = placeOf(shell.context, invocation.options)
-    const records = await openRuns(toRunHome(shell.context), place)
+  return environment.action(command, async (invocation) => {
+    const place = placeOf(environment.context, invocation.options)
+    const records = await openRuns(toRunHome(environment.context), place)
     const run = await knownRun(records.runs, invocation.args[0] ?? '')
-    const command = await fromRecord(run, invocation, shell.context.streams)
-    return batch(shell, { ...command, ...place, records })
+    const command = await fromRecord(run, invocation, environment.context.streams)
+    return batch(environment, { ...command, ...place, records })
   })
 }

@@ -1,19 +1,19 @@
 import type { Command } from 'commander'
 import { openRuns } from '../../../batch/run/records.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
-import type { Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { knownRun, toRunView } from './known-run.js'
 
 /** `prospect runs show ID`: a run, with what is set aside for it and how it was mapped. */
-export function showRun(shell: Shell): Command {
-  const command = shell
+export function showRun(environment: CommandEnvironment): Command {
+  const command = environment
     .command('show', 'Show a run: its file, its state and what it cost')
     .argument('<id>', 'id of the run, or its beginning, as runs list shows it')
   sharedOptions(command)
   guide(command, ['runs show 7f6f2d0e', 'runs show 7f6f2d0e --json'])
-  return shell.action(command, async ({ args: [id = ''], options, globals }) => {
-    const { context } = shell
+  return environment.action(command, async ({ args: [id = ''], options, globals }) => {
+    const { context } = environment
     const { runs, locks } = await openRuns(toRunHome(context), placeOf(context, options))
     const run = await knownRun(runs, id)
     const { reserved, profile, fileHash } = run
@@ -23,7 +23,7 @@ export function showRun(shell: Shell): Command {
       credits_reserved: reserved,
       file_sha256: fileHash,
     }
-    await shell.print(shown, globals)
+    await environment.print(shown, globals)
     return 0
   })
 }

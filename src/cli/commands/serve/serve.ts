@@ -5,19 +5,19 @@ import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { write } from '../../context/io.js'
 import { deliveringOptions } from '../../options/addresses.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { repeated } from '../../options/flags.js'
 import { secretOptions } from '../../options/webhook-secrets.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import type { Behind, ServeChoices } from './app.js'
 import { addListenOptions, startListening } from './listening.js'
 
 const usualPort = 4010
 
 /** `prospect serve`: the API over HTTP and what it accepts, until a signal ends it. */
-export function serveCommand(shell: Shell): Command {
+export function serveCommand(environment: CommandEnvironment): Command {
   const summary = 'Serve the API over HTTP under /api/v2, with /health and /openapi.json'
-  const command = addListenOptions(shell.command('serve', summary), usualPort).option(
+  const command = addListenOptions(environment.command('serve', summary), usualPort).option(
     '--allow-host <name>',
     'another name clients may call it by; repeat it for more',
     repeated,
@@ -47,15 +47,15 @@ export function serveCommand(shell: Shell): Command {
       'prospect login) at a pace it takes; with --direct their own keys are passed on.\n' +
       'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
   )
-  return shell.action(command, (invocation) => serve(shell, invocation))
+  return environment.action(command, (invocation) => serve(environment, invocation))
 }
 
-async function serve(shell: Shell, { options, globals }: Invocation): Promise<number> {
-  const { streams, notify } = shell.context
+async function serve(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
+  const { streams, notify } = environment.context
   const choices = options as unknown as ServeChoices
   const { allowHost = [], ...place } = choices
   let listening: Listening | undefined
-  const behind = await behindOf(shell.context, choices, globals, () => listening?.baseUrl ?? '/api/v2')
+  const behind = await behindOf(environment.context, choices, globals, () => listening?.baseUrl ?? '/api/v2')
   await interruptible(streams, async (signal) => {
     listening = await startListening(behind.handler, place, usualPort, [...allowHost, ...behind.hosts])
     behind.start()

@@ -5,15 +5,15 @@ import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { deliveringOptions, targetsOf } from '../../options/addresses.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { whole } from '../../options/flags.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { baseUrlOf } from '../../target/base-url.js'
 import { namesOf } from '../../target/resolve-target.js'
 
 /** `prospect worker`: does what was accepted and delivers it, until a signal ends it. */
-export function workerCommand(shell: Shell): Command {
-  const command = shell.command(
+export function workerCommand(environment: CommandEnvironment): Command {
+  const command = environment.command(
     'worker',
     'Do the imports and waterfalls that were accepted, and deliver them',
   )
@@ -32,7 +32,7 @@ export function workerCommand(shell: Shell): Command {
       'To do what is due once and stop: prospect engine jobs run\n' +
       'SIGTERM or Ctrl-C lets it finish what is in flight and ends it with exit code 0.',
   )
-  return shell.action(command, (invocation) => work(shell, invocation))
+  return environment.action(command, (invocation) => work(environment, invocation))
 }
 
 interface Choices {
@@ -42,8 +42,8 @@ interface Choices {
   readonly database?: string
 }
 
-async function work(shell: Shell, { options, globals }: Invocation): Promise<number> {
-  const { context: outer } = shell
+async function work(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
+  const { context: outer } = environment
   const { allowTarget, database, upstream, calls } = options as Choices
   // On a database of several machines, the loopback of this one is nobody's own.
   const isShared = isPostgres(database ?? outer.home.engine)

@@ -5,9 +5,9 @@ import type { Admin } from '../../../engine/admin/admin.js'
 import { isPostgres } from '../../../storage/database/location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { localOrigin, storeKey } from '../../context/credentials.js'
+import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { askChoice, askText } from '../../prompt/ask.js'
-import type { Invocation, Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { baseUrlOf } from '../../target/base-url.js'
 import { targetOf } from '../../target/resolve-target.js'
 import { addSample } from '../data/sample.js'
@@ -15,8 +15,8 @@ import { enteredKey, tryKey } from './login.js'
 import { changeProfile, currentProfile } from './profile-settings.js'
 
 /** `prospect init`: the local workspace, made with the names you like, or a server to use from now on. */
-export function initCommand(shell: Shell): Command {
-  const command = shell
+export function initCommand(environment: CommandEnvironment): Command {
+  const command = environment
     .command('init', 'Create a local workspace with a member, a key and credits, or choose a server')
     .option('--workspace <name>', 'name of the workspace (default: Local)', workspaceName)
     .option('--email <address>', 'e-mail address of its first member (default: me@localhost)', address)
@@ -27,7 +27,7 @@ export function initCommand(shell: Shell): Command {
     'The key is stored on this machine, readable by you only, and every local command uses it.\n' +
       'Next: prospect accounts enrich --csv companies.csv -o enriched.csv',
   )
-  return shell.action(command, (invocation) => init(shell, invocation))
+  return environment.action(command, (invocation) => init(environment, invocation))
 }
 
 function workspaceName(text: string): string {
@@ -46,12 +46,12 @@ interface Choices {
   readonly email?: string
 }
 
-async function init(shell: Shell, { options, globals }: Invocation): Promise<number> {
-  const { context } = shell
+async function init(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
+  const { context } = environment
   const baseUrl = globals.local
     ? undefined
     : (globals.baseUrl ?? (await askedServer(context, options, globals)))
-  if (baseUrl !== undefined) return initRemote(shell, baseUrl, globals)
+  if (baseUrl !== undefined) return initRemote(environment, baseUrl, globals)
   const admin = await context.admin({ ...globals, create: false })
   const made = await admin.init(await choices(context, admin, options, globals))
   const { workspace, member, key, credits, created } = made
@@ -61,7 +61,7 @@ async function init(shell: Shell, { options, globals }: Invocation): Promise<num
     context.notify(`The workspace ${workspace.name} is there already; nothing was changed in it.`, globals)
   if (options.sample === true) await addSample(context, {}, globals)
   const profile = currentProfile(context, globals).name
-  await shell.print(
+  await environment.print(
     { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile },
     globals,
   )
@@ -118,8 +118,12 @@ export async function wantedServer(context: Context, globals: GlobalOptions): Pr
 }
 
 /** Makes the profile in use one of a server, with a key that works; nothing is kept before it is known to. */
-export async function initRemote(shell: Shell, baseUrl: string, given: GlobalOptions): Promise<number> {
-  const { context } = shell
+export async function initRemote(
+  environment: CommandEnvironment,
+  baseUrl: string,
+  given: GlobalOptions,
+): Promise<number> {
+  const { context } = environment
   const globals = { ...given, baseUrl }
   const target = targetOf(globals, context.streams.env, context.settings())
   if (target.kind !== 'remote') throw new Error('a base url leads to a server')
@@ -128,7 +132,7 @@ export async function initRemote(shell: Shell, baseUrl: string, given: GlobalOpt
   storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
   const profile = currentProfile(context, globals).name
   await changeProfile(context, profile, { base_url: target.baseUrl, target: 'remote' })
-  await shell.print({ profile, base_url: target.baseUrl, credits: credits ?? null }, given)
+  await environment.print({ profile, base_url: target.baseUrl, credits: credits ?? null }, given)
   context.notify('Every command now asks this server; --local asks the engine of this machine.', given)
   return exitCodes.ok
 }

@@ -10,15 +10,18 @@ import type {
 } from '../../context/context.js'
 import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import type { CommandEnvironment } from '../../options/command-environment.js'
+import { guide } from '../../options/command-environment.js'
 import { valueAt } from '../../output/records.js'
 import { askSecret } from '../../prompt/ask.js'
-import type { Shell } from '../../shell/shell.js'
-import { guide } from '../../shell/shell.js'
 import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect login`: stores the key of a server, once it is known to work. */
-export function loginCommand(shell: Shell): Command {
-  const command = shell.command('login', 'Store the API key of a server, after trying it with a free request')
+export function loginCommand(environment: CommandEnvironment): Command {
+  const command = environment.command(
+    'login',
+    'Store the API key of a server, after trying it with a free request',
+  )
   guide(
     command,
     [
@@ -29,27 +32,27 @@ export function loginCommand(shell: Shell): Command {
     'You are asked for the key, and it is not shown. It is kept readable by you only, for this server alone:\n' +
       'another address never gets it. prospect logout forgets it.',
   )
-  return shell.action(command, async ({ globals }) => {
-    const { context } = shell
+  return environment.action(command, async ({ globals }) => {
+    const { context } = environment
     const target = serverOf(context, globals)
     const key = await enteredKey(context, target, globals)
     const credits = await tryKey(context, key, globals)
     storeKey(context.home, target.origin, key, context.clock.now(), context.ids.uuid())
-    await shell.print({ origin: target.origin, stored: true, credits: credits ?? null }, globals)
+    await environment.print({ origin: target.origin, stored: true, credits: credits ?? null }, globals)
     return exitCodes.ok
   })
 }
 
 /** `prospect logout`: forgets the key of a server. */
-export function logoutCommand(shell: Shell): Command {
-  const command = shell.command('logout', 'Forget the stored API key of a server')
+export function logoutCommand(environment: CommandEnvironment): Command {
+  const command = environment.command('logout', 'Forget the stored API key of a server')
   guide(command, ['logout', 'logout --base-url https://api.example.com/api/v2'])
-  return shell.action(command, async ({ globals }) => {
-    const { context } = shell
+  return environment.action(command, async ({ globals }) => {
+    const { context } = environment
     const { origin } = serverOf(context, globals)
     const removed = forgetKey(context.home, origin, context.ids.uuid())
     if (!removed) context.notify(`There was no key stored for ${origin}.`, globals)
-    await shell.print({ origin, removed }, globals)
+    await environment.print({ origin, removed }, globals)
     return exitCodes.ok
   })
 }

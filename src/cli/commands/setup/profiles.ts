@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Context, GlobalOptions, HomeContext, Profile, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { asGroup, guide, type Shell } from '../../shell/shell.js'
+import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { targetOf } from '../../target/resolve-target.js'
 import {
   builtIn,
@@ -13,17 +13,18 @@ import {
 } from './profile-settings.js'
 
 /** `prospect profiles`: sets of settings to choose between, with `--profile` or for good. */
-export function profilesCommand(shell: Shell): Command {
-  const profiles = asGroup(shell.command('profiles', 'Named sets of settings'))
-  for (const part of [listProfiles, useCommand, addProfile, removeCommand]) profiles.addCommand(part(shell))
+export function profilesCommand(environment: CommandEnvironment): Command {
+  const profiles = asGroup(environment.command('profiles', 'Named sets of settings'))
+  for (const part of [listProfiles, useCommand, addProfile, removeCommand])
+    profiles.addCommand(part(environment))
   return guide(profiles, ['profiles add nightly --max-wait 600', 'profiles use nightly', 'profiles list'])
 }
 
-function listProfiles(shell: Shell): Command {
-  const command = guide(shell.command('list', 'List the profiles'), ['profiles list'])
-  return shell.action(command, async ({ globals }) => {
+function listProfiles(environment: CommandEnvironment): Command {
+  const command = guide(environment.command('list', 'List the profiles'), ['profiles list'])
+  return environment.action(command, async ({ globals }) => {
     const columns = ['name', 'target', 'base_url', 'plan', 'timeout', 'max_wait', 'used']
-    await shell.print(listed(shell.context), globals, { columns })
+    await environment.print(listed(environment.context), globals, { columns })
     return 0
   })
 }
@@ -45,18 +46,18 @@ function listed({ settings }: HomeContext) {
 const targetIn = ({ target, base_url }: Profile = {}): 'local' | 'remote' =>
   target ?? (base_url === undefined ? 'local' : 'remote')
 
-function useCommand(shell: Shell): Command {
-  const command = shell.command('use', 'Use a profile from now on').argument('<name>', 'its name')
+function useCommand(environment: CommandEnvironment): Command {
+  const command = environment.command('use', 'Use a profile from now on').argument('<name>', 'its name')
   guide(command, ['profiles use nightly', 'profiles use default'])
-  return shell.action(command, async ({ args: [name = ''], globals }) => {
-    await useProfile(shell.context, name)
-    await shell.print({ profile: name }, globals)
+  return environment.action(command, async ({ args: [name = ''], globals }) => {
+    await useProfile(environment.context, name)
+    await environment.print({ profile: name }, globals)
     return 0
   })
 }
 
-function addProfile(shell: Shell): Command {
-  const command = shell
+function addProfile(environment: CommandEnvironment): Command {
+  const command = environment
     .command('add', 'Add a profile; the options that are given become its settings')
     .argument('<name>', 'letters, digits, - and _')
     .option('--plan <name>', "the plan of the server's workspace, such as growth")
@@ -70,8 +71,8 @@ function addProfile(shell: Shell): Command {
     ],
     'Then: prospect login --profile NAME, and prospect profiles use NAME',
   )
-  return shell.action(command, async ({ args: [name = ''], options, globals }) => {
-    checkNew(shell.context, name, globals)
+  return environment.action(command, async ({ args: [name = ''], options, globals }) => {
+    checkNew(environment.context, name, globals)
     const change = {
       ...{ base_url: globals.baseUrl, timeout: globals.timeout, max_wait: globals.maxWait },
       ...{ network_name: globals.networkName, premium_name: globals.premiumName },
@@ -81,8 +82,11 @@ function addProfile(shell: Shell): Command {
     const settings = Object.fromEntries(
       Object.entries(change).map(([key, value]) => [key, checked(key, value)]),
     )
-    await changeProfile(shell.context, name, settings)
-    await shell.print({ name, target: settings.base_url === null ? 'local' : 'remote', ...settings }, globals)
+    await changeProfile(environment.context, name, settings)
+    await environment.print(
+      { name, target: settings.base_url === null ? 'local' : 'remote', ...settings },
+      globals,
+    )
     return 0
   })
 }
@@ -116,15 +120,15 @@ function checkNew(
   targetOf(globals, streams.env, {})
 }
 
-function removeCommand(shell: Shell): Command {
-  const command = shell.command('remove', 'Remove a profile').argument('<name>', 'its name')
+function removeCommand(environment: CommandEnvironment): Command {
+  const command = environment.command('remove', 'Remove a profile').argument('<name>', 'its name')
   guide(command, ['profiles remove nightly'])
-  return shell.action(command, async ({ args: [name = ''], globals }) => {
+  return environment.action(command, async ({ args: [name = ''], globals }) => {
     if (builtIn.includes(name))
       throw new UsageError(`The profile ${name} is always there.`, 'Remove another one.')
-    const wasUsed = await removeProfile(shell.context, name)
-    if (wasUsed) shell.context.notify('It was in use; the profile default is now.', globals)
-    await shell.print({ removed: name }, globals)
+    const wasUsed = await removeProfile(environment.context, name)
+    if (wasUsed) environment.context.notify('It was in use; the profile default is now.', globals)
+    await environment.print({ removed: name }, globals)
     return 0
   })
 }

@@ -1,10 +1,10 @@
 import { Command, type ErrorOptions, Option } from 'commander'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { globalsOf } from '../options/argv.js'
-import { addGlobals, groups } from '../options/flags.js'
-import { checkWord, suggestOptions } from '../options/suggest.js'
 import { print, type View } from '../output/output.js'
 import { lookOf } from '../output/terminal.js'
+import { globalsOf } from './argv.js'
+import { addGlobals, groups } from './flags.js'
+import { checkWord, suggestOptions } from './suggest.js'
 
 /** What a chosen command gets: its arguments, its own options, and the global ones. */
 export interface Invocation {
@@ -17,7 +17,7 @@ export interface Invocation {
 export type Run = (invocation: Invocation) => Promise<number | undefined>
 
 /** What commands are made with, the derived and the hand-written ones alike. */
-export interface Shell {
+export interface CommandEnvironment {
   readonly context: Context
   /** A command that behaves like all others: help, errors, global options. */
   command(name: string, summary: string): Command
@@ -30,7 +30,7 @@ export interface Shell {
 }
 
 /** A command that is asked for something, and says which option was meant by one it lacks. */
-class Asked extends Command {
+class SuggestingCommand extends Command {
   override error(message: string, options?: ErrorOptions): never {
     const typed = options?.code === 'commander.unknownOption' && /'(--[^'=]+)/.exec(message)?.[1]
     if (!typed) return super.error(message, options)
@@ -45,11 +45,11 @@ class Asked extends Command {
 }
 
 /** Makes the shell of one invocation. */
-export function createShell(context: Context): Shell {
+export function createCommandEnvironment(context: Context): CommandEnvironment {
   let code = 0
   return {
     context,
-    command: (name, summary) => configured(new Asked(name).description(summary), context),
+    command: (name, summary) => configured(new SuggestingCommand(name).description(summary), context),
     action: (command, run) =>
       addGlobals(command).action(async () => {
         const globals = globalsOf(command)
