@@ -14,7 +14,7 @@ type Case = readonly [id: OperationId, input: Record<string, unknown>, status: n
 const check = async ([id, input, status, text]: Case) =>
   expect(await refusalOf(id, input)).toMatch(new RegExp(`^${status} .*${text}`))
 
-describe('required fields', () => {
+describe('a request without a required field', () => {
   it.each<Case>([
     ['accounts.extract', {}, 400, 'Missing required keys: search_url, name, webhook_url$'],
     ['accounts.extract', { name: 'x' }, 400, 'Missing required keys: search_url, webhook_url$'],
@@ -62,10 +62,10 @@ describe('required fields', () => {
     ['personas.create', {}, 400, 'Missing required keys: name$'],
     ['titles.suggest', {}, 400, 'Missing required keys: job_titles$'],
     ['locations.find', {}, 400, 'Missing required keys: name$'],
-  ])('%s %j is refused', async (...row) => check(row))
+  ])('is refused by %s: %j', async (...row) => check(row))
 })
 
-describe('refused values', () => {
+describe('a request with a wrong value', () => {
   const company = { company_domain: 'a.example' }
   it.each<Case>([
     [
@@ -232,10 +232,10 @@ describe('refused values', () => {
     ['lists.list', { page: 1, cursor: 'c' }, 400, 'cursor or page'],
     ['searches.get', { id: 'x', page: 1, cursor: 'c' }, 400, 'cursor or page'],
     ['searches.get', { id: 'x', status: 'maybe' }, 422, 'status must be one of: qualified, disqualified'],
-  ])('%s %j is refused', async (...row) => check(row))
+  ])('is refused by %s: %j', async (...row) => check(row))
 })
 
-describe('filters that need the network', () => {
+describe('a filter that only the network supports', () => {
   const filters = {
     connections_of_profile: 'https://network.example/in/ada',
     relationship: ['F'],
@@ -251,12 +251,12 @@ describe('filters that need the network', () => {
     expect(await refusalOf('leads.advanced_search', input)).toMatch(new RegExp(`^422 .*${name}$`))
   })
 
-  it.each(Object.entries(filters))('%s is a filter of its own when live', async (name, value) => {
+  it.each(Object.entries(filters))('%s is accepted with live results', async (name, value) => {
     expect(await refusalOf('leads.advanced_search', { webhook_url: hook, [name]: value })).toBe('accepted')
   })
 })
 
-describe('defaults', () => {
+describe('default values', () => {
   it.each<[OperationId, Record<string, unknown>, Record<string, unknown>]>([
     ['accounts.enrich', { name: 'x' }, { live: true }],
     ['accounts.extract', { search_url: search, name: 'x', webhook_url: hook }, { streaming: false }],
@@ -272,19 +272,19 @@ describe('defaults', () => {
     ['searches.list', {}, { enriched: true, per_page: 100 }],
     ['lists.list', { per_page: 501 }, { per_page: 500 }],
     ['lists.list', { per_page: 500 }, { per_page: 500 }],
-  ])('%s %j', async (id, input, expected) => {
+  ])('are set by %s for %j', async (id, input, expected) => {
     expect(await accepted(id, input)).toMatchObject(expected)
   })
 })
 
-describe('words of the answers', () => {
+describe('enumerated values', () => {
   it.each<[OperationId, string]>([
     ['lists.get', '["pending","completed","failed"]'],
     ['contacts.enrich_sync', '["valid","risky","invalid"]'],
     ['contacts.enrich_sync', '["mobile","fixed_or_mobile","fixed_line","voip","toll_free"'],
     ['titles.suggest', '["INCLUDED","EXCLUDED"]'],
     ['leads.extract', '"processing"'],
-  ])('%s: %s', async (id, words) => {
+  ])('of %s are described: %s', async (id, words) => {
     const { output } = await shapeOf(id)
     expect(JSON.stringify(output.toJSONSchema())).toContain(words)
   })

@@ -157,7 +157,7 @@ describe('limits of the specification', () => {
     expect(rateOf(at('POST /leads/advanced_search/preview'), false).own).toEqual([5, 'second'])
   })
 
-  it('no other endpoint has a limit of its own', () => {
+  it('no other endpoint has an endpoint limit', () => {
     expect(operations().filter((row) => rateOf(row, true).own ?? rateOf(row, false).own)).toHaveLength(7)
   })
 

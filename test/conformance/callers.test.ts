@@ -56,11 +56,11 @@ async function transcript(open: (typeof compositions)[string]): Promise<readonly
   return lines
 }
 
-describe('six ways to ask an engine', () => {
+describe('the six ways to call an engine', () => {
   const names = Object.keys(compositions)
   let expected: readonly string[] = []
 
-  it('are these', () => expect(names).toHaveLength(6))
+  it('are all compared', () => expect(names).toHaveLength(6))
 
   it.each(names)('return the same statuses and bodies: %s', async (name) => {
     const open = compositions[name] as (typeof compositions)[string]

@@ -32,16 +32,16 @@ describe('text in the encoding of a file', () => {
     expect(await readBack(written(label, false, text), label)).toBe(text)
   })
 
-  test('keeps its bytes where each character is one byte', () => {
+  test('encodes each character of a single-byte encoding as one byte', () => {
     expect(written('windows-1252', false, 'é€')).toEqual(Buffer.from([0xe9, 0x80]))
   })
 
-  test('has the mark that the file had', () => {
+  test('writes a byte order mark when the file had one', () => {
     expect(written('utf-8', true, 'a')).toEqual(Buffer.from('\ufeffa'))
     expect(written('utf-8', false, 'a')).toEqual(Buffer.from('a'))
   })
 
-  test('whatever a file of single bytes holds is written as it was', async () => {
+  test('rewrites every byte of a single-byte file unchanged', async () => {
     const { encode } = encoderFor('windows-1252', false)
     const bytes = fc.uint8Array({ min: 1, minLength: 1, maxLength: 40 })
     await fc.assert(
@@ -54,7 +54,7 @@ describe('text in the encoding of a file', () => {
   })
 })
 
-test('a mark says more than --encoding', () => {
+test('a byte order mark takes precedence over --encoding', () => {
   expect(detectEncoding(Buffer.from('\ufeffa'), 'windows-1252')).toEqual({ label: 'utf-8', mark: 3 })
   expect(() => detectEncoding(Buffer.from('\ufeffa'), 'utf-9')).toThrow(/"utf-9"/)
 })

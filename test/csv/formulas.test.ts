@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { defuse, undefuse } from '../../src/csv/formulas.js'
 import { hostile } from './hostile.js'
 
-describe('safe cells', () => {
+describe('escaping formulas', () => {
   test.each([
     '=1+1',
     '+A1',
@@ -18,7 +18,7 @@ describe('safe cells', () => {
     "'=1",
     '+1 555',
     '-1-2',
-  ])('%j gets an apostrophe', (cell) => {
+  ])('puts an apostrophe before %j', (cell) => {
     expect(defuse(cell)).toBe(`'${cell}`)
   })
 
@@ -35,12 +35,12 @@ describe('safe cells', () => {
     "'+33612345678",
     'x',
     '日',
-  ])('%j is left alone', (cell) => {
+  ])('leaves %j unchanged', (cell) => {
     expect(defuse(cell)).toBe(cell)
     expect(undefuse(cell)).toBe(cell)
   })
 
-  test('what was made safe is read back as it was', () => {
+  test('is undone when the cell is read back', () => {
     fc.assert(
       fc.property(
         fc.oneof(hostile, fc.string({ unit: 'binary' })),

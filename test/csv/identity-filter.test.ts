@@ -10,21 +10,21 @@ describe.each([1, 50, 3_000, 200_000])('a filter for %i identities', (expected) 
   const filter = new IdentityFilter(expected)
   for (let at = 0; at < expected; at++) filter.add(seen(at))
 
-  it('forgets none of them', () => {
+  it('contains each of them', () => {
     expect(count(expected, (at) => filter.has(seen(at)))).toBe(expected)
   })
 
-  it('takes no more than one in fifty of others for them', () => {
+  it('has at most 2 % false positives', () => {
     expect(count(100_000, (at) => filter.has(unseen(at)))).toBeLessThan(2_000)
   })
 })
 
-it('a filter that nothing was added to has nothing', () => {
+it('an identity filter without entries contains nothing', () => {
   const filter = new IdentityFilter(0)
   expect(count(1_000, (at) => filter.has(seen(at)))).toBe(0)
 })
 
-it('what comes again is told from what comes once', () => {
+it('a repeat filter distinguishes identities that occur twice from those that occur once', () => {
   const filter = new RepeatFilter(20_000)
   for (let at = 0; at < 20_000; at++) filter.see(seen(at))
   for (let at = 0; at < 20_000; at += 10) filter.see(seen(at))

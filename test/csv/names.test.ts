@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { normaliseName } from '../../src/csv/names.js'
 
 test.each(['Company Name', 'company_name', 'companyName', ' COMPANY-NAME ', 'Còmpany.Náme'])(
-  '%j is company name',
+  'the normalised form of %j is companyname',
   (name) => {
     expect(normaliseName(name)).toBe('companyname')
   },
@@ -15,6 +15,6 @@ test.each([
   ['Œuvre', 'oeuvre'],
   ['会社', '会社'],
   [' - ', ''],
-])('%j is %j', (name, plain) => {
+])('the normalised form of %j is %j', (name, plain) => {
   expect(normaliseName(name)).toBe(plain)
 })

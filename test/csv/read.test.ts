@@ -51,7 +51,7 @@ async function refusal(content: string | Uint8Array, options?: Options): Promise
   throw error ?? new Error('the file was accepted')
 }
 
-describe('encodings', () => {
+describe('the encoding of a file', () => {
   const text = 'name;pays\nSociété Générale;日本\n"𝒜 𝒷";x\n'
   const expected = [
     ['Société Générale', '日本'],
@@ -66,25 +66,25 @@ describe('encodings', () => {
     ['UTF-16 big endian with a mark', utf16be(`\ufeff${text}`), 'utf-16be', expected],
     ['UTF-16 little endian without a mark', utf16le(ascii), 'utf-16le', [['Acme', 'DE']]],
     ['UTF-16 big endian without a mark', utf16be(ascii), 'utf-16be', [['Acme', 'DE']]],
-  ])('%s is recognised', async (_, content, encoding, cells) => {
+  ])('is detected: %s', async (_, content, encoding, cells) => {
     const read = await readAll(content, { piece: 1 })
     expect(read.encoding).toBe(encoding)
     expect(read.cells[0]?.[0]).toBe('name')
     expect(read.cells.slice(1)).toEqual(cells)
   })
 
-  test('another encoding is read when it is named', async () => {
+  test('may be given', async () => {
     const read = await readAll(Buffer.from('name,city\nZürich AG,Genève\n', 'latin1'), {
       encoding: 'windows-1252',
     })
     expect(read.cells[1]).toEqual(['Zürich AG', 'Genève'])
   })
 
-  test('an unknown encoding is refused with a suggestion', async () => {
+  test('is refused with a suggestion when it is unknown', async () => {
     await expect(readOn('a\n1\n', { encoding: 'utf-9' })).rejects.toThrow(/"utf-9".*windows-1252/)
   })
 
-  test('a character cut by the end of a piece of text is put together', async () => {
+  test('may split a character between two chunks', async () => {
     const body = Array.from({ length: 30_000 }, (_, at) => `é日𝒜${at},y`).join('\n')
     const read = await readAll(`name,x\n${body}\n`)
     expect(read.cells).toHaveLength(30_001)
@@ -92,7 +92,7 @@ describe('encodings', () => {
   })
 })
 
-describe('dialects', () => {
+describe('the dialect of a file', () => {
   test.each([
     [',', 'name,site\nA,b\n'],
     [';', 'name;site\n"A;B";b\nC,D;e\n'],
@@ -102,13 +102,13 @@ describe('dialects', () => {
     [';', 'name;"note, or\nmore, or , less"\nA;b\n'],
     [',', 'name\nAcme\n'],
     [';', 'name\nAcme, Inc.\nFoo\n'],
-  ])('the delimiter %j is found', async (delimiter, content) => {
+  ])('has its delimiter detected: %j', async (delimiter, content) => {
     const read = await readAll(content)
     expect(read.delimiter).toBe(delimiter)
     for (const cells of read.cells) expect(cells).toHaveLength(read.cells[0]?.length ?? 0)
   })
 
-  test('a sep= line names the delimiter and is no row', async () => {
+  test('may be named by a sep= line, which is not a row', async () => {
     const read = await readAll('sep=^\r\nname^site\r\nA,B^c\r\n')
     expect(read.cells).toEqual([
       ['name', 'site'],
@@ -118,8 +118,8 @@ describe('dialects', () => {
   })
 })
 
-describe('rows', () => {
-  test('blank lines are no rows, a row of empty cells is one', async () => {
+describe('the rows of a file', () => {
+  test('include rows of empty cells, and no blank lines', async () => {
     const read = await readAll('a,b\n\n1,2\n\n\n,\n3,4')
     expect(read.cells).toEqual([
       ['a', 'b'],
@@ -130,17 +130,17 @@ describe('rows', () => {
     expect(read.lines).toEqual([1, 3, 6, 7])
   })
 
-  test('a quoted empty cell in the only column is a row', async () => {
+  test('include a quoted empty cell in the only column', async () => {
     expect((await readAll('a\n""\n\nx\n')).cells).toEqual([['a'], [''], ['x']])
   })
 
-  test('quoted line ends of every kind count as lines', async () => {
+  test('have line numbers that count every kind of line end within quotes', async () => {
     const read = await readAll('a,b\r\n"x\r\ny\r\nz",1\r\n2,"p\nq"\r\n3,4\r\n')
     expect(read.cells[1]).toEqual(['x\r\ny\r\nz', '1'])
     expect(read.lines).toEqual([1, 2, 5, 7])
   })
 
-  test('line ends may be mixed', async () => {
+  test('may have mixed line ends', async () => {
     expect((await readAll('a,b\r\n1,2\n3,4\r5,6')).cells).toEqual([
       ['a', 'b'],
       ['1', '2'],
@@ -149,13 +149,13 @@ describe('rows', () => {
     ])
   })
 
-  test('a row with too many or too few cells is handed on with its line', async () => {
+  test('keep their line number when they have too many or too few cells', async () => {
     const read = await readAll('a,b\n1\n1,2,3\n4,5\n')
     expect(read.cells).toEqual([['a', 'b'], ['1'], ['1', '2', '3'], ['4', '5']])
     expect(read.lines).toEqual([1, 2, 3, 4])
   })
 
-  test('cells that were made safe are read as they were, others as they are', async () => {
+  test('have escaped cells unescaped, and others unchanged', async () => {
     const content = "a,'=b\n'=1+1,''=x\n'+33612345678,'quoted'\n"
     expect((await readAll(content)).cells).toEqual([
       ['a', '=b'],
@@ -165,7 +165,7 @@ describe('rows', () => {
     expect((await readAll(content, { raw: true })).cells[1]).toEqual(["'=1+1", "''=x"])
   })
 
-  test('those before an error are handed on before it', async () => {
+  test('before an error are returned before it', async () => {
     const { cells, error } = await readOn('a,b\n1,2\n3,"x\n4,5\n')
     expect(cells).toEqual([
       ['a', 'b'],
@@ -174,14 +174,14 @@ describe('rows', () => {
     expect(error).toBeInstanceOf(CsvError)
   })
 
-  test('a quote within an unquoted cell can be taken as it is', async () => {
+  test('may contain a quote in the middle of an unquoted cell', async () => {
     const read = await readAll('a,b\n5" pipe,"x\ny"\n3,4\n', { looseQuotes: true })
     expect(read.cells[1]).toEqual(['5" pipe', 'x\ny'])
     expect(read.lines).toEqual([1, 2, 4])
   })
 })
 
-describe('what is no table is refused with its line', () => {
+describe('a file that is not a table is refused with its line', () => {
   test.each<[string, string | Uint8Array, number, RegExp]>([
     ['an unclosed quote', 'a,b\n1,2\n3,"x\n4,5\n6,7\n', 3, /never closed/],
     [
@@ -203,20 +203,20 @@ describe('what is no table is refused with its line', () => {
       3,
       /utf-16le/,
     ],
-  ])('%s', async (_, content, line, sentence) => {
+  ])('because of %s', async (_, content, line, sentence) => {
     const error = await refusal(content)
     expect(error.line).toBe(line)
     expect(error.message).toMatch(sentence)
     expect(error.message).toContain(`Line ${line}: `)
   })
 
-  test('a row above the size limit', async () => {
+  test('when a row exceeds the size limit', async () => {
     const content = `a,b\n1,2\n3,"${'x'.repeat(5_000)}"\n`
     expect((await readAll(content)).cells).toHaveLength(3)
     expect((await refusal(content, { limit: 4_000 })).line).toBe(3)
   })
 
-  test('a problem far behind the first piece of text', async () => {
+  test('when the error is far beyond the first chunk', async () => {
     const error = await refusal(`a,b\n${'1,2\n'.repeat(200_000)}3,"x\n`)
     expect(error.line).toBe(200_002)
   })

@@ -65,7 +65,7 @@ const queuedCalls = async (): Promise<readonly ChunkCall[]> => {
   return found.flatMap(({ calls }) => readCalls(String(calls)))
 }
 
-describe('rows of a chunk that somebody else had', () => {
+describe('rows of a chunk that another worker may have called', () => {
   it('all have an unknown outcome when calls cannot be repeated', async () => {
     const command = work.command('run')
     const replies = command.all(domains(20))
@@ -92,7 +92,7 @@ describe('rows of a chunk that somebody else had', () => {
     expect(source.asked).toBe(0)
   })
 
-  it('stay fresh when nobody had them', async () => {
+  it('stay fresh when no worker had them', async () => {
     const replies = work.command('run').all(domains(3))
     await answered('giving', [null, null, null])
     const calls = await queuedCalls()
@@ -142,7 +142,7 @@ describe('rows of a chunk that somebody else had', () => {
     expect(await chunks('queued')).toEqual([])
   })
 
-  it('get their refusal when nobody had them', async () => {
+  it('get their refusal when no worker had them', async () => {
     const replies = work.command('run').all(domains(2))
     await answered('giving', [busy, null])
     expect(await replies).toMatchObject([busy, busy])

@@ -30,7 +30,7 @@ afterEach(async () => {
 })
 
 describe('workers on three nodes and one PostgreSQL', () => {
-  it('P13, P44: lose no job and double no record although they are killed', async () => {
+  it('P13, P44: lose no job and store no record twice although they are killed', async () => {
     await acceptMixed(work, 40)
     const crew = startCrew(3, program, work.file, leaseMs, '20', '1000000')
     expect(await killOverProgress(crew, 6, () => progressOf(work))).toBe(6)

@@ -33,7 +33,7 @@ afterEach(() => work.close())
 const leaseMs = '600'
 
 describe('P13: workers that are killed', () => {
-  it('lose no job and double no record: 100 jobs, 4 workers, 20 kills', async () => {
+  it('lose no job and store no record twice: 100 jobs, 4 workers, 20 kills', async () => {
     await acceptMixed(work, 100)
     const crew = startCrew(4, worker, work.file, leaseMs, '40', '1000000')
     const kills = await killOverProgress(crew, 20, () => progressOf(work))
@@ -42,7 +42,7 @@ describe('P13: workers that are killed', () => {
     expect(await expectNothingLost(work)).toMatchObject({ jobs: 100 })
   })
 
-  it('end soon when asked to, and others continue their work', async () => {
+  it('stop soon when asked to, and others continue their work', async () => {
     const id = await work.accept('accounts.search', {
       ...{ webhook_url: work.receiver.url, keyword: 'known', limit: 3_000 },
     })
@@ -87,7 +87,7 @@ describe('P14: workers that are killed around a sending', () => {
   })
 })
 
-describe('P12: whoever accepts is killed', () => {
+describe('P12: a process that is killed while it accepts work', () => {
   const points = ['in1', 'after1', 'in2', 'after2']
   const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 

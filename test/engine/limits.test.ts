@@ -99,7 +99,7 @@ describe('asking for the limits', () => {
   })
 })
 
-describe('the money', () => {
+describe('the credits of a member', () => {
   it('are the balance, the hold and the next grant', async () => {
     const bench = await openBench()
     expect((await limits(bench)).credits).toEqual({

@@ -46,7 +46,7 @@ const withStatus = (lines: readonly string[], status: number) =>
   lines.filter((line) => line.split(' ')[1] === String(status))
 
 describe('four processes on one store', () => {
-  it('P02: spend exactly the balance, and no reader sees less than nothing', async () => {
+  it('P02: spend exactly the balance, and no reader sees a negative balance', async () => {
     await admin.setCredits(100)
     let lowest = 100
     const watching = setInterval(async () => {
@@ -78,7 +78,7 @@ describe('four processes on one store', () => {
   })
 })
 
-describe('P12 and P38: killed at any moment', () => {
+describe('P12 and P38: a process that is killed at any moment', () => {
   it('gives every key one effect, and keeps what was acknowledged', async () => {
     const acknowledged = new Set<string>()
     for (let kill = 0; kill < 20; kill++) {

@@ -54,7 +54,7 @@ const remoteOf = async (port: number, names?: { network: string; premium: string
 }
 
 describe('an integer beyond 2^53', () => {
-  it('comes back from the engine as it was given, also in a replay', async () => {
+  it('is returned by the engine as it was given, also in a replay', async () => {
     const once = { 'idempotency-key': 'once' }
     const first = await send(engine.caller, '/leads/search', search, once)
     expect([first.status, first.text]).toEqual([202, expect.stringContaining(`"custom":${custom}`)])
@@ -68,7 +68,7 @@ describe('an integer beyond 2^53', () => {
     expect((await send(engine.caller, '/leads/search', other, once)).status).toBe(409)
   })
 
-  it('is of the wrong type where a text or a small number is expected', async () => {
+  it('has the wrong type for a text or a small number', async () => {
     const bodies = [`{"domain":${digits}}`, `{"domain":"known.example","live":${digits}}`]
     for (const body of bodies)
       expect((await send(engine.caller, '/accounts/single_enrich', body)).status).toBe(422)
@@ -93,7 +93,7 @@ describe('an integer beyond 2^53', () => {
     expect([status, text]).toEqual([200, expect.stringContaining(`"network_list_id":${digits}`)])
   })
 
-  it('passes through when fields have other names too', async () => {
+  it('passes through when the other server uses other field names, too', async () => {
     const names = { network: 'linkedin', premium: 'sales_navigator' }
     const server = await upstream(() => `{"id":"a","linkedin_list_id":${digits},"custom":${custom}}`)
     const caller = await remoteOf(server.port, names)

@@ -81,7 +81,7 @@ describe('the packed package', () => {
     expect(files.filter((file) => /^(?:src|test|scripts|node_modules)\b/.test(file))).toEqual([])
   })
 
-  it('types a program that uses it, down to the fields of each operation, and runs it', () => {
+  it('provides types for a program that uses it, down to the fields of each operation, and runs it', () => {
     cpSync(join(root, 'test', 'library', 'program.ts.txt'), join(project, 'program.ts'))
     expect(compiled()).toEqual([])
     const { stdout, stderr, status } = run('program.js')
@@ -98,7 +98,7 @@ describe('the packed package', () => {
     })
   })
 
-  it('does not compile with unknown fields and operations, nor with the body of a refusal as one', () => {
+  it('rejects unknown fields and operations at compile time, and reading a refusal as a success', () => {
     const lines = [
       "import { openEngine } from 'prospect-cli'",
       'const { caller } = await openEngine()',

@@ -17,7 +17,7 @@ function recordedText({ exchanges, events }: SampleRun): string {
   return `${JSON.stringify({ operations, events: Object.fromEntries(events) }, null, 2)}\n`
 }
 
-describe('examples', () => {
+describe('the recorded examples', () => {
   it('are what the engine returns; npx vitest run test/reference -u records them again', async () => {
     await expect(recordedText(run)).toMatchFileSnapshot('../../src/reference/examples.json')
   })

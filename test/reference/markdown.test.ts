@@ -6,7 +6,7 @@ import { refresh, render, renderable } from '../../src/reference/markdown.js'
 
 const rowsOf = (table: string) => table.split('\n').filter((line) => line.startsWith('| `'))
 
-describe('render', () => {
+describe('rendering a reference document', () => {
   it('prints every operation with its price and counters', () => {
     const rows = rowsOf(render('operations'))
     expect(rows).toHaveLength(operations().length)
@@ -92,7 +92,7 @@ describe('render', () => {
   })
 })
 
-describe('refresh', () => {
+describe('refreshing a document', () => {
   const stale = 'Before\n\n<!-- generated:a -->\nold\n<!-- /generated -->\n\nAfter\n'
   const fresh = 'Before\n\n<!-- generated:a -->\n\nnew $1\n\n<!-- /generated -->\n\nAfter\n'
 
@@ -100,7 +100,7 @@ describe('refresh', () => {
     expect(refresh(stale, { a: 'new $1' })).toBe(fresh)
   })
 
-  it('leaves a fresh document as it is', () => {
+  it('leaves a current document as it is', () => {
     expect(refresh(fresh, { a: 'new $1' })).toBe(fresh)
   })
 

@@ -59,7 +59,7 @@ function references(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, one]) => (key === '$ref' ? [String(one)] : references(one)))
 }
 
-describe('the document', () => {
+describe('the OpenAPI document', () => {
   it('is valid OpenAPI 3.1 by an independent validator', async () => {
     const validator = new Validator()
     const result = await validator.validate(JSON.parse(JSON.stringify(document)))
@@ -109,7 +109,7 @@ describe('the document', () => {
   })
 })
 
-describe('operations', () => {
+describe('operations of the OpenAPI document', () => {
   it('are complete, with method, path, status, tag and price', () => {
     expect(all()).toHaveLength(operations().length)
     for (const row of operations()) {
@@ -149,7 +149,7 @@ describe('operations', () => {
   })
 })
 
-describe('webhooks', () => {
+describe('webhooks of the OpenAPI document', () => {
   it('are the events, each with its own body', () => {
     expect(Object.keys(document.webhooks)).toEqual(eventNames())
     for (const [name, { post }] of Object.entries(document.webhooks)) {
@@ -182,7 +182,7 @@ describe('webhooks', () => {
   })
 })
 
-describe('examples', () => {
+describe('examples of the OpenAPI document', () => {
   it('exist for every path parameter', () => {
     const inPath = all().flatMap(({ parameters = [] }) => parameters.filter((one) => one.in === 'path'))
     expect(inPath.length).toBeGreaterThan(5)
@@ -190,7 +190,7 @@ describe('examples', () => {
   })
 })
 
-describe('errors', () => {
+describe('errors of the OpenAPI document', () => {
   it('that every operation can return are on every one', () => {
     for (const status of [401, 403, 413, 500, 503]) expect(idsWith(status)).toHaveLength(operations().length)
   })
@@ -244,7 +244,7 @@ describe('errors', () => {
     for (const id of ['accounts.hiring', 'leads.search', 'lists.list']) expect(statusesOf(id)).toContain(429)
   })
 
-  it('of lookups are on operations that name one thing', () => {
+  it('of lookups are on operations that look up one record', () => {
     for (const id of [
       'lists.get',
       'personas.delete',

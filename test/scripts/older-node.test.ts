@@ -25,14 +25,14 @@ const shell = async (
 }
 
 describe('scripts on an older Node', () => {
-  it('npm run quickstart tells its whole story on the downloaded Node', async () => {
+  it('npm run quickstart prints its steps on the downloaded Node', async () => {
     const { exitCode, stdout, stderr } = await here.run('scripts/quickstart.js')
     expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('Error')])
     expect(stdout).toContain('6. Every credit is accounted for')
     expect(here.starts()[0]).toBe(here.path('scripts/quickstart.js'))
   })
 
-  it('npm test runs the tests that are asked for on the downloaded Node, and passes its exit code on', async () => {
+  it('npm test runs the requested tests on the downloaded Node, and passes on its exit code', async () => {
     here.write('vitest.config.ts', "export default { test: { include: ['test/**'] } }\n")
     const file = (version: string) =>
       "import { expect, it } from 'vitest'\n" +
@@ -80,7 +80,7 @@ describe('scripts on an older Node', () => {
     expect(here.starts()).toHaveLength(4)
   })
 
-  it('says in a sentence that there is no Node for this platform', async () => {
+  it('reports in a sentence that there is no Node for this platform', async () => {
     here.write('scripts/runtimes.json', '{}')
     const { exitCode, stdout, stderr } = await here.run('scripts/runtime.js')
     expect([exitCode, stdout]).toEqual([1, ''])
@@ -90,7 +90,7 @@ describe('scripts on an older Node', () => {
   })
 })
 
-describe('a download', () => {
+describe('a download of Node', () => {
   /** An npm that answers `pack` with a file of a Node, or with nothing. */
   const npm = (packs: string) => {
     here.writeShell(
@@ -116,7 +116,7 @@ describe('a download', () => {
     expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^\S+ \S+ could not be downloaded$/m)])
   })
 
-  it('is made again where one was interrupted', async () => {
+  it('is repeated when it was interrupted', async () => {
     rmSync(here.path('.node/package.json'))
     here.writeShell('machine/npm', 'exit 1')
     const { exitCode, stderr } = await shell('node', ['scripts/runtime.js'])

@@ -28,7 +28,7 @@ describe('package-lock.json', () => {
     expect(runTime.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path)).toEqual([])
   })
 
-  it('has npm ci compile nothing, which would need Python and a compiler', () => {
+  it('compiles nothing in npm ci, which would need Python and a compiler', () => {
     const { packages } = json<{ packages: Record<string, { readonly gypfile?: boolean }> }>(
       'package-lock.json',
     )

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(program))
 
-it('P12: killed at any point, and asked again with the same key, work is accepted once', async () => {
+it('P12: work is accepted once when its process is killed at any point and the request is repeated with the same key', async () => {
   const began = performance.now()
   const work = await openAcceptedWork()
   try {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(program))
 
-it('P42: credits that move between workspaces are all seen, for a minute of kills', async () => {
+it('P42: readers always see the same total while credits move between workspaces, for a minute of kills', async () => {
   const { transfers, looks, kills } = await runBank(program, { ms: some(60_000, 5_000), kills: some(60, 5) })
   found({
     promise: 'P42',
@@ -24,7 +24,7 @@ it('P42: credits that move between workspaces are all seen, for a minute of kill
   })
 })
 
-it('P42: in 1,000 orders of what sources and receivers answer', async () => {
+it('P42: balances add up in 1,000 orders of answers from sources and receivers', async () => {
   const began = performance.now()
   const numRuns = some(1_000, 50)
   await fc.assert(fc.asyncProperty(fc.scheduler(), inAnyOrder), { numRuns })

@@ -20,7 +20,7 @@ afterAll(() => {
   for (const file of [program, prospect]) rmSync(file)
 })
 
-it('P19: 200 kills of a run of 10,000 rows', async () => {
+it('P19: a run of 10,000 rows that is killed 200 times loses nothing and pays once', async () => {
   const began = performance.now()
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const kills = some(200, 10)
@@ -42,7 +42,7 @@ const people = Array.from({ length: 1_000 }, (_, at) => {
 })
 const isFound = (person: string) => person.startsWith('Ada')
 
-it('P19: 60 kills of waterfalls that go out together', async () => {
+it('P19: waterfalls that are sent together and killed 60 times lose nothing and pay once', async () => {
   const began = performance.now()
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const pick = random(seed)
@@ -82,7 +82,7 @@ it('P19: 60 kills of waterfalls that go out together', async () => {
   })
 })
 
-it('P20: a disk that is full, or broken, at any point of a run', async () => {
+it('P20: a disk that is full or broken at any point of a run loses nothing', async () => {
   const began = performance.now()
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const { survived, tried, notRun } = await batchOnBadDisks(prospect, {

@@ -32,7 +32,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-it('P45: nodes whose clocks are 20 minutes apart share each window, and its end', async () => {
+it('P45: nodes whose clocks are 20 minutes apart share each rate window and its end', async () => {
   const windows = some(4, 2)
   const { admin, close } = await openEngine({ engine: server.url })
   const { key = '' } = await admin.init()
@@ -70,7 +70,7 @@ it('P45: nodes whose clocks are 20 minutes apart share each window, and its end'
 
 const earlier = process.env.PROSPECT_SOAK_EARLIER
 
-it('P45: an earlier version and this one share a database', async () => {
+it('P45: an earlier version and this one can share a database', async () => {
   if (!earlier) {
     found({
       promise: 'P45',

@@ -52,7 +52,7 @@ async function resumed() {
   }
 }
 
-it('P19: 100,000 rows on three workers, of which two are killed, and the command once', async () => {
+it('P19: 100,000 rows on three workers are complete, though two workers and the command are killed', async () => {
   const domains = Array.from({ length: rows }, (_, row) => domainOf(row))
   const known = [...new Set(domains.filter(isKnown))]
   const price = known.length
@@ -127,7 +127,7 @@ async function slowServer(ms: number) {
 /** Of one worker. */
 const callsAtOnce = 4
 
-it('one worker and two before a server that answers after 20 ms', async () => {
+it('two workers share the calls to a server that answers after 20 ms', async () => {
   cluster = await openCluster(program, server, [])
   const behind = await slowServer(20)
   const lookups = 4_000

@@ -40,7 +40,7 @@ it.each([
   ['P25', 'test/http/fuzz.test.ts', 'FUZZ_SEED', { FUZZ_REQUESTS: String(some(40_000, 6_000)) }],
   ['P26', 'test/spec/sequences.test.ts', 'SEQUENCE_SEED', {}],
 ] as const)(
-  '%s: what is generated from the document, with other seeds',
+  '%s: requests generated from the document find nothing with other seeds',
   async (promise, file, name, more) => {
     const began = performance.now()
     const first = seedOf()
@@ -76,7 +76,7 @@ function welch(one: readonly number[], other: readonly number[]): number {
 const cropped = (values: readonly number[]): number[] =>
   [...values].sort((one, other) => one - other).slice(0, Math.floor(values.length * 0.95))
 
-it('P29: how long a refusal takes does not tell how near a key is to one that is good', async () => {
+it('P29: the duration of a refusal does not reveal how similar a key is to a valid one', async () => {
   const samples = some(20_000, 2_000)
   const bench = await openBench()
   const seed = seedOf()

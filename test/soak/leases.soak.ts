@@ -91,7 +91,7 @@ async function standStill(name: string, { child }: Running, times: number, pick:
   }
 }
 
-it('P44: nothing is taken from workers that stood still for two leases, and no job belongs to two', async () => {
+it('P44: suspended workers lose nothing in two leases, and no job belongs to two workers', async () => {
   const seed = seedOf()
   const pick = random(seed)
   await server.sql(notes)
@@ -129,7 +129,7 @@ it('P44: nothing is taken from workers that stood still for two leases, and no j
   })
 })
 
-it('P44: a job whose node was killed goes on on another within 45 s', async () => {
+it('P44: a job whose node was killed continues on another node within 45 s', async () => {
   const seconds = await recoverySeconds(program, work)
   expect(seconds).toBeLessThanOrEqual(45)
   found({

@@ -20,7 +20,7 @@ afterAll(() => {
   rmSync(program)
 })
 
-it('P16: 10,000 deliveries, 30 % of them twice, shuffled, to a receiver that is killed 50 times', async () => {
+it('P16: a receiver that is killed 50 times stores each of 10,000 shuffled deliveries once, 30 % of them sent twice', async () => {
   const began = performance.now()
   const [deliveries, distinct, kills] = [some(10_000, 500), some(7_000, 350), some(50, 3)]
   await expectEachTakenOnce(program, home, { deliveries, distinct, kills })

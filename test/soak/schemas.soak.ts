@@ -45,7 +45,7 @@ async function beginnings(kind: keyof typeof schemas): Promise<string[]> {
 }
 
 it.each(Object.keys(schemas) as (keyof typeof schemas)[])(
-  'P39: a process killed at any statement of the %s schema',
+  'P39: a process killed at any statement of the %s schema loses nothing',
   async (kind) => {
     const began = performance.now()
     const newest = storedNumber(newestVersion(schemas[kind]))

@@ -79,7 +79,7 @@ async function ended({ child, lines, ended: over }: Running): Promise<void> {
   expect(await over).toBe(0)
 }
 
-it('P38: 200 kills of a process that pays', async () => {
+it('P38: a process that pays loses nothing in 200 kills', async () => {
   const began = performance.now()
   const [kills, keys] = [some(200, 5), some(4_000, 400)]
   const seed = seedOf()
@@ -116,7 +116,7 @@ it('P38: 200 kills of a process that pays', async () => {
   })
 })
 
-it('P38: the log of a database, cut anywhere as a power cut may', async () => {
+it('P38: a database whose log is cut anywhere, as by a power cut, loses nothing confirmed', async () => {
   const began = performance.now()
   const cuts = some(1_000, 20)
   const seed = seedOf()
@@ -171,7 +171,7 @@ const strace = ['-f', '-qq', '-o', '/dev/null']
 const hasStrace = async () =>
   (await execa('strace', [...strace, process.execPath, '--version'], { reject: false })).exitCode === 0
 
-it('P38: a disk that fails, or is full, at any flush or write, once or from then on', async () => {
+it('P38: a disk that fails or is full at any flush or write, once or permanently, loses nothing confirmed', async () => {
   const began = performance.now()
   if (!(await hasStrace())) {
     found({ promise: 'P38', tried: 'faults of the disk', lost: 'not run: strace is not usable here' })
@@ -217,7 +217,7 @@ it('P38: a disk that fails, or is full, at any flush or write, once or from then
   })
 })
 
-it('P41: eight processes that pay, read and move the log', async () => {
+it('P41: eight processes that pay, read and checkpoint the log do not disturb each other', async () => {
   const seconds = some(60, 5)
   const processes = Array.from({ length: 8 }, (_, at) =>
     start(storm, file, key, `key-${at}-`, '4', at < 2 ? '250' : '0'),
@@ -241,7 +241,7 @@ it('P41: eight processes that pay, read and move the log', async () => {
   expect(p99).toBeLessThanOrEqual(2_000)
 })
 
-it('P40: backups while four processes pay', async () => {
+it('P40: backups are consistent while four processes pay', async () => {
   const began = performance.now()
   const backups = some(20, 3)
   const prospect = await bundled('programs/prospect.ts')

@@ -27,7 +27,7 @@ const inNamespace = (resolv: string, ...command: string[]) =>
     { reject: false },
   )
 
-it('P17: no internal address is reached, whatever a name server says', async () => {
+it('P17: no internal address is contacted, whatever a name server answers', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'prospect-namespace-'))
   const resolv = join(folder, 'resolv.conf')
   writeFileSync(resolv, 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n')

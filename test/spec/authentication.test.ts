@@ -48,13 +48,13 @@ describe('authentication', () => {
     expect(await service.ask('accounts.enrich', undefined, { key })).toMatchObject(invalid)
   })
 
-  it('4: 403 occurs when the key lacks access to an endpoint; it has no code', async () => {
+  it('4: a key that lacks access to an endpoint gets 403 without a code', async () => {
     const { key } = await service.admin.createKey({ member: 'me@localhost', scopes: ['lists'] })
     const { status, body } = await service.ask('accounts.enrich', undefined, { key })
     expect([status, Object.keys(body)]).toEqual([403, ['error']])
   })
 
-  it('4: workspace_limit_exceeded is a spending limit', async () => {
+  it('4: the spending limit of a workspace gets 403 with the code workspace_limit_exceeded', async () => {
     await service.admin.changeMember('me@localhost', { weeklyLimit: 0 })
     const { status, body } = await service.ask('accounts.enrich')
     expect([status, body.code]).toEqual([403, 'workspace_limit_exceeded'])

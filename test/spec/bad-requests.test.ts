@@ -13,22 +13,22 @@ const refusal = async (id: OperationId, fields: Fields) => {
   return [status, body.message ?? body.error]
 }
 
-describe('errors: 400', () => {
-  it('invalid request', async () => {
+describe('errors: 400 is the answer to', () => {
+  it('an invalid request', async () => {
     expect(await refusal('lists.list', { cursor: 'x', page: 1 })).toEqual([
       400,
       'Use cursor or page, not both',
     ])
   })
 
-  it('missing required keys', async () => {
+  it('a request without required keys', async () => {
     expect(await refusal('accounts.extract', {})).toEqual([
       400,
       'Missing required keys: search_url, name, webhook_url',
     ])
   })
 
-  it('invalid URL', async () => {
+  it('an invalid URL', async () => {
     const fields = { ...requests['accounts.extract'], search_url: 'https://www.network.example/in/ada' }
     expect(await refusal('accounts.extract', fields)).toEqual([
       400,
@@ -36,7 +36,7 @@ describe('errors: 400', () => {
     ])
   })
 
-  it('no filter on people search', async () => {
+  it('a people search without a filter', async () => {
     const [status, text] = await refusal('leads.search', { company_domain: 'known.example' })
     expect([status, text]).toEqual([
       400,
@@ -44,7 +44,7 @@ describe('errors: 400', () => {
     ])
   })
 
-  it('tampered pagination cursor', async () => {
+  it('a tampered pagination cursor', async () => {
     for (const name of ['One', 'Two'])
       await service.ask('lists.create', { ...requests['lists.create'], name })
     const { body } = await service.ask('lists.list', { per_page: 1 })
@@ -54,7 +54,7 @@ describe('errors: 400', () => {
     expect(await refusal('lists.list', { cursor: tampered })).toEqual([400, 'Invalid pagination cursor'])
   })
 
-  it('pagination cursor of another workspace', async () => {
+  it('a pagination cursor of another workspace', async () => {
     for (const name of ['One', 'Two'])
       await service.ask('lists.create', { ...requests['lists.create'], name })
     const { body } = await service.ask('lists.list', { per_page: 1 })
@@ -63,15 +63,15 @@ describe('errors: 400', () => {
   })
 })
 
-describe('errors: 422', () => {
-  it('validation error', async () => {
+describe('errors: 422 is the answer to', () => {
+  it('a field that fails validation', async () => {
     expect(await refusal('leads.extract', { ...requests['leads.extract'], limit: 0 })).toEqual([
       422,
       'limit must be a whole number of 1 or more',
     ])
   })
 
-  it('plan limit reached', async () => {
+  it('a request beyond the plan limit', async () => {
     await service.admin.setQuotas({ dailyProfiles: 0 })
     expect(await refusal('leads.extract', requests['leads.extract'])).toEqual([
       422,
@@ -88,14 +88,14 @@ describe('errors: 422', () => {
     'accounts.search_preview',
     'accounts.enrich',
     'accounts.headcount',
-  ])('non-boolean live: %s', async (id) => {
+  ])('a live that is not a boolean: %s', async (id) => {
     for (const live of ['false', 0, null]) {
       service.clock.advance(1_000)
       expect(await refusal(id, { ...requests[id], live })).toEqual([422, 'live must be true or false'])
     }
   })
 
-  it('persona_id with titles', async () => {
+  it('persona_id together with titles', async () => {
     const persona = (await service.ask('personas.create')).body.id
     const fields = { company_domain: 'known.example', persona_id: persona }
     expect((await service.ask('leads.search', fields)).status).toBe(202)
@@ -112,11 +112,11 @@ describe('errors: 422', () => {
     ['malformed', { start_date: '01.03.2026', end_date: '2026-03-02' }],
     ['malformed', { start_date: '2026-02-30', end_date: '2026-03-02' }],
     ['reversed', { start_date: '2026-03-02', end_date: '2026-03-01' }],
-  ])('%s dates: %j', async (_, fields) => {
+  ])('wrong dates of %s: %j', async (_, fields) => {
     expect((await refusal('credits.consumption', fields))[0]).toBe(422)
   })
 
-  it('personal email without consent', async () => {
+  it('a request for personal addresses without consent', async () => {
     const fields = {
       network_url: 'https://www.network.example/in/ada',
       enrichment_type: ['personal_email'],
@@ -137,7 +137,7 @@ describe('errors: 422', () => {
     ['with_shared_experiences', true],
     ['posted_on_linkedin', true],
     ['past_colleague', true],
-  ])('disallowed filters with live: false: %s', async (filter, value) => {
+  ])('a filter that is not allowed with live: false: %s', async (filter, value) => {
     const fields = { ...requests['leads.advanced_search'], live: false, [filter]: value }
     expect(await refusal('leads.advanced_search', fields)).toEqual([
       422,
@@ -145,7 +145,7 @@ describe('errors: 422', () => {
     ])
   })
 
-  it('import could not be saved: a name that no database stores', async () => {
+  it('an import with a name that no database can store', async () => {
     const [status] = await refusal('accounts.extract', { ...requests['accounts.extract'], name: 'a\0b' })
     expect(status).toBe(422)
     expect(await service.work()).toEqual([])

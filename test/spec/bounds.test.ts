@@ -18,7 +18,7 @@ describe('other bounds', () => {
     [-1, 422],
     [1.5, 422],
     ['1', 422],
-  ])('POST /leads limit: integer, minimum 1: %j gives %i', async (limit, status) => {
+  ])('POST /leads requires limit to be an integer of 1 or more: %j gives %i', async (limit, status) => {
     expect((await service.ask('leads.extract', { ...requests['leads.extract'], limit })).status).toBe(status)
   })
 
@@ -35,7 +35,7 @@ describe('other bounds', () => {
     },
   )
 
-  it('company hiring description snippet: 300 characters by default', async () => {
+  it('company hiring cuts descriptions to 300 characters by default', async () => {
     const descriptions = async (more: Record<string, unknown>) =>
       ((await hiring(more)).body.jobs as { description: string }[]).map(
         ({ description }) => description.length,
@@ -46,7 +46,7 @@ describe('other bounds', () => {
     expect(await descriptions({ full_description: true })).toEqual([299, 300, 301, 302])
   })
 
-  it('scale: true omits connections_count and headline', async () => {
+  it('scale: true leaves out connections_count and headline', async () => {
     await service.ask('leads.advanced_search', { ...requests['leads.advanced_search'], scale: true })
     const [completed] = (await service.work()) as { leads: { lead: object }[] }[]
     const fields = Object.keys(completed?.leads[0]?.lead ?? {})
@@ -73,10 +73,13 @@ describe('pagination', () => {
     }
   }
 
-  it.each(['searches.list', 'lists.list'] as const)('applies to %s: per_page 100 by default', async (id) => {
-    const { body } = await service.ask(id)
-    expect(body.pagination).toEqual({ page: 1, per_page: 100, total_count: 0, has_more: false })
-  })
+  it.each(['searches.list', 'lists.list'] as const)(
+    'applies to %s, with 100 rows per page by default',
+    async (id) => {
+      const { body } = await service.ask(id)
+      expect(body.pagination).toEqual({ page: 1, per_page: 100, total_count: 0, has_more: false })
+    },
+  )
 
   it('applies to GET /searches/{id}', async () => {
     const { id } = (await service.ask('leads.search')).body
@@ -85,11 +88,11 @@ describe('pagination', () => {
     expect(body.pagination).toMatchObject({ per_page: 2, total_count: 3, has_more: true })
   })
 
-  it('per_page: maximum 500', async () => {
+  it('has a maximum of 500 for per_page', async () => {
     expect((await page({ per_page: 501 })).pagination?.per_page).toBe(500)
   })
 
-  it('page is absent in cursor mode, next_cursor on the last page; it stops when has_more is false', async () => {
+  it('has no page in cursor mode and next_cursor null on the last page, where has_more is false', async () => {
     await addLists(3)
     const first = await page({ per_page: 2 })
     expect(first.pagination).toMatchObject({ page: 1, has_more: true })
@@ -98,7 +101,7 @@ describe('pagination', () => {
     expect([first.names, last.names]).toEqual([['List 2', 'List 1'], ['List 0']])
   })
 
-  it('rows added during a walk are neither skipped nor repeated', async () => {
+  it('neither skips nor repeats rows that are added during a walk', async () => {
     await addLists(3)
     const first = await page({ per_page: 2 })
     await addLists(1)
@@ -133,7 +136,7 @@ describe('versioning', () => {
     })
   })
 
-  it('an unknown id is 404, in the shape of its operation', async () => {
+  it('an unknown id gets 404 in the shape of its operation', async () => {
     expect((await service.ask('lists.get', { id: unknownId })).body).toEqual({ error: 'Not found' })
     expect((await service.ask('searches.get')).body).toEqual({ error: 404, message: 'Not found' })
   })

@@ -24,7 +24,7 @@ describe('what the service does: credit prices', () => {
     ['reverse email lookup: 1 credit', 'contacts.reverse_lookup', undefined, 1],
     ['company hiring: 1 credit per job returned', 'accounts.hiring', undefined, 2],
     ['tech-stack import: 3 credits per imported company', 'intents.stack', undefined, 9],
-  ])('%s', async (_, id, fields, credits) => {
+  ])('charges as documented: %s', async (_, id, fields, credits) => {
     const service = await openService()
     expect((await service.ask(id, fields)).status).toBeLessThan(300)
     await service.work()

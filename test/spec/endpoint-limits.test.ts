@@ -20,7 +20,7 @@ const limits = [
 ] as const
 
 describe('endpoint-specific limits', () => {
-  it.each(limits)('%s: %i per %s, with %j', async (endpoint, limit, per, more) => {
+  it.each(limits)('%s allows %i per %s, with %j', async (endpoint, limit, per, more) => {
     const fields = { ...requests[idOf(endpoint)], ...more }
     for (let count = 0; count < limit; count++)
       expect((await service.at(endpoint, fields)).status).toBeLessThan(300)
@@ -35,7 +35,7 @@ describe('endpoint-specific limits', () => {
     expect((await service.at(endpoint, fields)).status).toBeLessThan(300)
   })
 
-  it.each(limits)('%s: per user', async (endpoint, limit, _, more) => {
+  it.each(limits)('%s counts per user', async (endpoint, limit, _, more) => {
     const fields = { ...requests[idOf(endpoint)], ...more }
     for (let count = 0; count <= limit; count++) await service.at(endpoint, fields)
     const { key } = await service.admin.createKey({ member: 'me@localhost' })
@@ -43,7 +43,7 @@ describe('endpoint-specific limits', () => {
     expect((await service.at(endpoint, fields, { key: await service.colleague() })).status).toBeLessThan(300)
   })
 
-  it('add to the plan limit', async () => {
+  it('count in addition to the plan limit', async () => {
     await service.admin.setPlan('Basic')
     const statuses = []
     for (let count = 0; count < 3; count++) statuses.push((await service.ask('accounts.headcount')).status)

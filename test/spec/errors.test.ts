@@ -12,14 +12,14 @@ const enrich = () => service.ask('accounts.enrich')
 const limitWeek = (weeklyLimit: number) => service.admin.changeMember('me@localhost', { weeklyLimit })
 
 describe('errors: 401', () => {
-  it.each([null, 'wrong'])('missing or invalid key: %s', async (key) => {
+  it.each([null, 'wrong'])('is the answer to a missing or invalid key: %s', async (key) => {
     const { status, body } = await service.ask('lists.list', {}, { key })
     expect([status, body]).toEqual([401, { error: 'Invalid API key' }])
   })
 })
 
 describe('errors: 402', () => {
-  it('not enough enrichment credits: code, top_up_url and the shortfall; nothing spent', async () => {
+  it('means too few credits: code, top_up_url and the shortfall; nothing is spent', async () => {
     await service.admin.setCredits(2)
     const { status, body } = await service.ask('accounts.stack')
     expect([status, body]).toEqual([
@@ -33,14 +33,14 @@ describe('errors: 402', () => {
     expect(await service.balance()).toBe(2)
   })
 
-  it('retryable after topping up', async () => {
+  it('can be retried after topping up', async () => {
     await service.admin.setCredits(0)
     expect((await service.ask('accounts.enrich', undefined, { idempotencyKey: 'k' })).status).toBe(402)
     await service.admin.addCredits(1)
     expect((await service.ask('accounts.enrich', undefined, { idempotencyKey: 'k' })).status).toBe(200)
   })
 
-  it('may also occur after the pre-check if a concurrent request drains the balance', async () => {
+  it('can also occur after the pre-check, when a concurrent request drains the balance', async () => {
     await service.admin.setCredits(1)
     const held = service.source.hold()
     const slow = enrich()
@@ -51,7 +51,7 @@ describe('errors: 402', () => {
     expect(await service.balance()).toBe(0)
   })
 
-  it('per-result-priced endpoints report the shortfall: need N credits, have M', async () => {
+  it('states the shortfall for operations priced per result: need N credits, have M', async () => {
     await service.admin.setCredits(8)
     const { body } = await service.ask('intents.stack')
     expect(body.error).toBe('Insufficient credits: need 9 credits, have 8')
@@ -59,7 +59,7 @@ describe('errors: 402', () => {
 })
 
 describe('errors: 403', () => {
-  it('workspace weekly limit reached: its code and no top_up_url', async () => {
+  it('means that the weekly limit of the workspace is reached: its code and no top_up_url', async () => {
     await limitWeek(1)
     expect((await enrich()).status).toBe(200)
     const { status, body } = await enrich()
@@ -70,7 +70,7 @@ describe('errors: 403', () => {
     ])
   })
 
-  it('buying credits does not lift it', async () => {
+  it('is not lifted by buying credits', async () => {
     await limitWeek(0)
     await service.admin.addCredits(1_000)
     expect((await enrich()).status).toBe(403)
@@ -78,14 +78,14 @@ describe('errors: 403', () => {
 })
 
 describe('errors: 409', () => {
-  it('idempotency conflict: a reused key with a different request', async () => {
+  it('means that an idempotency key was reused with a different request', async () => {
     const asking = { idempotencyKey: 'k' }
     expect((await service.ask('accounts.enrich', undefined, asking)).status).toBe(200)
     const { status, body } = await service.ask('accounts.enrich', { domain: 'known-b.example' }, asking)
     expect([status, body.code]).toEqual([409, 'idempotency_key_reused'])
   })
 
-  it('the same request with the same key carries Idempotent-Replayed', async () => {
+  it('is not the answer to the same request with the same key, which carries Idempotent-Replayed', async () => {
     const asking = { idempotencyKey: 'k' }
     const first = await service.ask('accounts.enrich', undefined, asking)
     const again = await service.ask('accounts.enrich', undefined, asking)
@@ -95,7 +95,7 @@ describe('errors: 409', () => {
 })
 
 describe('errors: 429', () => {
-  it('rate limit exceeded', async () => {
+  it('means that the rate limit is exceeded', async () => {
     await service.admin.setPlan('Free')
     await service.ask('lists.list')
     const { status, body, headers } = await service.ask('lists.list')
@@ -103,7 +103,7 @@ describe('errors: 429', () => {
     expect(headers.get('retry-after')).toBe('60')
   })
 
-  it('the network itself rate limits the account', async () => {
+  it('occurs when the network itself limits the account', async () => {
     service.source.before = () => {
       throw new ApiError('network_rate_limited')
     }
@@ -117,7 +117,7 @@ describe('errors: 429', () => {
 })
 
 describe('errors: 500', () => {
-  it('internal error: reveals nothing of its cause, and spends nothing', async () => {
+  it('is an internal error that reveals nothing of its cause, and spends nothing', async () => {
     service.source.before = () => {
       throw new Error('SELECT secret FROM inside')
     }
@@ -128,7 +128,7 @@ describe('errors: 500', () => {
 })
 
 describe('errors: body shape', () => {
-  it('some operations answer { error: integer, message: string }', async () => {
+  it('is { error: integer, message: string } for some operations', async () => {
     const { body } = await service.ask('leads.extract', { ...requests['leads.extract'], limit: 0 })
     expect(body).toEqual({ error: 422, message: 'limit must be a whole number of 1 or more' })
   })

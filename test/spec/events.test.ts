@@ -23,7 +23,7 @@ describe('events', () => {
     ['advanced lead search', 'leads.advanced_search', 'lead_search', 'leads'],
     ['tech-stack import', 'intents.stack', 'stack_import', 'accounts'],
     ['hiring import', 'intents.hiring', 'hiring_import', 'accounts'],
-  ])('%s completes: records delivered to webhook_url', async (_, id, kind, records) => {
+  ])('%s completes and delivers its records to webhook_url', async (_, id, kind, records) => {
     expect(await eventsOf(id)).toMatchObject([
       { event: `${kind}.completed`, total: 3, [records]: { length: 3 } },
     ])
@@ -32,7 +32,7 @@ describe('events', () => {
   it.each<[OperationId, string]>([
     ['accounts.extract', 'account_import'],
     ['leads.extract', 'lead_search'],
-  ])('%s with streaming: true: each record is sent individually, in order', async (id, kind) => {
+  ])('%s with streaming: true delivers each record individually, in order', async (id, kind) => {
     const bodies = await eventsOf(id, { streaming: true })
     expect(bodies.map(({ event, ordinal }) => [event, ordinal])).toEqual([
       [`${kind}.record`, 1],
@@ -48,7 +48,7 @@ describe('events', () => {
     )
   })
 
-  it('list import completes: webhook_url is notified; the list goes from pending to completed', async () => {
+  it('a completed list import notifies webhook_url, and the list goes from pending to completed', async () => {
     const { body } = await service.ask('lists.create', { ...requests['lists.create'], webhook_url })
     expect((await service.ask('lists.get', { id: body.id })).body.status).toBe('pending')
     expect(await service.work()).toMatchObject([
@@ -57,7 +57,7 @@ describe('events', () => {
     expect((await service.ask('lists.get', { id: body.id })).body.status).toBe('completed')
   })
 
-  it('list import failed: the list is failed', async () => {
+  it('a failed list import leaves the list failed', async () => {
     const { body } = await service.ask('lists.create', { ...requests['lists.create'], webhook_url })
     service.source.before = () => {
       throw new Error('unplugged')
@@ -66,12 +66,12 @@ describe('events', () => {
     expect((await service.ask('lists.get', { id: body.id })).body.status).toBe('failed')
   })
 
-  it('without webhook_url nothing is sent', async () => {
+  it('are not sent without webhook_url', async () => {
     await service.ask('leads.extract')
     expect(await service.work()).toEqual([])
   })
 
-  it('asynchronous enrichment is pending, then finished', async () => {
+  it('an asynchronous enrichment is pending, then finished', async () => {
     const { body } = await service.ask('contacts.enrich', { ...requests['contacts.enrich'], webhook_url })
     const id = body.enrichment_id
     expect((await service.ask('contacts.get', { id })).body.status).toBe('pending')

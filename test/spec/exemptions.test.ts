@@ -38,27 +38,27 @@ async function twice(endpoint: string, fields = requests[idOf(endpoint)]) {
 }
 
 describe('exempt from the plan limit', () => {
-  it.each(spending)('credit-spending: %s', async (endpoint) => {
+  it.each(spending)('are operations that spend credits: %s', async (endpoint) => {
     const statuses = await twice(endpoint)
     expect(statuses[0]).toBeLessThan(300)
     expect(statuses[1]).toBe(statuses[0])
   })
 
-  it.each(lookups)('status and account lookups: %s', async (endpoint) => {
+  it.each(lookups)('are lookups of status and account: %s', async (endpoint) => {
     const found = endpoint.includes('{') ? 404 : 200
     expect(await twice(endpoint)).toEqual([found, found])
   })
 
-  it('POST /accounts/company_hiring keeps its own limit', async () => {
+  it('is POST /accounts/company_hiring, which keeps its own limit', async () => {
     for (let count = 0; count < 5; count++) expect((await service.ask('accounts.hiring')).status).toBe(200)
     expect((await service.ask('accounts.hiring')).status).toBe(429)
   })
 
-  it.each([{}, { live: true }])('POST /leads/search with %j', async (live) => {
+  it.each([{}, { live: true }])('is POST /leads/search with %j', async (live) => {
     expect(await twice('POST /leads/search', { ...requests['leads.search'], ...live })).toEqual([202, 202])
   })
 
-  it('POST /leads/search with live: false follows the plan limit', async () => {
+  it('is not POST /leads/search with live: false', async () => {
     const fields = { ...requests['leads.search'], live: false }
     expect(await twice('POST /leads/search', fields)).toEqual([202, 429])
   })

@@ -24,7 +24,7 @@ describe('plan rate limits', () => {
     ['Agency', 1_000],
     ['Team', 1_000],
     ['an unlisted plan (the Free limit)', 1],
-  ])('%s: %i requests per minute', async (plan, requests) => {
+  ])('allow %s %i requests per minute', async (plan, requests) => {
     await service.admin.setPlan(plan.replace(/ \(.*/, ''))
     const statuses = await Promise.all(Array.from({ length: requests }, () => list()))
     expect(new Set(statuses)).toEqual(new Set([200]))
@@ -36,14 +36,14 @@ describe('plan rate limits', () => {
     ])
   })
 
-  it('counters are per user: all keys of a user share them', async () => {
+  it('count per user: all keys of a user share a counter', async () => {
     await service.admin.setPlan('Basic')
     const { key } = await service.admin.createKey({ member: 'me@localhost' })
     expect([await list(), await list(key), await list(), await list(key)]).toEqual([200, 200, 429, 429])
     expect(await list(await service.colleague())).toBe(200)
   })
 
-  it('each endpoint group has its own counter', async () => {
+  it('count separately for each endpoint group', async () => {
     await service.admin.setPlan('Free')
     expect([await list(), await list()]).toEqual([200, 429])
     expect((await service.ask('searches.list')).status).toBe(200)
@@ -53,7 +53,7 @@ describe('plan rate limits', () => {
   it.each([
     ['POST /accounts/search', 'POST /accounts/search/preview'],
     ['POST /leads/advanced_search', 'POST /leads/advanced_search/preview'],
-  ])('%s and its preview share one counter', async (search, preview) => {
+  ])('count %s and its preview together', async (search, preview) => {
     await service.admin.setPlan('Basic')
     const statuses = []
     for (const endpoint of [preview, search, preview, search]) {
@@ -63,7 +63,7 @@ describe('plan rate limits', () => {
     expect(statuses).toEqual([200, 202, 429, 429])
   })
 
-  it('a window opens at its first request and resets when it ends', async () => {
+  it('open a window at its first request and reset it when it ends', async () => {
     await service.admin.setPlan('Basic')
     service.clock.set('2026-03-10T12:00:37.250Z')
     const first = await service.ask('lists.list')
@@ -74,7 +74,7 @@ describe('plan rate limits', () => {
     expect(first.headers.get('ratelimit-reset')).toBe('60')
   })
 
-  it('responses carry RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset', async () => {
+  it('are stated by RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset', async () => {
     await service.ask('lists.list')
     service.clock.advance(20_000)
     const { headers } = await service.ask('lists.list')

@@ -38,7 +38,7 @@ const companies = [
 ] as const
 
 describe('plan quotas', () => {
-  it.each(profiles)('profile scraping (daily) is consumed by %s: one profile per unit', async (_, id) => {
+  it.each(profiles)('profile scraping (daily) counts one profile per unit of %s', async (_, id) => {
     const [status, taken] = await takenBy(id)
     expect(status).toBe(202)
     expect(taken).toEqual([0, 3, 0, 0])
@@ -59,20 +59,23 @@ describe('plan quotas', () => {
     },
   )
 
-  it.each(profiles)('exhausted: %s gives 422 with the exact text', async (_, id) => {
+  it.each(profiles)('exhausted profiles give %s 422 with the exact text', async (_, id) => {
     await service.admin.setQuotas({ dailyProfiles: 0 })
     expect(await refusal(id)).toEqual(reached)
   })
 
-  it.each(companies)('exhausted by day or by month: %s gives 422 with the exact text', async (_, id) => {
-    await service.admin.setQuotas({ dailyCompanies: 0 })
-    expect(await refusal(id)).toEqual(reached)
-    await service.admin.setQuotas({ dailyCompanies: 9, monthlyCompanies: 0 })
-    service.clock.advance(1_000)
-    expect(await refusal(id)).toEqual(reached)
-  })
+  it.each(companies)(
+    'companies exhausted by day or by month give %s 422 with the exact text',
+    async (_, id) => {
+      await service.admin.setQuotas({ dailyCompanies: 0 })
+      expect(await refusal(id)).toEqual(reached)
+      await service.admin.setQuotas({ dailyCompanies: 9, monthlyCompanies: 0 })
+      service.clock.advance(1_000)
+      expect(await refusal(id)).toEqual(reached)
+    },
+  )
 
-  it('daily quotas reset every day, the monthly one every month', async () => {
+  it('the daily quotas reset every day, the monthly one every month', async () => {
     await service.admin.setQuotas({ dailyProfiles: 3, dailyCompanies: 3, monthlyCompanies: 6 })
     await takenBy('leads.search')
     await takenBy('accounts.search')

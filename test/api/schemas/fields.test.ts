@@ -6,7 +6,7 @@ import { countries, isCountry } from '../../../src/api/values/countries.js'
 const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
   schema.safeParse(value).success
 
-describe('fields', () => {
+describe('field schemas', () => {
   it.each([
     ['https://network.example/company/acme', true],
     ['http://www.network.example/company/acme/?x=1#y', true],
@@ -21,11 +21,11 @@ describe('fields', () => {
     ['javascript:alert(1)/x', false],
     ['', false],
     [7, false],
-  ])('a profile url may be %j: %s', (value, expected) => {
+  ])('accept the profile url %j: %s', (value, expected) => {
     expect(accepts(field.profileUrl('x'), value)).toBe(expected)
   })
 
-  it('a host with accented letters is accepted however often one was before', () => {
+  it('accept a host with accented letters however often one was seen before', () => {
     const many = Array.from({ length: 20_000 }, () => 'https://www.café-méridien.example/hook')
     expect(many.filter((url) => !accepts(field.webhookUrl(), url))).toEqual([])
   })
@@ -38,7 +38,7 @@ describe('fields', () => {
     ['https://a.example/sales/search/people?query=(keywords:x)', false, false],
     ['network.example/sales/search/people', false, false],
     ['', false, false],
-  ])('the url of a people search may be %j: %s, of a premium one: %s', (value, any, premium) => {
+  ])('accept the url of a people search %j: %s, of a premium search: %s', (value, any, premium) => {
     expect(accepts(field.searchUrl('people', 'x'), value)).toBe(any)
     expect(accepts(field.searchUrl('people', 'x', { premium: true }), value)).toBe(premium)
   })
@@ -54,7 +54,7 @@ describe('fields', () => {
     ['example.com/hook', false],
     ['https://', false],
     ['https://exa mple.com/', false],
-  ])('a webhook url may be %j: %s', (value, expected) => {
+  ])('accept the webhook url %j: %s', (value, expected) => {
     expect(accepts(field.webhookUrl(), value)).toBe(expected)
   })
 
@@ -64,7 +64,7 @@ describe('fields', () => {
     ['0033612345678', false],
     ['+0123456789', false],
     ['+1234567890123456', false],
-  ])('a phone number may be %j: %s', (value, expected) => {
+  ])('accept the phone number %j: %s', (value, expected) => {
     expect(accepts(field.phone('x'), value)).toBe(expected)
   })
 
@@ -75,17 +75,17 @@ describe('fields', () => {
     ['2026-1-1', false],
     ['01/02/2026', false],
     ['2026-01-01T00:00:00Z', false],
-  ])('a date may be %j: %s', (value, expected) => {
+  ])('accept the date %j: %s', (value, expected) => {
     expect(accepts(field.date('x'), value)).toBe(expected)
   })
 
-  it('countries are the 249 of ISO 3166-1, and Kosovo', () => {
+  it('accept the 249 countries of ISO 3166-1, and Kosovo', () => {
     const codes = countries.split(' ')
     expect(new Set(codes).size).toBe(250)
     expect(codes.every((code) => /^[A-Z]{2}$/.test(code) && isCountry(code))).toBe(true)
   })
 
-  it.each(['EU', 'UK', 'ZZ', 'D ', 'E A', ''])('%j is no country', (code) => {
+  it.each(['EU', 'UK', 'ZZ', 'D ', 'E A', ''])('refuse the country %j', (code) => {
     expect(isCountry(code)).toBe(false)
   })
 
@@ -98,7 +98,7 @@ describe('fields', () => {
     ['1', false],
     [Number.NaN, false],
     [2 ** 60, false],
-  ])('a whole number from 1 to 100 may be %j: %s', (value, expected) => {
+  ])('accept a whole number from 1 to 100 %j: %s', (value, expected) => {
     expect(accepts(field.whole('x', 1, 100), value)).toBe(expected)
   })
 
@@ -108,7 +108,7 @@ describe('fields', () => {
     ['a b', false],
     ['a,b', false],
     ['', false],
-  ])('an id may be %j: %s', (value, expected) => {
+  ])('accept the id %j: %s', (value, expected) => {
     expect(accepts(field.id('x'), value)).toBe(expected)
   })
 
@@ -117,32 +117,32 @@ describe('fields', () => {
     ['Software Development', true],
     ['Éducation', true],
     ['4,96', false],
-  ])('an industry may be %j: %s', (value, expected) => {
+  ])('accept the industry %j: %s', (value, expected) => {
     expect(accepts(field.industry('x'), value)).toBe(expected)
   })
 
-  it('texts are trimmed and bounded', () => {
+  it('trim and bound texts', () => {
     expect(field.text('x', 3).parse(' abc ')).toBe('abc')
     expect(accepts(field.text('x', 3), 'abcd')).toBe(false)
   })
 
-  it('text in any script is kept', () => {
+  it('keep text in any script', () => {
     expect(field.text('x').parse('株式会社 𝒜 Ünïcode')).toBe('株式会社 𝒜 Ünïcode')
   })
 
-  it('lists are bounded', () => {
+  it('bound lists', () => {
     expect(accepts(list.of(field.text('x'), 'x', 2), ['a', 'b'])).toBe(true)
     expect(accepts(list.of(field.text('x'), 'x', 2), ['a', 'b', 'c'])).toBe(false)
     expect(accepts(list.some(field.text('x'), 'x'), [])).toBe(false)
   })
 
-  it('a schema keeps its description through optional, default and checks', () => {
+  it('keep their description through optional, default and checks', () => {
     expect(field.text('Words').description).toBe('Words')
     expect(field.flag('Loud').unwrap().description).toBe('Loud')
     expect(list.functions().description).toContain('functions')
   })
 
-  it('the depth of JSON is measured', () => {
+  it('measure the depth of JSON', () => {
     expect(field.isShallow({ a: [{ b: 1 }] }, 3)).toBe(true)
     expect(field.isShallow({ a: [{ b: 1 }] }, 2)).toBe(false)
     expect(field.isShallow(1, 0)).toBe(true)

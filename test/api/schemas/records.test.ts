@@ -8,7 +8,7 @@ const keysOf = (schema: z.ZodObject): string =>
     .map(([key, field]) => (field._zod.optin === undefined ? key : `${key}?`))
     .join(', ')
 
-describe('records', () => {
+describe('record schemas', () => {
   it.each([
     [
       'account',
@@ -47,7 +47,7 @@ describe('records', () => {
     expect(keysOf(schema)).toBe(keys)
   })
 
-  it('every value of an account but its id and technologies may be unknown', () => {
+  it('allow null for every value of an account but its id and technologies', () => {
     const fields = Object.entries(record.accountRecord().shape)
     const known = fields.filter(([, field]) => !z.safeParse(field, null).success)
     expect(known.map(([key]) => key)).toEqual(['id', 'technologies'])

@@ -6,7 +6,7 @@ import * as list from '../../../src/api/schemas/arrays.js'
 import * as field from '../../../src/api/schemas/fields.js'
 import { coerceField, coerceInput, kindOf } from '../../../src/api/validation/coerce.js'
 
-describe('kindOf', () => {
+describe('the kind of a field', () => {
   it.each([
     ['text', field.text('Words'), { type: 'string', required: true, description: 'Words' }],
     [
@@ -57,7 +57,7 @@ describe('kindOf', () => {
   })
 })
 
-describe('coerceField', () => {
+describe('converting the text of a field', () => {
   const custom = field.custom()
   const companies = z.array(z.object({ name: z.string() }))
 
@@ -146,7 +146,7 @@ describe('coerceField', () => {
   })
 })
 
-describe('coerceInput', () => {
+describe('converting the texts of an input', () => {
   it('reads a query', async () => {
     const { input } = await shapeOf('searches.get')
     const query = { id: '7', per_page: '50', page: '2', status: 'qualified' }

@@ -6,7 +6,7 @@ import { operations } from '../../../src/api/operations/table.js'
 import { validate } from '../../../src/api/validation/validate.js'
 import { accepted, refusalOf } from '../refusal.js'
 
-describe('validate', () => {
+describe('validating a request', () => {
   it('returns known fields only', async () => {
     expect(await accepted('accounts.enrich', { name: ' Acme ', status: 'x', id: 7 })).toEqual({
       name: 'Acme',
@@ -64,14 +64,14 @@ describe('validate', () => {
   })
 })
 
-describe('other spellings', () => {
+describe('other spellings of a field', () => {
   const network_url = 'https://network.example/in/ada'
 
-  it.each(['linkedin_url', 'network_profile_url'])('a person may be given by %s', async (alias) => {
+  it.each(['linkedin_url', 'network_profile_url'])('are accepted for a person: %s', async (alias) => {
     expect(await accepted('leads.enrich', { [alias]: network_url })).toEqual({ network_url, live: true })
   })
 
-  it('a contact may be given by first_name and last_name', async () => {
+  it('are accepted for a contact: first_name and last_name', async () => {
     const input = {
       first_name: 'Ada',
       last_name: 'Lovelace',
@@ -81,19 +81,19 @@ describe('other spellings', () => {
     expect(await accepted('contacts.enrich', input)).toMatchObject({ firstname: 'Ada', lastname: 'Lovelace' })
   })
 
-  it('so may each contact of a bulk request', async () => {
+  it('are accepted for each contact of a bulk request', async () => {
     const contacts = [{ linkedin_url: network_url }, { network_url }]
     expect(await accepted('contacts.bulk_enrich', { contacts, enrichment_type: ['phone'] })).toMatchObject({
       contacts: [{ network_url }, { network_url }],
     })
   })
 
-  it('a field given in both spellings keeps the value of its own', async () => {
+  it('give way to the documented spelling when both are given', async () => {
     const input = { linkedin_url: 'https://network.example/in/other', network_url }
     expect(await accepted('leads.enrich', input)).toMatchObject({ network_url })
   })
 
-  it('does not change the request it was given', async () => {
+  it('are not written into the given request', async () => {
     const input = { contacts: [{ linkedin_url: network_url }, { network_url }], enrichment_type: ['phone'] }
     const before = structuredClone(input)
     await accepted('contacts.bulk_enrich', input)
@@ -101,8 +101,8 @@ describe('other spellings', () => {
   })
 })
 
-describe('hostile requests', () => {
-  it('own keys with inherited names have no effect', async () => {
+describe('a hostile request', () => {
+  it('has no effect with own keys of inherited names', async () => {
     const input = JSON.parse(
       '{"__proto__":{"name":"x","polluted":1},"constructor":{"prototype":{"polluted":1}}}',
     )
@@ -110,14 +110,14 @@ describe('hostile requests', () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 
-  it('custom may have any keys, and no prototype of its own', async () => {
+  it('may have any keys in custom, and sets no prototype', async () => {
     const custom = JSON.parse('{"__proto__":{"polluted":1},"constructor":1}')
     const input = await accepted('lists.create', { name: 'x', companies: [{ name: 'A' }], custom })
     expect(Object.getPrototypeOf(input.custom)).toBe(Object.prototype)
     expect(input.custom).toMatchObject({ constructor: 1 })
   })
 
-  it.each([20, 21, 50_000])('custom nested %i deep gets a reply', async (depth) => {
+  it.each([20, 21, 50_000])('gets a reply when custom is nested %i deep', async (depth) => {
     const custom = { a: JSON.parse('['.repeat(depth - 1) + ']'.repeat(depth - 1)) }
     const answer = await refusalOf('lists.create', { name: 'x', companies: [{ name: 'A' }], custom })
     expect(answer).toBe(depth === 20 ? 'accepted' : '422 custom must not be nested deeper than 20 levels')
@@ -131,7 +131,7 @@ describe('hostile requests', () => {
     },
   )
 
-  it('any input gives a validated input or a refusal of 400, 404 or 422', async () => {
+  it('gives a validated input or a refusal of 400, 404 or 422, whatever it contains', async () => {
     const shapes = await Promise.all(operations().map(async ({ id }) => [id, await shapeOf(id)] as const))
     fc.assert(
       fc.property(fc.constantFrom(...shapes), fc.infiniteStream(fc.jsonValue()), ([id, shape], values) => {

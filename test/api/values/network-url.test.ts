@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseNetworkUrl, searchPageOf } from '../../../src/api/values/network-url.js'
 
-describe('urls on the network', () => {
+describe('a url on the network', () => {
   it.each([
     ['https://www.linkedin.com/in/ada?x=1#top', { path: 'in/ada', query: 'x=1' }],
     ['//fr.network.example:443/a/b/', { path: 'a/b/', query: '' }],
@@ -10,7 +10,7 @@ describe('urls on the network', () => {
       'https://linkedin.com/sales/search/people#query=(a:1)',
       { path: 'sales/search/people', query: 'query=(a:1)' },
     ],
-  ])('%s', (url, parts) => {
+  ])('is recognised: %s', (url, parts) => {
     expect(parseNetworkUrl(url)).toEqual(parts)
   })
 
@@ -20,16 +20,16 @@ describe('urls on the network', () => {
     'https://evil-linkedin.com/x',
     'https://linkedin.com.evil.example/x',
     'https://a@linkedin.com/x',
-  ])('%j is none', (url) => {
+  ])('is not recognised: %j', (url) => {
     expect(parseNetworkUrl(url)).toBeUndefined()
   })
 
-  it('takes its hosts as a setting', () => {
+  it('may have hosts from a setting', () => {
     expect(parseNetworkUrl('https://www.net.test/x', ['net.test'])).toEqual({ path: 'x', query: '' })
   })
 })
 
-describe('pages of search results', () => {
+describe('a url of search results', () => {
   it.each([
     [
       'https://www.linkedin.com/sales/search/people?query=(a:1)',
@@ -44,7 +44,7 @@ describe('pages of search results', () => {
       { of: 'people', premium: false, query: 'keywords=x' },
     ],
     ['https://de.network.example/SEARCH/results/COMPANIES', { of: 'companies', premium: false, query: '' }],
-  ])('%s', (url, page) => {
+  ])('is parsed: %s', (url, page) => {
     expect(searchPageOf(url)).toEqual(page)
   })
 
@@ -52,7 +52,7 @@ describe('pages of search results', () => {
     'https://network.example/sales/company/1',
     'https://network.example/constructor',
     'https://a.example/sales/search/people',
-  ])('%s is none', (url) => {
+  ])('is not recognised: %s', (url) => {
     expect(searchPageOf(url)).toBeUndefined()
   })
 })

@@ -8,8 +8,8 @@ const fieldsOf = (name: (typeof names)[number]) => Object.keys(eventBody(name).s
 const names = eventNames()
 const common = ['event', 'id', 'created_at', 'custom']
 
-describe('events', () => {
-  it('match the decided ones', () => {
+describe('webhook events', () => {
+  it('are these, in this order', () => {
     expect(names).toEqual([
       'account_import.record',
       'account_import.completed',

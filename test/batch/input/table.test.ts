@@ -68,7 +68,7 @@ describe('a file that is not a table is refused with its line', () => {
     ['an empty file', '', undefined, /is empty/],
     ['a file of blank lines', '\n\n\r\n', undefined, /is empty/],
     ['an unclosed quote', 'a,b\n1,2\n3,"x\n4,5\n', 3, /never closed/],
-  ])('%s', async (_, content, line, sentence) => {
+  ])('because of %s', async (_, content, line, sentence) => {
     const error = await openTable(await folder.file(content))
       .then((table) => checkTable(table))
       .catch((thrown: unknown) => thrown)

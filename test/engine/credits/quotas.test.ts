@@ -18,7 +18,7 @@ const credits = async (bench: Bench) =>
 const search = { webhook_url: 'https://hook.example/', keyword: 'cloud' }
 const limitText = "Can't proceed with the request. Plan limit reached."
 
-describe('P08: right quota', () => {
+describe('P08: plan quotas', () => {
   it('gives at most the remainder, in all periods alike', async () => {
     const bench = await openBench()
     await bench.admin.setQuotas({ dailyCompanies: 10, monthlyCompanies: 15 })

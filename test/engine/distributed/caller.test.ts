@@ -24,7 +24,7 @@ async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await isSo())) await tick()
 }
 
-describe('rows that are spread', () => {
+describe('distributed rows', () => {
   it('are answered by several workers, each once and in order, and leave nothing behind', async () => {
     const sources = [new TestSource(), new TestSource()]
     for (const source of sources) work.work({ source })

@@ -53,7 +53,7 @@ function provider(name: string, answers: Answers, log: string[] = []): Provider 
   return { name, ...Object.fromEntries(questions) }
 }
 
-describe('the order', () => {
+describe('the order of a waterfall', () => {
   it('is email, personal email, phone, whatever the request lists first', async () => {
     const log: string[] = []
     const all = provider('a', { email: undefined, personalEmail: undefined, phones: [] }, log)
@@ -109,7 +109,7 @@ describe('the order', () => {
   })
 })
 
-describe('an address', () => {
+describe('an e-mail address of a waterfall', () => {
   it.each([
     ['valid', { email: 1 }],
     ['risky', { email: 1 }],
@@ -130,7 +130,7 @@ describe('an address', () => {
   })
 })
 
-describe('phones', () => {
+describe('phones of a waterfall', () => {
   const all = [mobile, landline, either, nowhere]
   it.each<[string, Partial<WaterfallAsk>, readonly PhoneDetail[]]>([
     ['all', {}, all],
@@ -139,7 +139,7 @@ describe('phones', () => {
     ['of several countries', { phoneCountryCodes: ['US', 'FR'] }, [mobile, landline, either]],
     ['mobile of a country', { mobileOnly: true, phoneCountryCodes: ['FR'] }, [mobile]],
     ['of another country', { phoneCountryCodes: ['DE'] }, []],
-  ])('%s', async (_, only, left) => {
+  ])('follow the options: %s', async (_, only, left) => {
     const { found, used } = await waterfall([provider('a', { phones: all })], ada, {
       ...ask('phone'),
       ...only,
@@ -163,7 +163,7 @@ describe('phones', () => {
   })
 })
 
-describe('nothing', () => {
+describe('a waterfall without a result', () => {
   it('is reported with empty fields and a message', async () => {
     const nobody = provider('a', { email: undefined, personalEmail: undefined, phones: [] })
     const reached = await waterfall([nobody], { url: 'x' }, ask('email', 'personal_email', 'phone'))
@@ -184,17 +184,17 @@ describe('nothing', () => {
     })
   })
 
-  it('is what no provider finds', async () => {
+  it('occurs when no provider finds anything', async () => {
     expect((await waterfall([], ada, ask('email'))).found.message).toBe('No data found')
   })
 
-  it('is not reported when one of several types was found', async () => {
+  it('does not occur when one of several types was found', async () => {
     const { found } = await waterfall([provider('a', { phones: [mobile] })], ada, ask('email', 'phone'))
     expect(found).toMatchObject({ email: null, phone: [mobile.number] })
     expect(found).not.toHaveProperty('message')
   })
 
-  it('and every other result fits the schema of a contact', async () => {
+  it('fits the schema of a contact, as every other result does', async () => {
     const around = { enrichment_id: 'x', status: 'finished', credits_used: 0 }
     for (const answers of [{}, { email: mail('a', 'risky'), phones: [mobile, nowhere] }]) {
       const { found } = await waterfall([provider('a', answers)], ada, ask('email', 'phone'))
@@ -203,7 +203,7 @@ describe('nothing', () => {
   })
 })
 
-describe('who is meant', () => {
+describe('the person of a waterfall', () => {
   const known = { url: 'https://www.network.example/in/known', firstName: 'Adah', lastName: 'King' }
   const employed = { ...known, domain: 'old.example', companyName: 'Old' }
   const asked = async (contact: Contact, person: Contact | undefined) => {
@@ -221,7 +221,7 @@ describe('who is meant', () => {
     return { seen, found }
   }
 
-  it('is completed by a provider that knows the person, for the other providers too', async () => {
+  it('is completed by a provider that knows them, for the other providers too', async () => {
     const { seen, found } = await asked({ url: 'u' }, employed)
     expect(seen).toEqual({ ...employed, url: 'u' })
     expect(found).toMatchObject({ first_name: 'Adah', last_name: 'King', network_profile_url: 'u' })
@@ -239,7 +239,7 @@ describe('who is meant', () => {
     expect(found).toMatchObject({ first_name: 'Ada', last_name: 'L', network_profile_url: known.url })
   })
 
-  it('is left as it is when no provider knows the person', async () => {
+  it('is left unchanged when no provider knows them', async () => {
     expect((await asked({ url: 'u' }, undefined)).found).toMatchObject({ first_name: null, last_name: null })
   })
 
@@ -249,7 +249,7 @@ describe('who is meant', () => {
     expect(log).toEqual(['a.email'])
   })
 
-  it('is not worth failing for', async () => {
+  it('does not make the waterfall fail when the lookup fails', async () => {
     const providers = [provider('a', { person: new Error('down'), email: mail('a') })]
     const { found } = await waterfall(providers, { url: 'u' }, ask('email'))
     expect(found).toMatchObject({ email: 'a@acme.example', first_name: null })
@@ -284,7 +284,7 @@ describe('a provider that fails', () => {
   })
 })
 
-describe('an abort', () => {
+describe('an abort of a waterfall', () => {
   const reason = new Error('gone')
 
   it('keeps every provider from being asked', async () => {
@@ -309,7 +309,7 @@ describe('an abort', () => {
   })
 })
 
-describe('consent', () => {
+describe('consent to a waterfall', () => {
   it('is required for personal addresses', () => {
     const refused = () => requireConsent(['email', 'personal_email'], false)
     expect(refused).toThrow(expect.objectContaining({ status: 422, code: 'consent_required' }))

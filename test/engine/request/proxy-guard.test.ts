@@ -22,8 +22,8 @@ afterEach(async () => {
   for (const bench of open.splice(0)) await bench.caller.close()
 })
 
-describe('a guard', () => {
-  it('reveals nothing of its own key, and forwards nothing for a stranger', async () => {
+describe('the guard of a server that forwards requests', () => {
+  it('reveals nothing of its own key, and forwards nothing for callers without a key', async () => {
     const seen: unknown[] = []
     const upstream: Caller = {
       call: async (_, __, options) => {
@@ -44,19 +44,19 @@ describe('a guard', () => {
   })
 })
 
-describe('a server that was asked', () => {
+describe('a request that another server received', () => {
   const fault = new ApiError('storage_failed', { reason: 'the disk is full' })
   const upstream: Caller = { call: () => Promise.reject(fault), close: async () => {} }
 
-  it('may have done the work when a fault follows: that is no refusal', async () => {
+  it('has an unknown outcome when a fault follows, and does not count as refused', async () => {
     const { caller, front } = await guard(upstream, 'of-the-server')
     open.push(front)
     await expect(caller.call('accounts.enrich', {}, { apiKey: front.key })).rejects.toBe(fault)
   })
 })
 
-describe('a server that is asked for somebody whose key was checked before', () => {
-  it('is not called while the key cannot be looked up, and is called as soon as it can', async () => {
+describe('a server that forwards a request whose key was checked before', () => {
+  it('sends nothing while the key cannot be looked up, and forwards it as soon as it can', async () => {
     const front = await openBench()
     open.push(front)
     const [key] = await front.store.read((reads) => reads.keys(front.workspaceId))

@@ -63,7 +63,7 @@ describe('P06: exact admission', () => {
 })
 
 describe('P07: honest headers', () => {
-  it('admits a client that waits for Retry-After, whatever the pattern of arrivals', async () => {
+  it('admit a client that waits for Retry-After, whatever the pattern of arrivals', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(40_000), { minLength: 3, maxLength: 12 }), async (gaps) => {
         const bench = await openBench()
@@ -94,7 +94,7 @@ describe('P07: honest headers', () => {
     )
   })
 
-  it('tells to the millisecond when a window ends, as of the end of the work', async () => {
+  it('state to the millisecond when a window ends, as of the end of the work', async () => {
     const bench = await openBench()
     const saidAfter = async (workMs: number) => {
       bench.source.before = () => bench.clock.advance(workMs)
@@ -107,7 +107,7 @@ describe('P07: honest headers', () => {
     expect(await saidAfter(0)).toEqual(['1.000', '1', '4'])
   })
 
-  it('tells the same for a refusal, as of its reply, however long the database took', async () => {
+  it('state the end of the window also with a refusal, as of its reply, however slow the database is', async () => {
     const { clock, key, source, store } = await openBench()
     const transaction: Store['transaction'] = async (...work) => {
       const done = await store.transaction(...work)
@@ -124,7 +124,7 @@ describe('P07: honest headers', () => {
     ])
   })
 
-  it('grants nothing extra when the clock goes back', async () => {
+  it('grant no additional requests when the clock goes back', async () => {
     const bench = await openBench()
     await bench.admin.setPlan('Basic')
     await bench.call('accounts.technologies', {})
@@ -135,7 +135,7 @@ describe('P07: honest headers', () => {
     expect(Number(refused.headers['retry-after'])).toBe(60)
   })
 
-  it('sends the headers with refusals of the fields too, and with no exempt operation', async () => {
+  it('are sent with refusals of fields too, and with no exempt operation', async () => {
     const bench = await openBench()
     const invalid = await bench.call('credits.consumption', {})
     expect(invalid.status).toBe(422)
@@ -143,7 +143,7 @@ describe('P07: honest headers', () => {
     expect((await bench.call('credits.show', {})).headers).toEqual({})
   })
 
-  it('does not count a request that was refused', async () => {
+  it('do not count a refused request', async () => {
     const bench = await openBench()
     await bench.admin.setPlan('Scale')
     for (let count = 0; count < 10; count++) await bench.call('leads.extract', {})

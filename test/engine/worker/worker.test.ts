@@ -70,7 +70,7 @@ describe('a worker that was started', () => {
     expect(await statesOf(bench)).toEqual(['finished', 'finished'])
   })
 
-  it('finds what another process has accepted', async () => {
+  it('finds jobs that another process has accepted', async () => {
     const bench = await openBench()
     const { sender } = started(bench)
     await pause(20)
