@@ -1,8 +1,21 @@
 import { normaliseName } from '../../csv/names.js'
 import type { Kind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
-import { requiredFields, synonyms } from './column-synonyms.js'
+import synonyms from './column-synonyms.json' with { type: 'json' }
 import { ImportError } from './report.js'
+
+/** Fields that identify a record of each kind: a file needs at least one of each group. */
+const requiredFields: Readonly<Record<Kind, readonly (readonly string[])[]>> = {
+  companies: [['domain', 'website', 'network_url', 'network_id']],
+  people: [
+    'network_profile_url premium_profile_url network_id email full_name last_name first_name'.split(' '),
+  ],
+  jobs: [
+    ['job_title'],
+    ['company_domain', 'company_network_url', 'company_network_id', 'company_name', 'company'],
+  ],
+  posts: [['post_url']],
+}
 
 /** Which column is read as which field. */
 export interface MappedColumns {

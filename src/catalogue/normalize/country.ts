@@ -1,47 +1,14 @@
 import { createRequire } from 'node:module'
 import { isCountry } from '../../api/values/countries.js'
 import type { RawRecord } from '../kinds/kind.js'
+import countrySpellings from './country-spellings.json' with { type: 'json' }
 import { foldText } from './name.js'
 
 // Only imports need the names of countries in two languages, so they are loaded on first use.
 const require = createRequire(import.meta.url)
 
 /** Common spellings that are neither codes nor official names, folded. */
-const spellings: Readonly<Record<string, string>> = {
-  uk: 'GB',
-  england: 'GB',
-  scotland: 'GB',
-  wales: 'GB',
-  'great britain': 'GB',
-  angleterre: 'GB',
-  'grande bretagne': 'GB',
-  usa: 'US',
-  america: 'US',
-  'etats unis': 'US',
-  'united states': 'US',
-  holland: 'NL',
-  'pays bas': 'NL',
-  'the netherlands': 'NL',
-  deutschland: 'DE',
-  espana: 'ES',
-  italia: 'IT',
-  osterreich: 'AT',
-  schweiz: 'CH',
-  belgie: 'BE',
-  danmark: 'DK',
-  norge: 'NO',
-  sverige: 'SE',
-  suomi: 'FI',
-  polska: 'PL',
-  brasil: 'BR',
-  'czech republic': 'CZ',
-  turkey: 'TR',
-  russia: 'RU',
-  'south korea': 'KR',
-  vietnam: 'VN',
-  uae: 'AE',
-  'ivory coast': 'CI',
-}
+const spellings: Readonly<Record<string, string>> = countrySpellings
 
 /** Returns the ISO 3166-1 alpha-2 code of a country given by its code (two or three letters) or its English or French name. */
 export function toCountryCode(text: string): string | undefined {

@@ -1,4 +1,3 @@
-/// <reference lib="es2024.string" />
 import { companySizes } from '../../api/schemas/enumerations.js'
 import { isObject } from '../../api/values/objects.js'
 import { toCountryCode } from './country.js'

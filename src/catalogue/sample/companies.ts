@@ -1,9 +1,11 @@
 import type { RawRecord } from '../kinds/kind.js'
 import { foldText } from '../normalize/name.js'
-import { countries, type SampleCountry } from './countries.js'
-import { fixedCompanies } from './fixed-records.js'
+import { countries, getCountry, type SampleCountry } from './countries.js'
+import fixedCompanies from './fixed-companies.json' with { type: 'json' }
 import type { SampleCompany, SeededRandom } from './random.js'
-import { industries, nameBeginnings, nameEndings, technologies } from './words.js'
+import words from './words.json' with { type: 'json' }
+
+const { industries, nameBeginnings, nameEndings, technologies } = words
 
 /** Companies with a headcount history by department; the others have one for the whole company only. */
 const detailed = 1_000
@@ -15,7 +17,7 @@ export function* sampleCompanies(
   made: SampleCompany[],
 ): Generator<RawRecord> {
   const taken = new Set<string>()
-  for (const company of fixedCompanies()) {
+  for (const company of fixedCompanies.map(toFixedRecord)) {
     yield rememberCompany(addHistory(random, company, true), made, taken)
   }
   while (made.length < wanted)
@@ -24,6 +26,25 @@ export function* sampleCompanies(
       made,
       taken,
     )
+}
+
+/** Returns one of the companies that every sample begins with, regardless of its size and seed. */
+function toFixedRecord({ founded, ...company }: (typeof fixedCompanies)[number], at: number): RawRecord {
+  const { name: country, currency } = getCountry(company.country)
+  const place = `${company.city}, ${country}`
+  return {
+    id: `00000000-0000-4000-8000-${String(at + 1).padStart(12, '0')}`,
+    ...company,
+    website: `https://www.${company.domain}/`,
+    company_type: company.headcount > 3_000 ? 'Public' : 'Private',
+    headquarters: place,
+    location: place,
+    founded_year: founded,
+    revenue: company.headcount * 150_000,
+    revenue_currency: currency,
+    network_id: String(900_001 + at),
+    network_url: `https://www.network.example/company/${company.domain.replace('.example', '')}`,
+  }
 }
 
 function rememberCompany(company: RawRecord, made: SampleCompany[], taken: Set<string>): RawRecord {
@@ -39,8 +60,8 @@ function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<
   const form = random.chance(0.8) ? random.pick(country.forms) : ''
   const name = `${core}${form.startsWith(',') ? '' : ' '}${form}`.trim()
   const slug = pickFreeSlug(foldText(core).replaceAll(' ', '-'), number, taken)
-  const [industryId, industry] = random.pick(industries)
-  const [city, region] = random.pick(country.cities)
+  const { id: industryId, name: industry } = random.pick(industries)
+  const { city, region } = random.pick(country.cities)
   const headcount = Math.round(Math.exp(random.faker.number.float({ min: 1, max: 9.6 })))
   const domain = `${slug}.example`
   return {
@@ -66,7 +87,7 @@ function inventCompany(random: SeededRandom, number: number, taken: ReadonlySet<
     company_profile_picture: `https://media.network.example/logos/${slug}.png`,
     technologies: random.faker.helpers
       .arrayElements(technologies, { min: 0, max: 8 })
-      .map(([technology]) => technology),
+      .map(({ slug }) => slug),
   }
 }
 
@@ -90,8 +111,8 @@ function addHistory(random: SeededRandom, company: RawRecord, withDepartments: b
 }
 
 function inventTechnologyUse(random: SeededRandom, slug: string): RawRecord {
-  const [, name, category] = technologies.find(([known]) => known === slug) ?? []
-  return { slug, name, category, confidence: random.integer(2, 10) / 10, job_mentions: random.integer(0, 40) }
+  const known = technologies.find((technology) => technology.slug === slug)
+  return { slug, ...known, confidence: random.integer(2, 10) / 10, job_mentions: random.integer(0, 40) }
 }
 
 const departments = { Engineering: 0.35, Sales: 0.2, Marketing: 0.1, Operations: 0.15 } as const

@@ -1,7 +1,7 @@
 import type { RawRecord } from '../kinds/kind.js'
 import { getCountry } from './countries.js'
 import type { SampleCompany, SeededRandom } from './random.js'
-import { positions, technologies } from './words.js'
+import words from './words.json' with { type: 'json' }
 
 /** Yields open jobs of the given companies: none at every third, a few at the others. */
 export function* sampleJobs(random: SeededRandom, companies: readonly SampleCompany[]): Generator<RawRecord> {
@@ -13,9 +13,9 @@ export function* sampleJobs(random: SeededRandom, companies: readonly SampleComp
 }
 
 function inventJob(random: SeededRandom, company: SampleCompany, number: number): RawRecord {
-  const [title, french] = random.pick(positions)
+  const { title, french } = random.pick(words.positions)
   const inFrench = company.country === 'FR' && random.chance(0.5)
-  const [, technology] = random.pick(technologies)
+  const { name: technology } = random.pick(words.technologies)
   return {
     job_title: inFrench ? french : title,
     job_url: `https://jobs.${company.domain}/openings/${number}`,
@@ -67,7 +67,7 @@ const openings = [
 export function* samplePosts(random: SeededRandom, profiles: readonly string[]): Generator<RawRecord> {
   const posts = Math.min(40, profiles.length)
   for (let number = 1; number <= posts; number++) {
-    const [, technology] = random.pick(technologies)
+    const { name: technology } = random.pick(words.technologies)
     yield {
       post_url: `https://www.network.example/posts/${7_000_000 + number}`,
       author_profile_url: random.pick(profiles),

@@ -3,7 +3,7 @@ import { foldText } from '../normalize/name.js'
 import { inventPhone } from './companies.js'
 import { getCountry, type SampleCountry } from './countries.js'
 import type { SampleCompany, SeededRandom } from './random.js'
-import { positions } from './words.js'
+import words from './words.json' with { type: 'json' }
 
 /** Yields people at the given companies, more of them at larger ones; adds their urls to `profiles`. */
 export function* samplePeople(
@@ -48,7 +48,7 @@ function inventPerson(random: SeededRandom, number: number, company: SampleCompa
   const country = getCountry(company.country)
   const names = random.namesIn(country.language)
   const [first, last] = [names.person.firstName(), names.person.lastName()]
-  const [title, french, role, seniority] = random.pick(positions)
+  const { title, french, function: role, seniority } = random.pick(words.positions)
   const held = country.language === 'fr' && random.chance(0.5) ? french : title
   const slug = `${foldText(`${first} ${last}`).replaceAll(' ', '-')}-${number.toString(36).padStart(4, '0')}`
   const since = random.integer(20, 3_000)

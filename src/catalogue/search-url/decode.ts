@@ -9,8 +9,8 @@ import {
   endlessRevenue,
   type FilterType,
   filterTypes,
+  ignoredParameters,
   narrowing,
-  noFilters,
   type PlainParameter,
   plainParameters,
   revenueType,
@@ -288,7 +288,7 @@ export function parsePlainUrl({ of, query }: SearchPage): UrlSearch {
 
 /** Returns whether a parameter filters nothing: it has no value, or only serves statistics. */
 const saysNothing = (name: string, value: string): boolean =>
-  noFilters.has(name) || /^(?:_|utm_)/.test(name) || decodeItems(value).length === 0
+  ignoredParameters.has(name) || /^(?:_|utm_)/.test(name) || decodeItems(value).length === 0
 
 function toUrlFilters(
   { name, value }: Parameter,

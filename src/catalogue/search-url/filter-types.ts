@@ -77,29 +77,11 @@ export const plainParameters: Readonly<
   },
 }
 
-/** Parameters of plain search urls that change nothing in what is found. */
-export const noFilters: ReadonlySet<string> = new Set([
-  'origin',
-  'sid',
-  'page',
-  'start',
-  'count',
-  'spellCorrectionEnabled',
-  'searchId',
-  'sessionId',
-  'position',
-  'heroEntityKey',
-  'prioritizeMessage',
-  'viewAllFilters',
-  'trk',
-  'trackingId',
-  'refId',
-  'lipi',
-  'licu',
-  'lici',
-  'locale',
-  'resultType',
-])
+/** Parameters of plain search urls that do not change the results. */
+export const ignoredParameters: ReadonlySet<string> = new Set(
+  `origin sid page start count spellCorrectionEnabled searchId sessionId position heroEntityKey prioritizeMessage
+  viewAllFilters trk trackingId refId lipi licu lici locale resultType`.split(/\s+/),
+)
 
 /** Parameters and keys of premium search urls that narrow a search in a way of their own, in old urls mostly. */
 export const narrowing = /(?:In|Ex)cluded$|^excludedKeywords$|^pivotParam$/

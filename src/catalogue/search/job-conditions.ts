@@ -4,6 +4,7 @@ import { dialectOf } from '../dialect/dialect.js'
 import { type Condition, ifAny, not, some } from '../full-text/sql-conditions.js'
 import { allOf, anyOf, beginning, negate, phrase, within } from '../full-text/text-query.js'
 import { postedSince } from '../lookup/jobs.js'
+import keywords from './classification-keywords.json' with { type: 'json' }
 import { inIndustries, ofSizes } from './company-conditions.js'
 import { inPlaces } from './place-condition.js'
 
@@ -50,16 +51,21 @@ const jobIn = ([place, ...values]: Condition): Condition => [
   ...values,
 ]
 
+/** Companies that hire for others or advise them, by industry or by a word of their name. */
 const isConsulting = (connection: Connection): Condition =>
   some([
-    inIndustries(consultingIndustries),
+    inIndustries(keywords.consultingIndustries),
     dialectOf(connection).texts.matchTexts(
       'companies',
-      within(['name'], anyOf(consultingNames.map(phrase))),
+      within(['name'], anyOf(keywords.consultingNames.map(phrase))),
       'many',
     ),
   ])
 
+/**
+ * Internships and apprenticeships, by their status or by a word of the title. A title that begins with `stage` is one in
+ * French, Italian and Dutch; some English titles that begin so are not.
+ */
 const isInternship = (connection: Connection): Condition =>
   some([
     dialectOf(connection).texts.matchTexts(
@@ -67,140 +73,11 @@ const isInternship = (connection: Connection): Condition =>
       within(
         ['title'],
         anyOf([
-          ...internshipWords.map(phrase),
-          allOf([beginning(stageTitles.begin), negate(anyOf(stageTitles.not.map(phrase)))]),
+          ...keywords.internshipWords.map(phrase),
+          allOf([beginning(keywords.stageTitles.begin), negate(anyOf(keywords.stageTitles.not.map(phrase)))]),
         ]),
       ),
       'many',
     ),
-    ...internshipStatuses.map((status): Condition => ['instr(statuses, ?) > 0', `|${status}|`]),
+    ...keywords.internshipStatuses.map((status): Condition => ['instr(statuses, ?) > 0', `|${status}|`]),
   ])
-
-// Keywords that classify companies and jobs, compared without case, accents and punctuation.
-
-/** Industries of firms that hire for others or advise them. */
-export const consultingIndustries: readonly string[] = [
-  '11',
-  '104',
-  'Business Consulting and Services',
-  'Consulting',
-  'Executive Search Services',
-  'Human Resources Services',
-  'IT Services and IT Consulting',
-  'Management Consulting',
-  'Operations Consulting',
-  'Outsourcing and Offshoring Consulting',
-  'Outsourcing/Offshoring',
-  'Recruiting',
-  'Staffing and Recruiting',
-  'Strategic Management Services',
-  'Temporary Help Services',
-]
-
-/** Words in the names of such firms. */
-export const consultingNames: readonly string[] = [
-  'conseil',
-  'conseils',
-  'consultancy',
-  'consultants',
-  'consulting',
-  'consultores',
-  'executive search',
-  'headhunter',
-  'headhunters',
-  'headhunting',
-  'interim',
-  'personalberatung',
-  'personaldienstleistungen',
-  'portage salarial',
-  'recruiters',
-  'recruiting',
-  'recruitment',
-  'recrutement',
-  'staffing',
-  'talent acquisition',
-  'travail temporaire',
-  'uitzendbureau',
-  'unternehmensberatung',
-  'zeitarbeit',
-]
-
-/** Kinds of employment that are internships or apprenticeships. */
-export const internshipStatuses: readonly string[] = [
-  'alternance',
-  'apprenticeship',
-  'apprentissage',
-  'ausbildung',
-  'intern',
-  'internship',
-  'praktikum',
-  'stage',
-  'werkstudent',
-  'working student',
-]
-
-/** Words in the titles of such jobs. */
-export const internshipWords: readonly string[] = [
-  'alternance',
-  'alternant',
-  'alternante',
-  'apprenti',
-  'apprentice',
-  'apprentices',
-  'apprenticeship',
-  'apprentie',
-  'apprentissage',
-  'ausbildung',
-  'auszubildende',
-  'auszubildender',
-  'azubi',
-  'becaria',
-  'becario',
-  'contrat pro',
-  'contrat de professionnalisation',
-  'de stage',
-  'en stage',
-  'estagiaria',
-  'estagiario',
-  'intern',
-  'interns',
-  'internship',
-  'internships',
-  'pfe',
-  'praktika',
-  'praktikant',
-  'praktikantin',
-  'praktikum',
-  'praktikumsplatz',
-  'practicas',
-  'pflichtpraktikum',
-  'stage de',
-  'stage en',
-  'stage pfe',
-  'stage pre embauche',
-  'stagiair',
-  'stagiaire',
-  'stagiaires',
-  'stagista',
-  'tirocinante',
-  'tirocinio',
-  'werkstudent',
-  'werkstudentin',
-  'working student',
-]
-
-/** A title that begins so is an internship in French, Italian and Dutch; these English titles are not. */
-export const stageTitles = {
-  begin: 'stage',
-  not: [
-    'stage builder',
-    'stage carpenter',
-    'stage crew',
-    'stage designer',
-    'stage director',
-    'stage engineer',
-    'stage hand',
-    'stage manager',
-    'stage technician',
-  ],
-} as const
