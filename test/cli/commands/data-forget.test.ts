@@ -31,7 +31,7 @@ const colleague = {
   full_name: 'Paul Martin',
   email: 'paul.martin@acme.example',
   network_profile_url: 'https://www.network.example/in/paul-martin',
-  // The switchboard of the company, which tells of nobody.
+  // The switchboard of the company does not identify a person.
   phones: ['+33170189900'],
   title: 'Head of Sales',
   company_domain: 'acme.example',
@@ -65,13 +65,13 @@ async function filled(...people: readonly object[]) {
   )
 }
 
-/** Bytes that must be nowhere. */
+/** Bytes that no file may contain afterwards. */
 const traces = [
   ...[jane, 'jz77@', 'jane-zwolinska', '39980077', '9 98 00 77', 'ACwAAZwolinska', 'My thoughts', 'Xylogra'],
   ...['Zwoli', 'xylogra', 'zwoli'],
 ]
 
-/** What the files of this machine still hold of somebody. */
+/** Returns the words that files of this machine still contain. */
 function left(words: readonly string[] = traces, files = /\.db(-wal|-shm)?$/): string[] {
   return readdirSync(here.home, { recursive: true, encoding: 'utf8' })
     .filter((name) => files.test(name))
@@ -86,7 +86,7 @@ function left(words: readonly string[] = traces, files = /\.db(-wal|-shm)?$/): s
 const json = (...argv: string[]) => here.json<Record<string, never>>(...argv)
 
 describe('data forget', () => {
-  it('leaves no byte of a person in the databases, and everybody else as they were', async () => {
+  it('deletes every trace of a person from the databases, and keeps everyone else', async () => {
     await filled(colleague)
     await json('engine', 'plan', 'set', 'Scale')
     await json('engine', 'members', 'set', 'me@localhost', '--consent-personal-email')
@@ -167,7 +167,7 @@ describe('data forget', () => {
     expect((await here.run(['contacts', 'reverse-lookup', jane])).code).toBe(9)
   })
 
-  it('leaves the rest of a search, whose number of leads stays', async () => {
+  it('removes a person from stored search results, whose number of leads stays', async () => {
     await filled(colleague)
     await json('leads', 'advanced-search', '--job-titles', 'Head', '--wait')
     await json('data', 'forget', jane)
@@ -182,7 +182,7 @@ describe('data forget', () => {
     })
   })
 
-  it('lets a run be written again without them and without paying again', async () => {
+  it('writes a run again without the person and without paying again', async () => {
     await filled(colleague)
     const rows = [profile, 'https://www.network.example/in/paul-martin', `${profile}/`]
     writeFileSync(join(here.home, 'in.csv'), ['network_url', ...rows, ''].join('\n'))
@@ -210,7 +210,7 @@ describe('data forget', () => {
     expect(await json('credits')).toEqual(paid)
   })
 
-  it('names backups that hold them', async () => {
+  it('names backups that still contain the person', async () => {
     await filled()
     await here.run(['engine', 'backup', 'engine.bak', '--catalogue', 'catalogue.bak'])
     await here.run(['engine', 'status'])
@@ -219,14 +219,14 @@ describe('data forget', () => {
     expect(files).toEqual([join(here.home, 'catalogue.bak')])
   })
 
-  it('finds a person by the url of the profile, in any spelling', async () => {
+  it('finds a person by any spelling of the profile URL', async () => {
     await filled(colleague)
     const url = 'network.example/sales/lead/ACwAAZwolinska0000000000000000000000001,NAME_SEARCH'
     expect(await json('data', 'forget', '--profile-url', url)).toMatchObject({ catalogue: { people: 1 } })
     expect(left()).toEqual([])
   })
 
-  it('deletes what is on record of an address that the catalogue does not know', async () => {
+  it('deletes stored replies about an address that is not in the catalogue', async () => {
     const key = 'x-stranger@acme.example'
     await filled()
     await json('contacts', 'reverse-lookup', jane, '--idempotency-key', key)
@@ -243,7 +243,7 @@ describe('data forget', () => {
     expect(left([key])).toEqual([])
   })
 
-  it('creates nothing where nothing is on record', async () => {
+  it('creates no database when there is none', async () => {
     expect(await here.run(['data', 'forget', jane])).toMatchObject({ code: 0, stderr: '' })
     expect(
       ['engine.db', 'catalogue.db', 'state.db'].filter((name) => existsSync(join(here.home, name))),
@@ -256,12 +256,12 @@ describe('data forget', () => {
     [['--profile-url', jane], "not the url of a person's profile"],
     [['https://www.network.example/company/acme'], 'neither an e-mail address'],
     [[jane, '--profile-url', profile], 'Two are named'],
-  ])('refuses %j', async (argv, told) => {
+  ])('refuses to forget %j', async (argv, told) => {
     const { code, stderr } = await here.run(['data', 'forget', ...argv])
     expect([code, stderr]).toEqual([2, expect.stringContaining(told)])
   })
 
-  it('asks a person at a terminal, and deletes nothing after a no', async () => {
+  it('asks for confirmation at a terminal, and deletes nothing after a no', async () => {
     await filled()
     const typed: [string, string][] = [['This deletes 1 person of the catalogue', '\r']]
     const { code, stderr } = await here.run(['data', 'forget', jane], { typed })
@@ -269,7 +269,7 @@ describe('data forget', () => {
     expect(await json('data', 'stats')).toMatchObject({ people: 1 })
   })
 
-  it('says which database is in use, and does the rest when it is run again', async () => {
+  it('exits 13 when a database is in use, and finishes when it is run again', async () => {
     await filled(colleague)
     const reader = openSqlite(join(here.home, 'catalogue.db'))
     const release = await new Promise<() => void>((resolve) => {

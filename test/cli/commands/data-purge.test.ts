@@ -33,14 +33,14 @@ const filled = async () => {
 }
 const search = (...more: string[]) => ['leads', 'advanced-search', '--job-titles', 'Carver', ...more]
 
-/** Opens what this machine remembers, for as long as `work` lasts. */
+/** Opens the state database while `work` runs. */
 async function withState(
   work: (state: Awaited<ReturnType<typeof openState>>) => Promise<unknown>,
 ): Promise<void> {
   const state = await openState(join(here.home, 'state.db'))
   await work(state).finally(() => state.close())
 }
-/** Makes all runs and answers older. */
+/** Moves the times of all runs and answers back. */
 const age = (days: number, where = '1 = 1') =>
   withState((state) =>
     state.transaction(async (connection) => {
@@ -53,7 +53,7 @@ const age = (days: number, where = '1 = 1') =>
   )
 
 describe('data purge', () => {
-  it("deletes work that ended longer ago by the engine's clock, with all that hangs on it", async () => {
+  it("deletes jobs that ended before the given age on the engine's clock, with their records", async () => {
     await filled()
     await here.json(...search('--wait', '--idempotency-key', 'a'))
     await here.json(
@@ -85,7 +85,7 @@ describe('data purge', () => {
     expect(await here.json('data', 'stats')).toMatchObject({ people: 2 })
   })
 
-  it('leaves work that waits, work that is not delivered, and lists', async () => {
+  it('keeps queued jobs, pending deliveries and lists', async () => {
     await filled()
     await here.json(...search('--no-wait', '--webhook-url', 'http://127.0.0.1:9/'))
     await here.run(['lists', 'create', '--name', 'A', '--input', '-'], {
@@ -97,7 +97,7 @@ describe('data purge', () => {
     expect(await here.json('engine', 'status')).toMatchObject({ jobs: { queued: 1 } })
   })
 
-  it('deletes old runs with their answers, but not those that a younger one has taken', async () => {
+  it('deletes old runs with their answers, except answers that a newer run reused', async () => {
     await filled()
     const csv = (name: string, ...emails: string[]) =>
       writeFileSync(join(here.home, name), ['email', ...emails, ''].join('\n'))
@@ -127,7 +127,7 @@ describe('data purge', () => {
     )
   })
 
-  it('deletes old events, and knows them for as long as they may come again', async () => {
+  it('deletes old events, but still recognises their duplicates', async () => {
     await filled()
     const event = { path: 'p', event: 'x', search: null, verified: true, headers: {}, body: '{}' }
     await withState(async (state) => {
@@ -141,7 +141,7 @@ describe('data purge', () => {
     })
   })
 
-  it('gives the space back', async () => {
+  it('shrinks the database file', async () => {
     await withState(async (state) => {
       const event = {
         path: 'p',
@@ -157,13 +157,13 @@ describe('data purge', () => {
     expect(statSync(join(here.home, 'state.db')).size).toBeLessThan(5e5)
   })
 
-  it('creates nothing where nothing is on record, and says so', async () => {
+  it('says that nothing is that old, and creates no database', async () => {
     const { code, stdout } = await here.run(['data', 'purge', '--older-than', '90d', '--format', 'table'])
     expect([code, stdout]).toEqual([0, 'Nothing is that old.\n'])
     expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
   })
 
-  it('asks how old, and refuses what is no duration', async () => {
+  it('requires --older-than, and refuses an invalid duration', async () => {
     expect((await here.run(['data', 'purge'])).code).toBe(2)
     expect((await here.run(['data', 'purge', '--older-than', 'long ago'])).code).toBe(2)
   })

@@ -24,7 +24,7 @@ const at = () => ['--database', schema.url]
 const people =
   'full_name,email,company_domain\nJane Doe,jane.doe@acme.example,acme.example\nJo Roe,jo@acme.example,acme.example\n'
 
-/** Columns of people of which the server notes a value with these letters. */
+/** Returns how many columns have these letters in the statistics of the server. */
 async function noted(letters: string): Promise<number> {
   const all = ['most_common_vals', 'histogram_bounds', 'most_common_elems'].map(
     (kind) => `CAST(${kind} AS TEXT)`,
@@ -34,8 +34,8 @@ async function noted(letters: string): Promise<number> {
   return Number(found[0]?.n)
 }
 
-describe('a catalogue that machines share', () => {
-  it('is filled at one and asked at the other, with no password in a command', async () => {
+describe('a catalogue on a shared database', () => {
+  it('imports on one machine and reads on another, and refuses a password in the command', async () => {
     writeFileSync(join(here.home, 'people.csv'), people)
     const imported = await here.run(['data', 'import', 'people', 'people.csv', '--json', ...at()])
     expect(JSON.parse(imported.stdout)).toMatchObject({ added: 2, companies_added: 1 })
@@ -52,7 +52,7 @@ describe('a catalogue that machines share', () => {
     expect((await there.run(['data', 'stats', '--database', 'engine.db'])).code).toBe(2)
   })
 
-  it('forgets somebody, and names the file of this machine that still has them', async () => {
+  it('forgets a person in the shared catalogue, and names the local file that still contains them', async () => {
     writeFileSync(join(here.home, 'people.csv'), people)
     for (const place of [[], at()])
       expect((await here.run(['data', 'import', 'people', 'people.csv', ...place])).code).toBe(0)
@@ -70,7 +70,7 @@ describe('a catalogue that machines share', () => {
     expect(await noted('jane')).toBe(0)
   })
 
-  it('is told to be empty, and where this machine has one', async () => {
+  it('doctor says that the shared catalogue is empty and how to copy the local one', async () => {
     const doctor = async () => {
       const { stdout } = await here.run(['doctor', '--json'], { env: { PROSPECT_DATABASE_URL: schema.url } })
       return stdout
@@ -88,7 +88,7 @@ describe('a catalogue that machines share', () => {
     expect(await doctor()).toContain("in the engine's database holds data.")
   })
 
-  it('is not needed, and not made, by a role that may not make it', async () => {
+  it('a role without the right to create it can work without the catalogue', async () => {
     const database = await freshDatabase()
     const role = `r_${database.name}`
     const url = database.url.replace('postgres://postgres@', `postgres://${role}@`)
@@ -110,7 +110,7 @@ describe('a catalogue that machines share', () => {
     }
   })
 
-  it('is opened before a server says that it is ready', async () => {
+  it('does not serve when the catalogue has a newer schema', async () => {
     await here.run(['data', 'sample', '--companies', '1', '--people', '1', ...at()])
     await schema.sql(`UPDATE ${schema.name}_catalogue.schema_version SET version = 1099`)
     const served = await here.run(['serve', '--port', '0', ...at()])
@@ -118,7 +118,7 @@ describe('a catalogue that machines share', () => {
     expect(served.stderr).toContain('upgrade prospect')
   })
 
-  it('takes the one that a machine has, and gives it back, but over nothing that is there', async () => {
+  it('copies a catalogue to the server and back, but never over existing data', async () => {
     writeFileSync(join(here.home, 'people.csv'), people)
     expect((await here.run(['data', 'copy', 'server', ...at()])).code).toBe(2)
     expect((await here.run(['data', 'import', 'people', 'people.csv'])).code).toBe(0)

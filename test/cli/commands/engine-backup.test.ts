@@ -15,7 +15,7 @@ const file = (name: string) => join(here.home, name)
 const balance = async () =>
   (await here.json<{ credits: { enrichment: number } }>('credits')).credits.enrichment
 
-/** Runs while another has the engine open. */
+/** Runs `work` while another connection has the engine open. */
 async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
   const store = await openStore(file('engine.db'))
   await store.read((reads) => reads.clock())
@@ -27,7 +27,7 @@ async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
 }
 
 describe('engine backup', () => {
-  it('is taken while the engine is in use, and brings it back', async () => {
+  it('backs up an engine in use, and restores it', async () => {
     await here.json('engine', 'credits', 'set', '42')
     const [copy] = await whileOpen(() => here.json<{ bytes: number }[]>('engine', 'backup', 'copy.db'))
     expect(copy).toMatchObject({
@@ -42,7 +42,7 @@ describe('engine backup', () => {
     expect(await here.json('engine', 'ledger', 'verify')).toMatchObject({ ok: true })
   })
 
-  it('takes the catalogue along', async () => {
+  it('backs up and restores the catalogue with --catalogue', async () => {
     const stdin = 'name,domain\nAcme,acme.example\n'
     await here.run(['data', 'import', 'companies', '-'], { stdin })
     expect(await here.json('engine', 'backup', 'e.db', '--catalogue', 'c.db')).toHaveLength(2)
@@ -51,7 +51,7 @@ describe('engine backup', () => {
     expect(await here.json('data', 'stats')).toMatchObject({ companies: 1 })
   })
 
-  it('refuses an existing file and changes nothing', async () => {
+  it('refuses to overwrite a file, and creates no other', async () => {
     writeFileSync(file('copy.db'), 'mine')
     expect((await here.run(['engine', 'backup', 'copy.db'])).code).toBe(2)
     expect((await here.run(['engine', 'backup', 'e.db', '--catalogue', 'copy.db'])).code).toBe(2)
@@ -59,7 +59,7 @@ describe('engine backup', () => {
     expect(existsSync(file('e.db'))).toBe(false)
   })
 
-  it('refuses where there is nothing to copy', async () => {
+  it('refuses when there is no engine to back up', async () => {
     await here.json('engine', 'reset', '--yes')
     expect((await here.run(['engine', 'backup', 'copy.db'])).code).toBe(2)
   })
@@ -68,7 +68,7 @@ describe('engine backup', () => {
 describe('engine restore', () => {
   beforeEach(() => here.json('engine', 'backup', 'copy.db'))
 
-  it('replaces a key of this machine that the backup does not know', async () => {
+  it('creates a new key for this machine when the backup does not know the old one', async () => {
     const [own] = await here.json<{ id: string }[]>('engine', 'keys', 'list')
     await here.json('engine', 'keys', 'revoke', own?.id ?? '')
     expect(await balance()).toBe(1_000)
@@ -77,13 +77,13 @@ describe('engine restore', () => {
     expect(await balance()).toBe(1_000)
   })
 
-  it('asks for --yes where nobody can answer', async () => {
+  it('restore requires --yes without a terminal', async () => {
     const { code, stderr } = await here.run(['engine', 'restore', 'copy.db'])
     expect(code).toBe(2)
     expect(stderr).toContain('--yes')
   })
 
-  it('never replaces an engine in use', async () => {
+  it('refuses to restore over an engine in use', async () => {
     await here.json('engine', 'credits', 'set', '7')
     const { code, stderr } = await whileOpen(() => here.run(['engine', 'restore', 'copy.db', '--yes']))
     expect(code).toBe(2)
@@ -91,7 +91,7 @@ describe('engine restore', () => {
     expect(await balance()).toBe(7)
   })
 
-  it.each(['missing.db', 'config.txt'])('refuses %s', async (name) => {
+  it.each(['missing.db', 'config.txt'])('refuses to restore %s', async (name) => {
     writeFileSync(file('config.txt'), 'not a database'.repeat(100))
     expect((await here.run(['engine', 'restore', name, '--yes'])).code).toBe(2)
     expect(await balance()).toBe(1_000)
@@ -107,25 +107,25 @@ describe('engine reset', () => {
     expect(await balance()).toBe(1_000)
   })
 
-  it('asks for --yes where nobody can answer', async () => {
+  it('reset requires --yes without a terminal', async () => {
     expect((await here.run(['engine', 'reset'])).code).toBe(2)
     expect(existsSync(file('engine.db'))).toBe(true)
   })
 
-  it('asks a person, whose Enter alone keeps everything', async () => {
+  it('asks for confirmation at a terminal, where Enter alone keeps the engine', async () => {
     const enter = await here.run(['engine', 'reset'], { typed: [['Go on?', '\r']] })
     expect([enter.code, existsSync(file('engine.db'))]).toEqual([2, true])
     const yes = await here.run(['engine', 'reset'], { typed: [['Go on?', '\x1b[B\r']] })
     expect([yes.code, existsSync(file('engine.db'))]).toEqual([0, false])
   })
 
-  it('never deletes an engine in use', async () => {
+  it('refuses to delete an engine in use', async () => {
     const { code } = await whileOpen(() => here.run(['engine', 'reset', '--yes']))
     expect(code).toBe(2)
     expect(existsSync(file('engine.db'))).toBe(true)
   })
 
-  it('has nothing to do the second time', async () => {
+  it('says that there is no engine the second time', async () => {
     await here.json('engine', 'reset', '--yes')
     const { json, stderr } = await here.run(['engine', 'reset', '--json'])
     expect(json).toEqual({ deleted: [] })

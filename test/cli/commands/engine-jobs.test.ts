@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => here.remove())
 
-/** Queues an import of two companies; its results go to an address that nobody answers. */
+/** Queues an import of two companies whose webhook does not answer. */
 async function queued(): Promise<string> {
   const argv = [
     'accounts',
@@ -25,7 +25,7 @@ async function queued(): Promise<string> {
 }
 
 describe('engine jobs', () => {
-  it('lists and shows what was accepted', async () => {
+  it('lists and shows accepted jobs', async () => {
     const id = await queued()
     const job = {
       id,
@@ -45,7 +45,7 @@ describe('engine jobs', () => {
     })
   })
 
-  it('runs what is due, once, and shows what it found', async () => {
+  it('runs due jobs and deliveries once, and shows the records of a job', async () => {
     const id = await queued()
     expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 1, deliveries: 1 })
     expect(await here.json('engine', 'jobs', 'run')).toEqual({ jobs: 0, deliveries: 0 })
@@ -54,7 +54,7 @@ describe('engine jobs', () => {
     expect(records.map(({ domain }) => domain).sort()).toEqual(['robots-two.example', 'robots.example'])
   })
 
-  it('retries failed ones only', async () => {
+  it('retries failed jobs only, and exits 9 for unknown ids', async () => {
     const id = await queued()
     const { code, stderr } = await here.run(['engine', 'jobs', 'retry', id])
     expect([code, stderr]).toEqual([2, expect.stringContaining('only a failed one can be retried')])
@@ -67,7 +67,7 @@ describe('engine jobs', () => {
       expect((await here.run(['engine', ...words, 'nothing'])).code).toBe(9)
   })
 
-  it('are part of the status', async () => {
+  it('shows jobs and deliveries in engine status', async () => {
     await queued()
     const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
     expect(stdout).toMatch(/^Jobs +1 queued$/m)
@@ -80,7 +80,7 @@ interface Listed {
 }
 
 describe('engine deliveries', () => {
-  it('lists them, shows one with its body, and makes an ended one due again', async () => {
+  it('lists deliveries, shows one with its body, and refuses to retry a pending one', async () => {
     const id = await queued()
     await here.json('engine', 'jobs', 'run')
     const [delivery] = await here.json<Listed[]>('engine', 'deliveries', 'list', '--job', id)
@@ -104,7 +104,7 @@ describe('engine webhooks secret', () => {
   const secret = async (...options: string[]) =>
     (await here.json<{ secret: string }>('engine', 'webhooks', 'secret', ...options)).secret
 
-  it('is the same until it is rotated', async () => {
+  it('prints the same signing secret until it is rotated', async () => {
     const first = await secret()
     expect(first).toMatch(/^whsec_/)
     expect(await secret()).toBe(first)

@@ -14,7 +14,7 @@ const create = (...options: string[]): Promise<{ id: string; key: string; member
   here.json('engine', 'keys', 'create', '--member', 'me@localhost', ...options)
 
 describe('engine keys', () => {
-  it('are shown once and work', async () => {
+  it('prints a new key once, stores only its hash, and accepts it', async () => {
     const { key, member } = await create()
     expect(member).toBe('me@localhost')
     const { code } = await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
@@ -23,14 +23,14 @@ describe('engine keys', () => {
     expect(readFileSync(join(here.home, 'engine.db')).includes(key)).toBe(false)
   })
 
-  it('open only the areas of their scope', async () => {
+  it('limits a key to the areas of its scope', async () => {
     const { key } = await create('--scope', 'accounts', '--scope', 'lists')
     expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(3)
     const keys = (await here.json('engine', 'keys', 'list')) as { scopes: unknown }[]
     expect(keys.map(({ scopes }) => scopes)).toContainEqual(['accounts', 'lists'])
   })
 
-  it('end when they expire', async () => {
+  it('refuses a key after it expired', async () => {
     const { key } = await create('--expires', '2100-01-01')
     const asked = () => here.run(['credits'], { env: { PROSPECT_API_KEY: key } })
     expect((await asked()).code).toBe(0)
@@ -38,14 +38,14 @@ describe('engine keys', () => {
     expect((await asked()).code).toBe(3)
   })
 
-  it('are refused from the moment they are revoked', async () => {
+  it('refuses a key after it was revoked', async () => {
     const { id, key } = await create()
     expect(await here.json('engine', 'keys', 'revoke', id)).toEqual({ id, revoked: true })
     expect((await here.run(['credits'], { env: { PROSPECT_API_KEY: key } })).code).toBe(3)
     expect((await here.run(['engine', 'keys', 'revoke', id])).code).toBe(2)
   })
 
-  it('of this machine are replaced after they were revoked', async () => {
+  it('replaces the revoked key of this machine', async () => {
     const [own] = (await here.json('engine', 'keys', 'list')) as { id: string }[]
     const { stderr } = await here.run(['engine', 'keys', 'revoke', own?.id ?? ''])
     expect(stderr).toContain('key of this machine')
@@ -61,7 +61,7 @@ describe('engine keys', () => {
     ['create', '--member', 'me@localhost', '--expires', 'soon'],
     ['revoke'],
     ['revoke', 'no-such-id'],
-  ])('refuse %s %s %s %s %s', async (...words) => {
+  ])('refuses engine keys %s %s %s %s %s', async (...words) => {
     expect((await here.run(['engine', 'keys', ...words])).code).toBe(2)
   })
 })

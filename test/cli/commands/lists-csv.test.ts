@@ -22,7 +22,7 @@ const messy = [
 const create = (...options: string[]) =>
   here.run(['lists', 'create', '--name', 'Targets', '--csv', 'companies.csv', ...options])
 
-describe('a list from a file', () => {
+describe('lists create --csv', () => {
   beforeEach(async () => {
     await here.run(['data', 'import', 'companies', '-'], {
       stdin: 'name,domain,country\nAcme,acme.example,FR\nOther GmbH,other.example,DE\n',
@@ -30,7 +30,7 @@ describe('a list from a file', () => {
     writeFileSync(join(here.home, 'companies.csv'), messy)
   })
 
-  it('is one list of all rows that make sense; the others are told by line', async () => {
+  it('creates one list of all valid rows, and names the lines of the others', async () => {
     const { code, json, stderr } = await create('--wait')
     expect([code, json]).toMatchObject([11, { name: 'Targets', status: 'completed' }])
     expect(await here.json('lists', 'list')).toMatchObject({ lists: [{ name: 'Targets' }] })
@@ -43,7 +43,7 @@ describe('a list from a file', () => {
     expect(stderr).toContain('1 of 3 companies could not be resolved: Who (line 7).')
   })
 
-  it('puts the rows that make no sense beside its output, and says how it ended', async () => {
+  it('writes invalid rows to a rejects file, and the counts to --summary-json', async () => {
     const { code, stderr } = await create('-o', 'list.json', '--summary-json', 'sum.json')
     const aside = join(here.home, 'list.rejects.csv')
     expect([code, stderr]).toEqual([11, expect.stringContaining(`to mend and run again in ${aside}`)])
@@ -66,14 +66,14 @@ describe('a list from a file', () => {
     })
   })
 
-  it('writes no file for its quote', async () => {
+  it('writes no rejects and no summary with --dry-run', async () => {
     await create('-o', 'list.json', '--rejects', 'bad.csv', '--summary-json', 'sum.json', '--dry-run')
     expect(
       ['bad.csv', 'sum.json', 'list.rejects.csv'].filter((name) => existsSync(join(here.home, name))),
     ).toEqual([])
   })
 
-  it('says in its summary why it was refused, and where it did not come to its end', async () => {
+  it('writes to the summary why the list was refused or failed', async () => {
     const summary = () => JSON.parse(readFileSync(join(here.home, 'sum.json'), 'utf8'))
     writeFileSync(join(here.home, 'companies.csv'), 'name\n" "\n')
     expect((await create('--summary-json', 'sum.json')).code).toBe(2)
@@ -95,21 +95,21 @@ describe('a list from a file', () => {
     expect([code, summary()]).toMatchObject([7, { exit_code: 7, found: 0, stopped: { exit_code: 7 } }])
   })
 
-  it('prints the reply when it is not waited for, and is complete all the same', async () => {
+  it('prints the reply without --wait, and still completes the list', async () => {
     const { code, json } = await create('--fail-on', 'none')
     expect([code, json]).toEqual([0, { id: expect.any(String), network_list_id: expect.any(Number) }])
     const { id } = json as { id: string }
     expect(await here.json('lists', 'get', id)).toMatchObject({ status: 'completed' })
   })
 
-  it('comes from a pipe too', async () => {
+  it('reads the companies from a pipe', async () => {
     const { code } = await here.run(['lists', 'create', '--name', 'Piped', '--csv', '-'], {
       stdin: 'domain\nacme.example\n',
     })
     expect(code).toBe(0)
   })
 
-  it('shows its mapping, and sends nothing', async () => {
+  it('shows the mapping with --map-only and sends nothing', async () => {
     const { json } = await create('--map-only')
     expect(json).toMatchObject({
       columns: [
@@ -122,7 +122,7 @@ describe('a list from a file', () => {
     expect(await here.json('engine', 'jobs', 'list')).toEqual([])
   })
 
-  it('shows its quote, and sends nothing', async () => {
+  it('shows the quote with --dry-run and sends nothing', async () => {
     const { code, json } = await create('--dry-run')
     expect([code, json]).toMatchObject([
       0,
@@ -136,7 +136,7 @@ describe('a list from a file', () => {
     ['no column that names a company', 'colour\nred\n', '--map'],
     ['too many rows', `domain\n${'acme.example\n'.repeat(100_001)}`, 'more than 100,000 companies'],
     ['too many bytes', `domain,name\n${`acme.example,${'x'.repeat(390)}\n`.repeat(90_000)}`, '32 MiB'],
-  ])('is refused with %s', async (_, content, said) => {
+  ])('refuses a file with %s', async (_, content, said) => {
     writeFileSync(join(here.home, 'companies.csv'), content)
     const { code, stderr } = await create()
     expect([code, stderr]).toEqual([2, expect.stringContaining(said)])

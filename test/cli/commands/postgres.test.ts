@@ -22,7 +22,7 @@ afterEach(async () => {
 const on = (url: string) => ({ env: { PROSPECT_DATABASE_URL: url } })
 
 describe('commands on PostgreSQL', () => {
-  it('keep their state there, and the ledger with it', async () => {
+  it('stores the engine and its ledger in PostgreSQL', async () => {
     const companies = 'name,domain\nAcme,acme.example\n'
     await here.run(['data', 'import', 'companies', '-'], { stdin: companies, ...on(schema.url) })
     const found = await here.run(['accounts', 'enrich', '--domain', 'acme.example', '--json'], on(schema.url))
@@ -36,7 +36,7 @@ describe('commands on PostgreSQL', () => {
     expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
   })
 
-  it('are answered by what serves the same database, which is ready', async () => {
+  it('serves the engine from PostgreSQL, and reports ready', async () => {
     const made = await here.run(['init', '--yes', '--json'], on(schema.url))
     expect(made.code).toBe(0)
     const keys = ['engine', 'keys', 'create', '--member', 'me@localhost', '--json']
@@ -54,7 +54,7 @@ describe('commands on PostgreSQL', () => {
     expect((await ended).code).toBe(0)
   })
 
-  it('take over an engine that was a file, with its keys', async () => {
+  it('imports an exported engine into PostgreSQL with its keys', async () => {
     await here.json('init')
     await here.json('engine', 'credits', 'set', '77')
     const { rows } = await here.json<{ rows: number }>('engine', 'export', 'moved')
@@ -72,7 +72,7 @@ describe('commands on PostgreSQL', () => {
     ['postgres://ann:hunter2@127.0.0.1:1/db', 'nothing listens'],
     ['postgres://ann:hunter2@nowhere.invalid/db', 'host name'],
     ['postgres://ann:hunter2@[/db', 'address'],
-  ])('end with 10 and a sentence where there is no server: %s', async (url, words) => {
+  ])('exits 10 and says why the database cannot be reached: %s', async (url, words) => {
     for (const command of [['credits'], ['serve', '--port', '0'], ['worker'], ['engine', 'status']]) {
       const { code, stdout, stderr } = await here.run([...command, '--json'], on(url))
       expect([code, stdout]).toEqual([10, ''])
@@ -82,7 +82,7 @@ describe('commands on PostgreSQL', () => {
     }
   })
 
-  it('that are about a file say what to use instead', async () => {
+  it('suggests pg_dump instead of backup, restore and reset', async () => {
     for (const command of [
       ['backup', 'copy.db'],
       ['restore', 'copy.db'],

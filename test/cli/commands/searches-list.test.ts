@@ -10,7 +10,7 @@ afterEach(() => here.remove())
 const url = 'https://www.network.example/search/results/people/?keywords=sales'
 
 describe('searches list', () => {
-  it('says on stderr how many searches it leaves out', async () => {
+  it('says on stderr how many searches it does not list', async () => {
     await here.run(['data', 'import', 'people', '-'], {
       stdin:
         'first_name,last_name,title,network_profile_url\nAnn,Other,Head of Sales,https://www.network.example/in/ann\n',

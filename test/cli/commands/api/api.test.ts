@@ -12,14 +12,14 @@ afterEach(() => here.remove())
 
 const api = (...words: string[]) => here.run(['api', ...words])
 
-describe('api', () => {
-  it('answers a path as any command does', async () => {
+describe('prospect api', () => {
+  it('prints the same reply as the command for a path', async () => {
     expect((await api('GET', '/credits')).json).toEqual(await here.json('credits'))
     expect((await api('get', 'credits')).json).toEqual(await here.json('credits'))
     expect((await api('GET', '/api/v2/credits')).json).toEqual(await here.json('credits'))
   })
 
-  it('puts fields into the query of a GET', async () => {
+  it('sends -f fields in the query of a GET', async () => {
     const { json } = await api(
       'GET',
       '/credits_consumption',
@@ -31,7 +31,7 @@ describe('api', () => {
     expect(json).toMatchObject({ start_date: '2026-01-01', credits_consumed: 0 })
   })
 
-  it('puts fields into the body of a POST', async () => {
+  it('sends -f fields in the body of a POST', async () => {
     const { code, json } = await api(
       'POST',
       '/accounts/single_enrich',
@@ -43,13 +43,13 @@ describe('api', () => {
     expect([code, json]).toEqual([7, { error: expect.stringContaining('live') }])
   })
 
-  it('sends a file as it is, so that a server can refuse it', async () => {
+  it('sends --input unchanged, so that a server can refuse it', async () => {
     writeFileSync(join(here.home, 'body.json'), '{"domain": ')
     const { code, json } = await api('POST', '/accounts/single_enrich', '--input', 'body.json')
     expect([code, json]).toEqual([7, { error: 'The request body is not valid JSON' }])
   })
 
-  it('adds fields to the object of a file', async () => {
+  it('adds -f fields to the object of --input', async () => {
     writeFileSync(join(here.home, 'body.json'), '{"live": "x"}')
     const { code } = await api(
       'POST',
@@ -64,7 +64,7 @@ describe('api', () => {
     expect(code).toBe(7)
   })
 
-  it('shows status and headers when asked', async () => {
+  it('prints status and headers with --include', async () => {
     const { stdout } = await api('GET', '/accounts/technologies', '--include')
     const [head = '', body = ''] = stdout.split('\n\n')
     expect(head).toMatch(/^HTTP\/1\.1 200 OK\n/)
@@ -72,7 +72,7 @@ describe('api', () => {
     expect(JSON.parse(body)).toEqual({ technologies: [] })
   })
 
-  it('knows the paths beside the API', async () => {
+  it('answers /health and /openapi.json', async () => {
     expect((await api('GET', '/health')).json).toMatchObject({ status: 'ok' })
     expect((await api('GET', '/openapi.json')).json).toMatchObject({ openapi: '3.1.0' })
   })
@@ -83,26 +83,26 @@ describe('api', () => {
     [['POST', '/accounts/single_enrich'], 7],
     [['GET', '/credits_consumption'], 7],
     [['POST', '/leads/single_enrich', '-f', 'network_url=https://www.network.example/in/x'], 9],
-  ])('ends %j with exit code %i', async (words, code) => {
+  ])('maps the refusal of %j to exit code %i', async (words, code) => {
     const outcome = await api(...words)
     expect(outcome.code).toBe(code)
     expect(JSON.parse(outcome.stderr)).toMatchObject({ exit_code: code })
     expect(outcome.json).toHaveProperty('error')
   })
 
-  it('ends with 10 when the engine cannot use its database', async () => {
+  it('exits 10 when the engine cannot use its database', async () => {
     writeFileSync(join(here.home, 'broken.db'), 'This is no database.'.repeat(100), { mode: 0o600 })
     const env = { PROSPECT_DATABASE_URL: 'broken.db' }
     const { code, stderr } = await here.run(['api', 'GET', '/credits'], { env })
     expect([code, JSON.parse(stderr)]).toMatchObject([10, { code: 'storage_failed', exit_code: 10 }])
   })
 
-  it('is refused with a wrong key', async () => {
+  it('exits 3 for a wrong key', async () => {
     const { code } = await here.run(['api', 'GET', '/credits'], { env: { PROSPECT_API_KEY: 'pk_wrong' } })
     expect(code).toBe(3)
   })
 
-  it('answers a rate limit at once with --max-wait 0', async () => {
+  it('exits 8 at once for a rate limit with --max-wait 0', async () => {
     await here.json('engine', 'plan', 'set', 'free')
     const twice = [
       await api('GET', '/searches', '--max-wait', '0'),
@@ -127,7 +127,7 @@ describe('api', () => {
     ['GET', '/personas', '--paginate', '-f', 'per_page=2'],
     ['GET', '/personas?per_page=2', '--paginate'],
     ['get', 'personas', '--paginate'],
-  ])('asks for every page: %j %j', async (...words) => {
+  ])('fetches all pages with --paginate: %j %j', async (...words) => {
     for (const name of ['A', 'B', 'C', 'D', 'E']) await here.json('personas', 'create', '--name', name)
     const { code, json } = await api(...words)
     const { personas, pagination } = json as { personas: { name: string }[]; pagination: object }
@@ -136,7 +136,7 @@ describe('api', () => {
     expect(pagination).not.toHaveProperty('page')
   })
 
-  it('prints what has no pages as it is', async () => {
+  it('prints a reply without pages unchanged with --paginate', async () => {
     expect((await api('GET', '/credits', '--paginate')).json).toEqual((await api('GET', '/credits')).json)
     expect((await api('GET', '/lists/none', '--paginate')).code).toBe(9)
   })
@@ -145,7 +145,7 @@ describe('api', () => {
     ['POST', '/personas', '--paginate'],
     ['GET', '/personas', '--paginate', '-f', 'page=2'],
     ['GET', '/personas?page=2', '--paginate'],
-  ])('cannot page: %j %j', async (...words) => {
+  ])('refuses --paginate for %j %j', async (...words) => {
     expect((await api(...words)).code).toBe(2)
   })
 })

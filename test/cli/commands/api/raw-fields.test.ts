@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { parseFields } from '../../../../src/cli/commands/api/raw-fields.js'
 
-describe('fields of a raw call', () => {
-  it('are texts, and what JSON knows where they look like it', () => {
+describe('fields of prospect api', () => {
+  it('parses JSON values in fields, and takes everything else as text', () => {
     const pairs = [
       'name=Acme',
       'limit=5',
@@ -23,7 +23,7 @@ describe('fields of a raw call', () => {
     })
   })
 
-  it('stay text where a number would lose something', () => {
+  it('keeps numbers as text when they would lose digits', () => {
     expect(parseFields(['id=007', 'phone=+33123', 'big=12345678901234567890'])).toEqual({
       id: '007',
       phone: '+33123',
@@ -31,15 +31,17 @@ describe('fields of a raw call', () => {
     })
   })
 
-  it('become lists when repeated or marked', () => {
+  it('builds lists from repeated fields and names that end in []', () => {
     expect(parseFields(['a=1', 'a=2', 'b[]=x', 'c=x=y'])).toEqual({ a: [1, 2], b: ['x'], c: 'x=y' })
   })
 
-  it('harm nothing', () => {
+  it('does not pollute the prototype of objects', () => {
     const fields = parseFields(['__proto__={"polluted":true}'])
     expect(Object.hasOwn(fields, '__proto__')).toBe(true)
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 
-  it.each(['x', '=1', '', 'custom={a'])('refuse "%s"', (pair) => expect(() => parseFields([pair])).toThrow())
+  it.each(['x', '=1', '', 'custom={a'])('refuses the field "%s"', (pair) =>
+    expect(() => parseFields([pair])).toThrow(),
+  )
 })

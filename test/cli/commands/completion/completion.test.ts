@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => here.remove())
 
-/** What bash offers for the last word of a line, by its own machinery. */
+/** Returns what bash offers for the last word of a line. */
 function offered(...words: string[]): string[] {
   const program = `
     prospect() { node "$PROSPECT_BIN" "$@"; }
@@ -38,13 +38,13 @@ describe('completion in bash', () => {
     expect(offered('')).toEqual(expect.arrayContaining(['accounts', 'engine', 'data', 'serve', 'commands']))
   })
 
-  it('completes commands, also below commands', () => {
+  it('completes commands and their subcommands', () => {
     expect(offered('accounts', 'en')).toEqual(['enrich'])
     expect(offered('engine', 'clock', '')).toEqual(['show', 'set', 'advance', 'reset'])
     expect(offered('engine', 'ledger', '')).toEqual(['verify'])
   })
 
-  it('completes options, the own and the common ones', () => {
+  it('completes the options of a command and the global ones', () => {
     expect(offered('accounts', 'enrich', '--dom')).toEqual(['--domain'])
     expect(offered('accounts', 'enrich', '--form')).toEqual(['--format'])
     expect(offered('data', 'import', 'people', 'x.csv', '--enc')).toEqual(['--encoding'])
@@ -52,7 +52,7 @@ describe('completion in bash', () => {
     expect(offered('accounts', 'search', '--prev')).toEqual(['--preview'])
   })
 
-  it('completes values where they are known', () => {
+  it('completes known values of options and arguments', () => {
     expect(offered('credits', '--format', 'j')).toEqual(['json'])
     expect(offered('credits', '--format', '=', 'nd')).toEqual(['ndjson'])
     expect(offered('accounts', 'search', '--company-size', '5')).toEqual(['51-200', '501-1000', '5001-10000'])
@@ -61,30 +61,30 @@ describe('completion in bash', () => {
     expect(offered('completion', '')).toEqual(['bash', 'zsh', 'fish', 'powershell'])
   })
 
-  it('leaves files to bash where a value is free', () => {
+  it('leaves free values to the file completion of bash', () => {
     expect(offered('accounts', 'enrich', '--csv', '')).toEqual([])
     expect(offered('data', 'import', 'people', '')).toEqual([])
     expect(offered('credits', '-o', '')).toEqual([])
   })
 
-  it('does not take the value of an option for a command', () => {
+  it('does not mistake the value of an option for a command', () => {
     expect(offered('engine', '--profile', 'x', 'clock', 'adv')).toEqual(['advance'])
   })
 })
 
-describe('completion in other shells', () => {
+describe('completion scripts', () => {
   it.each([
     ['bash', 'complete -o default -F _prospect prospect'],
     ['zsh', '#compdef prospect'],
     ['fish', 'complete -c prospect'],
     ['powershell', 'Register-ArgumentCompleter'],
-  ])('asks the program itself in %s', async (shell, sign) => {
+  ])('prints a script for %s that asks the program', async (shell, sign) => {
     const { stdout } = await here.run(['completion', shell])
     expect(stdout).toContain(sign)
     expect(stdout).toContain('prospect __complete')
   })
 
-  it.each([['tcsh'], [undefined]])('refuses %s', async (shell) => {
+  it.each([['tcsh'], [undefined]])('refuses a completion script for %s', async (shell) => {
     expect((await here.run(['completion', ...(shell ? [shell] : [])])).code).toBe(2)
   })
 })
@@ -106,7 +106,7 @@ describe('prospect __complete', () => {
     expect(await lines('accou')).toContain('account\tThe account behind the key')
   })
 
-  it('completes the value in a word with its option', async () => {
+  it('completes a value in the same word as its option', async () => {
     expect(await lines('credits', '--format=nd')).toEqual(['--format=ndjson\t', ''])
   })
 
@@ -115,7 +115,7 @@ describe('prospect __complete', () => {
     expect(await lines('credits', '--profile', 'te')).toEqual(['team\t', ''])
   })
 
-  it('offers nothing, so that the shell offers files, for a free value', async () => {
+  it('offers nothing for a free value, so that the shell offers files', async () => {
     expect(await lines('accounts', 'enrich', '--csv', '')).toEqual([''])
     expect(await lines('nonsense', '')).toEqual([''])
   })

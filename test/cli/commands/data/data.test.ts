@@ -12,7 +12,7 @@ afterEach(() => here.remove())
 const companies = 'name,domain\nAcme,acme.example\nOther,other.example\n'
 
 describe('data import', () => {
-  it('adds, and updates what is there', async () => {
+  it('adds new companies and updates known ones', async () => {
     writeFileSync(join(here.home, 'companies.csv'), companies)
     expect(await here.json('data', 'import', 'companies', 'companies.csv')).toMatchObject({
       kind: 'companies',
@@ -28,19 +28,19 @@ describe('data import', () => {
     expect(await here.json('data', 'stats')).toMatchObject({ companies: 2, people: 0 })
   })
 
-  it('is what the engine answers from', async () => {
+  it('answers lookups from imported companies', async () => {
     await here.run(['data', 'import', 'companies', '-'], { stdin: companies })
     expect(await here.json('accounts', 'enrich', '--domain', 'acme.example')).toMatchObject({ name: 'Acme' })
   })
 
-  it('reads stdin, NDJSON, and columns by the names given', async () => {
+  it('reads NDJSON from stdin, with columns mapped by --map', async () => {
     const stdin = '{"Firma":"Acme","Netz":"acme.example"}\n'
     const argv = ['data', 'import', 'companies', '-', '--map', 'name=Firma', '--map', 'domain=Netz', '--json']
     const { json, code } = await here.run(argv, { stdin })
     expect([code, json]).toMatchObject([0, { added: 1, mapping: { name: 'Firma', domain: 'Netz' } }])
   })
 
-  it('keeps the sound lines, names the others, and exits 11', async () => {
+  it('imports valid lines, names the rejected ones, and exits 11', async () => {
     const stdin = 'name,domain\nAcme,acme.example\n,\nOther,other.example\n,not a domain\n'
     const { code, json, stderr } = await here.run(['data', 'import', 'companies', '-', '--json'], { stdin })
     expect(code).toBe(11)
@@ -52,14 +52,14 @@ describe('data import', () => {
     })
   })
 
-  it('says in one line what it did', async () => {
+  it('prints the counts in one line', async () => {
     const { stdout } = await here.run(['data', 'import', 'companies', '-', '--format', 'table'], {
       stdin: companies,
     })
     expect(stdout).toBe('2 companies added, 0 updated, 0 rejected\n')
   })
 
-  it('stops at a broken file and says where', async () => {
+  it('stops at a malformed file and names the line', async () => {
     const stdin = 'name,domain\nAcme,acme.example\n"Open,other.example\n'
     const { code, stderr } = await here.run(['data', 'import', 'companies', '-'], { stdin })
     expect(code).toBe(2)
@@ -79,14 +79,14 @@ describe('data import', () => {
     ['export'],
     ['sample', '--companies', '-1'],
     ['sample', '--seed', 'x'],
-  ])('refuses %s %s %s %s %s', async (...words) => {
+  ])('refuses data %s %s %s %s %s', async (...words) => {
     const argv = ['data', ...words.filter(Boolean)]
     expect((await here.run(argv, { stdin: companies })).code).toBe(2)
   })
 })
 
 describe('data export', () => {
-  it('gives back what was imported', async () => {
+  it('exports records that import to the same catalogue', async () => {
     await here.run(['data', 'sample', '--companies', '20', '--people', '30'])
     const other = machine()
     for (const kind of ['companies', 'people', 'jobs']) {
@@ -99,13 +99,13 @@ describe('data export', () => {
     other.remove()
   })
 
-  it('is empty where there is nothing', async () => {
+  it('prints an empty array when there are no records', async () => {
     expect(await here.json('data', 'export', 'people')).toEqual([])
   })
 })
 
 describe('data sample', () => {
-  it('is the same for the same seed, and another for another', async () => {
+  it('creates the same sample for the same seed, and another for another seed', async () => {
     const companiesOf = async (seed: string) => {
       const other = machine()
       await other.json('data', 'sample', '--companies', '5', '--people', '5', '--seed', seed)
@@ -118,20 +118,20 @@ describe('data sample', () => {
     expect(await companiesOf('8')).not.toEqual(first)
   })
 
-  it('holds what its help asks for', async () => {
+  it('creates the records that its help looks up', async () => {
     const { stdout } = await here.run(['data', 'sample', '--help'])
     const next = /Next: prospect (.+)/.exec(stdout)?.[1]?.split(' ') ?? []
     await here.json('data', 'sample', '--companies', '0', '--people', '0')
     expect((await here.run(next)).code).toBe(0)
   })
 
-  it('says what it brought', async () => {
+  it('prints the counts of created records', async () => {
     const added = await here.json('data', 'sample', '--companies', '60', '--people', '70')
     expect(added).toMatchObject({ companies: 60, people: 70 })
     expect(await here.json('data', 'stats')).toMatchObject(added as object)
   })
 
-  it('comes with init, too', async () => {
+  it('creates a sample with init --sample', async () => {
     await here.json('init', '--sample')
     const { companies: count } = await here.json<{ companies: number }>('data', 'stats')
     expect(count).toBeGreaterThan(0)

@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => here.remove())
 
-/** Every file of the home by what it holds. */
+/** Returns the hash of every file in the home. */
 const contents = () =>
   Object.fromEntries(
     readdirSync(here.home).map((name) => [
@@ -34,8 +34,8 @@ const schemaOf = (file: string): unknown => {
   }
 }
 
-describe('the check of a database', () => {
-  it('finds it sound, and leaves every file as it was', async () => {
+describe('doctor: databases', () => {
+  it('reports a sound database without changing any file', async () => {
     const before = contents()
     expect(await here.lines('engine database')).toEqual([
       expect.stringMatching(/^ok \| .*engine\.db: \d+ KiB, schema version 1, sound\. \| $/),
@@ -43,12 +43,12 @@ describe('the check of a database', () => {
     expect(contents()).toEqual(before)
   })
 
-  it('takes one that is not there for one that will be', async () => {
+  it('accepts a database that does not exist yet, without creating it', async () => {
     expect(await here.lines('state database')).toEqual([expect.stringMatching(/^ok .* is not there yet/)])
     expect(readdirSync(here.home)).not.toContain('state.db')
   })
 
-  it('looks at one that others use, and leaves their log alone', async () => {
+  it('checks a database in use without touching its log', async () => {
     const other = new Database(here.path('engine.db'))
     try {
       other.exec('CREATE TABLE more (x)')
@@ -60,7 +60,7 @@ describe('the check of a database', () => {
     }
   })
 
-  it('refuses one of a newer program, and asks it nothing', async () => {
+  it('reports a database of a newer program, and skips the checks that would read it', async () => {
     here.sql('engine.db', 'PRAGMA user_version = 1099')
     expect(await here.lines('engine database')).toContainEqual(
       expect.stringMatching(
@@ -71,7 +71,7 @@ describe('the check of a database', () => {
       expect([name, await here.look(name)]).toEqual([name, []])
   })
 
-  it('warns of one from before the first release, asks it everything, and does not mark it', async () => {
+  it('warns about a database from before the first release, without upgrading it', async () => {
     here.sql('engine.db', 'PRAGMA user_version = 5')
     expect(await here.lines('engine database')).toEqual([
       expect.stringMatching(
@@ -82,7 +82,7 @@ describe('the check of a database', () => {
     expect(schemaOf('engine.db')).toBe(5)
   })
 
-  it('refuses one of an early build', async () => {
+  it('reports a database of an early build', async () => {
     here.sql('catalogue.db', 'PRAGMA user_version = 1')
     expect(await here.lines('catalogue database')).toEqual([
       expect.stringMatching(/^problem .* cannot be used: an early build made it/),
@@ -90,7 +90,7 @@ describe('the check of a database', () => {
     expect(await here.look('catalogue')).toEqual([])
   })
 
-  it('refuses what is not a database', async () => {
+  it('reports a file that is not a database', async () => {
     await writeFile(here.path('state.db'), 'once upon a time '.repeat(1_000), { mode: 0o600 })
     expect(await here.lines('state database')).toEqual([
       expect.stringMatching(
@@ -99,7 +99,7 @@ describe('the check of a database', () => {
     ])
   })
 
-  it('finds a damaged page', async () => {
+  it('reports a damaged page, and suggests restoring a backup', async () => {
     const file = await open(here.path('engine.db'), 'r+')
     await file.write(Buffer.alloc(8_192, 0xa5), 0, 8_192, 4_096 * 2)
     await file.close()
@@ -110,12 +110,12 @@ describe('the check of a database', () => {
     ])
   })
 
-  it('finds one that was cut off', async () => {
+  it('reports a truncated database', async () => {
     truncateSync(here.path('catalogue.db'), 4_096 * 3)
     expect(await here.look('catalogue database')).toMatchObject([{ status: 'problem' }])
   })
 
-  it('reads a large one through only where that is asked for', async () => {
+  it('reads a large database completely only with --thorough', async () => {
     const entries = { 'engine.db': { size: 3_221_225_472 } }
     expect(await here.lines('engine database', { entries })).toEqual([
       expect.stringMatching(
@@ -127,14 +127,14 @@ describe('the check of a database', () => {
     ])
   })
 
-  it('tells of a server that is not there', async () => {
+  it('reports an unreachable database server without the password', async () => {
     const env = { PROSPECT_HOME: here.home, PROSPECT_DATABASE_URL: 'postgres://ada:hunter2@127.0.0.1:1/x' }
     const [line] = await here.lines('engine database', { env })
     expect(line).toMatch(/^problem .*cannot be reached: nothing listens at its address\./)
     expect(line).not.toContain('hunter2')
   })
 
-  it('asks one on a server, and does not change it', async () => {
+  it('checks a database on a server without changing it', async () => {
     const schema = await freshSchema()
     const env = { PROSPECT_HOME: here.home, PROSPECT_DATABASE_URL: schema.url }
     expect(await here.lines('engine database', { env })).toEqual([
@@ -153,19 +153,19 @@ describe('the check of a database', () => {
   })
 })
 
-describe('the check of the catalogue', () => {
-  it('suggests data where there is none', async () => {
+describe('doctor: catalogue', () => {
+  it('warns about an empty catalogue, and suggests sample data', async () => {
     expect(await here.lines('catalogue')).toEqual([
       expect.stringMatching(/^warning \| The catalogue is empty.* \| prospect data sample/),
     ])
   })
 
-  it('finds data', async () => {
+  it('accepts a catalogue with data', async () => {
     await here.run(['data', 'sample', '--companies', '3', '--people', '3'])
     expect(await here.look('catalogue')).toMatchObject([{ status: 'ok' }])
   })
 
-  it('tells of an import that was killed', async () => {
+  it('warns about an import that was killed', async () => {
     here.sql('catalogue.db', 'CREATE TABLE unbuilt_indexes (name, owner, column, sql)')
     expect(await here.lines('catalogue')).toContainEqual(
       expect.stringMatching(/^warning .*prospect data stats/),
@@ -173,15 +173,15 @@ describe('the check of the catalogue', () => {
   })
 })
 
-describe('the check of the ledger', () => {
-  /** Makes a movement say what it cannot. */
+describe('doctor: ledger', () => {
+  /** Changes a movement so that it contradicts the others. */
   const forge = (seq: number) =>
     here.sql(
       'engine.db',
       `DROP TRIGGER movements_unchanged; UPDATE movements SET credits = credits + 7 WHERE seq = ${seq}`,
     )
 
-  it('adds it up', async () => {
+  it('verifies the sums of the ledger', async () => {
     await here.engine((admin) => admin.addCredits(5))
     expect(await here.lines('ledger')).toEqual(['ok | The ledger adds up: 2 movements. | '])
   })
@@ -196,7 +196,7 @@ describe('the check of the ledger', () => {
     ])
   })
 
-  it('looks at the newest movements of a long one', async () => {
+  it('checks only the newest movements of a long ledger', async () => {
     here.sql(
       'engine.db',
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050)

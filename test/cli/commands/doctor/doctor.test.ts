@@ -23,7 +23,7 @@ const doctor = async (env: Record<string, string> = {}, ...argv: string[]) => {
   return { ...ended, examined: JSON.parse(ended.stdout) as Examined }
 }
 
-/** Every file of the home, with its mode and what it holds. */
+/** Returns every file in the home with its mode, time and hash. */
 const everything = async () => {
   const names = readdirSync(here.home, { recursive: true, encoding: 'utf8' }).sort()
   const states = names.map(async (name) => {
@@ -35,13 +35,13 @@ const everything = async () => {
 }
 
 describe('doctor', () => {
-  it('finds a new machine in order, and makes nothing', async () => {
+  it('finds no problem on a new machine, and creates no file', async () => {
     const { code, stderr, examined } = await doctor()
     expect([code, stderr, examined.ok]).toEqual([0, '', true])
     expect(readdirSync(here.home)).toEqual([])
   })
 
-  it('finds one that was used in order, and changes nothing', async () => {
+  it('finds no problem on a used machine, and changes no file', async () => {
     await here.run(['data', 'sample', '--companies', '3', '--people', '3'])
     await here.json('credits')
     await here.json('events', 'list')
@@ -55,14 +55,14 @@ describe('doctor', () => {
     expect(await everything()).toEqual(before)
   })
 
-  it('says of each check its name, status, text and hint', async () => {
+  it('prints the name, status, text and hint of each check', async () => {
     const { examined } = await doctor()
     expect(examined.checks.length).toBeGreaterThan(10)
     for (const check of examined.checks)
       expect(Object.keys(check)).toEqual(['name', 'status', 'text', 'hint'])
   })
 
-  it('ends with 13 for a problem, and with 0 for a warning', async () => {
+  it('exits 13 for a problem and 0 for a warning', async () => {
     await here.json('engine', 'clock', 'advance', '1d')
     const warned = await doctor()
     expect([warned.code, warned.examined.ok]).toEqual([0, true])
@@ -75,7 +75,7 @@ describe('doctor', () => {
     ])
   })
 
-  it('looks on where settings and credentials are broken', async () => {
+  it('runs the other checks when settings and credentials are damaged', async () => {
     await here.json('engine', 'status')
     await writeFile(join(here.home, 'config.json'), '{')
     await writeFile(join(here.home, 'credentials.json'), '{')
@@ -90,7 +90,7 @@ describe('doctor', () => {
     ])
   })
 
-  it('is a line for each check on a terminal, with what to do under it', async () => {
+  it('prints a line for each check on a terminal, with its hint below', async () => {
     await here.json('engine', 'clock', 'advance', '1d')
     const env = { PROSPECT_HOME: here.home }
     const { stdout } = await command(['doctor'], { env, terminal: true })
@@ -101,7 +101,7 @@ describe('doctor', () => {
     expect(stdout).toMatch(/\n\n\d problems?, \d warnings?\.\n$/)
   })
 
-  it('shows no key, wherever it is', async () => {
+  it('prints no key or secret', async () => {
     await here.json('engine', 'status')
     const stored = readFileSync(join(here.home, 'credentials.json'), 'utf8')
     const own = /pk_\w+/.exec(stored)?.[0] ?? 'none'
@@ -111,7 +111,7 @@ describe('doctor', () => {
   })
 })
 
-describe('doctor of a server', () => {
+describe('doctor against a server', () => {
   let server: Server
   const heard: { url: string | undefined; key: unknown }[] = []
   const listening = async (answer: (url: string) => object | undefined) => {
@@ -132,7 +132,7 @@ describe('doctor of a server', () => {
     await new Promise((resolve) => server.close(resolve))
   })
 
-  it('asks for its health without the key, then two free questions', async () => {
+  it('asks for /health without the key, and then for credits and account', async () => {
     const baseUrl = await listening(() => ({ credits: { enrichment: 7 }, idempotency: 'Idempotency-Key' }))
     const ended = await command(['doctor', '--json', '--base-url', baseUrl], { env: keyed(here.home) })
     expect([ended.code, ended.stderr]).toEqual([0, ''])
@@ -145,7 +145,7 @@ describe('doctor of a server', () => {
     expect(readdirSync(here.home)).toEqual([])
   })
 
-  it('does not repeat the key where the server does', async () => {
+  it('does not print the key when the server repeats it', async () => {
     const baseUrl = await listening((url) => (url.endsWith('/health') ? {} : undefined))
     const ended = await command(['doctor', '--json', '--base-url', baseUrl], { env: keyed(here.home) })
     expect(ended.code).toBe(13)
@@ -153,7 +153,7 @@ describe('doctor of a server', () => {
     expect(ended.stdout + ended.stderr).not.toContain(canary)
   })
 
-  it('sends a stored key nowhere but to its own server', async () => {
+  it('sends a stored key to its own server only', async () => {
     const baseUrl = await listening(() => ({}))
     const ended = await command(['doctor', '--json', '--base-url', baseUrl], {
       env: { PROSPECT_HOME: here.home },

@@ -18,12 +18,12 @@ afterEach(() => here.remove())
 const minutes = 60_000
 const day = 86_400_000
 
-describe('the check of the clock', () => {
-  it('finds engine time to be the time', async () => {
+describe('doctor: clock', () => {
+  it('accepts an engine clock that shows the time', async () => {
     expect(await here.look('clock')).toMatchObject([{ status: 'ok' }])
   })
 
-  it('tells of one that was moved or stopped', async () => {
+  it('warns about a clock that was moved or frozen', async () => {
     await here.engine((admin) => admin.advanceClock(day))
     expect(await here.lines('clock')).toEqual([
       expect.stringMatching(/^warning \| The engine's clock was moved: .* \| prospect engine clock reset/),
@@ -34,14 +34,14 @@ describe('the check of the clock', () => {
     ])
   })
 
-  it('tells of a ledger from the future', async () => {
+  it('warns about a ledger from the future', async () => {
     const clock = { now: () => Date.now() - 10 * minutes }
     expect(await here.lines('clock', { clock })).toEqual([
       expect.stringMatching(/^warning \| The newest movement of the ledger is of .*yet to come/),
     ])
   })
 
-  it.each(['event', 'run'])('tells of the %s from the future', async (kind) => {
+  it.each(['event', 'run'])('warns about an %s from the future', async (kind) => {
     const state = await openState(here.path('state.db'))
     const later = Date.now() + day
     if (kind === 'run') await runsOver(state).add({ ...run, startedAt: later })
@@ -68,25 +68,25 @@ const run: NewRun = {
   ...{ profile: 'default', request: '{}', output: null, total: 9, startedAt: 1 },
 }
 
-describe('the check of the workspace', () => {
-  it('names it and its plan', async () => {
+describe('doctor: workspace', () => {
+  it('names the workspace and its plan', async () => {
     expect(await here.lines('workspace')).toEqual(['ok | The workspace Local has the plan growth. | '])
   })
 
-  it('tells what an unlisted plan means', async () => {
+  it('warns that an unlisted plan has the limits of Free', async () => {
     await here.engine((admin) => admin.setPlan('Gold'))
     expect(await here.lines('workspace')).toEqual([expect.stringMatching(/^warning .*limits of Free/)])
   })
 })
 
-describe('the check of the key', () => {
+describe('doctor: key', () => {
   const stored = 'The stored key'
 
-  it('accepts the stored one', async () => {
+  it('accepts the stored key', async () => {
     expect(await here.lines('key')).toEqual([`ok | ${stored} is accepted, as me@localhost. | `])
   })
 
-  it('refuses one that was revoked', async () => {
+  it('reports a revoked key', async () => {
     await here.engine(async (admin) => {
       for (const { id } of await admin.keys()) await admin.revokeKey(id)
     })
@@ -97,7 +97,7 @@ describe('the check of the key', () => {
     ])
   })
 
-  it('refuses one that has expired in engine time', async () => {
+  it("reports a key that has expired by the engine's clock", async () => {
     const expiresAt = Date.now() + day
     const { key } = await here.engine((admin) => admin.createKey({ member: 'me@localhost', expiresAt }))
     const env = { PROSPECT_HOME: here.home, PROSPECT_API_KEY: key }
@@ -107,14 +107,14 @@ describe('the check of the key', () => {
     expect(await look()).toMatchObject([{ status: 'problem', text: expect.stringContaining('expired at') }])
   })
 
-  it('warns of one that opens some areas only', async () => {
+  it('warns about a key with limited scopes', async () => {
     const made = await here.engine((admin) => admin.createKey({ member: 'me@localhost', scopes: ['leads'] }))
     expect(await here.lines('key', { givenKey: async () => made.key })).toEqual([
       expect.stringMatching(/^warning .* for leads only/),
     ])
   })
 
-  it('refuses one that is given and unknown, and does not show it', async () => {
+  it('reports an unknown key without printing it', async () => {
     const [line] = await here.lines('key', { givenKey: async () => canary })
     expect(line).toMatch(
       /^problem \| The key given .* is not known to the engine\. \| Unset PROSPECT_API_KEY/,
@@ -122,21 +122,21 @@ describe('the check of the key', () => {
     expect(line).not.toContain(canary.slice(0, 8))
   })
 
-  it('says that one will be made where none is stored', async () => {
+  it('says that a key will be created when none is stored', async () => {
     await writeFile(here.path('credentials.json'), '{"keys":{}}')
     expect(await here.look('key')).toMatchObject([
       { status: 'ok', text: expect.stringContaining('No key is stored') },
     ])
   })
 
-  it('refuses damaged credentials without quoting them', async () => {
+  it('reports damaged credentials without printing them', async () => {
     await writeFile(here.path('credentials.json'), `{"keys": ${canary}`)
     const [line] = await here.lines('key')
     expect(line).toMatch(/^problem .*credentials\.json is damaged/)
     expect(line).not.toContain(canary)
   })
 
-  it('leaves the given key alone where it is for a server', async () => {
+  it('ignores a given key that is for a server', async () => {
     const options = { baseUrl: 'https://api.example.com/api/v2' }
     expect(await here.lines('key', { options, givenKey: async () => canary })).toEqual([
       expect.stringContaining(`${stored} is accepted`),
@@ -144,12 +144,12 @@ describe('the check of the key', () => {
   })
 })
 
-describe('the check of the sessions', () => {
-  it('finds them valid', async () => {
+describe('doctor: sessions', () => {
+  it('accepts valid sessions', async () => {
     expect(await here.look('sessions')).toMatchObject([{ status: 'ok' }])
   })
 
-  it('tells which one is not', async () => {
+  it('warns about each invalid session', async () => {
     await here.engine((admin) => admin.setSession({ network: false }))
     expect(await here.lines('sessions')).toEqual([
       expect.stringMatching(
@@ -161,7 +161,7 @@ describe('the check of the sessions', () => {
   })
 })
 
-/** Puts jobs and deliveries into the engine. */
+/** Adds jobs and deliveries to the engine. */
 const working = (jobs: readonly Partial<AsyncJob>[], deliveries: readonly Partial<Delivery>[] = []) =>
   here.engine((_, store) =>
     store.transaction(async (tx) => {
@@ -181,8 +181,8 @@ const delivery = (workspaceId: string, at: number): Delivery => ({
   ...{ createdAt: Date.now(), finishedAt: null, token: null, leaseUntil: 0 },
 })
 
-describe('the check of the jobs', () => {
-  it('finds none open, or all attended to', async () => {
+describe('doctor: jobs', () => {
+  it('accepts no open jobs, or jobs with a worker', async () => {
     expect(await here.lines('jobs')).toEqual(['ok | No work is open. | '])
     await working([{ id: 'j1', state: 'running', leaseUntil: Date.now() + minutes }, { id: 'j2' }])
     expect(await here.lines('jobs')).toEqual(['ok | 2 jobs open, and attended to. | '])
@@ -192,14 +192,14 @@ describe('the check of the jobs', () => {
     [{ state: 'running', leaseUntil: 1 }, '(j1) is under way, and nobody is at it any more'],
     [{ state: 'queued', createdAt: Date.now() - 11 * minutes }, '(j1) is waiting for longer than 10 minutes'],
     [{ state: 'queued', attempts: 3 }, '(j1) is at attempt 3 or a later one'],
-  ] as const)('tells of %j', async (change, text) => {
+  ] as const)('warns about a job with %j', async (change, text) => {
     await working([{ id: 'j1', ...change }])
     expect(await here.look('jobs')).toMatchObject([
       { status: 'warning', text: expect.stringContaining(text) },
     ])
   })
 
-  it('counts several', async () => {
+  it('counts several waiting jobs in one warning', async () => {
     await working([
       { id: 'j1', createdAt: 1 },
       { id: 'j2', createdAt: 2 },
@@ -210,21 +210,21 @@ describe('the check of the jobs', () => {
   })
 })
 
-describe('the check of the deliveries', () => {
-  it('finds none open, or none overdue', async () => {
+describe('doctor: deliveries', () => {
+  it('accepts no open deliveries, or none overdue', async () => {
     expect(await here.lines('deliveries')).toEqual(['ok | No delivery is open or failed. | '])
     await working([{ id: 'j1' }], [{}])
     expect(await here.lines('deliveries')).toEqual(['ok | 1 delivery open, none overdue. | '])
   })
 
-  it('tells of those that are overdue', async () => {
+  it('warns about overdue deliveries', async () => {
     await working([{ id: 'j1' }], [{ dueAt: Date.now() - 11 * minutes }])
     expect(await here.lines('deliveries')).toEqual([
       expect.stringMatching(/^warning \| 1 delivery \(d0\) is due for longer .* \| prospect engine jobs run/),
     ])
   })
 
-  it('tells of those that failed, without the path of their address', async () => {
+  it('warns about failed deliveries without the path of their address', async () => {
     await working([{ id: 'j1' }], [{ state: 'failed', status: 410 }, { state: 'failed' }])
     const [line] = await here.lines('deliveries')
     expect(line).toMatch(/^warning \| 2 deliveries failed for good; the newest, to hooks\.example: /)
@@ -232,12 +232,12 @@ describe('the check of the deliveries', () => {
   })
 })
 
-describe('the check of the signing secret', () => {
-  it('finds none before the first delivery', async () => {
+describe('doctor: signing secret', () => {
+  it('accepts a missing signing secret before the first delivery', async () => {
     expect(await here.look('signing secret')).toMatchObject([{ status: 'ok' }])
   })
 
-  it('warns of one that is older than a year, until it is changed', async () => {
+  it('warns about a signing secret older than a year until it is rotated', async () => {
     const secret = await here.engine((admin) => admin.webhookSecret(false))
     const [fresh] = await here.lines('signing secret')
     expect(fresh).toMatch(/^ok \| The signing secret has not been changed since/)
@@ -251,7 +251,7 @@ describe('the check of the signing secret', () => {
   })
 })
 
-describe('the check of the runs', () => {
+describe('doctor: runs', () => {
   const stop = async (...runs: readonly Partial<NewRun>[]) => {
     const state = await openState(here.path('state.db'))
     for (const each of runs) await runsOver(state).add({ ...run, ...each })
@@ -259,12 +259,12 @@ describe('the check of the runs', () => {
   }
   const old = (path: string) => utimes(path, 1, 1)
 
-  it('finds nothing left over', async () => {
+  it('accepts a stopped run without a partial output', async () => {
     await stop({})
     expect(await here.look('runs')).toMatchObject([{ status: 'ok' }])
   })
 
-  it('tells of answered rows that wait for their run', async () => {
+  it('warns about a stopped run with a partial output, and suggests to resume it', async () => {
     const output = here.path('out.csv')
     await stop({ output })
     expect(await here.look('runs')).toMatchObject([{ status: 'ok' }])
@@ -275,7 +275,7 @@ describe('the check of the runs', () => {
     expect(await here.look('runs', { isRunning: async () => true })).toMatchObject([{ status: 'ok' }])
   })
 
-  it('names the newest of many', async () => {
+  it('names the newest stopped runs and counts the others', async () => {
     const output = here.path('out.csv')
     await writeFile(`${output}.partial`, '')
     await stop(...['a', 'b', 'c', 'd', 'e'].map((id) => ({ id, output })))
@@ -284,7 +284,7 @@ describe('the check of the runs', () => {
     expect(found.at(-1)).toBe('warning | 2 more runs were stopped. | prospect runs list')
   })
 
-  it('tells of a folder of no run, once nobody writes to it any more', async () => {
+  it('warns about an old folder without a run', async () => {
     await stop({})
     await mkdir(here.path('runs/run-1'), { recursive: true })
     await mkdir(here.path('runs/gone'))
@@ -296,7 +296,7 @@ describe('the check of the runs', () => {
     ])
   })
 
-  it('tells of a file that was never completed', async () => {
+  it('warns about an old partial file', async () => {
     await writeFile(here.path('config.json.1.partial'), '')
     await old(here.path('config.json.1.partial'))
     expect(await here.look('runs')).toMatchObject([

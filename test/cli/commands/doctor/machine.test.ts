@@ -8,30 +8,30 @@ beforeEach(() => {
 })
 afterEach(() => here.remove())
 
-describe('the check of Node', () => {
+describe('doctor: Node', () => {
   it.each([
     ['20.19.0', 'ok'],
     ['22.0.1', 'ok'],
     ['20.18.9', 'problem'],
     ['18.20.4', 'problem'],
-  ])('%s: %s', async (node, status) => {
+  ])('rates Node %s as %s', async (node, status) => {
     expect(await here.look('node', { node })).toMatchObject([{ status }])
   })
 })
 
-describe('the check of SQLite', () => {
-  it('takes the one that is installed', async () => {
+describe('doctor: SQLite', () => {
+  it('accepts the installed SQLite', async () => {
     expect(await here.lines('sqlite')).toEqual([
       expect.stringMatching(/^ok \| SQLite 3\.\d+\.\d+ is new enough\./),
     ])
   })
 
-  it('refuses one that can corrupt a shared file', async () => {
+  it('reports a SQLite version that can corrupt a shared file', async () => {
     const [line] = await here.lines('sqlite', { sqlite: async () => '3.51.2' })
     expect(line).toMatch(/^problem .*3\.51\.2 can corrupt a shared file.*npm rebuild/)
   })
 
-  it('says in one line that it cannot be loaded', async () => {
+  it('says in one line that SQLite cannot be loaded', async () => {
     const sqlite = async () => {
       throw new Error('Could not locate the bindings file.\n    at /somewhere')
     }
@@ -42,10 +42,10 @@ describe('the check of SQLite', () => {
   })
 })
 
-describe('the check of the environment', () => {
+describe('doctor: environment', () => {
   const env = (more: Record<string, string>) => ({ env: { PROSPECT_HOME: here.home, ...more } })
 
-  it('shows a proxy without user and password', async () => {
+  it('prints a proxy without user and password', async () => {
     const [line] = await here.lines(
       'environment',
       env({ https_proxy: 'http://ada:hunter2@proxy.example:3128' }),
@@ -55,7 +55,7 @@ describe('the check of the environment', () => {
   })
 
   it.each(['PROSPECT_API_KEY', 'PROSPECT_WEBHOOK_SECRET', 'PROSPECT_DATABASE_URL'])(
-    'names %s and does not show it',
+    'names %s without printing its value',
     async (name) => {
       const text = JSON.stringify(await here.look('environment', env({ [name]: 'very-secret' })))
       expect(text).toContain(name)
@@ -63,33 +63,33 @@ describe('the check of the environment', () => {
     },
   )
 
-  it('warns of a proxy that is no address, without repeating it', async () => {
+  it('warns about an invalid proxy address without printing it', async () => {
     const found = await here.look('environment', env({ HTTPS_PROXY: 'http://:hunter2' }))
     expect(found.map(({ status }) => status)).toEqual(['ok', 'warning'])
     expect(JSON.stringify(found)).not.toContain('hunter2')
   })
 
-  it('warns of a name that nobody reads', async () => {
+  it('warns about an unknown PROSPECT_ variable', async () => {
     expect(await here.lines('environment', env({ PROSPECT_HOEM: '/tmp' }))).toContainEqual(
       expect.stringMatching(/^warning \| A variable is not known: PROSPECT_HOEM\. \| Known: PROSPECT_HOME,/),
     )
   })
 
-  it('says that certificates are checked all the same', async () => {
+  it('warns about NODE_TLS_REJECT_UNAUTHORIZED', async () => {
     const found = await here.look('environment', env({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }))
     expect(found).toMatchObject([{ status: 'ok' }, { status: 'warning' }])
   })
 })
 
-describe('the check of the folders', () => {
-  it('finds a private one in order, and one that is not there yet', async () => {
+describe('doctor: folders', () => {
+  it('accepts a private folder, and one that does not exist yet', async () => {
     await writeFile(here.path('x'), '')
     expect(await here.look('folders')).toMatchObject([{ status: 'ok' }])
     const missing = { env: { PROSPECT_HOME: here.path('later') } }
     expect(await here.look('folders', missing)).toMatchObject([{ status: 'ok' }])
   })
 
-  it('offers to close an open one', async () => {
+  it('suggests chmod for a folder that others can read', async () => {
     await writeFile(here.path('x'), '')
     await chmod(here.home, 0o755)
     const [line] = await here.lines('folders')
@@ -98,12 +98,12 @@ describe('the check of the folders', () => {
     )
   })
 
-  it('leaves an empty one alone, which becomes private by itself', async () => {
+  it('accepts an empty folder that others can read', async () => {
     await chmod(here.home, 0o755)
     expect(await here.look('folders')).toMatchObject([{ status: 'ok' }])
   })
 
-  it('refuses a link', async () => {
+  it('reports a symbolic link', async () => {
     await symlink(here.home, `${here.home}-link`)
     try {
       const [line] = await here.lines('folders', { env: { PROSPECT_HOME: `${here.home}-link` } })
@@ -113,7 +113,7 @@ describe('the check of the folders', () => {
     }
   })
 
-  it('refuses a file, the folder of somebody else, and one that cannot be written to', async () => {
+  it('reports a file, a folder of another user, and a folder without write permission', async () => {
     await writeFile(here.path('file'), '')
     const file = { env: { PROSPECT_HOME: here.path('file') } }
     expect(await here.lines('folders', file)).toEqual([expect.stringContaining('is not a folder')])
@@ -124,29 +124,32 @@ describe('the check of the folders', () => {
   })
 })
 
-describe('the check of the files', () => {
+describe('doctor: files', () => {
   beforeEach(async () => {
     await here.json('engine', 'status')
   })
 
-  it('counts what is private', async () => {
+  it('counts the private files', async () => {
     expect(await here.lines('files')).toEqual(['ok | 3 files are readable by you only. | '])
   })
 
-  it.each(['credentials.json', 'engine.db', 'catalogue.db'])('offers to close an open %s', async (name) => {
-    await chmod(here.path(name), 0o644)
-    expect(await here.lines('files')).toEqual([
-      `problem | ${here.path(name)} can be read or changed by other users (mode 644). | chmod 600 ${here.path(name)}`,
-    ])
-  })
+  it.each(['credentials.json', 'engine.db', 'catalogue.db'])(
+    'suggests chmod for %s when others can read it',
+    async (name) => {
+      await chmod(here.path(name), 0o644)
+      expect(await here.lines('files')).toEqual([
+        `problem | ${here.path(name)} can be read or changed by other users (mode 644). | chmod 600 ${here.path(name)}`,
+      ])
+    },
+  )
 
-  it('names each file that is open', async () => {
+  it('names each file that others can read', async () => {
     await chmod(here.path('credentials.json'), 0o640)
     await chmod(here.path('engine.db'), 0o604)
     expect(await here.look('files')).toHaveLength(2)
   })
 
-  it('warns of what is open beside them', async () => {
+  it('warns about less important files that others can read', async () => {
     await mkdir(here.path('runs/one'), { recursive: true, mode: 0o700 })
     await writeFile(here.path('runs/one/input.csv'), '', { mode: 0o644 })
     await writeFile(here.path('engine.db-wal'), '', { mode: 0o644 })
@@ -156,7 +159,7 @@ describe('the check of the files', () => {
     ])
   })
 
-  it('refuses a link and the file of somebody else', async () => {
+  it('reports links and files of another user', async () => {
     await symlink(here.path('engine.db'), here.path('state.db'))
     expect(await here.lines('files')).toEqual([expect.stringMatching(/state\.db is a symbolic link/)])
     const others = { entries: { 'credentials.json': { owner: 4_711 } } }
@@ -165,7 +168,7 @@ describe('the check of the files', () => {
     )
   })
 
-  it('knows no modes on Windows', async () => {
+  it('ignores file modes on Windows', async () => {
     await chmod(here.path('engine.db'), 0o644)
     expect(await here.look('files', { platform: 'win32' })).toMatchObject([{ status: 'ok' }])
   })
@@ -174,19 +177,19 @@ describe('the check of the files', () => {
 const megabytes = 1_048_576
 const disk = (free: number, type = 0xef53) => ({ files: { space: () => ({ type, free }) } })
 
-describe('the check of the disk', () => {
+describe('doctor: disk', () => {
   it.each([
     [5_000, 'ok', '4.9 GiB are free'],
     [500, 'warning', 'Only 500 MiB are free'],
     [63, 'problem', 'Only 63 MiB are free'],
     [0, 'problem', 'Only 0 bytes are free'],
-  ])('%i MiB: %s', async (free, status, text) => {
+  ])('%i MiB of free space: %s', async (free, status, text) => {
     expect(await here.look('disk', disk(free * megabytes))).toMatchObject([
       { status, text: expect.stringContaining(text) },
     ])
   })
 
-  it('looks at the disk where a folder will be', async () => {
+  it('checks the disk of the nearest existing parent folder', async () => {
     const asked: string[] = []
     const space = (folder: string) => {
       asked.push(folder)
@@ -197,19 +200,19 @@ describe('the check of the disk', () => {
   })
 })
 
-describe('the check of the file system', () => {
+describe('doctor: file system', () => {
   it.each([
     [0xef53, 'ok', 'on a disk of this machine'],
     [0x6969, 'warning', 'network file system (NFS)'],
     [0xff534d42, 'warning', 'network file system (CIFS)'],
     [0x65735546, 'warning', 'FUSE'],
-  ])('%i: %s', async (type, status, text) => {
+  ])('file system type %i: %s', async (type, status, text) => {
     expect(await here.look('file system', { ...disk(1, type), platform: 'linux' })).toMatchObject([
       { status, text: expect.stringContaining(text) },
     ])
   })
 
-  it('says nothing where the numbers mean something else', async () => {
+  it('skips the file system check on other platforms', async () => {
     expect(await here.look('file system', { ...disk(1, 0x6969), platform: 'darwin' })).toEqual([])
   })
 })

@@ -14,28 +14,28 @@ import { openStore } from '../../../../src/storage/engine/store.js'
 import { type Machine, machine, memory } from '../../../support/command.js'
 import { randomIds } from '../../../support/engine.js'
 
-/** What is put in the place of the real thing. */
+/** Replacements for parts of the doctor's context. */
 export interface Given extends Partial<Omit<DoctorContext, 'files'>> {
   readonly files?: Partial<Files>
-  /** Changes what is known of entries whose path ends so. */
+  /** Changes the entries of files by the end of their path. */
   readonly entries?: Readonly<Record<string, Partial<Entry>>>
   readonly options?: GlobalOptions
 }
 
-/** A machine whose home can be broken, and looked at by one check. */
+/** A machine whose home can be damaged and examined by single checks. */
 export interface Place extends Machine {
   path(name: string): string
-  /** What a check says of it. */
+  /** Returns the findings of a check. */
   look(name: string, given?: Given): Promise<readonly Finding[]>
-  /** The same, as status, text and hint joined. */
+  /** Returns the findings as lines of status, text and hint. */
   lines(name: string, given?: Given): Promise<readonly string[]>
   /** Changes the engine's state. */
   engine<T>(work: (admin: Admin, store: Store) => Promise<T>): Promise<T>
-  /** Runs statements on a database, past everything that guards it. */
+  /** Runs statements on a database without the checks of the program. */
   sql(file: string, statements: string): void
 }
 
-/** Makes a place with an empty home. */
+/** Creates a place with an empty home. */
 export function place(): Place {
   const here = machine()
   const look: Place['look'] = async (name, given = {}) => {

@@ -22,7 +22,7 @@ const replyOf = (status: number, body: unknown): Reply => ({ status, body, heade
 const credits = replyOf(200, { credits: { enrichment: 1_234 } })
 const account = (sessions: object) => replyOf(200, { integrations: sessions })
 
-/** A server that answers so; a function is called, and may throw. */
+/** A server with the given answers. An error among them is thrown. */
 const serving = (
   {
     health = healthy,
@@ -47,12 +47,12 @@ const serving = (
 
 const lines = (given: Given) => here.lines('server', given)
 
-describe('the check of the server', () => {
-  it('is not made where there is none', async () => {
+describe('doctor: server', () => {
+  it('skips the server checks for the local engine', async () => {
     expect(await here.look('server')).toEqual([])
   })
 
-  it('finds it reached, and the key accepted', async () => {
+  it('reports that the server is reached and accepts the key', async () => {
     const asked: string[] = []
     expect(await lines(serving({}, asked))).toEqual([
       'ok | https://api.example.com is reached. | ',
@@ -61,7 +61,7 @@ describe('the check of the server', () => {
     expect(asked).toEqual(['health', 'credits.show', 'account.show'])
   })
 
-  it('asks nothing more of one that is not reached', async () => {
+  it('sends nothing more to a server that is not reached', async () => {
     const asked: string[] = []
     const error = new Error('The certificate of api.example.com has expired')
     expect(await lines(serving({ health: error }, asked))).toEqual([
@@ -72,7 +72,7 @@ describe('the check of the server', () => {
     expect(asked).toEqual(['health'])
   })
 
-  it('tells what follows where nothing is known of idempotency keys', async () => {
+  it('explains what unknown idempotency support means', async () => {
     const [line] = await lines(serving({ health: { ...healthy, status: 404, text: '<html>' } }))
     expect(line).toMatch(/^ok .* is not known.* \| .*prospect config set idempotency/)
   })
@@ -80,12 +80,12 @@ describe('the check of the server', () => {
   it.each([
     [502, /^warning .*does not work \(502\)/],
     [302, /^warning .*redirect, which is not followed/],
-  ])('warns of the answer %i', async (status, text) => {
+  ])('warns when /health answers %i', async (status, text) => {
     expect((await lines(serving({ health: { ...healthy, status } })))[0]).toMatch(text)
   })
 
   it.each(['Tue, 10 Mar 2026 12:06:00 GMT', 'Tue, 10 Mar 2026 11:54:00 GMT'])(
-    'warns of a clock that says %s',
+    "warns about a clock that differs from the server's: %s",
     async (date) => {
       expect(await lines(serving({ health: { ...healthy, headers: { date } } }))).toContainEqual(
         expect.stringMatching(/^warning \| The clocks .* differ by 6 minutes/),
@@ -93,7 +93,7 @@ describe('the check of the server', () => {
     },
   )
 
-  it('passes on why the key is refused', async () => {
+  it('prints why the server refuses the key', async () => {
     const refused = replyOf(401, { error: 'Invalid API key' })
     expect(await lines(serving({ answers: [refused] }))).toContainEqual(
       expect.stringMatching(
@@ -102,7 +102,7 @@ describe('the check of the server', () => {
     )
   })
 
-  it('says where there is no key, and where no answer came', async () => {
+  it('reports a missing key and a lost connection', async () => {
     const none = new Stop(
       'There is no API key for https://api.example.com.',
       exitCodes.key,
@@ -117,7 +117,7 @@ describe('the check of the server', () => {
     )
   })
 
-  it('tells of sessions that are not valid', async () => {
+  it('warns about invalid sessions of the server', async () => {
     const sessions = account({ network_session_valid: false, premium_session_valid: true })
     expect(await lines(serving({ answers: [credits, sessions] }))).toEqual([
       expect.stringMatching(/^ok/),

@@ -13,12 +13,12 @@ const config = (value: unknown) =>
     mode: 0o600,
   })
 
-describe('the check of the settings', () => {
-  it('finds none in order', async () => {
+describe('doctor: settings', () => {
+  it('accepts missing settings', async () => {
     expect(await here.look('settings')).toMatchObject([{ status: 'ok' }])
   })
 
-  it('finds what commands write in order', async () => {
+  it('accepts settings that commands wrote', async () => {
     await here.run([
       'profiles',
       'add',
@@ -32,14 +32,14 @@ describe('the check of the settings', () => {
     expect(await here.lines('settings')).toEqual(['ok | config.json is in order: 1 profile of your own. | '])
   })
 
-  it.each(['{', '[]', 'null', ''])('refuses the text %j', async (text) => {
+  it.each(['{', '[]', 'null', ''])('reports a settings file with the text %j', async (text) => {
     await config(text)
     expect(await here.lines('settings')).toEqual([
       expect.stringMatching(/^problem .* is not a JSON object\. \| Correct it, or delete it/),
     ])
   })
 
-  it('names settings that nothing reads', async () => {
+  it('warns about unknown settings', async () => {
     await config({ colour: 1, profiles: { team: { tiemout: 5 } } })
     expect(await here.lines('settings')).toEqual([
       expect.stringMatching(/^warning \| A setting is not known: colour\./),
@@ -52,7 +52,7 @@ describe('the check of the settings', () => {
     [{ base_url: 'http://ada:hunter2@x.example/api/v2' }, 'base_url'],
     [{ target: 'moon' }, 'target'],
     [{ max_wait: {} }, 'max_wait'],
-  ])('refuses the values %j', async (profile, key) => {
+  ])('reports a profile with the invalid value %j', async (profile, key) => {
     await config({ profiles: { team: profile } })
     const [line, ...more] = await here.lines('settings')
     expect(line).toMatch(
@@ -62,12 +62,15 @@ describe('the check of the settings', () => {
     expect(line).not.toContain('hunter2')
   })
 
-  it.each([{ profiles: 7 }, { profiles: { team: 7 } }])('refuses %j', async (value) => {
-    await config(value)
-    expect(await here.look('settings')).toMatchObject([{ status: 'problem' }])
-  })
+  it.each([{ profiles: 7 }, { profiles: { team: 7 } }])(
+    'reports settings of the wrong shape: %j',
+    async (value) => {
+      await config(value)
+      expect(await here.look('settings')).toMatchObject([{ status: 'problem' }])
+    },
+  )
 
-  it('refuses a profile in use that is not there', async () => {
+  it('reports a missing profile in use', async () => {
     await config({ profile: 'gone' })
     expect(await here.lines('settings')).toEqual([
       'problem | The profile in use, gone, is not there. | prospect profiles use default',
@@ -75,29 +78,29 @@ describe('the check of the settings', () => {
   })
 })
 
-describe('the check of the target', () => {
+describe('doctor: target', () => {
   const look = (options: object, env: Record<string, string> = {}) =>
     here.lines('target', { options, env: { PROSPECT_HOME: here.home, ...env } })
 
-  it('names the engine of this machine, or the server', async () => {
+  it('names the engine of this machine or the server', async () => {
     expect(await look({})).toEqual(['ok | Requests go to the engine of this machine. | '])
     expect(await look({}, { PROSPECT_BASE_URL: 'https://api.example.com/api/v2' })).toEqual([
       'ok | Requests go to https://api.example.com/api/v2. | ',
     ])
   })
 
-  it('gives the corrected address', async () => {
+  it('suggests the corrected base URL', async () => {
     expect(await look({ baseUrl: 'https://api.example.com' })).toEqual([
       'problem | --base-url must end in /api/v2. | Write https://api.example.com/api/v2',
     ])
   })
 
-  it('refuses a remote profile without an address', async () => {
+  it('reports a remote profile without an address', async () => {
     await config({ profiles: { team: { target: 'remote' } } })
     expect(await look({ profile: 'team' })).toEqual([expect.stringMatching(/^problem .* has no base_url/)])
   })
 
-  it('warns of plain http, even where it is permitted', async () => {
+  it('warns about plain HTTP even where it is permitted', async () => {
     const found = await look({ baseUrl: 'http://api.example.com/api/v2', insecureHttp: true })
     expect(found).toEqual([
       expect.stringMatching(/^ok/),
@@ -105,7 +108,7 @@ describe('the check of the target', () => {
     ])
   })
 
-  it('leaves settings that cannot be read to their own check', async () => {
+  it('skips the target check when settings cannot be read', async () => {
     await config('{')
     expect(await look({})).toEqual([])
   })

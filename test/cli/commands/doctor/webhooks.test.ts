@@ -13,12 +13,12 @@ const far = { baseUrl: 'https://api.example.com/api/v2' }
 const tunnel = async (url = 'https://tunnel.example') => here.run(['config', 'set', 'public_url', url])
 const lines = (given: Given = {}) => here.lines('webhooks', { options: far, ...given })
 
-describe('the check of webhooks', () => {
-  it('is not made for the local engine', async () => {
+describe('doctor: webhooks', () => {
+  it('skips the webhook check for the local engine', async () => {
     expect(await here.look('webhooks')).toEqual([])
   })
 
-  it('says what cannot be waited for without a public address, and is content with a server of this machine', async () => {
+  it('asks for a public URL for a remote server, but not for one on this machine', async () => {
     expect(await lines()).toEqual([expect.stringMatching(/^ok .*public_url.*4011/)])
     const near = { baseUrl: 'http://127.0.0.1:4010/api/v2' }
     expect(await lines({ options: near })).toEqual([expect.stringMatching(/^ok .*on this machine/)])
@@ -28,12 +28,12 @@ describe('the check of webhooks', () => {
     ['home', /^ok \| https:\/\/tunnel\.example leads to this machine/],
     ['busy', /^ok .*4011 is in use/],
     [404, /^warning .*answers 404.*Point the tunnel/],
-  ] as const)('tells where the address leads: %s', async (found, told) => {
+  ] as const)('reports where the public URL leads: %s', async (found, told) => {
     await tunnel()
     expect(await lines({ askPublicUrl: async () => found })).toEqual([expect.stringMatching(told)])
   })
 
-  it('says why the address is not reached', async () => {
+  it('says why the public URL is not reached', async () => {
     await tunnel()
     const askPublicUrl = async () => {
       throw new Error('connection refused')
@@ -43,7 +43,7 @@ describe('the check of webhooks', () => {
     ])
   })
 
-  it('really asks: a tunnel that is down, one that leads elsewhere, and one that leads home', async () => {
+  it('calls the public URL to see whether it is down, leads elsewhere or leads here', async () => {
     await tunnel(`http://127.0.0.1:${await freePort()}`)
     expect(await lines()).toEqual([expect.stringMatching(/not reached|in use/)])
     const elsewhere = await answering((_, response) => response.writeHead(418).end())

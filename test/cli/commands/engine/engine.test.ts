@@ -13,7 +13,7 @@ const engine = (line: string) => here.json<object>('engine', ...line.split(' '))
 const exitOf = async (line: string) => (await here.run(['engine', ...line.split(' ')])).code
 
 describe('engine status', () => {
-  it('tells everything about the workspace', async () => {
+  it('prints everything about the workspace', async () => {
     expect(await engine('status')).toMatchObject({
       workspace: { name: 'Local' },
       plan: 'growth',
@@ -28,7 +28,7 @@ describe('engine status', () => {
     })
   })
 
-  it('is readable for a person', async () => {
+  it('prints readable tables', async () => {
     const { stdout } = await here.run(['engine', 'status', '--format', 'table'])
     expect(stdout).toMatch(/Credits +1,000/)
     expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500/)
@@ -36,7 +36,7 @@ describe('engine status', () => {
 })
 
 describe('engine plan', () => {
-  it('holds for the next request and grants nothing', async () => {
+  it('changes the limits from the next request on, and grants no credits', async () => {
     expect(await engine('plan set Free')).toEqual({ plan: 'Free', listed: true })
     expect(await here.json('credits')).toMatchObject({
       credits: { enrichment: 1_000 },
@@ -44,7 +44,7 @@ describe('engine plan', () => {
     })
   })
 
-  it('takes an unlisted name and says what it means', async () => {
+  it('accepts an unlisted plan, and says which limits apply', async () => {
     const { json, stderr } = await here.run(['engine', 'plan', 'set', 'Gold', '--json'])
     expect(json).toEqual({ plan: 'Gold', listed: false })
     expect(stderr).toContain('limits of the plan Free')
@@ -52,7 +52,7 @@ describe('engine plan', () => {
 })
 
 describe('engine credits', () => {
-  it('adds and sets, a movement each', async () => {
+  it('adds and sets credits with one movement each', async () => {
     expect(await engine('credits add 5')).toEqual({ credits: 1_005 })
     expect(await engine('credits set 7')).toEqual({ credits: 7 })
     const movements = (await engine('ledger')) as { kind: string; change: number; credits: number }[]
@@ -70,11 +70,11 @@ describe('engine credits', () => {
     'credits set x',
     'credits add',
     'credits set 9e99',
-  ])('refuses %s', async (line) => expect(await exitOf(line)).toBe(2))
+  ])('refuses engine %s', async (line) => expect(await exitOf(line)).toBe(2))
 })
 
 describe('engine quotas', () => {
-  it('sets each ceiling alone, and keeps it across plans', async () => {
+  it('sets each quota separately, and keeps it when the plan changes', async () => {
     await engine('quotas set --daily-profiles 3')
     await engine('plan set scale')
     expect(await engine('quotas set --monthly-companies 9')).toMatchObject({
@@ -85,13 +85,13 @@ describe('engine quotas', () => {
   })
 
   it.each(['quotas set', 'quotas set --daily-profiles x', 'quotas set --daily-companies -1'])(
-    'refuses %s',
+    'refuses the quotas in engine %s',
     async (line) => expect(await exitOf(line)).toBe(2),
   )
 })
 
 describe('engine members', () => {
-  it('adds, changes and lists', async () => {
+  it('adds, changes and lists members', async () => {
     await engine('members add Ann@example.com --weekly-limit 5')
     await engine('members set ann@example.com --weekly-limit none --consent-personal-email')
     const members = (await engine('members list')) as object[]
@@ -103,7 +103,7 @@ describe('engine members', () => {
     })
   })
 
-  it('takes consent back', async () => {
+  it('withdraws the consent to personal email addresses', async () => {
     await engine('members add ann@example.com --consent-personal-email')
     expect(await engine('members set ann@example.com --no-consent-personal-email')).toMatchObject({
       consent_personal_email: false,
@@ -116,27 +116,27 @@ describe('engine members', () => {
     'members add a@b.co --weekly-limit -1',
     'members set me@localhost',
     'members set nobody@b.co --weekly-limit 1',
-  ])('refuses %s', async (line) => {
+  ])('refuses the member in engine %s', async (line) => {
     await here.json('init')
     expect(await exitOf(line)).toBe(2)
   })
 })
 
 describe('engine session', () => {
-  it('is what the account shows', async () => {
+  it('shows the sessions it sets in the account', async () => {
     expect(await engine('session set --network false')).toEqual({ network: false, premium: true })
     expect(await here.json('account')).toMatchObject({
       integrations: { network_session_valid: false, premium_session_valid: true },
     })
   })
 
-  it.each(['session set', 'session set --network maybe'])('refuses %s', async (line) =>
+  it.each(['session set', 'session set --network maybe'])('refuses the session in engine %s', async (line) =>
     expect(await exitOf(line)).toBe(2),
   )
 })
 
 describe('engine clock', () => {
-  it('stands still where it was set, and moves when told', async () => {
+  it('freezes the clock where it is set, and advances it', async () => {
     expect(await engine('clock set 2026-03-01T08:30:00Z --frozen')).toMatchObject({
       now: '2026-03-01T08:30:00.000Z',
       frozen: true,
@@ -146,7 +146,7 @@ describe('engine clock', () => {
     expect(await engine('clock reset')).toMatchObject({ frozen: false, offset_seconds: 0 })
   })
 
-  it('renews credits as it passes the renewal day', async () => {
+  it('renews credits when the clock passes the renewal day', async () => {
     await here.json('init')
     await engine('clock advance 32d')
     expect(await here.json('credits')).toMatchObject({ credits: { enrichment: 6_000 } })
@@ -158,11 +158,11 @@ describe('engine clock', () => {
     'clock advance 1',
     'clock advance 200d9y',
     'clock set',
-  ])('refuses %s', async (line) => expect(await exitOf(line)).toBe(2))
+  ])('refuses the time in engine %s', async (line) => expect(await exitOf(line)).toBe(2))
 })
 
 describe('engine workspaces', () => {
-  it('are used one at a time', async () => {
+  it('uses one workspace at a time', async () => {
     await here.json('init')
     await engine('workspaces create Trial')
     await engine('credits set 1')
@@ -175,7 +175,7 @@ describe('engine workspaces', () => {
     expect(used.filter((one) => one.used).map(({ name }) => name)).toEqual(['Trial'])
   })
 
-  it('need a member, and then work like the first', async () => {
+  it('asks for a member of a new workspace, which then works like the first', async () => {
     await here.json('init')
     await engine('workspaces create Trial')
     const { stderr } = await here.run(['engine', 'workspaces', 'use', 'Trial'])
@@ -187,10 +187,13 @@ describe('engine workspaces', () => {
     })
   })
 
-  it.each(['workspaces use None', 'workspaces create Local'])('refuse %s', async (line) => {
-    await here.json('init')
-    expect(await exitOf(line)).toBe(2)
-  })
+  it.each(['workspaces use None', 'workspaces create Local'])(
+    'refuses the workspace in engine %s',
+    async (line) => {
+      await here.json('init')
+      expect(await exitOf(line)).toBe(2)
+    },
+  )
 })
 
 describe('engine ledger', () => {
@@ -201,7 +204,7 @@ describe('engine ledger', () => {
     await here.json('engine', 'clock', 'set', '2026-03-01T10:00:00Z', '--frozen')
   })
 
-  it('sums what was consumed by day, operation and member', async () => {
+  it('sums consumption by day, operation and member', async () => {
     await spend()
     await engine('clock advance 1d')
     await spend()
@@ -217,23 +220,23 @@ describe('engine ledger', () => {
     expect(await engine('ledger --by day --to 2026-03-01')).toHaveLength(1)
   })
 
-  it('can be a spreadsheet', async () => {
+  it('prints the ledger as CSV', async () => {
     const { stdout } = await here.run(['engine', 'ledger', '--format', 'csv', '--fields', 'seq,kind,amount'])
     expect(stdout).toBe('seq,kind,amount\n1,top_up,1000\n')
   })
 
   it.each(['ledger --by week', 'ledger --from tomorrow', 'ledger --from 2026-03-02 --to 2026-03-01'])(
-    'refuses %s',
+    'refuses the range or grouping in engine %s',
     async (line) => expect(await exitOf(line)).toBe(2),
   )
 })
 
 describe('engine ledger verify', () => {
-  it('is content with a sound ledger', async () => {
+  it('confirms a sound ledger', async () => {
     expect(await engine('ledger verify')).toEqual({ ok: true, movements: 1, problems: [] })
   })
 
-  it('exits 13 and names the difference', async () => {
+  it('exits 13 and names the movement that is wrong', async () => {
     await engine('credits add 5')
     const database = new Database(join(here.home, 'engine.db'))
     database.exec('DROP TRIGGER movements_unchanged; UPDATE movements SET credits = 9 WHERE seq = 2')

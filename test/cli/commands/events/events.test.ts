@@ -15,7 +15,7 @@ afterEach(() => here.remove())
 const hourMs = 3_600_000
 const now = Date.parse('2026-03-10T12:00:00Z')
 
-/** Puts events into the state of the machine, `a` first and an hour apart, the last one now. */
+/** Stores events an hour apart, the last one received now. */
 async function received(...names: readonly (readonly [id: string, event: string, search: string | null])[]) {
   const events = eventsOver(await openState(join(here.home, 'state.db')))
   await Promise.all(
@@ -41,7 +41,7 @@ const three = [
   ['c', 'record', null],
 ] as const
 
-/** Runs a command at the time of the last event, without pauses. */
+/** Runs a command at the time of the last event, without pauses between retries. */
 const run = (...argv: string[]) =>
   command(argv, {
     env: { PROSPECT_HOME: here.home },
@@ -53,11 +53,11 @@ const idsOf = async (...argv: string[]) =>
   (await run('events', 'list', '--format', 'ids', ...argv)).stdout.split('\n').slice(0, -1)
 
 describe('events list', () => {
-  it('is empty where nothing was received', async () => {
+  it('prints an empty array when nothing was received', async () => {
     expect(await here.json('events', 'list')).toEqual([])
   })
 
-  it('shows the newest first', async () => {
+  it('lists the newest events first', async () => {
     await received(...three)
     expect(await here.json('events', 'list')).toMatchObject([
       { id: 'c', event: 'record', search_id: null, verified: true, forwarded: null, bytes: 25 },
@@ -96,12 +96,12 @@ describe('events list', () => {
       ['c', 'b'],
     ],
     [['--limit', '1', '--search', 's1'], ['b']],
-  ])('with %j lists %j', async (options, ids) => {
+  ])('filters events by %j: %j', async (options, ids) => {
     await received(...three)
     expect(await idsOf(...options)).toEqual(ids)
   })
 
-  it('lists more than a page', async () => {
+  it('lists more events than one page', async () => {
     await received(...Array.from({ length: 1_203 }, (_, at) => [`m${at}`, 'record', null] as const))
     expect(await idsOf()).toHaveLength(1_203)
     expect((await idsOf('--limit', '501')).at(-1)).toBe('m702')
@@ -112,7 +112,7 @@ describe('events list', () => {
     [['--since', '1h', '--until', '2h'], 'not before'],
     [['--limit', '0'], 'above 0'],
     [['--limit', 'x'], '--limit'],
-  ])('refuses %j', async (options, word) => {
+  ])('refuses to list events with %j', async (options, word) => {
     const ended = await run('events', 'list', ...options)
     expect([ended.code, ended.stdout]).toEqual([2, ''])
     expect(ended.stderr).toContain(word)
@@ -120,7 +120,7 @@ describe('events list', () => {
 })
 
 describe('events show', () => {
-  it('shows an event whole', async () => {
+  it('prints a whole event', async () => {
     await received(...three)
     expect(JSON.parse((await run('events', 'show', 'b')).stdout)).toEqual({
       id: 'b',
@@ -135,7 +135,7 @@ describe('events show', () => {
   })
 
   it.each([['show'], ['replay', '--to', 'http://localhost:9/']])(
-    '%s: an unknown id exits 9',
+    'exits 9 for an unknown id in events %s',
     async (...argv) => {
       const ended = await run('events', ...argv, 'nobody')
       expect([ended.code, errorOf(ended).code, ended.stdout]).toEqual([9, 'not_found', ''])
@@ -143,7 +143,7 @@ describe('events show', () => {
   )
 })
 
-describe('sending again', () => {
+describe('events replay and forward', () => {
   let server: Server
   let target: string
   let got: { id: string; body: string }[]
@@ -168,7 +168,7 @@ describe('sending again', () => {
     server.close()
   })
 
-  it('events replay sends the events that are named, in that order, as they came', async () => {
+  it('replays the given events in order and unchanged', async () => {
     const ended = await run('events', 'replay', 'c', 'a', '--to', target)
     expect([ended.code, JSON.parse(ended.stdout)]).toEqual([
       0,
@@ -185,7 +185,7 @@ describe('sending again', () => {
     expect(shown.forwards).toMatchObject([{ target, state: 'delivered', attempts: 1, answer: '204' }])
   })
 
-  it('events replay sends nothing where one id is unknown', async () => {
+  it('replays nothing when one id is unknown', async () => {
     expect((await run('events', 'replay', 'a', 'nobody', '--to', target)).code).toBe(9)
     expect(got).toEqual([])
   })
@@ -202,12 +202,12 @@ describe('sending again', () => {
     ],
     [['--limit', '1'], ['a']],
     [['--search', 'nothing'], []],
-  ])('events forward %j sends %j, oldest first', async (options, ids) => {
+  ])('forwards the events that match %j oldest first: %j', async (options, ids) => {
     const ended = await run('events', 'forward', '--to', target, ...options)
     expect([ended.code, got.map(({ id }) => id)]).toEqual([0, ids])
   })
 
-  it('goes on after one that is refused, and exits 11', async () => {
+  it('continues after a refused event and exits 11', async () => {
     status = (id) => (id === 'a' ? 422 : 200)
     const ended = await run('events', 'forward', '--to', target)
     expect([ended.code, got.map(({ id }) => id)]).toEqual([11, ['a', 'b', 'c']])
@@ -215,21 +215,21 @@ describe('sending again', () => {
     expect(errorOf(ended).error).toBe('1 of 3 events were refused.')
   })
 
-  it('stops where the address fails three times in a row, and exits 10', async () => {
+  it('stops when three attempts in a row fail, and exits 10', async () => {
     status = (id) => (id === 'b' ? 503 : 200)
     const ended = await run('events', 'forward', '--to', target)
     expect([ended.code, got.map(({ id }) => id)]).toEqual([10, ['a', 'b', 'b', 'b']])
     expect(errorOf(ended)).toMatchObject({ code: 'unreachable', exit_code: 10 })
   })
 
-  it('tries an address that fails at first again', async () => {
+  it('retries an event when the receiver fails at first', async () => {
     let failures = 2
     status = () => (failures-- > 0 ? 500 : 200)
     expect((await run('events', 'forward', '--to', target, '--limit', '1')).code).toBe(0)
     expect(got).toHaveLength(3)
   })
 
-  it.each(['replay a', 'forward'])('events %s needs an address', async (line) => {
+  it.each(['replay a', 'forward'])('requires a valid --to in events %s', async (line) => {
     const without = await run('events', ...line.split(' '))
     const wrong = await run('events', ...line.split(' '), '--to', 'file:///etc/passwd')
     expect([without.code, wrong.code, got]).toEqual([2, 2, []])

@@ -10,7 +10,7 @@ beforeEach(async () => {
   here = machine()
   there = await served()
   there.bench.clock.set(new Date().toISOString())
-  // What is due until then is granted with the first request.
+  // The first request grants the credits that are due by then.
   await there.bench.call('credits.show', {})
   await there.bench.admin.setCredits(1_000)
 })
@@ -26,12 +26,12 @@ const run = (line: string, env?: Record<string, string>) => here.run(line.split(
 const today = () => new Date().toISOString().slice(0, 10)
 
 describe('ledger', () => {
-  it('is empty where nothing was spent', async () => {
+  it('prints an empty array when nothing was spent', async () => {
     await run('accounts enrich --domain nobody.example')
     expect((await run('ledger')).json).toEqual([])
   })
 
-  it('has what single commands and files cost, on every target', async () => {
+  it('records what single commands and batches cost on every target', async () => {
     await run('accounts enrich --domain known.example')
     await run('accounts enrich --domain known-2.example --direct')
     await here.run(['accounts', 'enrich', '--csv', '-'], {
@@ -57,7 +57,7 @@ describe('ledger', () => {
     expect((await run('ledger --by day --from 2026-01-01 --to 2026-01-02')).json).toEqual([])
   })
 
-  it('has what the engine of this machine charged', async () => {
+  it('records what the local engine charged', async () => {
     await here.json('data', 'sample', '--companies', '5')
     const [company] = (await here.json('data', 'export', 'companies')) as { domain: string }[]
     await here.json('accounts', 'enrich', '--domain', company?.domain ?? '')
@@ -73,7 +73,7 @@ describe('ledger', () => {
   })
 
   it.each(['--from 2026-02-30', '--from 2026-01-02 --to 2026-01-01', '--by member'])(
-    'refuses %s',
+    'refuses the range or grouping %s',
     async (words) => {
       expect((await run(`ledger ${words}`)).code).toBe(2)
     },
@@ -94,7 +94,7 @@ describe('ledger check', () => {
     ])
   })
 
-  it('ends with 13 only when more is on record here', async () => {
+  it('exits 0 when this machine recorded less than the server', async () => {
     await run('accounts enrich --domain known.example')
     const other = await answering((_, response) => response.end('{"credits":9,"credits_consumed":0}'))
     const { code, json } = await run('ledger check', {
@@ -107,7 +107,7 @@ describe('ledger check', () => {
     expect((await run(`ledger check ${range}`)).code).toBe(0)
   })
 
-  it('says so when the server says too little', async () => {
+  it('exits 13 when the server reports less than this machine recorded', async () => {
     const { port, close } = await answering((request, response) =>
       response.end(request.url?.includes('consumption') ? '{"credits_consumed":0}' : '{"id":"x","name":"X"}'),
     )
@@ -119,12 +119,12 @@ describe('ledger check', () => {
     expect(stderr).toContain('The ledger has 1 credits')
   })
 
-  it('ends as the server refuses it', async () => {
+  it('exits 3 when the server refuses the key', async () => {
     expect((await run('ledger check', { PROSPECT_API_KEY: 'pk_wrong0wrong0wrong0' })).code).toBe(3)
   })
 })
 
-describe('a paid call whose outcome is open', () => {
+describe('a paid call with an unknown outcome', () => {
   const through = async (
     faults: readonly Fault[],
     work: (chaos: Chaos, env: Record<string, string>) => Promise<void>,
@@ -140,7 +140,7 @@ describe('a paid call whose outcome is open', () => {
   const line = 'accounts enrich --domain known.example'
 
   it.each(['reset after', 'truncate'] as const)(
-    'is paid once when the command runs again: %s',
+    'pays once when the command runs again after this fault: %s',
     async (fault) => {
       await through([fault], async (chaos, env) => {
         const first = await run(line, env)
@@ -157,7 +157,7 @@ describe('a paid call whose outcome is open', () => {
     },
   )
 
-  it('is another call with --direct, which keeps nothing', async () => {
+  it('sends another call with --direct, which stores no idempotency key', async () => {
     await through(['reset before'], async (chaos, env) => {
       expect((await run(`${line} --direct`, env)).code).toBe(10)
       expect((await run(`${line} --direct`, env)).code).toBe(0)
@@ -166,8 +166,8 @@ describe('a paid call whose outcome is open', () => {
   })
 })
 
-describe('windows', () => {
-  it('are kept to by all commands of this machine, before the server has to refuse', async () => {
+describe('rate windows', () => {
+  it('keeps to the rate windows over all commands of this machine', async () => {
     await there.bench.admin.setPlan('Basic')
     const codes = []
     for (let count = 0; count < 4; count++) codes.push((await run('personas list --max-wait 1')).code)
@@ -177,8 +177,8 @@ describe('windows', () => {
   })
 })
 
-describe('work that goes on after its reply', () => {
-  it('is on record when the command saw its end', async () => {
+describe('jobs', () => {
+  it('records the price of a job when the command saw it finish', async () => {
     await here.json('data', 'sample', '--companies', '30')
     const line = 'intents stack --stacks react --limit 2 --wait --webhook-url http://127.0.0.1:9/'
     expect((await here.run(line.split(' '))).code).toBe(0)

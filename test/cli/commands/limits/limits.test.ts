@@ -18,7 +18,7 @@ const run = (...argv: string[]) =>
   })
 
 describe('limits of the local engine', () => {
-  it('is one object', async () => {
+  it('prints all limits as one object', async () => {
     await run('accounts', 'technologies', 'rea')
     const limits = JSON.parse((await run('limits', '--json')).stdout)
     expect(limits).toMatchObject({
@@ -48,7 +48,7 @@ describe('limits of the local engine', () => {
     })
   })
 
-  it('is grouped for a person', async () => {
+  it('groups the limits on a terminal', async () => {
     await here.json('engine', 'status')
     await here.run(['engine', 'members', 'set', 'me@localhost', '--weekly-limit', '50'])
     const { stdout } = await run('limits')
@@ -61,14 +61,14 @@ describe('limits of the local engine', () => {
     expect(stdout).toMatch(/\nleads advanced-search --preview --no-live +second +0 +5 +5\n/)
   })
 
-  it('says what an unlisted plan means', async () => {
+  it('says which limits an unlisted plan has', async () => {
     await here.run(['engine', 'plan', 'set', 'Gold'])
     expect((await run('limits')).stdout).toMatch(
       /^Plan +Gold, not listed: limits of Free, 1 request per minute/,
     )
   })
 
-  it('lists the windows in a list format', async () => {
+  it('prints the rate windows in a list format', async () => {
     const { stdout } = await run('limits', '--format', 'csv')
     expect(stdout.split('\n').slice(0, 2)).toEqual([
       'operation,group,live,per,limit,used,remaining,resets_at',
@@ -76,12 +76,12 @@ describe('limits of the local engine', () => {
     ])
   })
 
-  it('counts nowhere', async () => {
+  it('does not count its own calls', async () => {
     const first = await here.json('limits')
     expect(await here.json('limits')).toEqual(first)
   })
 
-  it('ends with 3 for a key that the engine does not know', async () => {
+  it('exits 3 for a key that the engine does not know', async () => {
     await here.json('engine', 'status')
     const ended = await command(['limits'], { env: keyed(here.home) })
     expect([ended.code, errorOf(ended).code]).toEqual([3, 'invalid_api_key'])
@@ -99,7 +99,7 @@ const credits = {
 }
 
 describe('limits of a server', () => {
-  it('is what the server says, and says what it does not', async () => {
+  it('prints what the server reports, and says what only the server knows', async () => {
     const caller = answering({ body: credits }, { body: { workspace: { plan: 'Basic' } } })
     const ended = await command(['limits'], {
       env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
@@ -119,7 +119,7 @@ describe('limits of a server', () => {
     expect(ended.stderr).toContain('known to the server only')
   })
 
-  it('counts the requests that this machine sent, and what the server said of them', async () => {
+  it("counts the requests that this machine sent, corrected by the server's headers", async () => {
     const { bench, server, close } = await served()
     await bench.admin.setPlan('Basic')
     const env = { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: bench.key }
@@ -138,7 +138,7 @@ describe('limits of a server', () => {
     await close()
   })
 
-  it('is readable for a person', async () => {
+  it('prints a readable table for a server', async () => {
     const caller = answering({ body: credits }, { status: 403, body: { error: 'no' } })
     const { stdout } = await command(['limits'], {
       env: { ...keyed(here.home), PROSPECT_BASE_URL: 'https://api.example/api/v2' },
@@ -151,13 +151,13 @@ describe('limits of a server', () => {
     expect(stdout).toMatch(/leads extract +second +0 +1 +1/)
   })
 
-  it('leaves out a quota of which the server tells one side only', async () => {
+  it('omits a quota without its limit', async () => {
     const caller = answering({ body: { credits: { enrichment: 70, daily_company_import: 3 } } })
     const ended = await command(['limits'], { env: keyed(here.home), caller })
     expect(JSON.parse(ended.stdout)).toMatchObject({ plan: null, quotas: {} })
   })
 
-  it('passes on its refusal', async () => {
+  it('passes the refusal of the server on', async () => {
     const caller = answering({ status: 401, body: { error: 'Invalid API key' } })
     const ended = await command(['limits'], { env: keyed(here.home), caller })
     expect([ended.code, JSON.parse(ended.stdout)]).toEqual([3, { error: 'Invalid API key' }])

@@ -54,36 +54,33 @@ async function listening(options: readonly string[] = [], given: Given = {}) {
 const secret = newSecret(randomBytes(32))
 
 describe('listen', () => {
-  it.each(['SIGINT', 'SIGTERM'])(
-    'tells its address first, then each event, and ends with 0 on %s',
-    async (signal) => {
-      const { opening, post, stop } = await listening()
-      expect(opening).toEqual({
-        listening: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
-        url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/hooks\/[\w-]{22}$/),
-        verifying: false,
-        secret: (await here.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret,
-        secret_from: 'workspace',
-      })
-      await post('{"event":"list_import.completed","id":"l","list":{}}', { 'webhook-id': 'msg_1' })
-      await post('{}', { 'webhook-id': 'msg_1' })
-      const ended = await stop(signal)
-      expect(ended.code).toBe(0)
-      expect(linesOf(ended).slice(1)).toEqual([
-        {
-          id: 'msg_1',
-          received_at: expect.any(String),
-          event: 'list_import.completed',
-          search_id: 'l',
-          verified: false,
-          body: { event: 'list_import.completed', id: 'l', list: {} },
-        },
-      ])
-      expect(ended.stderr).toContain('not checked')
-    },
-  )
+  it.each(['SIGINT', 'SIGTERM'])('prints its address, then each event, and exits 0 on %s', async (signal) => {
+    const { opening, post, stop } = await listening()
+    expect(opening).toEqual({
+      listening: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/hooks\/[\w-]{22}$/),
+      verifying: false,
+      secret: (await here.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret,
+      secret_from: 'workspace',
+    })
+    await post('{"event":"list_import.completed","id":"l","list":{}}', { 'webhook-id': 'msg_1' })
+    await post('{}', { 'webhook-id': 'msg_1' })
+    const ended = await stop(signal)
+    expect(ended.code).toBe(0)
+    expect(linesOf(ended).slice(1)).toEqual([
+      {
+        id: 'msg_1',
+        received_at: expect.any(String),
+        event: 'list_import.completed',
+        search_id: 'l',
+        verified: false,
+        body: { event: 'list_import.completed', id: 'l', list: {} },
+      },
+    ])
+    expect(ended.stderr).toContain('not checked')
+  })
 
-  it('tells a person the bare address and a line for each event, which a terminal shows and does not obey', async () => {
+  it('prints the bare address and one escaped line per event with --format table', async () => {
     const firstLine = new Promise<string>((resolve) => {
       heard = (stdout) => stdout.includes('\n') && resolve(stdout.trimEnd())
     })
@@ -101,7 +98,7 @@ describe('listen', () => {
     expect(stdout.split('\n')[2]).toMatch(/^\S+Z {2}a\\u001b\[2Jb c {2}s {2}not verified {2}m$/)
   })
 
-  it('keeps its path from one start to the next, in a file for its owner only', async () => {
+  it('keeps its path between starts, in a private file', async () => {
     const paths: string[] = []
     for (let start = 0; start < 2; start++) {
       const { opening, stop } = await listening()
@@ -112,7 +109,7 @@ describe('listen', () => {
     expect(statSync(join(here.home, 'state.db')).mode & 0o777).toBe(0o600)
   })
 
-  it('verifies what the workspace of this machine signs, also after a rotation, and keeps the rest', async () => {
+  it('verifies deliveries of this workspace, also after rotating the secret, and stores the others too', async () => {
     const { opening, post, stop } = await listening()
     const send = (id: string, key: string) => post('{}', { ...sign(id, Date.now(), '{}', [key]) })
     await send('own', opening.secret ?? '')
@@ -129,7 +126,7 @@ describe('listen', () => {
     ])
   })
 
-  it('shows no secret and makes no workspace where a server is the target', async () => {
+  it('prints no secret and creates no workspace when a server is the target', async () => {
     const { opening, stop } = await listening([], {
       env: { PROSPECT_BASE_URL: 'https://api.example/api/v2' },
     })
@@ -138,13 +135,13 @@ describe('listen', () => {
     expect(existsSync(join(here.home, 'engine.db'))).toBe(false)
   })
 
-  it('uses the path that is given', async () => {
+  it('uses the path in --path', async () => {
     const { opening, stop } = await listening(['--path', 'a-path-of-my-own-0'])
     expect(new URL(opening.url).pathname).toBe('/hooks/a-path-of-my-own-0')
     await stop()
   })
 
-  it('tells the public address, and answers to its name', async () => {
+  it('prints the public URL and accepts its host', async () => {
     const { opening, stop } = await listening(['--public-url', 'https://tunnel.example/in/'])
     expect(opening.url).toMatch(/^https:\/\/tunnel\.example\/in\/hooks\/[\w-]{22}$/)
     const { port } = new URL(opening.listening)
@@ -163,7 +160,7 @@ describe('listen', () => {
     ['stdin, as a command prints it', ['--secret-stdin'], { stdin: JSON.stringify({ secret }) }],
     ['the environment', [], { env: { PROSPECT_WEBHOOK_SECRET: secret } }],
     ['a file of two', ['--secret-file', 'two.secret'], {}],
-  ])('takes only what is signed with the secret of %s', async (_, options, given) => {
+  ])('accepts only deliveries signed with the secret of %s', async (_, options, given) => {
     writeFileSync(join(here.home, 'webhook.secret'), `${secret}\n`, { mode: 0o600 })
     writeFileSync(join(here.home, 'two.secret'), `${newSecret(randomBytes(32))}\n${secret}\n`, {
       mode: 0o600,
@@ -198,7 +195,7 @@ describe('listen', () => {
     [['--format', 'csv'], 'one line per event', {}],
     [['-o', 'events.json'], 'one line per event', {}],
     [['extra'], 'arguments', {}],
-  ])('refuses %j', async (options, word, given) => {
+  ])('refuses listen with %j', async (options, word, given) => {
     writeFileSync(join(here.home, 'open.secret'), secret)
     chmodSync(join(here.home, 'open.secret'), 0o644)
     const { code, stdout, stderr } = await here.run(['listen', '--port', '0', ...options], given)
@@ -207,7 +204,7 @@ describe('listen', () => {
     expect(stderr).not.toContain('whsec_AAAA')
   })
 
-  it('takes what comes while the address it sends on to hangs', async () => {
+  it('accepts events while the forwarding target hangs', async () => {
     const server = createServer(() => {})
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
@@ -222,12 +219,12 @@ describe('listen', () => {
     }
   })
 
-  it('sends each event on, and what it could not after the next start', async () => {
+  it('forwards each event, and retries after a restart', async () => {
     const got: string[] = []
     let status = 500
     const forwards = async () =>
       (await here.json<{ forwards: Record<string, unknown>[] }>('events', 'show', 'msg_1')).forwards
-    // What a listener was about to write down when it ended is done again: it is given the time.
+    // A listener that ends before it stores a result repeats the attempt, so wait until it is stored.
     const forwarded = async (state: Record<string, unknown>) => {
       const [name = ''] = Object.keys(state)
       while ((await forwards())[0]?.[name] !== state[name])

@@ -9,8 +9,8 @@ beforeEach(() => {
 })
 afterEach(() => here.remove())
 
-describe('openapi', () => {
-  it('is the document that a server offers', async () => {
+describe('prospect openapi', () => {
+  it('prints the document that a server offers', async () => {
     const printed = (await here.run(['openapi'])).json as { paths: object }
     expect(Object.keys(printed.paths)).toContain('/accounts/single_enrich')
     expect({ ...printed, servers: [] }).toEqual({
@@ -19,12 +19,12 @@ describe('openapi', () => {
     })
   })
 
-  it('goes into a file', async () => {
+  it('writes the document to a file', async () => {
     expect((await here.run(['openapi', '-o', 'api.json'])).stdout).toBe('')
     expect(JSON.parse(readFileSync(join(here.home, 'api.json'), 'utf8'))).toMatchObject({ openapi: '3.1.0' })
   })
 
-  it('is nothing but JSON', async () => {
+  it('refuses formats other than JSON', async () => {
     expect((await here.run(['openapi', '--format', 'csv'])).code).toBe(2)
   })
 })

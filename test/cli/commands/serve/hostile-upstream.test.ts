@@ -16,7 +16,7 @@ function opened<T extends { close(): Promise<void> }>(one: T): T {
   return one
 }
 
-/** A governed proxy of a server that answers so; its own key is the canary. */
+/** A governed proxy of a server with the given answer. Its own key is the canary. */
 async function proxied(answer: RequestListener): Promise<ServingMachine & { readonly server: Listener }> {
   const server = opened(
     await answering((request, response) => {
@@ -37,7 +37,7 @@ const enrich = async ({ baseUrl, key }: ServingMachine, idempotencyKey = 'mine')
   return { status: response.status, text: await response.text(), headers: all }
 }
 
-describe('a governed proxy of a server that answers badly', () => {
+describe('a governed proxy of a misbehaving server', () => {
   it.each<readonly [string, RequestListener]>([
     ['no JSON', (_, response) => response.end('<html>')],
     ['a list', (_, response) => response.end('[]')],
@@ -48,52 +48,46 @@ describe('a governed proxy of a server that answers badly', () => {
       'a redirect',
       (request, response) => response.writeHead(307, { location: `http://127.0.0.1:1${request.url}` }).end(),
     ],
-  ])(
-    'answers 502 for %s, puts nothing on record, and nothing stands in the way of the next',
-    async (_, bad) => {
-      let isBad = true
-      const one = await proxied((request, response) => {
-        if (isBad) bad(request, response)
-        else response.end('{"name":"X","domain":"x.example"}')
-      })
-      const refused = await enrich(one)
-      expect([refused.status, JSON.parse(refused.text)]).toEqual([
-        502,
-        { error: expect.stringMatching(/^Upstream answered /) },
-      ])
-      expect(await one.machine.json('ledger')).toEqual([])
-      isBad = false
-      const good = await enrich(one)
-      expect([good.status, JSON.parse(good.text)]).toMatchObject([200, { domain: 'x.example' }])
-      expect(await one.machine.json('ledger')).toMatchObject([{ credits: 1 }])
-    },
-  )
+  ])('answers 502 for %s, charges nothing, and the retry succeeds', async (_, bad) => {
+    let isBad = true
+    const one = await proxied((request, response) => {
+      if (isBad) bad(request, response)
+      else response.end('{"name":"X","domain":"x.example"}')
+    })
+    const refused = await enrich(one)
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([
+      502,
+      { error: expect.stringMatching(/^Upstream answered /) },
+    ])
+    expect(await one.machine.json('ledger')).toEqual([])
+    isBad = false
+    const good = await enrich(one)
+    expect([good.status, JSON.parse(good.text)]).toMatchObject([200, { domain: 'x.example' }])
+    expect(await one.machine.json('ledger')).toMatchObject([{ credits: 1 }])
+  })
 
-  it.each([301, 302, 303, 307, 308])(
-    'follows no redirect with the key, to whatever place: %i',
-    async (status) => {
-      const seen: unknown[] = []
-      const other = opened(
-        await answering((request, response) => {
-          seen.push(request.headers)
-          response.end('{}')
-        }),
-      )
-      const places = [
-        `http://127.0.0.1:${other.port}/api/v2/accounts/single_enrich`,
-        `//localhost:${other.port}/x`,
-        `https://127.0.0.1:${other.port}/`,
-      ]
-      const one = await proxied((_, response) =>
-        response.writeHead(status, { location: places.at(-1) ?? '' }).end(),
-      )
-      for (; places.length > 0; places.pop())
-        expect((await enrich(one, `key-${places.length}`)).status).toBe(502)
-      expect([seen, other.connections()]).toEqual([[], 0])
-    },
-  )
+  it.each([301, 302, 303, 307, 308])('does not follow a redirect with the key: %i', async (status) => {
+    const seen: unknown[] = []
+    const other = opened(
+      await answering((request, response) => {
+        seen.push(request.headers)
+        response.end('{}')
+      }),
+    )
+    const places = [
+      `http://127.0.0.1:${other.port}/api/v2/accounts/single_enrich`,
+      `//localhost:${other.port}/x`,
+      `https://127.0.0.1:${other.port}/`,
+    ]
+    const one = await proxied((_, response) =>
+      response.writeHead(status, { location: places.at(-1) ?? '' }).end(),
+    )
+    for (; places.length > 0; places.pop())
+      expect((await enrich(one, `key-${places.length}`)).status).toBe(502)
+    expect([seen, other.connections()]).toEqual([[], 0])
+  })
 
-  it('keeps what a server repeats of our key to itself, on the way and on disk', async () => {
+  it('masks its key in responses and files when the server repeats it', async () => {
     for (const status of [200, 400, 401, 500]) {
       const one = await proxied((request, response) => {
         const key = String(request.headers['x-api-key'])

@@ -14,7 +14,7 @@ function opened<T extends { close(): Promise<void> }>(one: T): T {
   return one
 }
 
-/** A governed proxy in front of a server; what the server delivers comes to it where it is `reached`. */
+/** A governed proxy in front of a server, which receives the server's deliveries if `isReached`. */
 async function proxy(upstream: string, key: string, isReached: boolean): Promise<ServingMachine> {
   const port = await freePort()
   const place = isReached ? ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`] : []
@@ -48,7 +48,7 @@ const isDone = (theirs: WebhookReceiver) => () =>
   theirs.arrivals.some(({ body }) => body.includes('.completed"'))
 
 describe('the ledger of a governed proxy', () => {
-  it.each([true, false])('has what the records of an import cost, streaming: %s', async (streaming) => {
+  it.each([true, false])("records the price of an import's records, streaming: %s", async (streaming) => {
     const theirs = opened(await receiveWebhooks(() => undefined))
     const server = opened(await servingMachine((one) => filled(one, 0, 4)))
     const one = await proxy(server.baseUrl, server.key, true)
@@ -61,7 +61,7 @@ describe('the ledger of a governed proxy', () => {
     expect(await consumedBy(server)).toBe(9)
   })
 
-  it('has a contact once, whether it came by webhook, was asked for, or both, and none that others started', async () => {
+  it('records a contact once when it is both delivered and polled, and no contact of others', async () => {
     const theirs = opened(await receiveWebhooks(() => undefined))
     const server = opened(
       await servingMachine(async (here) => {
@@ -85,7 +85,7 @@ describe('the ledger of a governed proxy', () => {
     expect(await spentAt(one)).toEqual({ 'contacts.bulk_enrich': 6 })
   })
 
-  it('has what was only asked for, where no delivery comes', async () => {
+  it('records a contact that was only polled', async () => {
     const server = opened(
       await foreign(({ method, path }) => {
         const result = {
@@ -107,7 +107,7 @@ describe('the ledger of a governed proxy', () => {
     expect(await spentAt(one)).toEqual({ 'contacts.enrich': 3 })
   })
 
-  it('counts a delivery that comes again under another id once', async () => {
+  it('records a delivery that is repeated under another id once', async () => {
     let address = ''
     const server = opened(
       await foreign(({ path, body }) => {
@@ -128,7 +128,7 @@ describe('the ledger of a governed proxy', () => {
     expect(await spentAt(one)).toEqual({ 'intents.hiring': 2 })
   })
 
-  it('passes a result of many megabytes on, in parts, and adds up', async () => {
+  it('passes a result of many megabytes on in parts and records its price', async () => {
     const theirs = opened(await receiveWebhooks(() => undefined))
     const description = 'x'.repeat(60_000)
     const server = opened(

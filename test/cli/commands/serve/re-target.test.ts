@@ -23,7 +23,7 @@ function opened<T extends { close(): Promise<void> }>(one: T): T {
   return one
 }
 
-/** A proxy that says where it is reached, in front of a server. */
+/** A proxy with a public URL in front of a server. */
 async function proxy(upstream: string, key: string, ...options: string[]): Promise<ServingMachine> {
   const port = await freePort()
   const place = ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`]
@@ -49,15 +49,15 @@ const started =
     })
 
 const extract = started('/leads')
-/** The same without a limit per second. */
+/** A search, which has no limit per second. */
 const find = started('/leads/search')
 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
-describe('deliveries of a server behind a proxy', () => {
-  it('come to the proxy, and go on signed by it', async () => {
+describe('re-targeted webhooks', () => {
+  it('receives the deliveries of the server, and forwards them with its own signature', async () => {
     const server = opened(await servingMachine((one) => filled(one, 3, 0)))
     const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
     const reply = await extract(baseUrl, key, { streaming: true, webhook_url: theirs.url })
@@ -72,7 +72,7 @@ describe('deliveries of a server behind a proxy', () => {
     expect(JSON.stringify(job)).not.toContain(theirs.url)
   })
 
-  it('reach a command that waits behind it', async () => {
+  it('delivers to a command that waits behind the proxy', async () => {
     const server = opened(await servingMachine((one) => filled(one, 0, 3)))
     const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
     const { code, json } = await machine.run(
@@ -82,7 +82,7 @@ describe('deliveries of a server behind a proxy', () => {
     expect([code, (json as unknown[]).length]).toEqual([0, 3])
   })
 
-  it('are checked where the secret of the server is known', async () => {
+  it('verifies deliveries when the secret of the server is known', async () => {
     const server = opened(await servingMachine((one) => filled(one, 1, 0)))
     const known = await server.machine.json<{ secret: string }>('engine', 'webhooks', 'secret')
     const port = await freePort()
@@ -95,8 +95,8 @@ describe('deliveries of a server behind a proxy', () => {
   })
 })
 
-describe('a receiver that fails one of many records', () => {
-  it('gets the others meanwhile, in their order, and that one again later', async () => {
+describe('a receiver that fails once', () => {
+  it('delivers the other records in order meanwhile, and retries the failed one', async () => {
     const server = opened(await servingMachine((one) => filled(one, 12, 0)))
     const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
     const got: (number | 'end')[] = []
@@ -121,7 +121,7 @@ describe('a receiver that fails one of many records', () => {
 })
 
 describe('the setting public_url', () => {
-  it('has deliveries come to the proxy without an option', async () => {
+  it('re-targets webhooks to the setting public_url without an option', async () => {
     const server = opened(await servingMachine((one) => filled(one, 1, 0)))
     const port = await freePort()
     const { baseUrl, key, machine } = opened(
@@ -139,8 +139,8 @@ describe('the setting public_url', () => {
   })
 })
 
-describe('an address of a proxy', () => {
-  it('is the same for the same key, and another one without', async () => {
+describe('the address of a re-targeted webhook', () => {
+  it('creates the same address for the same idempotency key, and a new one without', async () => {
     const addresses: unknown[] = []
     const server = opened(
       await foreign(({ path, body }) => {
@@ -161,7 +161,7 @@ describe('an address of a proxy', () => {
     expect(addresses.every((one) => String(one).startsWith(`${origin}/hooks/`))).toBe(true)
   })
 
-  it('takes whatever arrives, once, and nothing at an address that was made up', async () => {
+  it('forwards a delivery once, and refuses forged addresses', async () => {
     let address = ''
     const server = opened(
       await foreign(({ path, body }) => {
@@ -186,7 +186,7 @@ describe('an address of a proxy', () => {
     expect(theirs.arrivals.map(({ body, verified }) => [body, verified])).toEqual([['{"leads":[]}', true]])
   })
 
-  it('is made for no target that nothing may be sent to', async () => {
+  it('refuses a webhook to a forbidden target before calling the server', async () => {
     const server = opened(await foreign(() => ({ id: 'one' })))
     const { baseUrl, key } = await proxy(server.baseUrl, 'key-of-the-server')
     const reply = await extract(baseUrl, key, { webhook_url: 'http://169.254.169.254/latest' })

@@ -30,7 +30,7 @@ async function serving(...options: string[]) {
 }
 
 describe('serve', () => {
-  it.each(['SIGINT', 'SIGTERM'])('tells its base url first and ends with 0 on %s', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM'])('prints its base URL first and exits 0 on %s', async (signal) => {
     const { line, stop } = await serving()
     expect(line).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v2$/)
     expect((await fetch(new URL('/health', line))).status).toBe(200)
@@ -38,13 +38,13 @@ describe('serve', () => {
     expect([code, stdout]).toEqual([0, `${line}\n`])
   })
 
-  it('tells an object with --json', async () => {
+  it('prints an object with --json', async () => {
     const { line, stop } = await serving('--json')
     expect(JSON.parse(line)).toEqual({ base_url: expect.stringMatching(/\/api\/v2$/), pid: process.pid })
     expect((await stop('SIGTERM')).code).toBe(0)
   })
 
-  it('serves the workspace of this machine, whose keys it wants', async () => {
+  it('serves the workspace of this machine to its keys only', async () => {
     await here.json('init')
     const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
     const { line, stop } = await serving()
@@ -54,7 +54,7 @@ describe('serve', () => {
     await stop('SIGTERM')
   })
 
-  it('serves another database', async () => {
+  it('serves another database with --database', async () => {
     const { stop } = await serving('--database', 'other.db')
     expect((await stop('SIGTERM')).code).toBe(0)
     expect([existsSync(join(here.home, 'other.db')), existsSync(join(here.home, 'engine.db'))]).toEqual([
@@ -63,7 +63,7 @@ describe('serve', () => {
     ])
   })
 
-  it('names itself in its document', async () => {
+  it('names its own address in the OpenAPI document', async () => {
     const { line, stop } = await serving()
     const document = await (await fetch(new URL('/openapi.json', line))).json()
     expect(document).toMatchObject({ servers: [{ url: line }] })
@@ -77,14 +77,14 @@ describe('serve', () => {
     [['--port', '70000'], 'port'],
     [['--port', 'x'], 'port'],
     [['extra'], 'arguments'],
-  ])('refuses %j', async (options, word) => {
+  ])('refuses serve with %j', async (options, word) => {
     const { code, stdout, stderr } = await here.run(['serve', '--port', '0', ...options])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain(word)
     expect(stderr).not.toContain('secret')
   })
 
-  it('says which port is taken', async () => {
+  it('says which port is in use', async () => {
     const { line, stop } = await serving()
     const { port } = new URL(line)
     const second = await here.run(['serve', '--port', port])
@@ -96,7 +96,7 @@ describe('serve', () => {
 const program = join(import.meta.dirname, '..', '..', '..', '..', 'bin', 'prospect.js')
 
 describe('serve as a process', () => {
-  it('answers, keeps the engine from being deleted, and exits 0 on SIGTERM', async () => {
+  it('answers, keeps its engine from being deleted, and exits 0 on SIGTERM', async () => {
     await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nAcme,acme.example\n' })
     await here.json('init')
     const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')

@@ -16,7 +16,7 @@ const opened = <T extends { close(): Promise<void> }>(one: T): T => {
   return one
 }
 
-/** A proxy in front of an address, with the key that its server knows. */
+/** A proxy in front of a server, with a key of that server. */
 async function proxy(
   upstream: string,
   key: string,
@@ -44,7 +44,7 @@ const enrich = (baseUrl: string, domain: string, headers: Record<string, string>
   ask(baseUrl, '/accounts/single_enrich', { domain }, headers)
 
 describe('a governed proxy', () => {
-  it('lets in keys of its workspace only, and gives the server its own', async () => {
+  it('accepts keys of its workspace only, and calls the server with its own key', async () => {
     const { bench, server } = await engine()
     const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
     const asked = [
@@ -57,7 +57,7 @@ describe('a governed proxy', () => {
     expect(await bench.balance()).toBe(999)
   })
 
-  it('keeps a key to its scopes', async () => {
+  it('limits a key to its scopes', async () => {
     const { bench, server } = await engine()
     const { baseUrl, machine } = await proxy(server.baseUrl, bench.key)
     const { key } = await machine.json<{ key: string }>(
@@ -69,7 +69,7 @@ describe('a governed proxy', () => {
     expect(await bench.balance()).toBe(1_000)
   })
 
-  it('puts what was spent on record, and a replay not again', async () => {
+  it('records a charge once, and not again for a replay', async () => {
     const { bench, server } = await engine()
     const { baseUrl, key, machine } = await proxy(server.baseUrl, bench.key)
     const headers = { 'x-api-key': key, 'idempotency-key': 'once' }
@@ -85,7 +85,7 @@ describe('a governed proxy', () => {
     expect(await machine.json('ledger')).toMatchObject([{ credits: 1, operation: 'accounts.enrich' }])
   })
 
-  it('keeps to the windows of the server without asking it', async () => {
+  it('keeps to the rate windows of the server without calling it', async () => {
     const { bench, server } = await engine()
     await bench.admin.setPlan('Free')
     const { baseUrl, key } = await proxy(server.baseUrl, bench.key)
@@ -94,7 +94,7 @@ describe('a governed proxy', () => {
     expect(statuses.sort()).toEqual([200, 429, 429])
   })
 
-  it('says what stands behind it', async () => {
+  it('names the server behind it in /health', async () => {
     const { bench, server } = await engine()
     const { baseUrl } = await proxy(server.baseUrl, bench.key)
     const { text } = await ask(new URL(baseUrl).origin, '/health', undefined, {})
@@ -110,7 +110,7 @@ describe('a governed proxy', () => {
     expect([ended.code, ended.stderr]).toEqual([3, expect.stringContaining('no API key')])
   })
 
-  it('charges once whatever happens on the way', async () => {
+  it('charges each lookup once over a faulty connection', async () => {
     const { bench, server } = await engine()
     const seed = Math.floor(Math.random() * 2 ** 31)
     const kinds: Fault[] = [
@@ -142,7 +142,7 @@ describe('a governed proxy', () => {
 })
 
 describe('a direct proxy', () => {
-  it('passes on the key of whoever asks, and never its own', async () => {
+  it("passes the client's key on, and never its own", async () => {
     const seen: unknown[] = []
     const upstream = opened(
       await answering(async (request, response) => {
@@ -159,7 +159,7 @@ describe('a direct proxy', () => {
     expect(seen).toEqual(['theirs-alone', undefined])
   })
 
-  it('passes through what the server decides, and keeps hop-by-hop headers to itself', async () => {
+  it('passes refusals on unchanged, without hop-by-hop headers', async () => {
     const text = '{ "error":"Spent", "code":"insufficient_credits",  "top_up_url":"https://x.example" }'
     const upstream = opened(
       await answering((_, response) =>
@@ -183,7 +183,7 @@ describe('a direct proxy', () => {
   it.each([
     ['no JSON', '<html>'],
     ['a list in place of an object', '[]'],
-  ])('answers 502 for %s', async (_, said) => {
+  ])('answers 502 when the server sends %s', async (_, said) => {
     const upstream = opened(await answering((_request, response) => response.end(said)))
     const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
     const { status, text } = await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
@@ -193,7 +193,7 @@ describe('a direct proxy', () => {
   it.each([
     [20, 200],
     [33, 502],
-  ])('passes a reply of %i MiB with %i', async (mebibytes, status) => {
+  ])('answers a reply of %i MiB with %i', async (mebibytes, status) => {
     const text = `{"name":"${'x'.repeat(mebibytes * 1_048_576)}","domain":"x.example"}`
     const upstream = opened(await answering((_request, response) => response.end(text)))
     const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
@@ -201,7 +201,7 @@ describe('a direct proxy', () => {
     expect([answer.status, answer.text === text]).toEqual([status, status === 200])
   })
 
-  it('of a proxy of an engine answers as the engine does', async () => {
+  it('answers like the engine behind a second proxy', async () => {
     const { bench, server } = await engine()
     const inner = await proxy(server.baseUrl, bench.key)
     const { baseUrl } = await proxy(inner.baseUrl, 'unused-key', ['--direct'])
@@ -210,7 +210,7 @@ describe('a direct proxy', () => {
     expect([asked.status, asked.text]).toEqual([itself.status, itself.text])
   })
 
-  it('has its own words for fields, on both sides', async () => {
+  it('uses the field names of a server on both sides', async () => {
     const words = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']
     const inner = opened(await servingWith({}, async () => {}, ...words))
     const { baseUrl } = await proxy(inner.baseUrl, 'unused-key', ['--direct', ...words])
@@ -225,12 +225,12 @@ describe('a direct proxy', () => {
   })
 })
 
-describe('a wrong command', () => {
+describe('wrong options of serve --upstream', () => {
   it.each([
     [['--upstream', 'https://api.example.com'], 'https://api.example.com/api/v2'],
     [['--direct'], '--upstream'],
     [['--public-url', 'https://x.example'], '--upstream'],
-  ])('%j exits 2', async (options, word) => {
+  ])('exits 2 for %j', async (options, word) => {
     const { machine } = opened(await servingWith({}, async () => {}))
     const { code, stderr } = await machine.run(['serve', '--port', '0', ...options])
     expect([code, stderr]).toEqual([2, expect.stringContaining(word)])

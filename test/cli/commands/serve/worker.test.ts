@@ -24,7 +24,7 @@ async function finished(id: string): Promise<void> {
 }
 
 describe('worker', () => {
-  it.each(['SIGTERM', 'SIGINT'])('does what was accepted until %s, and ends with 0', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT'])('runs queued jobs until %s, and exits 0', async (signal) => {
     const id = await queued()
     const ended = here.run(['worker'])
     await finished(id)
@@ -40,7 +40,7 @@ describe('worker', () => {
     [['--upstream', 'https://api.example.com/api/v2'], 'PostgreSQL'],
     [['--calls', '4'], '--upstream'],
     [['--calls', '0'], 'above 0'],
-  ])('refuses %j', async (options, word) => {
+  ])('refuses worker with %j', async (options, word) => {
     const { code, stderr } = await here.run(['worker', ...options])
     expect([code, stderr]).toEqual([2, expect.stringContaining(word)])
   })
@@ -61,15 +61,15 @@ async function serving(...options: string[]) {
   return { line, stop }
 }
 
-describe('serve', () => {
-  it('does what it accepts', async () => {
+describe('jobs of serve', () => {
+  it('runs the jobs it accepts', async () => {
     const id = await queued()
     const { stop } = await serving()
     await finished(id)
     expect((await stop()).code).toBe(0)
   })
 
-  it('leaves it to others with --no-worker', async () => {
+  it('leaves queued jobs to other workers with --no-worker', async () => {
     const id = await queued()
     const { stop } = await serving('--no-worker')
     for (let turn = 0; turn < 10; turn++) await tick()
@@ -78,19 +78,22 @@ describe('serve', () => {
   })
 
   it.each([
-    ['its own machine while it listens there', [], 202],
-    ['no private network', [], 400, 'http://10.9.8.7/in'],
-    ['a network that is allowed', ['--allow-target', '10.9.0.0/16'], 202, 'http://10.9.8.7/in'],
-    ['not its own machine when others reach it', ['--host', '0.0.0.0', '--public'], 400],
-  ] as const)('delivers to %s', async (_, options, status, hook: string = 'http://127.0.0.1:9/in') => {
-    const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
-    const { line, stop } = await serving('--no-worker', ...options)
-    const answer = await fetch(`${line.replace('0.0.0.0', '127.0.0.1')}/accounts/search`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-api-key': key },
-      body: JSON.stringify({ keyword: 'robots', webhook_url: hook }),
-    })
-    expect([answer.status, await answer.text()]).toEqual([status, expect.any(String)])
-    await stop()
-  })
+    ['a webhook to loopback on a loopback server', [], 202],
+    ['a webhook to a private network', [], 400, 'http://10.9.8.7/in'],
+    ['a webhook to an allowed network', ['--allow-target', '10.9.0.0/16'], 202, 'http://10.9.8.7/in'],
+    ['a webhook to loopback on a public server', ['--host', '0.0.0.0', '--public'], 400],
+  ] as const)(
+    'answers %s with options %j by %i',
+    async (_, options, status, hook: string = 'http://127.0.0.1:9/in') => {
+      const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
+      const { line, stop } = await serving('--no-worker', ...options)
+      const answer = await fetch(`${line.replace('0.0.0.0', '127.0.0.1')}/accounts/search`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-api-key': key },
+        body: JSON.stringify({ keyword: 'robots', webhook_url: hook }),
+      })
+      expect([answer.status, await answer.text()]).toEqual([status, expect.any(String)])
+      await stop()
+    },
+  )
 })

@@ -10,14 +10,14 @@ beforeEach(() => {
 afterEach(() => here.remove())
 
 describe('config', () => {
-  it('lists every setting of the profile in use', async () => {
+  it('lists every setting of the current profile', async () => {
     expect(await here.json('config', 'list')).toEqual({
       ...{ profile: 'default', target: null, base_url: null, timeout: null, max_wait: null },
       ...{ plan: null, idempotency: null, network_name: null, premium_name: null, public_url: null },
     })
   })
 
-  it('sets, prints and takes back', async () => {
+  it('sets, prints and resets a setting', async () => {
     expect(await here.json('config', 'set', 'timeout', '60')).toEqual({ profile: 'default', timeout: 60 })
     expect((await here.run(['config', 'get', 'timeout'])).stdout).toBe('60\n')
     expect(await here.json('config', 'get', 'timeout')).toBe(60)
@@ -25,7 +25,7 @@ describe('config', () => {
     expect((await here.run(['config', 'get', 'timeout'])).stdout).toBe('')
   })
 
-  it('is of the profile that is meant', async () => {
+  it('changes the profile in --profile or PROSPECT_PROFILE', async () => {
     await here.json('profiles', 'add', 'slow')
     await here.json('config', 'set', 'max_wait', '0', '--profile', 'slow')
     expect(await here.json('config', 'list', '--profile', 'slow')).toMatchObject({
@@ -37,7 +37,7 @@ describe('config', () => {
     expect(await here.json('config', 'list')).toMatchObject({ profile: 'default', max_wait: null })
   })
 
-  it('holds for the next command: a rate limit is waited for as long as it says', async () => {
+  it('applies a changed setting to the next command', async () => {
     await here.json('engine', 'plan', 'set', 'free')
     await here.json('config', 'set', 'max_wait', '0')
     const ask = () =>
@@ -45,7 +45,7 @@ describe('config', () => {
     expect([(await ask()).code, (await ask()).code]).toEqual([0, 8])
   })
 
-  it('says where it is', async () => {
+  it('prints the paths of its files, without a password', async () => {
     const file = join(here.home, 'config.json')
     expect((await here.run(['config', 'path'])).stdout).toBe(`${file}\n`)
     expect(await here.json('config', 'path')).toMatchObject({
@@ -56,7 +56,7 @@ describe('config', () => {
     expect((await here.run(['config', 'path', '--json'], { env })).stdout).not.toContain('secret')
   })
 
-  it('is readable by its owner only', async () => {
+  it('writes the settings readable by their owner only', async () => {
     await here.json('config', 'set', 'timeout', '60')
     expect(statSync(join(here.home, 'config.json')).mode & 0o777).toBe(0o600)
     expect(JSON.parse(readFileSync(join(here.home, 'config.json'), 'utf8'))).toEqual({
@@ -72,7 +72,7 @@ describe('config', () => {
     ['set', 'profile', 'none'],
     ['get', 'colour'],
     ['set', 'timeout'],
-  ])('refuses %s %s %s', async (...words) => {
+  ])('refuses config %s %s %s', async (...words) => {
     expect((await here.run(['config', ...words.filter(Boolean)])).code).toBe(2)
   })
 })
@@ -80,7 +80,7 @@ describe('config', () => {
 describe('profiles', () => {
   const names = async () => (await here.json<{ name: string }[]>('profiles', 'list')).map(({ name }) => name)
 
-  it('are added, used and removed', async () => {
+  it('adds, uses and removes profiles', async () => {
     expect(await here.json('profiles', 'add', 'slow', '--max-wait', '600')).toMatchObject({
       name: 'slow',
       max_wait: 600,
@@ -93,7 +93,7 @@ describe('profiles', () => {
     expect(await here.json('config', 'list')).toMatchObject({ profile: 'default' })
   })
 
-  it('keep the others when one goes', async () => {
+  it('keeps the other profiles when one is removed', async () => {
     await here.json('profiles', 'add', 'a')
     await here.json('profiles', 'add', 'b')
     await here.json('profiles', 'remove', 'a')
@@ -108,11 +108,11 @@ describe('profiles', () => {
     ['add', 'a b'],
     ['add', '__proto__'],
     ['add'],
-  ])('refuse %s %s', async (...words) => {
+  ])('refuses profiles %s %s', async (...words) => {
     expect((await here.run(['profiles', ...words])).code).toBe(2)
   })
 
-  it('of a server have its address and what it calls things', async () => {
+  it('stores the address and field names of a server in a profile', async () => {
     const url = 'https://api.example/api/v2'
     const words = ['--base-url', `${url}/`, '--plan', 'growth', '--network-name', 'linkedin']
     words.push('--public-url', 'https://tunnel.example/in')
@@ -130,7 +130,7 @@ describe('profiles', () => {
     ['--public-url', 'tunnel.example'],
     ['--public-url', 'https://tunnel.example/?a=b'],
     ['--public-url', 'ftp://tunnel.example'],
-  ])('refuse %s %s', async (...words) => {
+  ])('refuses to add a profile with %s %s', async (...words) => {
     expect((await here.run(['profiles', 'add', 'far', ...words])).code).toBe(2)
     expect(await names()).toEqual(['default', 'local'])
   })

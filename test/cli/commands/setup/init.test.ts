@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => here.remove())
 
 describe('init', () => {
-  it('creates workspace, member and key', async () => {
+  it('creates a workspace, a member and a key', async () => {
     expect(await here.json('init', '--yes')).toEqual({
       workspace: 'Local',
       member: 'me@localhost',
@@ -21,12 +21,12 @@ describe('init', () => {
     expect(await here.json('engine', 'keys', 'list')).toHaveLength(1)
   })
 
-  it('takes the names given', async () => {
+  it('uses the given names', async () => {
     const made = await here.json('init', '--workspace', 'Acme', '--email', 'Ann@Example.com')
     expect(made).toMatchObject({ workspace: 'Acme', member: 'ann@example.com' })
   })
 
-  it('stores the key so that the next command uses it, readable by nobody else', async () => {
+  it('stores the key privately for the next command', async () => {
     await here.json('init')
     const credentials = join(here.home, 'credentials.json')
     expect(readFileSync(credentials, 'utf8')).toMatch(/pk_\w{38}/)
@@ -35,7 +35,7 @@ describe('init', () => {
     expect(await here.json('engine', 'keys', 'list')).toHaveLength(1)
   })
 
-  it('changes nothing the second time and says so', async () => {
+  it('changes nothing the second time, and says so', async () => {
     await here.json('init')
     await here.json('engine', 'credits', 'set', '3')
     const again = await here.run(['init', '--workspace', 'Other', '--json'])
@@ -44,12 +44,12 @@ describe('init', () => {
     expect(await here.json('engine', 'workspaces', 'list')).toHaveLength(1)
   })
 
-  it('never shows the key', async () => {
+  it('never prints the key', async () => {
     const { stdout, stderr } = await here.run(['init', '--verbose'])
     expect(stdout + stderr).not.toContain('pk_')
   })
 
-  it('asks a person for the names, and only when there is something to make', async () => {
+  it('asks for names at a terminal when there is something to create', async () => {
     const typed = [
       ['Where do your searches', '\r'],
       ['Name of the workspace', 'Acme\r'],
@@ -60,7 +60,7 @@ describe('init', () => {
     expect((await here.run(['init', '--json'], { typed: [] })).json).toMatchObject({ workspace: 'Acme' })
   })
 
-  it('makes nothing when Ctrl-C answers', async () => {
+  it('creates nothing after Ctrl-C', async () => {
     const { code } = await here.run(['init'], { typed: [['Where do your searches', '\x03']] })
     expect(code).toBe(130)
     expect((await here.run(['init', '--json'])).json).toMatchObject({ workspace: 'Local' })
@@ -70,7 +70,7 @@ describe('init', () => {
     ['--email', 'nobody'],
     ['--workspace', ' '],
     ['--nope', 'x'],
-  ])('refuses %s %s', async (option, value) => {
+  ])('refuses init %s %s', async (option, value) => {
     expect((await here.run(['init', option, value])).code).toBe(2)
   })
 })

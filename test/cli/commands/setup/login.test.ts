@@ -20,7 +20,7 @@ const at = () => ['--base-url', there.server.baseUrl]
 const credentials = () => readFileSync(join(here.home, 'credentials.json'), 'utf8')
 
 describe('login', () => {
-  it('stores a key that works, for its origin, readable by nobody else', async () => {
+  it('stores a working key privately for the origin of its server', async () => {
     const { json, code } = await here.run(['login', ...at(), '--api-key-stdin'], { stdin: there.bench.key })
     expect([code, json]).toEqual([0, { origin: there.server.origin, stored: true, credits: 1_000 }])
     expect(JSON.parse(credentials())).toMatchObject({
@@ -30,14 +30,14 @@ describe('login', () => {
     expect((await here.run(['credits', ...at()])).code).toBe(0)
   })
 
-  it('asks a person, and shows nothing of what is typed', async () => {
+  it('asks for the key at a terminal without echoing it', async () => {
     const typed = [['API key for http', `${there.bench.key}\r`]] as const
     const { stdout, stderr, code } = await here.run(['login', ...at()], { typed })
     expect([code, (stdout + stderr).includes(there.bench.key)]).toEqual([0, false])
     expect((await here.run(['credits', ...at()])).code).toBe(0)
   })
 
-  it('asks again for what cannot be a key', async () => {
+  it('asks again for text that cannot be a key', async () => {
     const typed = [
       ['API key for http', 'two words\r'],
       ['cannot be an API key', `\u0015${there.bench.key}\r`],
@@ -45,7 +45,7 @@ describe('login', () => {
     expect((await here.run(['login', ...at()], { typed })).code).toBe(0)
   })
 
-  it('stores no key that the server refuses', async () => {
+  it('does not store a key that the server refuses', async () => {
     const { code, stderr } = await here.run(['login', ...at(), '--api-key-stdin'], {
       stdin: 'pk_wrong0wrong0wrong0',
     })
@@ -53,7 +53,7 @@ describe('login', () => {
     expect(() => credentials()).toThrow()
   })
 
-  it('stores no key that could not be tried', async () => {
+  it('does not store a key that could not be tried', async () => {
     const gone = await answering(() => {})
     await gone.close()
     const words = ['login', '--base-url', `http://127.0.0.1:${gone.port}/api/v2`, '--api-key-stdin']
@@ -61,12 +61,12 @@ describe('login', () => {
     expect(() => credentials()).toThrow()
   })
 
-  it('needs a key, and a server', async () => {
+  it('requires a key and a server', async () => {
     expect((await here.run(['login', ...at()])).code).toBe(3)
     expect((await here.run(['login', '--api-key-stdin'], { stdin: 'x' })).code).toBe(2)
   })
 
-  it('is undone by logout', async () => {
+  it('logout removes the stored key', async () => {
     await here.run(['login', ...at(), '--api-key-stdin'], { stdin: there.bench.key })
     expect((await here.run(['logout', ...at()])).json).toEqual({ origin: there.server.origin, removed: true })
     expect((await here.run(['credits', ...at()])).code).toBe(3)
@@ -75,7 +75,7 @@ describe('login', () => {
 })
 
 describe('init with a server', () => {
-  it('tries the key, stores it, and uses the server from then on', async () => {
+  it('tests and stores the key, and uses the server from then on', async () => {
     const { json } = await here.run(['init', ...at(), '--api-key-stdin'], { stdin: there.bench.key })
     expect(json).toEqual({ profile: 'default', base_url: there.server.baseUrl, credits: 1_000 })
     await here.json('accounts', 'enrich', '--domain', 'known.example')
@@ -83,7 +83,7 @@ describe('init with a server', () => {
     expect(await here.json('credits', '--local')).toMatchObject({ credits: { enrichment: 1_000 } })
   })
 
-  it('asks a person for it', async () => {
+  it('asks for the server and its key at a terminal', async () => {
     const typed = [
       ['Where do your searches', '2'],
       ['❯ On a server', '\r'],
@@ -98,7 +98,7 @@ describe('init with a server', () => {
     )
   })
 
-  it('changes nothing when the key does not work', async () => {
+  it('changes no setting when the key does not work', async () => {
     const wrong = await here.run(['init', ...at(), '--api-key-stdin'], { stdin: 'pk_wrong0wrong0wrong0' })
     expect(wrong.code).toBe(3)
     expect(await here.json('config', 'list')).toMatchObject({ base_url: null, target: null })
