@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Input, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import type { Layer } from '../api/calls/compose.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
+import { countingOf } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import { windowsOf } from '../api/operations/windows.js'
 import type { Clock } from '../engine/ports/ports.js'
@@ -39,6 +40,12 @@ export const paced =
   (options: PacedOptions): Layer =>
   (caller) => ({
     ...caller,
+    refusedNow: async (id, call) => {
+      const row = operation(id)
+      const windows = countingOf(row).isChosenByLive ? [] : keptTo(row, {}, options.plan)
+      if (windows.length === 0) return undefined
+      return refusal(row, ownerOf(options.origin, call?.apiKey), windows, options, false)
+    },
     call: async (id, input, call) => {
       const row = operation(id)
       const windows = keptTo(row, input, options.plan)
@@ -68,16 +75,17 @@ function keptTo(row: Operation, { live }: Input, plan: string | undefined): Wind
 
 const namesOf = (windows: readonly WindowKept[]): string[] => windows.map(({ name }) => name)
 
-/** Returns the 429 of a request over a limit; `undefined` when it was admitted and counted. */
+/** Returns the 429 of a request over a limit; `undefined` when it is admitted, and counted unless it is only a question. */
 async function refusal(
   row: Operation,
   owner: string,
   windows: readonly WindowKept[],
   { windows: store, clock }: PacedOptions,
+  counts = true,
 ): Promise<Reply | undefined> {
   const admission = await store.change(owner, namesOf(windows), (known) => {
     const answer = admit(windows, known, clock.now())
-    return { keep: 'admitted' in answer ? answer.admitted : known, answer }
+    return { keep: counts && 'admitted' in answer ? answer.admitted : known, answer }
   })
   if ('admitted' in admission) return undefined
   const { waitMs, limit } = admission

@@ -1,5 +1,11 @@
 import { RegExpRouter } from 'hono/router/reg-exp-router'
-import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/calls/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  ConnectionLost,
+  type ReadRequest,
+  type Reply,
+} from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { answer, asApiError, refuse } from './answer.js'
@@ -57,7 +63,7 @@ function operationAnswer(operation: Operation, { caller, report }: HandlerOption
       return answerOf(
         caller.answerRequest
           ? await caller.answerRequest(id, read, options)
-          : await caller.call(id, await read(), options),
+          : await caller.call(id, (await read()).input, options),
       )
     } catch (thrown) {
       if (!isTold(thrown)) report?.(thrown)
@@ -83,14 +89,15 @@ function callOptions(request: Request): CallOptions {
   }
 }
 
-const bodyInput = (limit: number) => (request: Request, params: Params) => async () => ({
-  ...(await readObject(request, limit)),
-  ...params,
-})
+const bodyInput =
+  (limit: number) => (request: Request, params: Params) => async (): Promise<ReadRequest> => ({
+    input: { ...(await readObject(request, limit)), ...params },
+  })
 
-const queryInput = (request: Request, params: Params) => async (): Promise<Input> => {
+const queryInput = (request: Request, params: Params) => async (): Promise<ReadRequest> => {
   const from = request.url.indexOf('?')
-  return checked(from < 0 ? { ...params } : { ...queryFields(request.url.slice(from + 1)), ...params })
+  if (from < 0) return { input: params }
+  return { input: checked({ ...queryFields(request.url.slice(from + 1)), ...params }) }
 }
 
 /** Query values are texts, and arrays of texts for repeated names. */

@@ -14,9 +14,9 @@ export const named =
         rename(await caller.call(id, renameIn(input, names) as typeof input, options)),
       ...(answerRequest && {
         answerRequest: async (id, readInput, options) => {
-          const renamed = async () => {
-            const input = await readInput()
-            return renameIn(input, names) as typeof input
+          const renamed: typeof readInput = async (reader) => {
+            const { input, ...rest } = await readInput(reader)
+            return { ...rest, input: renameIn(input, names) as typeof input }
           }
           return rename(await answerRequest.call(caller, id, renamed, options))
         },

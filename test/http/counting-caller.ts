@@ -1,4 +1,11 @@
-import type { Caller, CallOptions, Input, Reply } from '../../src/api/calls/caller.js'
+import type {
+  Caller,
+  CallOptions,
+  Input,
+  InputReader,
+  ReadRequest,
+  Reply,
+} from '../../src/api/calls/caller.js'
 import { ApiError, errorBody } from '../../src/api/calls/errors.js'
 import { type OperationId, operation } from '../../src/api/operations/table.js'
 
@@ -19,18 +26,19 @@ export class CountingCaller implements Caller {
   work: (options: CallOptions) => Promise<void> = async () => {}
 
   call(id: OperationId, input: Input, options: CallOptions = {}): Promise<Reply> {
-    return this.answerRequest(id, async () => input, options)
+    return this.answerRequest(id, async () => ({ input }), options)
   }
 
   async answerRequest(
     id: OperationId,
-    readInput: () => Promise<Input>,
+    readInput: (reader: InputReader) => Promise<ReadRequest>,
     options: CallOptions = {},
   ): Promise<Reply> {
     this.calls++
     try {
       if (options.apiKey !== 'right') throw new ApiError('invalid_api_key')
-      this.seen.push({ id, input: await readInput(), options })
+      const { input } = await readInput({ owner: 'the only one', validates: true })
+      this.seen.push({ id, input, options })
       await this.work(options)
       return { status: 200, body: { id }, headers: {}, credits: 0, ...this.reply }
     } catch (error) {

@@ -192,7 +192,8 @@ describe('examples of the OpenAPI document', () => {
 
 describe('errors of the OpenAPI document', () => {
   it('that every operation can return are on every one', () => {
-    for (const status of [401, 403, 413, 500, 503]) expect(idsWith(status)).toHaveLength(operations().length)
+    for (const status of [400, 401, 403, 408, 413, 431, 500, 503])
+      expect(idsWith(status)).toHaveLength(operations().length)
   })
 
   it('of credits are on priced operations, and never on a preview', () => {

@@ -96,5 +96,11 @@ export function isLimited({ rate }: Pick<Facts, 'rate'>): boolean {
   return rates.some(({ plan, own }) => plan || own !== undefined)
 }
 
+/** Returns whether an operation's requests are counted, and whether `live` chooses the windows that count them. */
+export const countingOf = (facts: Pick<Facts, 'rate'>) => ({
+  isCounted: isLimited(facts),
+  isChosenByLive: 'live' in facts.rate,
+})
+
 /** Returns whether a call can ever spend credits. */
 export const isPriced = (facts: Facts): boolean => Object.keys(facts.price).length > 0

@@ -48,11 +48,11 @@ export function createEngine(engine: EnginePorts): Engine {
     topUpUrl: (origin: string | undefined) => topUpUrl ?? `${origin ?? 'http://127.0.0.1:4010'}/top-up`,
   }
   return {
-    call: (id, input, options = {}) => answer(ports, operation(id), () => input, options),
+    call: (id, input, options = {}) => answer(ports, operation(id), () => ({ input }), options),
     answerRequest: (id, readInput, options = {}) => answer(ports, operation(id), readInput, options),
     actingFor: (keyId, checkFencing) => {
       const acting = { ...ports, checkFencing, access: () => accessOf(store, clock, keyId) }
-      return { call: (id, input, options = {}) => answer(acting, operation(id), () => input, options) }
+      return { call: (id, input, options = {}) => answer(acting, operation(id), () => ({ input }), options) }
     },
     discardReplies: async (run, before, options = {}) => {
       const { workspace } = await ports.access(options.apiKey)

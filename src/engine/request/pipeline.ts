@@ -1,7 +1,15 @@
 import type { Shape } from '../../api/areas/shapes.js'
-import type { CallOptions, Input, Reply, RunRow } from '../../api/calls/caller.js'
+import type {
+  CallOptions,
+  Checked,
+  Input,
+  InputReader,
+  ReadRequest,
+  Reply,
+  RunRow,
+} from '../../api/calls/caller.js'
 import { ApiError, errorBody } from '../../api/calls/errors.js'
-import { isLimited } from '../../api/operations/facts.js'
+import { countingOf } from '../../api/operations/facts.js'
 import type { Operation, OperationId } from '../../api/operations/table.js'
 import { coerceInput } from '../../api/validation/coerce.js'
 import { validate } from '../../api/validation/validate.js'
@@ -44,27 +52,31 @@ export interface PipelinePorts extends ClaimPorts {
 type RateHeaders = () => Reply['headers']
 
 /**
- * Runs one request through the checks in the order of `docs/rules.md`: key, body, rates, fields, scope, idempotency,
+ * Runs one request through the checks in the order of `docs/rules.md`: key, scope, rates, body, fields, idempotency,
  * quota, balance, weekly limit, then work, then charge. A refusal is a reply too.
  */
 export async function answer(
   ports: PipelinePorts,
   operation: Operation,
-  readInput: () => Awaitable<Input>,
+  readInput: (reader: InputReader) => Awaitable<ReadRequest>,
   options: CallOptions,
 ): Promise<Reply> {
   let readRateHeaders: RateHeaders | undefined
   try {
     const principal = await ports.access(options.apiKey)
+    checkScope(operation, principal)
     const engineNow = () => engineTime(principal.clock, ports.realNow())
     const now = engineNow()
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
-    const given = await readInput()
-    if (isLimited(operation)) {
-      const admission = await countRequest(ports.store, operation, principal, given.live, now)
+    const count = async (live: unknown) => {
+      const admission = await countRequest(ports.store, operation, principal, live, now)
       readRateHeaders = () => rateHeaders(admission, engineNow())
       if (admission.refused) throw new ApiError('rate_limited')
     }
+    const { isCounted, isChosenByLive } = countingOf(operation)
+    if (isCounted && !isChosenByLive) await count(undefined)
+    const given = await readInput({ owner: principal.workspace.id, validates: true })
+    if (isCounted && isChosenByLive) await count(given.input.live)
     const input = await check(ports, operation, given, principal)
     const request = { operation, principal, now, input, topUpUrl: ports.topUpUrl(options.origin) }
     return withHeaders(await replyTo(ports, request, given, options), readRateHeaders)
@@ -81,7 +93,7 @@ const withHeaders = (reply: Reply, readRateHeaders: RateHeaders | undefined): Re
 async function replyTo(
   ports: PipelinePorts,
   request: Request,
-  given: Input,
+  given: ReadRequest,
   { row, idempotencyKey: header }: CallOptions,
 ): Promise<Reply> {
   const { idempotent } = request.operation
@@ -96,28 +108,45 @@ function refusal(error: unknown, operation: Operation): Reply {
   return { status: error.status, body, headers: error.headers, credits: 0 }
 }
 
-/** Checks fields (400, 422) with sessions, consent and webhooks, then the key's scope (403). */
+/** Checks fields (400, 422) with sessions, consent and webhooks. */
 async function check(
   { shapes, checkWebhook }: PipelinePorts,
   operation: Operation,
-  given: Input,
+  given: ReadRequest,
   principal: Principal,
-): Promise<Record<string, unknown>> {
-  const shape = await shapes(operation.id)
-  const typed = operation.method === 'POST' ? given : coerceInput(shape.input, given)
-  const input = validate(operation.id, shape, typed) as Record<string, unknown>
+): Promise<Input> {
+  const input = given.checked ? validFields(given.checked) : await validated(shapes, operation, given.input)
   checkSession(operation, input, principal.workspace)
   if (Array.isArray(input.enrichment_type))
     requireConsent(input.enrichment_type, principal.member.consentPersonalEmail)
   if (typeof input.webhook_url === 'string') await checkWebhook(input.webhook_url, principal.workspace)
-  checkScope(operation, principal)
   return input
 }
 
+async function validated(
+  shapes: PipelinePorts['shapes'],
+  operation: Operation,
+  given: Input,
+): Promise<Input> {
+  const shape = await shapes(operation.id)
+  const typed = operation.method === 'POST' ? given : coerceInput(shape.input, given)
+  return validate(operation.id, shape, typed) as Input
+}
+
+function validFields({ result }: Checked): Input {
+  if ('refusal' in result) throw result.refusal
+  return result.fields
+}
+
 /** With an idempotency key: returns the stored reply, or does the work under a claim. */
-async function answerOnce(ports: PipelinePorts, request: Request, given: Input, key: string): Promise<Reply> {
+async function answerOnce(
+  ports: PipelinePorts,
+  request: Request,
+  { input, checked }: ReadRequest,
+  key: string,
+): Promise<Reply> {
   const { operation, principal, now } = request
-  const fingerprint = fingerprintOf(operation, given)
+  const fingerprint = checked?.fingerprint ?? fingerprintOf(operation, input)
   const claimed = await claimKey(ports, principal.workspace.id, key, fingerprint, now)
   if ('claim' in claimed) return await underClaim(ports, request, claimed.claim)
   return toReplayedReply(claimed.replay, operation)

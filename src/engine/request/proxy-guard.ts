@@ -37,7 +37,7 @@ export function guardCallerFor(
     }
   }
   const answerRequest = createGuardedCall(access, upstream, apiKey)
-  return { call: (id, input, options) => answerRequest(id, async () => input, options) }
+  return { call: (id, input, options) => answerRequest(id, async () => ({ input }), options) }
 }
 
 /**
@@ -51,7 +51,7 @@ export function guardCaller({ store, clock, apiKey, sleep }: GuardPorts): Layer 
     return {
       ...upstream,
       answerRequest,
-      call: (id, input, options) => answerRequest(id, async () => input, options),
+      call: (id, input, options) => answerRequest(id, async () => ({ input }), options),
     }
   }
 }
@@ -62,7 +62,7 @@ const isFault = ({ status }: ApiError): boolean => status >= 500
 const createGuardedCall =
   (
     access: (apiKey: string | undefined) => Promise<Principal>,
-    upstream: Pick<Caller, 'call'>,
+    upstream: Pick<Caller, 'call' | 'refusedNow'>,
     apiKey: string,
   ): NonNullable<Caller['answerRequest']> =>
   async (id, readInput, options = {}) => {
@@ -70,8 +70,10 @@ const createGuardedCall =
     let isAsked = false
     try {
       const principal = await access(options.apiKey)
-      const input = await readInput()
       checkScope(row, principal)
+      const refused = await upstream.refusedNow?.(id, { ...options, apiKey })
+      if (refused) return refused
+      const { input } = await readInput({ owner: principal.workspace.id, validates: false })
       isAsked = true
       return await upstream.call(id, input, { ...options, apiKey })
     } catch (error) {

@@ -66,7 +66,7 @@ describe('P29: uniform refusal, fast revocation', () => {
     let read = false
     const input = async () => {
       read = true
-      return {}
+      return { input: {} }
     }
     await bench.caller.answerRequest?.('accounts.enrich', input, { apiKey: 'nonsense' })
     expect(read).toBe(false)

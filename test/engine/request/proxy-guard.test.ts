@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Caller } from '../../../src/api/calls/caller.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
+import type { PacedWindow } from '../../../src/client/pace.js'
+import { paced, type Windows } from '../../../src/client/paced.js'
 import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
 import { NotSent } from '../../../src/engine/settlement/row-caller.js'
 import { describeCaller } from '../../conformance/caller.js'
@@ -41,6 +43,51 @@ describe('the guard of a server that forwards requests', () => {
       await caller.call('accounts.enrich', {}, { apiKey: front.key }),
     ].map((reply) => reply?.status)
     expect([statuses, seen]).toEqual([[401, 401, 200], ['of-the-server']])
+  })
+})
+
+describe('the body of a request through a guard', () => {
+  const upstream: Caller = {
+    call: async () => ({
+      status: 200,
+      body: {},
+      headers: { 'ratelimit-limit': '1', 'ratelimit-remaining': '0', 'ratelimit-reset': '60' },
+      credits: 0,
+    }),
+    close: async () => {},
+  }
+  /** Asks for a list; returns the status, and whether the body was read. */
+  async function ask(caller: Caller, apiKey: string) {
+    let isRead = false
+    const read = async () => {
+      isRead = true
+      return { input: { name: 'x', companies: [] } }
+    }
+    const reply = await caller.answerRequest?.('lists.create', read, { apiKey })
+    return [reply?.status, isRead]
+  }
+
+  it('is not read for a key without the scope', async () => {
+    const { caller, front } = await guard(upstream, 'of-the-server')
+    open.push(front)
+    const { key } = await front.admin.createKey({ member: 'me@localhost', scopes: ['credits'] })
+    expect(await ask(caller, key)).toEqual([403, false])
+  })
+
+  it('is not read while the window of the server is full', async () => {
+    const windows = new Map<string, PacedWindow | undefined>()
+    const memory: Windows = {
+      change: async (owner, names, decide) => {
+        const { keep, answer } = decide(names.map((name) => windows.get(`${owner} ${name}`)))
+        for (const [at, name] of names.entries()) windows.set(`${owner} ${name}`, keep[at])
+        return answer
+      },
+    }
+    const server = paced({ windows: memory, origin: 'https://api.example.com', clock })(upstream)
+    const { caller, front } = await guard(server, 'of-the-server')
+    open.push(front)
+    expect(await ask(caller, front.key)).toEqual([200, true])
+    expect(await ask(caller, front.key)).toEqual([429, false])
   })
 })
 
