@@ -26,11 +26,17 @@ FROM answers a LEFT JOIN answers o ON o.place = a.origin`
 const rangeSql = `SELECT ${columns} WHERE a.place >= ? AND a.place < ? ORDER BY a.place`
 // Without an identity an answer serves its own run only: one that a budget cut short, one that nobody knows, or of
 // somebody who was forgotten. Of those with a hash only the unknown ones failed: they serve where there is no other.
+// With its statistics on the values of columns, SQLite plans a join anew for each value that is bound to it, which takes
+// longer than the search. It does not look into a CAST.
 const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
-WHERE p.hash = ? AND (a.identity = ? OR a.identity IS NULL AND a.hash = p.hash) AND a.place >= ? AND a.place < ?
-AND a.place <> ? ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
-const storeSql = `SELECT ${columns} JOIN places p ON p.place = a.place
-WHERE p.hash = ? AND a.identity = ? AND a.answered_at >= ? ORDER BY a.answered_at DESC`
+WHERE p.hash = CAST(? AS BIGINT) AND (a.identity = CAST(? AS TEXT) OR a.identity IS NULL AND a.hash = p.hash)
+AND a.place >= CAST(? AS BIGINT) AND a.place < CAST(? AS BIGINT) AND a.place <> CAST(? AS BIGINT)
+ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
+// Several runs may have asked the same: only the answer that is taken is read whole.
+const storeSql = `SELECT a.place FROM places p JOIN answers a ON a.place = p.place
+WHERE p.hash = CAST(? AS BIGINT) AND a.identity = CAST(? AS TEXT) AND a.answered_at >= CAST(? AS BIGINT)
+ORDER BY a.answered_at DESC`
+const oneSql = `SELECT ${columns} WHERE a.place = CAST(? AS BIGINT)`
 const insertFrom = (rows: string) => `
 INSERT INTO answers (place, hash, identity, status, error, body, credits, source, origin, answered_at)
 ${rows}
@@ -112,13 +118,10 @@ export async function storedAnswer(
   identity: string,
   since: number,
 ): Promise<StoredAnswer | undefined> {
-  const rows = await connection.all<AnswerRow>(
-    storeSql,
-    hash,
-    connection.dialect.toStorableText(identity),
-    since,
-  )
-  const row = rows.find(({ place }) => runs.has(runAt(place)))
+  const text = connection.dialect.toStorableText(identity)
+  const found = await connection.all<Pick<AnswerRow, 'place'>>(storeSql, hash, text, since)
+  const newest = found.find(({ place }) => runs.has(runAt(place)))
+  const row = newest && (await connection.get<AnswerRow>(oneSql, newest.place))
   return row && { answer: answerOf(row), place: row.place }
 }
 
@@ -163,13 +166,14 @@ async function agesOf(
 
 function valuesOf(
   run: number,
-  { ordinal, hash, identity, answer, source, origin }: Answered,
+  { ordinal, hash, identity, repeats, answer, source, origin }: Answered,
   answeredAt: number,
 ): Value[] {
   const { status, error, body, text, credits } = answer
   return [
     placeOf(run, ordinal),
-    servesEqual(answer) ? (hash ?? null) : null,
+    // Other runs find what is in the store already where it came from.
+    servesEqual(answer) && (origin === undefined || repeats) ? (hash ?? null) : null,
     isReusable(answer) && !answer.isCut ? (identity ?? null) : null,
     status,
     error,
