@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Facts } from '../../api/operations/facts.js'
-import { groups, repeated, whole } from '../options/flags.js'
-import { durationMs } from '../options/time-values.js'
-import { serverAddress } from '../target/catalogue-option.js'
+import { serverAddress } from '../options/databases.js'
+import { groups } from '../options/global-options.js'
+import { durationMs, repeated, whole } from '../options/values.js'
 
 /**
  * Adds the options that turn a command into one for each row of a file, or for all its rows together; `isMany` where

@@ -20,7 +20,7 @@ import { UsageError } from '../context/errors.js'
 import { prepareHome, readPrivate, writePrivate } from '../context/home.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
-import { askChoice, canAsk } from '../prompt/ask.js'
+import { askChoice, canAsk } from '../output/prompt.js'
 
 /**
  * Matches the columns of a file with fields. Where none is known that is needed, a person at a terminal is asked;

@@ -3,8 +3,7 @@ import type { BatchChoices, InputChoices, RunChoices } from '../../batch/run/req
 import type { GlobalOptions, Streams } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
-import { fieldsOf, fileOf, formatOf, isFormatKnown } from '../output/output.js'
-import { checkOutputName } from '../output/sink.js'
+import { checkOutputName, fieldsOf, fileOf, formatOf, isFormatKnown } from '../output/output.js'
 
 /** Reads the options about the file. */
 export function inputChoicesOf({ options }: Invocation, { cwd }: Pick<Streams, 'cwd'>): InputChoices {

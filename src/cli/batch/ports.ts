@@ -1,10 +1,11 @@
 import type { BatchDialog, BatchPorts } from '../../batch/ports.js'
-import type { RunPorts } from '../../batch/run/ports.js'
+import type { RunHome, RunPorts } from '../../batch/run/ports.js'
 import { isPostgres } from '../../storage/database/location.js'
-import type { Context } from '../context/context.js'
+import type { ClockContext, Context, HomeContext } from '../context/context.js'
+import { prepareHome } from '../context/home.js'
 import { interruptible } from '../context/interrupts.js'
-import { readRemaining } from '../quote/remaining.js'
-import { placeWords, toRunHome } from '../runs/shared-runs.js'
+import { placeWords } from '../options/databases.js'
+import { readRemaining } from '../quote/limits.js'
 import { profileName, targetNames } from '../target/resolve-target.js'
 import { bulkOptions } from './bulk.js'
 import { checkDatabase, distribute } from './distributed.js'
@@ -55,3 +56,12 @@ export function createRunPorts(context: Context, command: BatchCommand): RunPort
     },
   }
 }
+
+/** Returns what the records of runs need of a context. */
+export const toRunHome = (context: ClockContext & HomeContext): RunHome => ({
+  home: context.home,
+  clock: context.clock,
+  ids: context.ids,
+  prepareHome: () => prepareHome(context.home),
+  onClose: (work) => context.onClose(work),
+})

@@ -4,7 +4,7 @@ import { identityOf } from '../../batch/plan/lookup.js'
 import { type Counted, createQuote } from '../../batch/plan/quote.js'
 import type { GlobalOptions } from '../context/context.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
-import { readRemaining } from '../quote/remaining.js'
+import { readRemaining } from '../quote/limits.js'
 import { showQuote } from '../quote/show.js'
 
 /** Shows the quote of rows that go out together, in one free request; answers the exit code. */

@@ -4,8 +4,7 @@ import type { BatchRequest } from '../../batch/run/request.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { duration } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
-import { grouped } from '../output/terminal.js'
-import { credited } from '../output/text.js'
+import { credited, grouped } from '../output/text.js'
 
 /** Tells how a run ended, on stderr: its counts, and why it stopped and how to go on where it did. */
 export async function showReport(

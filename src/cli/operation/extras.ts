@@ -5,10 +5,11 @@ import type { OperationId } from '../../api/operations/table.js'
 import type { StreamsContext, TargetContext } from '../context/context.js'
 import { Stop } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
-import { groups, whole } from '../options/flags.js'
+import { groups } from '../options/global-options.js'
+import { whole } from '../options/values.js'
 import type { View } from '../output/output.js'
 import { type Row, valueAt } from '../output/records.js'
-import { grouped, type Look } from '../output/terminal.js'
+import { grouped, type Look } from '../output/text.js'
 
 /** What a derived command has beyond its row of the table. */
 export interface Extra {

@@ -1,10 +1,9 @@
 import { toJson } from '../../api/values/json.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { delimited } from './delimited.js'
-import { type Format, fieldsOf, fileOf, formatOf, print, render } from './output.js'
+import { type Format, fieldsOf, fileOf, formatOf, openSink, print, render, type Sink } from './output.js'
 import { columnsOf, flattened, picked, type Row } from './records.js'
-import { openSink, type Sink } from './sink.js'
-import { grouped, lookOf, neutral } from './terminal.js'
+import { grouped, lookOf, neutral } from './text.js'
 
 /** Reads the records from the first on, each time it is called. */
 export type Records = () => AsyncIterable<Row>

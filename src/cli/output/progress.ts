@@ -1,6 +1,5 @@
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
-import { grouped } from './terminal.js'
-import { credited } from './text.js'
+import { credited, grouped } from './text.js'
 
 /** How far long work has come. */
 export interface Step {

@@ -5,7 +5,7 @@ import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { PipeClosed, type Report, reportOf, UsageError } from '../context/errors.js'
 import { write } from '../context/io.js'
 import { formatOf } from './output.js'
-import { neutral, oneLine } from './terminal.js'
+import { neutral, oneLine } from './text.js'
 
 /** Tells what went wrong on stderr: one line for a person, one object when the output is JSON. Answers the exit code. */
 export async function reportError(

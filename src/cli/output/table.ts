@@ -1,7 +1,7 @@
 import Table from 'cli-table3'
 import { toCell } from '../../batch/output/columns.js'
 import { flattened, type Listing, namesOf, type Row, valueAt } from './records.js'
-import { grouped, type Look, oneLine, widthOf } from './terminal.js'
+import { grouped, type Look, oneLine, widthOf } from './text.js'
 
 /** What of a record is shown: the fields asked for, else the columns of its view (in a list), else everything. */
 export interface Shown {

@@ -4,17 +4,24 @@ import type { Operation } from '../../api/operations/table.js'
 import { manyOf } from '../../batch/output/columns.js'
 import { addBatchOptions } from '../batch/flags.js'
 import { UsageError } from '../context/errors.js'
+import { askMissing } from '../operation/ask-fields.js'
 import { pathParameters } from '../operation/dry-run.js'
 import { extraOf } from '../operation/extras.js'
 import { hasPages } from '../operation/pagination.js'
 import { gather, runOnce } from '../operation/run-sync.js'
 import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
-import { groups, waitOf, waitOptions } from '../options/flags.js'
-import { fieldOfWords, placeOf, withWords } from '../options/positional-args.js'
-import { type Field, fieldsOfSchema, optionsOf } from '../options/schema-options.js'
+import { groups } from '../options/global-options.js'
+import {
+  type Field,
+  fieldOfWords,
+  fieldsOfSchema,
+  optionsOf,
+  placeOf,
+  withWords,
+} from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
-import { askMissing } from '../prompt/ask-fields.js'
 import { withOwnWebhook } from '../target/own-webhook.js'
+import { waitOf, waitOptions } from '../wait/options.js'
 import { examples } from './examples.js'
 
 /** Makes the command of an operation; `siblings` are the rows that share its words, each with a flag of its own. */

@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander'
 import { type Operation, operations } from '../../api/operations/table.js'
-import { wordsOf } from '../options/argv.js'
-import { asGroup, type CommandEnvironment } from '../options/command-environment.js'
-import { checkWord } from '../options/suggest.js'
+import { asGroup, type CommandEnvironment, checkWord } from '../options/command-environment.js'
+import { wordsOf } from '../options/global-options.js'
 import { type Handwritten, handwritten } from './commands.js'
 import { operationCommand } from './operation-command.js'
 

@@ -4,9 +4,8 @@ import { type Operation, operation as rowOf } from '../../api/operations/table.j
 import type { Context, GlobalOptions } from '../context/context.js'
 import { callOnce } from '../operation/call.js'
 import { valueAt } from '../output/records.js'
-import { grouped } from '../output/terminal.js'
-import { credited, priceText } from '../output/text.js'
-import { readRemaining } from './remaining.js'
+import { credited, grouped, priceText } from '../output/text.js'
+import { readRemaining } from './limits.js'
 import { quotasText } from './view.js'
 
 /** What an import of everything that matches can take, for a person; only free questions are sent. */

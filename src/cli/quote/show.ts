@@ -5,10 +5,9 @@ import type { TargetRefusal } from '../../batch/ports.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { refuse } from '../operation/run-sync.js'
 import type { CommandEnvironment } from '../options/command-environment.js'
+import { canAsk, confirm } from '../output/prompt.js'
 import { reportError } from '../output/report-error.js'
-import { grouped, type Look, lookOf } from '../output/terminal.js'
-import { credited } from '../output/text.js'
-import { canAsk, confirm } from '../prompt/ask.js'
+import { credited, grouped, type Look, lookOf } from '../output/text.js'
 
 /** The view of a quote; a pipe does without it. */
 const view = async (quote: unknown, look: Look) => (await import('./view.js')).quoteView(quote, look)

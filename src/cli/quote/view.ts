@@ -2,8 +2,7 @@ import type { Basis, BatchQuote } from '../../batch/plan/quote.js'
 import { duration } from '../output/progress.js'
 import { valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
-import { grouped, type Look } from '../output/terminal.js'
-import { credited } from '../output/text.js'
+import { credited, grouped, type Look } from '../output/text.js'
 
 /** A quote for a person: a line for each fact. */
 export const quoteView = (body: unknown, look: Look): string => record(facts(body as BatchQuote), look)

@@ -14,7 +14,7 @@ import type { Context, DistributedRun, GlobalOptions, Home } from '../context/co
 import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
 import { once } from '../context/once.js'
-import { grouped } from '../output/terminal.js'
+import { grouped } from '../output/text.js'
 import { type RemoteTarget, targetOf } from './resolve-target.js'
 
 /** What the local target is made of. */

@@ -2,9 +2,8 @@ import type { Operation } from '../../api/operations/table.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import { checkFields } from '../options/schema-options.js'
-import { fieldsOf, fileOf } from '../output/output.js'
+import { fieldsOf, fileOf, openSink } from '../output/output.js'
 import { valueAt } from '../output/records.js'
-import { openSink } from '../output/sink.js'
 import { resultOfKind } from './job-result.js'
 
 /** What does not fit the result, or has no place to go, is refused before anything is sent. */

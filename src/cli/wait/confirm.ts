@@ -2,8 +2,8 @@ import type { Input } from '../../api/calls/caller.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { Context, GlobalOptions } from '../context/context.js'
-import { lookOf } from '../output/terminal.js'
-import { canAsk, confirm } from '../prompt/ask.js'
+import { canAsk, confirm } from '../output/prompt.js'
+import { lookOf } from '../output/text.js'
 
 /** On a terminal, an import of everything that matches shows its quote and is agreed on first; answers whether it may begin. */
 export async function confirmAll(

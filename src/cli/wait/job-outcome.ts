@@ -17,8 +17,7 @@ import type { Report } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import type { Step } from '../output/progress.js'
 import { reportError } from '../output/report-error.js'
-import { grouped } from '../output/terminal.js'
-import { credited } from '../output/text.js'
+import { credited, grouped } from '../output/text.js'
 
 /** What is told of work, wherever it is done. */
 export type Told = Pick<AsyncJob, 'id' | 'kind' | 'operation' | 'done' | 'expected' | 'truncated' | 'spent'>

@@ -1,7 +1,7 @@
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { GlobalOptions, StreamsContext } from '../context/context.js'
 import type { Report } from '../context/errors.js'
-import { grouped } from '../output/terminal.js'
+import { grouped } from '../output/text.js'
 import { cutShort, resultCommand, wordOf } from './job-outcome.js'
 import type { Seen, Started } from './progress.js'
 import type { Receiving } from './receiver.js'

@@ -3,7 +3,7 @@ import type { Listening } from '../../http/listen.js'
 import type { Events } from '../../storage/state/webhook-inbox.js'
 import type { ClockContext, GlobalOptions, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { type PublicAddress, webhookUrl } from '../options/addresses.js'
+import { type PublicAddress, webhookUrl } from '../options/webhooks.js'
 
 /** Where a command receives. */
 export interface ReceivingPlace {

@@ -10,7 +10,6 @@ import { exitOfSignal, interruptible, within } from '../context/interrupts.js'
 import { recordSpent } from '../operation/record-spending.js'
 import { answered, asked, judge, refuse, runOnce, sayNothingFound } from '../operation/run-sync.js'
 import type { CommandEnvironment, Invocation } from '../options/command-environment.js'
-import { type Wait, waitOf } from '../options/flags.js'
 import { checkFields } from '../options/schema-options.js'
 import { fieldsOf } from '../output/output.js'
 import { startProgress } from '../output/progress.js'
@@ -29,6 +28,7 @@ import {
   successText,
 } from './job-outcome.js'
 import { printNothing, printResult } from './job-result.js'
+import { type Wait, waitOf } from './options.js'
 import { unresolved } from './unresolved.js'
 
 /**

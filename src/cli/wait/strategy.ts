@@ -4,7 +4,7 @@ import { isOwnMachine } from '../../api/values/url.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
 import { ownWebhook } from '../../api/webhooks/own-webhook.js'
 import { UsageError } from '../context/errors.js'
-import { type PublicAddress, publicAddress } from '../options/addresses.js'
+import { type PublicAddress, publicAddress } from '../options/webhooks.js'
 import type { Target } from '../target/resolve-target.js'
 import { readerOf } from './watch-polling.js'
 

@@ -1,7 +1,7 @@
 import type { Admin } from '../../engine/admin/admin.js'
 import type { AsyncJob, ListedCompany } from '../../engine/ports/ports.js'
 import type { GlobalOptions, StreamsContext, TargetContext } from '../context/context.js'
-import { grouped } from '../output/terminal.js'
+import { grouped } from '../output/text.js'
 
 const pageRows = 1_000
 /** Companies named one by one; the others are counted. */

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { GlobalOptions, Settings } from '../../../src/cli/context/context.js'
 import { homeOf } from '../../../src/cli/context/home.js'
 import { openSettings, readSettings } from '../../../src/cli/context/settings.js'
-import { canAsk } from '../../../src/cli/prompt/ask.js'
+import { canAsk } from '../../../src/cli/output/prompt.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
 import { command, errorOf, folder, memory, removed } from '../../support/command.js'
 

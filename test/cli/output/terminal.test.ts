@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { barOf, duration, progressText } from '../../../src/cli/output/progress.js'
 import { grid, record } from '../../../src/cli/output/table.js'
-import { grouped, lookOf, neutral, oneLine, widthOf } from '../../../src/cli/output/terminal.js'
+import { grouped, lookOf, neutral, oneLine, widthOf } from '../../../src/cli/output/text.js'
 
 const codes = fc.array(fc.nat(0x2fff))
 const look = (width: number) => lookOf({ isTTY: true, columns: width }, { NO_COLOR: '1' })

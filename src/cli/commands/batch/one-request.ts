@@ -8,9 +8,9 @@ import { showMapping, withSavedMap } from '../../batch/map-columns.js'
 import { inputChoicesOf, runChoicesOf } from '../../batch/options.js'
 import { type EndedBatch, withSummary } from '../../batch/summary-json.js'
 import { UsageError } from '../../context/errors.js'
+import { askMissing } from '../../operation/ask-fields.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { fieldsOfSchema } from '../../options/schema-options.js'
-import { askMissing } from '../../prompt/ask-fields.js'
 import { runStarting } from '../../wait/run-async.js'
 
 /** Sends all rows of a file together, in one request: as the items of its field `into`. Returns the exit code. */

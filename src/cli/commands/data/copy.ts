@@ -8,9 +8,9 @@ import { Stop, UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
+import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { startProgress } from '../../output/progress.js'
-import { grouped } from '../../output/terminal.js'
-import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
+import { grouped } from '../../output/text.js'
 
 /** `prospect data copy`: the catalogue of this machine to a server, or back. */
 export function copyCommand(environment: CommandEnvironment): Command {

@@ -14,11 +14,10 @@ import type { Context, GlobalOptions, StreamsContext } from '../../context/conte
 import { UsageError } from '../../context/errors.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
+import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
+import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { reportError } from '../../output/report-error.js'
-import { grouped } from '../../output/terminal.js'
-import { canAsk } from '../../prompt/ask.js'
-import { confirmLoss } from '../../prompt/confirm-loss.js'
-import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
+import { grouped } from '../../output/text.js'
 import { openRecords, type RecordsOnDisk, rewriteAll } from './records-on-disk.js'
 
 /** `prospect data forget`: erases a person from all databases of this machine. */

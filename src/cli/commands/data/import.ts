@@ -11,10 +11,10 @@ import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from 
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/interrupts.js'
 import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
-import { repeated } from '../../options/flags.js'
+import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
+import { repeated } from '../../options/values.js'
 import { startProgress } from '../../output/progress.js'
-import { grouped } from '../../output/terminal.js'
-import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
+import { grouped } from '../../output/text.js'
 
 /** `prospect data import`: adds or updates records from a CSV or NDJSON file. */
 export function importCommand(environment: CommandEnvironment): Command {

@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { whole } from '../../options/flags.js'
-import { grouped } from '../../output/terminal.js'
-import { catalogueOption, withCatalogueOption } from '../../target/catalogue-option.js'
+import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
+import { whole } from '../../options/values.js'
+import { grouped } from '../../output/text.js'
 
 /** `prospect data sample`: an invented market to try everything on. */
 export function sampleCommand(environment: CommandEnvironment): Command {

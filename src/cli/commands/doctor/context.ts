@@ -18,7 +18,7 @@ import type {
 } from '../../context/context.js'
 import { givenKey } from '../../context/credentials.js'
 import { Stop } from '../../context/errors.js'
-import { grouped } from '../../output/terminal.js'
+import { grouped } from '../../output/text.js'
 import { type RemoteTarget, type Target, targetOf } from '../../target/resolve-target.js'
 import { usualPort } from '../../wait/receiver.js'
 import { type Databases, databasesOf, type Files, realFiles } from './disk.js'

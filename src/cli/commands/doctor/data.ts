@@ -9,7 +9,7 @@ import {
 } from '../../../storage/database/migrate.js'
 import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
-import { grouped } from '../../output/terminal.js'
+import { grouped } from '../../output/text.js'
 import { counted, type DoctorContext, ok, orElse, problem, type Verdict, warning } from './context.js'
 import { type Name, quoted, type Readable, reasonOf, type Served, sizeText } from './disk.js'
 

@@ -3,7 +3,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { Stop } from '../../context/errors.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { type Look, oneLine, widthOf } from '../../output/terminal.js'
+import { type Look, oneLine, widthOf } from '../../output/text.js'
 import {
   type Check,
   counted,

@@ -5,7 +5,7 @@ import type { AsyncJob, Delivery, Reads } from '../../../engine/ports/ports.js'
 import { hashKey } from '../../../engine/request/keys.js'
 import { localOrigin } from '../../context/credentials.js'
 import { Stop } from '../../context/errors.js'
-import { isoTime } from '../../options/time-values.js'
+import { isoTime } from '../../options/values.js'
 import {
   askEngine,
   counted,

@@ -4,9 +4,8 @@ import { isOwnMachine } from '../../../api/values/url.js'
 import type { Settings } from '../../context/context.js'
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import { valueAt } from '../../output/records.js'
-import { grouped } from '../../output/terminal.js'
-import { baseUrlOf } from '../../target/base-url.js'
-import type { RemoteTarget } from '../../target/resolve-target.js'
+import { grouped } from '../../output/text.js'
+import { baseUrlOf, type RemoteTarget } from '../../target/resolve-target.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profile-settings.js'
 import {
   type Answer,

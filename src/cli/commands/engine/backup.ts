@@ -6,7 +6,7 @@ import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import type { CommandEnvironment } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { confirmLoss } from '../../prompt/confirm-loss.js'
+import { confirmLoss } from '../../output/prompt.js'
 import { forgetDeadKey } from './keys.js'
 
 /** `prospect engine backup`: copies of the databases, all of one moment, taken while they are in use. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
-import { durationMs, isoTime, momentMs } from '../../options/time-values.js'
+import { durationMs, isoTime, momentMs } from '../../options/values.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine clock`: engine time, which rules windows, quotas, weeks and renewals of the workspace. */

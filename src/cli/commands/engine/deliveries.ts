@@ -3,8 +3,7 @@ import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Delivery } from '../../../engine/ports/ports.js'
 import { Stop } from '../../context/errors.js'
 import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
-import { whole } from '../../options/flags.js'
-import { isoTime } from '../../options/time-values.js'
+import { isoTime, whole } from '../../options/values.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine deliveries`: what is sent to webhooks. */

@@ -6,8 +6,7 @@ import type { ClockContext, GlobalOptions, HomeContext, StreamsContext } from '.
 import { forgetKey, localOrigin, storedKey } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
 import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
-import { repeated } from '../../options/flags.js'
-import { isoTime, momentMs } from '../../options/time-values.js'
+import { isoTime, momentMs, repeated } from '../../options/values.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine keys`: API keys of the members. Only a hash of a key is kept. */

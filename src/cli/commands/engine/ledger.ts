@@ -5,7 +5,7 @@ import type { Movement } from '../../../engine/ports/ports.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { endMs, isoTime, momentMs } from '../../options/time-values.js'
+import { endMs, isoTime, momentMs } from '../../options/values.js'
 import { printRecords } from '../../output/print-records.js'
 import { ownersAdmin } from './admin-action.js'
 

@@ -2,8 +2,7 @@ import type { Command } from 'commander'
 import type { Member } from '../../../engine/ports/ports.js'
 import { UsageError } from '../../context/errors.js'
 import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
-import { whole } from '../../options/flags.js'
-import { isoTime } from '../../options/time-values.js'
+import { isoTime, whole } from '../../options/values.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine members`: who spends the credits of the workspace, and how much a week. */

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
 import type { CommandEnvironment } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { confirmLoss } from '../../prompt/confirm-loss.js'
+import { confirmLoss } from '../../output/prompt.js'
 
 /** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */
 export function resetCommand(environment: CommandEnvironment): Command {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Workspace } from '../../../engine/ports/ports.js'
 import { asGroup, type CommandEnvironment, guide } from '../../options/command-environment.js'
-import { isoTime } from '../../options/time-values.js'
+import { isoTime } from '../../options/values.js'
 import { adminAction } from './admin-action.js'
 
 /** `prospect engine workspaces`: several may be kept side by side; one is in use at a time. */

@@ -11,9 +11,9 @@ import { callOnce } from '../../operation/call.js'
 import { openSpending } from '../../operation/record-spending.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
+import { contextOfRuns, sharedOptions } from '../../options/databases.js'
 import { valueAt } from '../../output/records.js'
-import { grouped } from '../../output/terminal.js'
-import { contextOfRuns, sharedOptions } from '../../runs/shared-runs.js'
+import { grouped } from '../../output/text.js'
 import { profileName, targetName } from '../../target/resolve-target.js'
 
 /** `prospect ledger check`: compares what is on record here with what the target says was consumed. */

@@ -3,7 +3,7 @@ import type { Spent } from '../../../storage/state/runs/spending.js'
 import { openSpending } from '../../operation/record-spending.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { placeOf, sharedOptions } from '../../runs/shared-runs.js'
+import { placeOf, sharedOptions } from '../../options/databases.js'
 import { checkCommand, dayOptions, daysOf } from './check.js'
 
 /** What spending can be summed by. */

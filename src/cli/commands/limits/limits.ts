@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import type { Limits } from '../../limits/limits.js'
-import { isRefused, limitsOf } from '../../limits/limits.js'
 import { refuse } from '../../operation/run-sync.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
+import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
 import { limitsView } from './view.js'
 
 const columns = ['operation', 'group', 'live', 'per', 'limit', 'used', 'remaining', 'resets_at']

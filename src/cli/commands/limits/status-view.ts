@@ -1,6 +1,6 @@
 import { type Row, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
-import { grouped, type Look } from '../../output/terminal.js'
+import { grouped, type Look } from '../../output/text.js'
 
 const labels: Readonly<Record<string, string>> = {
   daily_profile_scraping: 'Profiles per day',

@@ -1,8 +1,8 @@
 import { isListedPlan, planOf } from '../../../api/operations/plans.js'
 import { operation } from '../../../api/operations/table.js'
-import type { Limits } from '../../limits/limits.js'
 import { grid, record } from '../../output/table.js'
-import { grouped, type Look } from '../../output/terminal.js'
+import { grouped, type Look } from '../../output/text.js'
+import type { Limits } from '../../quote/limits.js'
 import { quotaTable } from './status-view.js'
 
 /** `prospect limits` for a person: the money, then the quotas, then the windows of requests. */

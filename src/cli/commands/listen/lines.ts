@@ -3,9 +3,9 @@ import type { Delivery } from '../../../http/inbox.js'
 import type { GlobalOptions, StreamsContext } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { write } from '../../context/io.js'
-import { isoTime } from '../../options/time-values.js'
+import { isoTime } from '../../options/values.js'
 import { fileOf, formatOf } from '../../output/output.js'
-import { neutral, oneLine } from '../../output/terminal.js'
+import { neutral, oneLine } from '../../output/text.js'
 
 /** What a receiver says first. */
 export interface Opening {

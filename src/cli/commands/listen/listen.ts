@@ -14,21 +14,19 @@ import type {
 } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-events.js'
-import {
-  givenToken,
-  type PublicAddress,
-  publicAddress,
-  targetUrl,
-  webhookUrl,
-} from '../../options/addresses.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
 import {
   givenSecrets,
+  givenToken,
+  type PublicAddress,
+  publicAddress,
   type SecretChoice,
   secretOptions,
   secretSource,
-} from '../../options/webhook-secrets.js'
+  targetUrl,
+  webhookUrl,
+} from '../../options/webhooks.js'
 import { addListenOptions, type ListenAddress, startListening } from '../serve/listening.js'
 import { type Lines, openLines } from './lines.js'
 

@@ -2,10 +2,11 @@ import type { Command } from 'commander'
 import { openRuns } from '../../../batch/run/records.js'
 import { exportAnswers } from '../../batch/export-answers.js'
 import { sameFile } from '../../batch/flags.js'
+import { toRunHome } from '../../batch/ports.js'
 import { fromRecord } from '../../batch/request.js'
 import type { CommandEnvironment } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { contextOfRuns, placeWords, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
+import { contextOfRuns, placeWords, sharedOptions } from '../../options/databases.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs export ID`: the output of a run again, also while it is not finished. */

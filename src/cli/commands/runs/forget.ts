@@ -2,10 +2,11 @@ import { rm } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { ApiError } from '../../../api/calls/errors.js'
 import { holdRun, openRuns, runFolder } from '../../../batch/run/records.js'
+import { toRunHome } from '../../batch/ports.js'
 import type { Context } from '../../context/context.js'
 import type { CommandEnvironment } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { contextOfRuns, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
+import { contextOfRuns, sharedOptions } from '../../options/databases.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs forget ID…`: takes runs off the record. */

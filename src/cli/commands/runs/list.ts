@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { openRuns } from '../../../batch/run/records.js'
+import { toRunHome } from '../../batch/ports.js'
 import type { CommandEnvironment } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
+import { placeOf, sharedOptions } from '../../options/databases.js'
 import { toRunView } from './known-run.js'
 
 /** `prospect runs list`: the runs of this machine, newest first. */

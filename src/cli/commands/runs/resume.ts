@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import { openRuns } from '../../../batch/run/records.js'
 import { sameFile, spending } from '../../batch/flags.js'
+import { toRunHome } from '../../batch/ports.js'
 import { fromRecord } from '../../batch/request.js'
 import { batch } from '../../batch/run.js'
 import type { CommandEnvironment } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { groups } from '../../options/flags.js'
-import { placeOf, sharedOptions, toRunHome } from '../../runs/shared-runs.js'
+import { placeOf, sharedOptions } from '../../options/databases.js'
+import { groups } from '../../options/global-options.js'
 import { knownRun } from './known-run.js'
 
 /** `prospect runs resume ID`: resumes a run, from any folder. */

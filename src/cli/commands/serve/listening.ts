@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Listening } from '../../../http/listen.js'
 import { UsageError } from '../../context/errors.js'
-import { port } from '../../options/flags.js'
+import { port } from '../../options/values.js'
 
 /** Where a server listens, as its options say. */
 export interface ListenAddress {

@@ -11,8 +11,7 @@ import type { Events } from '../../../storage/state/webhook-inbox.js'
 import type { ClockContext, Context, GlobalOptions, StreamsContext } from '../../context/context.js'
 import { aborted } from '../../context/interrupts.js'
 import { openEvents } from '../../context/open-events.js'
-import type { PublicAddress } from '../../options/addresses.js'
-import { givenSecrets, type SecretChoice } from '../../options/webhook-secrets.js'
+import { givenSecrets, type PublicAddress, type SecretChoice } from '../../options/webhooks.js'
 import type { PassedSpending } from './proxied-work.js'
 
 /** Deliveries of a server that come here first, and go from here to those they are for. */

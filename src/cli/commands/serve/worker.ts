@@ -4,12 +4,11 @@ import { isPostgres } from '../../../storage/database/location.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
-import { deliveringOptions, targetsOf } from '../../options/addresses.js'
 import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
-import { whole } from '../../options/flags.js'
-import { baseUrlOf } from '../../target/base-url.js'
-import { namesOf } from '../../target/resolve-target.js'
+import { whole } from '../../options/values.js'
+import { deliveringOptions, targetsOf } from '../../options/webhooks.js'
+import { baseUrlOf, namesOf } from '../../target/resolve-target.js'
 
 /** `prospect worker`: does what was accepted and delivers it, until a signal ends it. */
 export function workerCommand(environment: CommandEnvironment): Command {

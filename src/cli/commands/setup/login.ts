@@ -12,8 +12,8 @@ import { forgetKey, givenKey, keyIn, storeKey } from '../../context/credentials.
 import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
 import type { CommandEnvironment } from '../../options/command-environment.js'
 import { guide } from '../../options/command-environment.js'
+import { askSecret } from '../../output/prompt.js'
 import { valueAt } from '../../output/records.js'
-import { askSecret } from '../../prompt/ask.js'
 import { isKeyFor, type RemoteTarget, targetOf } from '../../target/resolve-target.js'
 
 /** `prospect login`: stores the key of a server, once it is known to work. */

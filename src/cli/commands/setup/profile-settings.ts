@@ -2,8 +2,8 @@ import type { GlobalOptions, HomeContext, Profile, StreamsContext } from '../../
 import { UsageError } from '../../context/errors.js'
 import { prepareHome } from '../../context/home.js'
 import { openSettings, profileOf } from '../../context/settings.js'
-import { publicAddress } from '../../options/addresses.js'
-import { baseUrlOf } from '../../target/base-url.js'
+import { publicAddress } from '../../options/webhooks.js'
+import { baseUrlOf } from '../../target/resolve-target.js'
 
 interface Key {
   readonly description: string

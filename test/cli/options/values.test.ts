@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { durationMs, endMs, isoTime, momentMs } from '../../../src/cli/options/time-values.js'
+import { durationMs, endMs, isoTime, momentMs } from '../../../src/cli/options/values.js'
 
 describe('durations', () => {
   it.each([

@@ -1,6 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
+import type { GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { formats } from '../output/output.js'
+import { notNegative, positive, word } from './values.js'
 
 /** Headings of option groups in help. */
 export const groups = {
@@ -86,87 +88,84 @@ function refuseKey(): never {
   )
 }
 
-/** A part of the name of a field. */
-export function word(text: string): string {
-  if (!/^[a-z][a-z0-9_]{0,39}$/.test(text))
-    throw new InvalidArgumentError('Give a word of lower-case letters, digits and _.')
-  return text
+const names = [
+  'profile',
+  'local',
+  'baseUrl',
+  'direct',
+  'insecureHttp',
+  'networkName',
+  'premiumName',
+  'format',
+  'json',
+  'fields',
+  'output',
+  'quiet',
+  'verbose',
+  'color',
+  'yes',
+  'timeout',
+  'maxWait',
+  'apiKeyFile',
+  'apiKeyStdin',
+] as const
+
+/** The global options of a command, given before or after its words; the nearest one wins. */
+export function globalsOf(command: Command): GlobalOptions {
+  const chosen: Record<string, unknown> = {}
+  for (const each of lineage(command)) {
+    const values: Record<string, unknown> = each.opts()
+    for (const name of names)
+      if (values[name] !== undefined && !isDefault(each, name)) chosen[name] = values[name]
+    if (values.noInput === true) chosen.input = false
+  }
+  return chosen as GlobalOptions
 }
 
-/** A number above zero. */
-function positive(text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
-    throw new InvalidArgumentError('Give a number above 0.')
-  return value
+const isDefault = (command: Command, name: string): boolean =>
+  command.getOptionValueSource(name) === 'default'
+
+function lineage(command: Command): Command[] {
+  return command.parent ? [...lineage(command.parent), command] : [command]
 }
 
-/** A number, zero included. */
-function notNegative(text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value) || value < 0)
-    throw new InvalidArgumentError('Give 0 or a number above.')
-  return value
+/** The words an argv begins with; global options among them are skipped with their values. */
+export function wordsOf(argv: readonly string[]): string[] {
+  const options = globals().flatMap(([, each]) => each)
+  const flagsOf = (some: readonly Option[]) => new Set(some.flatMap(({ short, long }) => [short, long]))
+  const known = flagsOf(options)
+  const valued = flagsOf(options.filter(({ required }) => required))
+  const words: string[] = []
+  for (let at = 0; at < argv.length && argv[at] !== '--'; at++) {
+    const word = argv[at] ?? ''
+    if (!word.startsWith('-')) words.push(word)
+    else if (valued.has(word)) at++
+    // Behind an option of a command a word may be its value.
+    else if (!known.has(word.replace(/=.*/s, ''))) break
+  }
+  return words
 }
 
-/** A whole number, zero included. */
-export function whole(text: string): number {
-  const value = notNegative(text)
-  if (!Number.isSafeInteger(value)) throw new InvalidArgumentError('Give a whole number.')
-  return value
-}
-
-/** A port, 0 for any that is free. */
-export function port(text: string): number {
-  const value = whole(text)
-  if (value > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
-  return value
-}
-
-/** Gathers a repeated option. */
-export const repeated = (text: string, before: readonly string[] | undefined): string[] => [
-  ...(before ?? []),
-  text,
-]
-
-/** What a command does with the work it started. */
-export interface Wait {
-  /** Whether it sees to the work itself, or leaves it to whoever comes next. */
-  readonly stays: boolean
-  /** Whether it prints what the work found, in place of the API's reply. */
-  readonly shows: boolean
-  /** How long it stays, in seconds; until the end when absent. */
-  readonly seconds?: number
-}
-
-/** The options of a command that starts work. */
-export const waitOptions = (): Option[] =>
-  [
-    new Option(
-      '--wait [seconds]',
-      'print what the work found, not the reply; exit 14 when it takes longer than so many seconds',
-    ).argParser(seconds),
-    new Option(
-      '--public-url <url>',
-      'with --wait on a server elsewhere: where it reaches this machine, such as a tunnel',
-    ),
-    new Option(
-      '--receive-port <n>',
-      'the port of this machine that --public-url leads to (default: 4011)',
-    ).argParser(port),
-    new Option('--no-wait', 'leave the work to the next prospect serve, worker or engine jobs run'),
-  ].map((option) => option.helpGroup(groups.request))
-
-function seconds(text: string): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value) || value < 0)
-    throw new InvalidArgumentError('Give a number of seconds, or none to wait until the end.')
-  return value
-}
-
-/** Reads those options: without them the work is done, and the reply is what is printed. */
-export function waitOf({ wait }: Readonly<Record<string, unknown>>): Wait {
-  if (wait === undefined) return { stays: true, shows: false }
-  if (wait === false) return { stays: false, shows: false }
-  return { stays: true, shows: true, ...(typeof wait === 'number' ? { seconds: wait } : {}) }
+/** The global options that matter to an error, read from an argv that may not parse. */
+export function peekGlobals(argv: readonly string[]): GlobalOptions {
+  const valueAfter = (...flags: string[]): string | undefined => {
+    const at = argv.findLastIndex((word) =>
+      flags.some((flag) => word === flag || word.startsWith(`${flag}=`)),
+    )
+    const word = argv[at]
+    return word?.includes('=') ? word.slice(word.indexOf('=') + 1) : argv[at + 1]
+  }
+  const given = (flag: string) => argv.includes(flag)
+  const format = argv.some((word) => /^--format(=|$)/.test(word)) ? valueAfter('--format') : undefined
+  const output = argv.some((word) => /^(--output|-o)(=|$)/.test(word))
+    ? valueAfter('--output', '-o')
+    : undefined
+  const known = formats.find((each) => each === format)
+  return {
+    json: given('--json'),
+    verbose: given('--verbose'),
+    quiet: given('--quiet'),
+    ...(known ? { format: known } : {}),
+    ...(output === undefined ? {} : { output }),
+  }
 }

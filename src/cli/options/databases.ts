@@ -1,12 +1,43 @@
 import { type Command, Option } from 'commander'
-import type { RunHome } from '../../batch/run/ports.js'
 import type { RunPlace } from '../../batch/run/records.js'
 import { isPostgres } from '../../storage/database/location.js'
-import type { ClockContext, Context, HomeContext } from '../context/context.js'
+import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
-import { prepareHome } from '../context/home.js'
-import { withoutPassword } from '../options/addresses.js'
-import type { Invocation } from '../options/command-environment.js'
+import type { Invocation } from './command-environment.js'
+
+/** An address of a database that may stand in a command; one with a password is refused. */
+export function withoutPassword(location: string): string {
+  const isUrl = /^\w+:\/\//.test(location)
+  if (isUrl && (/^\w+:\/\/[^/@]*:[^/@]+@/.test(location) || /[?&]password=/i.test(location)))
+    throw new UsageError(
+      '--database must not hold a password: other users of this machine could see it.',
+      'Put the address into PROSPECT_DATABASE_URL, or the password into the file that PGPASSFILE names.',
+    )
+  return location
+}
+
+/** The option of commands about the catalogue that machines may share. */
+export const catalogueOption = (): Option =>
+  new Option(
+    '--database <url>',
+    "the engine's database with its catalogue, postgres://… (default: that of PROSPECT_DATABASE_URL, else this machine's)",
+  ).argParser(serverAddress)
+
+/** The address of a database on a server, without a password. */
+export function serverAddress(location: string): string {
+  const address = withoutPassword(location)
+  if (isPostgres(address)) return address
+  throw new UsageError(
+    `${address} is no address of a PostgreSQL database.`,
+    'Write it like postgres://role@host/database; the catalogue of this machine needs no option.',
+  )
+}
+
+/** Returns the context of the database that `--database` names, or the same one without that option. */
+export function withCatalogueOption(context: Context, options: Readonly<Record<string, unknown>>): Context {
+  const { database } = options
+  return typeof database === 'string' ? context.withDatabase(database) : context
+}
 
 /** Gives a command the options that say whose runs are meant: those of this machine where neither is given. */
 export const sharedOptions = (command: Command): Command =>
@@ -51,12 +82,3 @@ function served(database: string, name: string): string {
     'For example: --database postgres://prospect@db.example/prospect',
   )
 }
-
-/** Returns what the records of runs need of a context. */
-export const toRunHome = (context: ClockContext & HomeContext): RunHome => ({
-  home: context.home,
-  clock: context.clock,
-  ids: context.ids,
-  prepareHome: () => prepareHome(context.home),
-  onClose: (work) => context.onClose(work),
-})

@@ -1,6 +1,57 @@
 import { InvalidArgumentError } from 'commander'
 import { dayOf } from '../../api/values/dates.js'
 
+/** A part of the name of a field. */
+export function word(text: string): string {
+  if (!/^[a-z][a-z0-9_]{0,39}$/.test(text))
+    throw new InvalidArgumentError('Give a word of lower-case letters, digits and _.')
+  return text
+}
+
+/** A number above zero. */
+export function positive(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value) || value <= 0)
+    throw new InvalidArgumentError('Give a number above 0.')
+  return value
+}
+
+/** A number, zero included. */
+export function notNegative(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value) || value < 0)
+    throw new InvalidArgumentError('Give 0 or a number above.')
+  return value
+}
+
+/** A whole number, zero included. */
+export function whole(text: string): number {
+  const value = notNegative(text)
+  if (!Number.isSafeInteger(value)) throw new InvalidArgumentError('Give a whole number.')
+  return value
+}
+
+/** A port, 0 for any that is free. */
+export function port(text: string): number {
+  const value = whole(text)
+  if (value > 65_535) throw new InvalidArgumentError('Give a port from 0 to 65535.')
+  return value
+}
+
+/** Gathers a repeated option. */
+export const repeated = (text: string, before: readonly string[] | undefined): string[] => [
+  ...(before ?? []),
+  text,
+]
+
+/** A number of seconds, or none. */
+export function seconds(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value) || value < 0)
+    throw new InvalidArgumentError('Give a number of seconds, or none to wait until the end.')
+  return value
+}
+
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const dayMs = unitMs.d
 

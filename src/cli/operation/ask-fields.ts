@@ -3,7 +3,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { coerceField } from '../../api/validation/coerce.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import type { Field } from '../options/schema-options.js'
-import { askChoice, askText, canAsk } from './ask.js'
+import { askChoice, askText, canAsk } from '../output/prompt.js'
 
 /** Asks a person at a terminal for required fields that were not given; elsewhere the API says what is missing. */
 export async function askMissing(

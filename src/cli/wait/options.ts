@@ -1,0 +1,38 @@
+import { Option } from 'commander'
+import { groups } from '../options/global-options.js'
+import { port, seconds } from '../options/values.js'
+
+/** What a command does with the work it started. */
+export interface Wait {
+  /** Whether it sees to the work itself, or leaves it to whoever comes next. */
+  readonly stays: boolean
+  /** Whether it prints what the work found, in place of the API's reply. */
+  readonly shows: boolean
+  /** How long it stays, in seconds; until the end when absent. */
+  readonly seconds?: number
+}
+
+/** The options of a command that starts work. */
+export const waitOptions = (): Option[] =>
+  [
+    new Option(
+      '--wait [seconds]',
+      'print what the work found, not the reply; exit 14 when it takes longer than so many seconds',
+    ).argParser(seconds),
+    new Option(
+      '--public-url <url>',
+      'with --wait on a server elsewhere: where it reaches this machine, such as a tunnel',
+    ),
+    new Option(
+      '--receive-port <n>',
+      'the port of this machine that --public-url leads to (default: 4011)',
+    ).argParser(port),
+    new Option('--no-wait', 'leave the work to the next prospect serve, worker or engine jobs run'),
+  ].map((option) => option.helpGroup(groups.request))
+
+/** Reads those options: without them the work is done, and the reply is what is printed. */
+export function waitOf({ wait }: Readonly<Record<string, unknown>>): Wait {
+  if (wait === undefined) return { stays: true, shows: false }
+  if (wait === false) return { stays: false, shows: false }
+  return { stays: true, shows: true, ...(typeof wait === 'number' ? { seconds: wait } : {}) }
+}
