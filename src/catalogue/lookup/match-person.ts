@@ -1,5 +1,5 @@
 import type { PersonQuery } from '../../engine/ports/ports.js'
-import type { Connection, Value } from '../../storage/driver/connection.js'
+import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { toDomain } from '../normalize/domain.js'
 import { foldName, foldText } from '../normalize/name.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
@@ -9,15 +9,15 @@ import type { FoundPerson } from '../records/person-record.js'
 
 const people = `SELECT people.key, people.network_id, people.slug, people.record, companies.record AS company
   FROM people LEFT JOIN companies ON companies.key = people.company WHERE`
-const byId = `${people} people.network_id = ?`
-const bySlug = `${people} people.slug = ? LIMIT 2`
-const byEmail = `${people} people.email = ? OR people.personal_email = ? LIMIT 2`
+const byId = `${people} people.network_id = ${boundText}`
+const bySlug = `${people} people.slug = ${boundText} LIMIT 2`
+const byEmail = `${people} people.email = ${boundText} OR people.personal_email = ${boundText} LIMIT 2`
 const ofCompanies = (where: string) =>
-  `${people} people.name = ? AND people.company IN (SELECT key FROM companies WHERE ${where}) LIMIT 2`
-const atDomain = ofCompanies('domain = ?')
+  `${people} people.name = ${boundText} AND people.company IN (SELECT key FROM companies WHERE ${where}) LIMIT 2`
+const atDomain = ofCompanies(`domain = ${boundText}`)
 // With an unknown domain, a company that has a domain is another one.
-const atCompany = ofCompanies('name = ? AND (? = 0 OR domain IS NULL)')
-const atNoCompany = `${people} people.company IS NULL AND people.name = ?`
+const atCompany = ofCompanies(`name = ${boundText} AND (${boundInteger} = 0 OR domain IS NULL)`)
+const atNoCompany = `${people} people.company IS NULL AND people.name = ${boundText}`
 
 /**
  * Returns the person of a query; `undefined` rather than the wrong one. A profile url decides. Name and company find

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../api/calls/errors.js'
+import { boundText } from '../../storage/driver/connection.js'
 
 /** A country, region or city of the gazetteer. */
 export interface GazetteerEntry {
@@ -40,11 +41,11 @@ function open(): Gazetteer {
   )
   const named = database.prepare<[string], GazetteerEntry>(
     `SELECT ${columns} FROM names JOIN places ON places.key = names.place
-      WHERE names.folded = ? AND later = 0 ORDER BY names.place`,
+      WHERE names.folded = ${boundText} AND later = 0 ORDER BY names.place`,
   )
   const citiesNamed = database.prepare<[string, string], GazetteerEntry>(
     `SELECT ${columns} FROM names JOIN places ON places.key = names.place
-      WHERE names.folded = ? AND later = 0 AND country = ? AND typeof(code) = 'integer' ORDER BY names.place`,
+      WHERE names.folded = ${boundText} AND later = 0 AND country = ${boundText} AND typeof(code) = 'integer' ORDER BY names.place`,
   )
   const beginning = database.prepare<[string, string, number], GazetteerEntry>(
     `SELECT ${columns} FROM (

@@ -1,5 +1,5 @@
 import type { CompanyQuery } from '../../engine/ports/ports.js'
-import type { Connection, Value } from '../../storage/driver/connection.js'
+import { boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { toDomain } from '../normalize/domain.js'
 import { foldName } from '../normalize/name.js'
 import { type Profile, parseProfile } from '../normalize/profile.js'
@@ -29,8 +29,8 @@ const maxPerProfile = 100
 
 const columns = 'SELECT key, domain, network_id, slug, name, country, record FROM companies WHERE'
 const byDomain = `${columns} domain = ?`
-const byId = `${columns} network_id = ? ORDER BY key LIMIT ${maxPerProfile}`
-const bySlug = `${columns} slug = ? ORDER BY key LIMIT ${maxPerProfile}`
+const byId = `${columns} network_id = ${boundText} ORDER BY key LIMIT ${maxPerProfile}`
+const bySlug = `${columns} slug = ${boundText} ORDER BY key LIMIT ${maxPerProfile}`
 // The country is part of the name. When the query has an unknown profile or domain, a company with another one does not match.
 const byName = `${columns} name = ? AND (CAST(? AS TEXT) IS NULL OR country IS NULL OR country = ?)
   AND (? = 0 OR slug IS NULL AND network_id IS NULL) AND (? = 0 OR domain IS NULL) LIMIT 2`

@@ -1,4 +1,10 @@
-import { type Connection, send, type Value } from '../../storage/driver/connection.js'
+import {
+  boundInteger,
+  boundText,
+  type Connection,
+  send,
+  type Value,
+} from '../../storage/driver/connection.js'
 import { foldName } from '../normalize/name.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
@@ -121,19 +127,19 @@ export function* findSamePerson(
     value !== undefined && mayExist('people', column, value, among)
   const all = (where: string, ...values: Value[]) =>
     awaitResult(connection.all<KnownPerson>(`${columns} ${where} ORDER BY key`, ...values))
-  const byId = mayBe('network_id', id) ? (yield* all('network_id = ?', id))[0] : undefined
-  const known = byId ?? (mayBe('slug', slug) ? (yield* all('slug = ?', slug))[0] : undefined)
+  const byId = mayBe('network_id', id) ? (yield* all(`network_id = ${boundText}`, id))[0] : undefined
+  const known = byId ?? (mayBe('slug', slug) ? (yield* all(`slug = ${boundText}`, slug))[0] : undefined)
   if (known) return known
   const open = toProfilePart(incoming)
-  const mailed = mayBe('email', email, open) ? yield* all('email = ?', email) : []
+  const mailed = mayBe('email', email, open) ? yield* all(`email = ${boundText}`, email) : []
   const owner = mailed.find((person) => !hasOtherProfile(person, incoming))
   if (owner || name === '') return owner
   const part = open ?? (email === undefined ? undefined : 'without email')
   if (!mayBe('company', toNameAtCompany(company, name), part)) return undefined
   const pickCompanyName =
     company === undefined
-      ? yield* all('company IS NULL AND name = ?', name)
-      : yield* all('company = ? AND name = ?', company, name)
+      ? yield* all(`company IS NULL AND name = ${boundText}`, name)
+      : yield* all(`company = ${boundInteger} AND name = ${boundText}`, company, name)
   const same = pickCompanyName
     .filter((person) => !hasOtherProfile(person, incoming) && (email === undefined || person.email === null))
     .filter((person) => company !== undefined || isAtNamedCompany(person, employer))

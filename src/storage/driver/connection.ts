@@ -1,6 +1,13 @@
 /** A value as both databases take it: integers for times (milliseconds) and booleans, JSON as text. */
 export type Value = string | number | null | Uint8Array
 
+/**
+ * A text or an integer that SQLite's planner does not look at. It plans a statement with a join or an `ORDER BY` again for
+ * each value bound to a bare `?`, because its statistics may know the value; that takes longer than the search itself.
+ */
+export const boundText = 'CAST(? AS TEXT)'
+export const boundInteger = 'CAST(? AS BIGINT)'
+
 type Awaitable<T> = T | Promise<T>
 
 /** Maps a result, synchronously when it is there: awaiting costs more than a SQLite statement. */

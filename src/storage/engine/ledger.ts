@@ -1,9 +1,9 @@
 import type { Consumption, Movement, Position, Reads, Transaction } from '../../engine/ports/ports.js'
-import { addRow, type Connection, mapResult } from '../driver/connection.js'
+import { addRow, boundText, type Connection, mapResult } from '../driver/connection.js'
 import { fromRow, insertOf, movementColumns, type Row, selectList } from './row-mapping.js'
 
 const positionSql = `
-SELECT seq, credits, held, spent FROM movements WHERE workspace_id = ? ORDER BY seq DESC LIMIT 1`
+SELECT seq, credits, held, spent FROM movements WHERE workspace_id = ${boundText} ORDER BY seq DESC LIMIT 1`
 const movementsSql = `
 SELECT ${selectList(movementColumns)} FROM movements WHERE workspace_id = ? AND seq > ? ORDER BY seq LIMIT ?`
 const consumedSql = `

@@ -7,7 +7,7 @@ import type {
   Transaction,
   Workspace,
 } from '../../engine/ports/ports.js'
-import { type Connection, mapResult } from '../driver/connection.js'
+import { boundText, type Connection, mapResult } from '../driver/connection.js'
 import {
   changeOf,
   fromRow,
@@ -26,8 +26,8 @@ FROM keys k
 JOIN members m ON m.id = k.member_id
 JOIN workspaces w ON w.id = m.workspace_id
 JOIN clock ON clock.id = 1`
-const principalSql = `${principalsSql} WHERE k.hash = ?`
-const ofKeySql = `${principalsSql} WHERE k.id = ?`
+const principalSql = `${principalsSql} WHERE k.hash = ${boundText}`
+const ofKeySql = `${principalsSql} WHERE k.id = ${boundText}`
 
 const limitOf = (memberId: string) => `weekly limit ${memberId}`
 const limitSql = 'SELECT weekly_limit AS "weeklyLimit" FROM members WHERE id = ?'

@@ -1,7 +1,7 @@
 import { parseExact, toJson } from '../../../api/values/json.js'
 import { type Answer, isUnknown, type Source, type Status } from '../../../batch/journal/answer.js'
 import type { Answered } from '../../../batch/journal/journal.js'
-import type { Connection, Value } from '../../driver/connection.js'
+import { boundInteger, boundText, type Connection, type Value } from '../../driver/connection.js'
 import { placeOf, runAt } from '../../engine/row-place.js'
 
 /** A kept answer. */
@@ -23,20 +23,18 @@ interface AnswerRow {
 
 const columns = `a.place, a.status, a.error, coalesce(a.body, o.body) AS body, a.credits, a.source, a.answered_at
 FROM answers a LEFT JOIN answers o ON o.place = a.origin`
-const rangeSql = `SELECT ${columns} WHERE a.place >= ? AND a.place < ? ORDER BY a.place`
+const rangeSql = `SELECT ${columns} WHERE a.place >= ${boundInteger} AND a.place < ${boundInteger} ORDER BY a.place`
 // Without an identity an answer serves its own run only: one that a budget cut short, one that nobody knows, or of
 // somebody who was forgotten. Of those with a hash only the unknown ones failed: they serve where there is no other.
-// With its statistics on the values of columns, SQLite plans a join anew for each value that is bound to it, which takes
-// longer than the search. It does not look into a CAST.
 const findSql = `SELECT ${columns} JOIN places p ON p.place = a.place
-WHERE p.hash = CAST(? AS BIGINT) AND (a.identity = CAST(? AS TEXT) OR a.identity IS NULL AND a.hash = p.hash)
-AND a.place >= CAST(? AS BIGINT) AND a.place < CAST(? AS BIGINT) AND a.place <> CAST(? AS BIGINT)
+WHERE p.hash = ${boundInteger} AND (a.identity = ${boundText} OR a.identity IS NULL AND a.hash = p.hash)
+AND a.place >= ${boundInteger} AND a.place < ${boundInteger} AND a.place <> ${boundInteger}
 ORDER BY CASE WHEN a.status = 'failed' THEN 1 ELSE 0 END, a.place LIMIT 1`
 // Several runs may have asked the same: only the answer that is taken is read whole.
 const storeSql = `SELECT a.place FROM places p JOIN answers a ON a.place = p.place
-WHERE p.hash = CAST(? AS BIGINT) AND a.identity = CAST(? AS TEXT) AND a.answered_at >= CAST(? AS BIGINT)
+WHERE p.hash = ${boundInteger} AND a.identity = ${boundText} AND a.answered_at >= ${boundInteger}
 ORDER BY a.answered_at DESC`
-const oneSql = `SELECT ${columns} WHERE a.place = CAST(? AS BIGINT)`
+const oneSql = `SELECT ${columns} WHERE a.place = ${boundInteger}`
 const insertFrom = (rows: string) => `
 INSERT INTO answers (place, hash, identity, status, error, body, credits, source, origin, answered_at)
 ${rows}
