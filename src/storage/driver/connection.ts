@@ -41,9 +41,24 @@ export interface Connection {
   readonly known: Map<string, unknown>
 }
 
+/** How a database spells what tables are made of. SQLite's integers, and columns of type BIGINT, have 64 bits in both. */
+export interface ColumnTypes {
+  readonly integer: string
+  /** Compared and sorted by bytes. */
+  readonly text: string
+  /** A primary key whose numbers the database assigns and never uses twice. */
+  readonly identity: string
+  /** Follows a table whose rows SQLite stores in the order of the primary key. */
+  readonly clustered: string
+}
+
+/** Returns the statements that create tables. */
+export type TablesSql = (types: ColumnTypes) => string
+
 /** What SQLite and PostgreSQL spell differently; the catalogue's own differences are in `src/catalogue/dialect`. */
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
+  readonly types: ColumnTypes
   /** Follows a SELECT whose rows nothing else may change until the transaction ends. */
   readonly forUpdate: string
   /** The same, but skips rows that another transaction has locked. */

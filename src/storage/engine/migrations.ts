@@ -1,43 +1,47 @@
 import type { Schema } from '../database/migrate.js'
-import { jobTriggers, ledgerTriggers, postgresOf } from '../driver/postgres/translate-schema.js'
+import type { TablesSql } from '../driver/connection.js'
+import { postgresDialect } from '../driver/postgres/dialect.js'
+import { engineTriggers as postgresTriggers } from '../driver/postgres/engine-triggers.js'
+import { sqliteDialect } from '../driver/sqlite/dialect.js'
+import { engineTriggers as sqliteTriggers } from '../driver/sqlite/engine-triggers.js'
 import { runReplies } from './row-replies.js'
 
-const workspaces = `
+const workspaces: TablesSql = ({ integer, text }) => `
 CREATE TABLE clock (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
+  id ${integer} PRIMARY KEY CHECK (id = 1),
   offset_ms BIGINT NOT NULL,
   frozen_at BIGINT
 );
 INSERT INTO clock (id, offset_ms) VALUES (1, 0);
 CREATE TABLE workspaces (
-  id TEXT PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
-  plan TEXT NOT NULL,
-  daily_profiles INTEGER CHECK (daily_profiles >= 0),
-  daily_companies INTEGER CHECK (daily_companies >= 0),
-  monthly_companies INTEGER CHECK (monthly_companies >= 0),
+  id ${text} PRIMARY KEY,
+  name ${text} NOT NULL UNIQUE,
+  plan ${text} NOT NULL,
+  daily_profiles ${integer} CHECK (daily_profiles >= 0),
+  daily_companies ${integer} CHECK (daily_companies >= 0),
+  monthly_companies ${integer} CHECK (monthly_companies >= 0),
   created_at BIGINT NOT NULL,
   next_allocation_at BIGINT NOT NULL,
-  network_session INTEGER NOT NULL,
-  premium_session INTEGER NOT NULL,
-  used INTEGER NOT NULL DEFAULT 0
+  network_session ${integer} NOT NULL,
+  premium_session ${integer} NOT NULL,
+  used ${integer} NOT NULL DEFAULT 0
 );
 CREATE TABLE members (
-  id TEXT PRIMARY KEY,
-  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  email TEXT NOT NULL,
-  name TEXT,
-  weekly_limit INTEGER CHECK (weekly_limit >= 0),
-  consent_personal_email INTEGER NOT NULL,
+  id ${text} PRIMARY KEY,
+  workspace_id ${text} NOT NULL REFERENCES workspaces (id),
+  email ${text} NOT NULL,
+  name ${text},
+  weekly_limit ${integer} CHECK (weekly_limit >= 0),
+  consent_personal_email ${integer} NOT NULL,
   created_at BIGINT NOT NULL,
   UNIQUE (workspace_id, email)
 );
 CREATE TABLE keys (
-  id TEXT PRIMARY KEY,
-  member_id TEXT NOT NULL REFERENCES members (id),
-  hash TEXT NOT NULL UNIQUE,
-  hint TEXT NOT NULL,
-  scopes TEXT,
+  id ${text} PRIMARY KEY,
+  member_id ${text} NOT NULL REFERENCES members (id),
+  hash ${text} NOT NULL UNIQUE,
+  hint ${text} NOT NULL,
+  scopes ${text},
   created_at BIGINT NOT NULL,
   expires_at BIGINT,
   revoked_at BIGINT
@@ -45,23 +49,23 @@ CREATE TABLE keys (
 `
 
 /**
- * The ledger. A movement takes credits from one account to another, so debit and credit are equal by its very
- * form; it carries the balances after it, and may only be added behind the last one.
+ * The ledger. A movement takes credits from one account to another, so that debit and credit are always equal. It carries
+ * the balances after it. Triggers refuse one that does not follow the last one.
  */
-const ledger = `
+const ledger: TablesSql = ({ clustered, integer, text }) => `
 CREATE TABLE movements (
-  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  seq INTEGER NOT NULL CHECK (seq > 0),
-  kind TEXT NOT NULL,
-  debit TEXT NOT NULL,
-  credit TEXT NOT NULL,
-  amount INTEGER NOT NULL CHECK (amount > 0),
-  credits INTEGER NOT NULL CHECK (credits >= 0),
-  held INTEGER NOT NULL CHECK (held >= 0),
-  spent INTEGER NOT NULL CHECK (spent >= 0),
-  member_id TEXT,
-  operation TEXT,
-  reference TEXT,
+  workspace_id ${text} NOT NULL REFERENCES workspaces (id),
+  seq ${integer} NOT NULL CHECK (seq > 0),
+  kind ${text} NOT NULL,
+  debit ${text} NOT NULL,
+  credit ${text} NOT NULL,
+  amount ${integer} NOT NULL CHECK (amount > 0),
+  credits ${integer} NOT NULL CHECK (credits >= 0),
+  held ${integer} NOT NULL CHECK (held >= 0),
+  spent ${integer} NOT NULL CHECK (spent >= 0),
+  member_id ${text},
+  operation ${text},
+  reference ${text},
   created_at BIGINT NOT NULL,
   PRIMARY KEY (workspace_id, seq),
   CHECK (
@@ -72,49 +76,29 @@ CREATE TABLE movements (
     OR (kind = 'settle' AND debit = 'held' AND credit = 'spent')
     OR (kind = 'release' AND debit = 'held' AND credit = 'credits')
   )
-) WITHOUT ROWID;
+)${clustered};
 CREATE INDEX movements_spent ON movements (workspace_id, created_at, amount) WHERE credit = 'spent';
-CREATE TRIGGER movements_follow BEFORE INSERT ON movements
-WHEN NOT EXISTS (
-  SELECT 1 FROM (
-    SELECT seq, credits, held, spent FROM movements
-    WHERE workspace_id = NEW.workspace_id
-    UNION ALL SELECT 0, 0, 0, 0
-    ORDER BY seq DESC LIMIT 1
-  ) AS last
-  WHERE NEW.seq = last.seq + 1
-    AND NEW.credits = last.credits
-      + CASE WHEN NEW.credit = 'credits' THEN NEW.amount WHEN NEW.debit = 'credits' THEN -NEW.amount ELSE 0 END
-    AND NEW.held = last.held
-      + CASE WHEN NEW.credit = 'held' THEN NEW.amount WHEN NEW.debit = 'held' THEN -NEW.amount ELSE 0 END
-    AND NEW.spent = last.spent + CASE WHEN NEW.credit = 'spent' THEN NEW.amount ELSE 0 END
-)
-BEGIN SELECT RAISE(ABORT, 'a movement must follow the last one'); END;
-CREATE TRIGGER movements_unchanged BEFORE UPDATE ON movements
-BEGIN SELECT RAISE(ABORT, 'movements are never changed'); END;
-CREATE TRIGGER movements_kept BEFORE DELETE ON movements
-BEGIN SELECT RAISE(ABORT, 'movements are never deleted'); END;
 CREATE VIEW entries AS
   SELECT workspace_id, seq, debit AS account, -amount AS amount, created_at FROM movements
   UNION ALL
   SELECT workspace_id, seq, credit AS account, amount, created_at FROM movements;
 `
 
-const requests = `
+const requests: TablesSql = ({ clustered, integer, text }) => `
 CREATE TABLE counters (
-  owner TEXT NOT NULL,
-  name TEXT NOT NULL,
+  owner ${text} NOT NULL,
+  name ${text} NOT NULL,
   started_at BIGINT NOT NULL,
-  count INTEGER NOT NULL CHECK (count >= 0),
+  count ${integer} NOT NULL CHECK (count >= 0),
   PRIMARY KEY (owner, name)
-) WITHOUT ROWID;
+)${clustered};
 CREATE TABLE replies (
-  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  key TEXT NOT NULL,
-  fingerprint TEXT NOT NULL,
-  status INTEGER,
-  body TEXT,
-  token TEXT NOT NULL,
+  workspace_id ${text} NOT NULL REFERENCES workspaces (id),
+  key ${text} NOT NULL,
+  fingerprint ${text} NOT NULL,
+  status ${integer},
+  body ${text},
+  token ${text} NOT NULL,
   lease_until BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (workspace_id, key)
@@ -122,116 +106,111 @@ CREATE TABLE replies (
 CREATE INDEX replies_created ON replies (created_at);
 `
 
-const saved = `
+const saved: TablesSql = ({ text }) => `
 CREATE TABLE personas (
-  id TEXT PRIMARY KEY,
-  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  name TEXT NOT NULL,
-  job_titles TEXT NOT NULL,
-  excluded_job_titles TEXT NOT NULL,
-  functions TEXT NOT NULL,
-  seniority_levels TEXT NOT NULL,
+  id ${text} PRIMARY KEY,
+  workspace_id ${text} NOT NULL REFERENCES workspaces (id),
+  name ${text} NOT NULL,
+  job_titles ${text} NOT NULL,
+  excluded_job_titles ${text} NOT NULL,
+  functions ${text} NOT NULL,
+  seniority_levels ${text} NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 );
 CREATE INDEX personas_newest ON personas (workspace_id, created_at, id);
 CREATE TABLE cursor_secrets (
-  workspace_id TEXT PRIMARY KEY REFERENCES workspaces (id),
-  secret TEXT NOT NULL
+  workspace_id ${text} PRIMARY KEY REFERENCES workspaces (id),
+  secret ${text} NOT NULL
 );
 `
 
-/** Accepted work. A job's state only goes forward; records, enrichments and deliveries hang on the job they belong to. */
-const work = `
+/** Accepted work. Triggers refuse a job's state that goes back. Records, enrichments and deliveries refer to their job. */
+const work: TablesSql = ({ clustered, integer, text }) => `
 CREATE TABLE jobs (
-  id TEXT PRIMARY KEY,
-  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  member_id TEXT NOT NULL REFERENCES members (id),
-  operation TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  name TEXT NOT NULL,
-  plan TEXT NOT NULL,
-  webhook_url TEXT,
-  streaming INTEGER NOT NULL,
-  custom TEXT,
-  most INTEGER,
-  expected INTEGER NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'finished', 'failed')),
-  done INTEGER NOT NULL CHECK (done >= 0),
-  place TEXT,
-  truncated INTEGER NOT NULL,
-  parts TEXT NOT NULL,
-  part_bytes INTEGER NOT NULL,
-  enriched INTEGER NOT NULL,
-  held INTEGER NOT NULL CHECK (held >= 0),
-  spent INTEGER NOT NULL CHECK (spent >= 0),
-  error TEXT,
+  id ${text} PRIMARY KEY,
+  workspace_id ${text} NOT NULL REFERENCES workspaces (id),
+  member_id ${text} NOT NULL REFERENCES members (id),
+  operation ${text} NOT NULL,
+  kind ${text} NOT NULL,
+  name ${text} NOT NULL,
+  plan ${text} NOT NULL,
+  webhook_url ${text},
+  streaming ${integer} NOT NULL,
+  custom ${text},
+  most ${integer},
+  expected ${integer} NOT NULL,
+  state ${text} NOT NULL CHECK (state IN ('queued', 'running', 'finished', 'failed')),
+  done ${integer} NOT NULL CHECK (done >= 0),
+  place ${text},
+  truncated ${integer} NOT NULL,
+  parts ${text} NOT NULL,
+  part_bytes ${integer} NOT NULL,
+  enriched ${integer} NOT NULL,
+  held ${integer} NOT NULL CHECK (held >= 0),
+  spent ${integer} NOT NULL CHECK (spent >= 0),
+  error ${text},
   created_at BIGINT NOT NULL,
   finished_at BIGINT,
-  token TEXT,
+  token ${text},
   lease_until BIGINT NOT NULL,
-  attempts INTEGER NOT NULL
+  attempts ${integer} NOT NULL
 );
 CREATE INDEX jobs_due ON jobs (created_at, id) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_newest ON jobs (workspace_id, kind, created_at, id);
 CREATE INDEX jobs_held ON jobs (member_id, held) WHERE held > 0;
-CREATE TRIGGER jobs_forward BEFORE UPDATE OF state ON jobs
-WHEN OLD.state <> NEW.state
-  AND NOT (OLD.state = 'queued' AND NEW.state = 'running')
-  AND NOT (OLD.state = 'running' AND NEW.state IN ('finished', 'failed'))
-BEGIN SELECT RAISE(ABORT, 'a job does not go back'); END;
 CREATE TABLE records (
-  job_id TEXT NOT NULL REFERENCES jobs (id),
-  ordinal INTEGER NOT NULL CHECK (ordinal > 0),
-  status TEXT NOT NULL,
-  record TEXT NOT NULL,
+  job_id ${text} NOT NULL REFERENCES jobs (id),
+  ordinal ${integer} NOT NULL CHECK (ordinal > 0),
+  status ${text} NOT NULL,
+  record ${text} NOT NULL,
   PRIMARY KEY (job_id, ordinal)
-) WITHOUT ROWID;
+)${clustered};
 CREATE TABLE enrichments (
-  id TEXT PRIMARY KEY,
-  job_id TEXT NOT NULL REFERENCES jobs (id),
-  ordinal INTEGER NOT NULL,
-  first_name TEXT,
-  last_name TEXT,
-  custom TEXT,
+  id ${text} PRIMARY KEY,
+  job_id ${text} NOT NULL REFERENCES jobs (id),
+  ordinal ${integer} NOT NULL,
+  first_name ${text},
+  last_name ${text},
+  custom ${text},
   UNIQUE (job_id, ordinal)
 );
 CREATE TABLE lists (
-  id TEXT PRIMARY KEY REFERENCES jobs (id),
-  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  name TEXT NOT NULL,
+  id ${text} PRIMARY KEY REFERENCES jobs (id),
+  workspace_id ${text} NOT NULL REFERENCES workspaces (id),
+  name ${text} NOT NULL,
   network_list_id BIGINT NOT NULL UNIQUE,
-  status TEXT NOT NULL CHECK (status IN ('pending', 'completed', 'failed')),
+  status ${text} NOT NULL CHECK (status IN ('pending', 'completed', 'failed')),
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 );
 CREATE INDEX lists_newest ON lists (workspace_id, created_at, id);
 CREATE TABLE list_companies (
-  list_id TEXT NOT NULL REFERENCES lists (id),
-  ordinal INTEGER NOT NULL,
-  company TEXT NOT NULL,
-  account_id TEXT,
+  list_id ${text} NOT NULL REFERENCES lists (id),
+  ordinal ${integer} NOT NULL,
+  company ${text} NOT NULL,
+  account_id ${text},
   PRIMARY KEY (list_id, ordinal)
-) WITHOUT ROWID;
+)${clustered};
 CREATE TABLE deliveries (
-  id TEXT PRIMARY KEY,
-  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  job_id TEXT NOT NULL REFERENCES jobs (id),
-  seq INTEGER NOT NULL,
-  event TEXT NOT NULL,
-  url TEXT NOT NULL,
-  first INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  part INTEGER,
-  parts INTEGER,
-  state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')),
-  attempts INTEGER NOT NULL,
+  id ${text} PRIMARY KEY,
+  workspace_id ${text} NOT NULL REFERENCES workspaces (id),
+  job_id ${text} NOT NULL REFERENCES jobs (id),
+  seq ${integer} NOT NULL,
+  event ${text} NOT NULL,
+  url ${text} NOT NULL,
+  first ${integer} NOT NULL,
+  last ${integer} NOT NULL,
+  part ${integer},
+  parts ${integer},
+  state ${text} NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')),
+  attempts ${integer} NOT NULL,
   due_at BIGINT,
-  status INTEGER,
-  error TEXT,
+  status ${integer},
+  error ${text},
   created_at BIGINT NOT NULL,
   finished_at BIGINT,
-  token TEXT,
+  token ${text},
   lease_until BIGINT NOT NULL,
   UNIQUE (job_id, seq)
 );
@@ -244,65 +223,54 @@ CREATE INDEX deliveries_waiting ON deliveries (job_id, seq)
   WHERE state = 'pending' AND attempts = 0 AND due_at IS NULL;
 CREATE INDEX deliveries_newest ON deliveries (workspace_id, created_at);
 CREATE TABLE signing_secrets (
-  workspace_id TEXT NOT NULL REFERENCES workspaces (id),
-  secret TEXT NOT NULL,
+  workspace_id ${text} NOT NULL REFERENCES workspaces (id),
+  secret ${text} NOT NULL,
   until BIGINT,
   PRIMARY KEY (workspace_id, secret)
 );
 `
 
 /**
- * Rows of runs that are spread over machines. A run is here while its command lives; its rows go out in chunks, each of
- * which belongs to one worker at a time. A run without a token is in nobody's hands: its chunks were cleared away. There is
- * no API key in it: of the one that is used, only its id.
+ * Rows of distributed runs. A run is here while its command runs. Its rows are called in chunks, each by one worker at a
+ * time. A run without a token has no command, and its chunks were deleted. Of the API key only its id is stored.
  */
-const chunkTables = `
+const chunkTables: TablesSql = ({ integer, text }) => `
 CREATE TABLE chunk_runs (
-  run TEXT PRIMARY KEY,
-  key_id TEXT NOT NULL REFERENCES keys (id),
-  source TEXT NOT NULL,
-  token TEXT NOT NULL,
+  run ${text} PRIMARY KEY,
+  key_id ${text} NOT NULL REFERENCES keys (id),
+  source ${text} NOT NULL,
+  token ${text} NOT NULL,
   lease_until BIGINT NOT NULL
 );
 CREATE TABLE chunks (
-  id TEXT PRIMARY KEY,
-  run TEXT NOT NULL REFERENCES chunk_runs (run),
-  operation TEXT NOT NULL,
-  calls TEXT NOT NULL,
-  replies TEXT,
-  state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'answered')),
+  id ${text} PRIMARY KEY,
+  run ${text} NOT NULL REFERENCES chunk_runs (run),
+  operation ${text} NOT NULL,
+  calls ${text} NOT NULL,
+  replies ${text},
+  state ${text} NOT NULL CHECK (state IN ('queued', 'running', 'answered')),
   created_at BIGINT NOT NULL,
-  token TEXT,
+  token ${text},
   lease_until BIGINT NOT NULL,
-  taken INTEGER NOT NULL
+  taken ${integer} NOT NULL
 );
 CREATE INDEX chunks_due ON chunks (created_at, id) WHERE state IN ('queued', 'running');
 CREATE INDEX chunks_of ON chunks (run, state);
 CREATE TABLE chunk_workers (
-  id TEXT PRIMARY KEY,
-  source TEXT NOT NULL,
+  id ${text} PRIMARY KEY,
+  source ${text} NOT NULL,
   seen_until BIGINT NOT NULL
 );
 `
 
-/** What there is to do is told to workers, and what was answered to whoever waits for it. */
-const chunkTriggers = `
-CREATE FUNCTION chunks_told() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA || ' chunks'); RETURN NULL; END $$;
-CREATE FUNCTION answers_told() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA || ' answers'); RETURN NULL; END $$;
-CREATE TRIGGER chunk_runs_told AFTER INSERT ON chunk_runs FOR EACH STATEMENT EXECUTE FUNCTION chunks_told();
-CREATE TRIGGER chunks_told AFTER INSERT ON chunks FOR EACH STATEMENT EXECUTE FUNCTION chunks_told();
-CREATE TRIGGER answers_told AFTER UPDATE OF replies ON chunks FOR EACH ROW EXECUTE FUNCTION answers_told();
-`
-
-const tables = workspaces + ledger + requests + saved + work + runReplies + chunkTables
+const tables: TablesSql = (types) =>
+  [workspaces, ledger, requests, saved, work, runReplies, chunkTables].map((part) => part(types)).join('')
 
 /** The schema of the engine's state. */
 export const engineSchema: Schema = {
   first: {
-    sqlite: tables,
-    postgres: postgresOf(tables) + ledgerTriggers + jobTriggers + chunkTriggers,
+    sqlite: tables(sqliteDialect.types) + sqliteTriggers,
+    postgres: tables(postgresDialect.types) + postgresTriggers,
   },
   steps: [],
   unreleased: 5,

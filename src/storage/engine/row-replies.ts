@@ -1,21 +1,21 @@
 import type { RunRow } from '../../api/calls/caller.js'
 import type { Reads, RunReply, Transaction } from '../../engine/ports/ports.js'
-import { addRow, type Connection, mapResult } from '../driver/connection.js'
+import { addRow, type Connection, mapResult, type TablesSql } from '../driver/connection.js'
 import { placeOf, rowsPerRun } from './row-place.js'
 
 /** The replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
-export const runReplies = `
+export const runReplies: TablesSql = ({ identity, integer, text }) => `
 CREATE TABLE reply_runs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  workspace_id TEXT NOT NULL,
-  run TEXT NOT NULL,
+  number ${identity},
+  workspace_id ${text} NOT NULL,
+  run ${text} NOT NULL,
   UNIQUE (workspace_id, run)
 );
 CREATE TABLE run_replies (
-  place INTEGER PRIMARY KEY,
-  status INTEGER NOT NULL,
-  credits INTEGER NOT NULL,
-  body TEXT NOT NULL
+  place ${integer} PRIMARY KEY,
+  status ${integer} NOT NULL,
+  credits ${integer} NOT NULL,
+  body ${text} NOT NULL
 );
 `
 

@@ -1,66 +1,69 @@
 import { migrate, prepareDatabase, type Schema } from '../database/migrate.js'
 import { openDatabase } from '../database/open.js'
-import type { Driver } from '../driver/connection.js'
-import { postgresOf } from '../driver/postgres/translate-schema.js'
+import type { Driver, TablesSql } from '../driver/connection.js'
+import { postgresDialect } from '../driver/postgres/dialect.js'
+import { sqliteDialect } from '../driver/sqlite/dialect.js'
 import type { SqliteOptions } from '../driver/sqlite/driver.js'
 import { passedWorkTables } from './proxied-work.js'
 import { serverTables } from './remote-servers.js'
 import { runLockTables } from './runs/run-leases.js'
 import { bulkTables, runsOnServer, runTables } from './runs/runs.js'
 
-const receivedEvents = `
+const receivedEvents: TablesSql = ({ clustered, identity, integer, text }) => `
 CREATE TABLE receiver_path (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  token TEXT NOT NULL
+  id ${integer} PRIMARY KEY CHECK (id = 1),
+  token ${text} NOT NULL
 );
 CREATE TABLE events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
-  path TEXT NOT NULL,
-  id TEXT NOT NULL,
+  seq ${identity},
+  path ${text} NOT NULL,
+  id ${text} NOT NULL,
   received_at BIGINT NOT NULL,
-  event TEXT NOT NULL,
-  search TEXT,
-  verified INTEGER NOT NULL,
-  headers TEXT NOT NULL,
-  body TEXT NOT NULL,
+  event ${text} NOT NULL,
+  search ${text},
+  verified ${integer} NOT NULL,
+  headers ${text} NOT NULL,
+  body ${text} NOT NULL,
   UNIQUE (id, path)
 );
 CREATE INDEX events_received ON events (received_at);
 CREATE INDEX events_search ON events (search, seq) WHERE search IS NOT NULL;
 CREATE INDEX events_path ON events (path, seq);
 CREATE TABLE gone_events (
-  id TEXT NOT NULL,
-  path TEXT NOT NULL,
+  id ${text} NOT NULL,
+  path ${text} NOT NULL,
   received_at BIGINT NOT NULL,
   PRIMARY KEY (id, path)
-) WITHOUT ROWID;
+)${clustered};
 CREATE INDEX gone_events_received ON gone_events (received_at);
 `
 
 /** Of each lane only the first that waits has a time: the others wait for it. */
-const forwardedEvents = `
+const forwardedEvents: TablesSql = ({ clustered, integer, text }) => `
 CREATE TABLE forwards (
-  target TEXT NOT NULL,
-  seq INTEGER NOT NULL REFERENCES events (seq) ON DELETE CASCADE,
-  lane TEXT NOT NULL,
-  state TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
-  attempts INTEGER NOT NULL,
+  target ${text} NOT NULL,
+  seq ${integer} NOT NULL REFERENCES events (seq) ON DELETE CASCADE,
+  lane ${text} NOT NULL,
+  state ${text} NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
+  attempts ${integer} NOT NULL,
   next_at BIGINT,
-  answer TEXT,
+  answer ${text},
   changed_at BIGINT NOT NULL,
   PRIMARY KEY (target, seq)
-) WITHOUT ROWID;
+)${clustered};
 CREATE INDEX forwards_of ON forwards (seq);
 CREATE INDEX forwards_due ON forwards (target, next_at) WHERE state = 'waiting' AND next_at IS NOT NULL;
 CREATE INDEX forwards_turn ON forwards (target, lane, seq) WHERE state = 'waiting';
 `
 
-const tables =
-  receivedEvents + forwardedEvents + runTables + serverTables + bulkTables + passedWorkTables + runLockTables
+const tables: TablesSql = (types) =>
+  [receivedEvents, forwardedEvents, runTables, serverTables, bulkTables, passedWorkTables, runLockTables]
+    .map((part) => part(types))
+    .join('')
 
 /** The schema of `state.db`: what this machine remembers, or several machines together. */
 export const stateSchema: Schema = {
-  first: { sqlite: tables, postgres: postgresOf(tables) + runsOnServer },
+  first: { sqlite: tables(sqliteDialect.types), postgres: tables(postgresDialect.types) + runsOnServer },
   steps: [],
   unreleased: 8,
 }

@@ -1,22 +1,22 @@
-import type { Driver } from '../driver/connection.js'
+import type { Driver, TablesSql } from '../driver/connection.js'
 import { countSpent, type Spender } from './runs/budget.js'
 
 /** Work that others started through this machine, and the records of it whose price is on record already. */
-export const passedWorkTables = `
+export const passedWorkTables: TablesSql = ({ clustered, text }) => `
 CREATE TABLE passed_work (
-  target TEXT NOT NULL,
-  id TEXT NOT NULL,
-  operation TEXT NOT NULL,
+  target ${text} NOT NULL,
+  id ${text} NOT NULL,
+  operation ${text} NOT NULL,
   started_at BIGINT NOT NULL,
   PRIMARY KEY (target, id)
-) WITHOUT ROWID;
+)${clustered};
 CREATE INDEX passed_work_started ON passed_work (started_at);
 CREATE TABLE passed_records (
-  target TEXT NOT NULL,
-  record TEXT NOT NULL,
+  target ${text} NOT NULL,
+  record ${text} NOT NULL,
   counted_at BIGINT NOT NULL,
   PRIMARY KEY (target, record)
-) WITHOUT ROWID;
+)${clustered};
 CREATE INDEX passed_records_counted ON passed_records (counted_at);
 `
 

@@ -1,29 +1,29 @@
-import type { Connection, Driver } from '../driver/connection.js'
+import type { Connection, Driver, TablesSql } from '../driver/connection.js'
 
 /**
  * What is remembered of servers: whether they honour idempotency keys, how far their windows are filled from here, and
  * the keys of calls whose outcome is open. There is no API key in it: of one, and of what was asked, only digests.
  */
-export const serverTables = `
+export const serverTables: TablesSql = ({ clustered, integer, text }) => `
 CREATE TABLE servers (
-  origin TEXT PRIMARY KEY,
-  honours_keys INTEGER NOT NULL
-) WITHOUT ROWID;
+  origin ${text} PRIMARY KEY,
+  honours_keys ${integer} NOT NULL
+)${clustered};
 CREATE TABLE windows (
-  owner TEXT NOT NULL,
-  name TEXT NOT NULL,
+  owner ${text} NOT NULL,
+  name ${text} NOT NULL,
   ends_at BIGINT NOT NULL,
-  count INTEGER NOT NULL,
-  most INTEGER,
-  confirmed INTEGER NOT NULL,
+  count ${integer} NOT NULL,
+  most ${integer},
+  confirmed ${integer} NOT NULL,
   PRIMARY KEY (owner, name)
-) WITHOUT ROWID;
+)${clustered};
 CREATE TABLE open_calls (
-  fingerprint TEXT PRIMARY KEY,
-  operation TEXT NOT NULL,
-  idempotency_key TEXT NOT NULL,
+  fingerprint ${text} PRIMARY KEY,
+  operation ${text} NOT NULL,
+  idempotency_key ${text} NOT NULL,
   sent_at BIGINT NOT NULL
-) WITHOUT ROWID;
+)${clustered};
 CREATE INDEX open_calls_sent ON open_calls (sent_at);
 `
 

@@ -3,6 +3,12 @@ import { addRow, type Dialect } from '../connection.js'
 /** The dialect of SQLite. A writer has the whole database, so there are no locks of rows. */
 export const sqliteDialect: Dialect = {
   name: 'sqlite',
+  types: {
+    integer: 'INTEGER',
+    text: 'TEXT',
+    identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    clustered: ' WITHOUT ROWID',
+  },
   forUpdate: '',
   forUpdateSkipLocked: '',
   toStorableText: (text) => text,

@@ -1,5 +1,5 @@
 import { unknownAnswer } from '../../../batch/journal/answer.js'
-import type { Connection, Driver, Value } from '../../driver/connection.js'
+import type { Connection, Driver, TablesSql, Value } from '../../driver/connection.js'
 import { placeOf } from '../../engine/row-place.js'
 import { forgetAnswers, indexNext } from './answers.js'
 import { forgetBulks } from './bulk-requests.js'
@@ -11,48 +11,48 @@ import { adoptAliases, type TargetNames } from './target-aliases.js'
  * of a run lie together in the order of its rows. Which rows were sent is a range of ordinals, and their idempotency
  * keys follow from the run's id: a row costs nothing until it is answered.
  */
-export const runTables = `
+export const runTables: TablesSql = ({ clustered, identity, integer, text }) => `
 CREATE TABLE runs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  id TEXT NOT NULL UNIQUE,
-  known_by TEXT NOT NULL,
-  operation TEXT NOT NULL,
-  target TEXT NOT NULL,
-  profile TEXT NOT NULL,
-  file TEXT NOT NULL,
-  file_hash TEXT NOT NULL,
-  request TEXT NOT NULL,
-  output TEXT,
-  status TEXT NOT NULL CHECK (status IN ('running', 'stopped', 'finished')),
-  total INTEGER NOT NULL,
-  done INTEGER NOT NULL DEFAULT 0,
-  credits INTEGER NOT NULL DEFAULT 0,
-  reserved INTEGER NOT NULL DEFAULT 0,
-  unknown INTEGER NOT NULL DEFAULT 0,
-  sent_from INTEGER NOT NULL DEFAULT 0,
-  sent_to INTEGER NOT NULL DEFAULT 0,
-  lowered_row INTEGER,
-  lowered_limit INTEGER,
-  indexed INTEGER NOT NULL DEFAULT 0,
-  forgotten INTEGER NOT NULL DEFAULT 0,
+  number ${identity},
+  id ${text} NOT NULL UNIQUE,
+  known_by ${text} NOT NULL,
+  operation ${text} NOT NULL,
+  target ${text} NOT NULL,
+  profile ${text} NOT NULL,
+  file ${text} NOT NULL,
+  file_hash ${text} NOT NULL,
+  request ${text} NOT NULL,
+  output ${text},
+  status ${text} NOT NULL CHECK (status IN ('running', 'stopped', 'finished')),
+  total ${integer} NOT NULL,
+  done ${integer} NOT NULL DEFAULT 0,
+  credits ${integer} NOT NULL DEFAULT 0,
+  reserved ${integer} NOT NULL DEFAULT 0,
+  unknown ${integer} NOT NULL DEFAULT 0,
+  sent_from ${integer} NOT NULL DEFAULT 0,
+  sent_to ${integer} NOT NULL DEFAULT 0,
+  lowered_row ${integer},
+  lowered_limit ${integer},
+  indexed ${integer} NOT NULL DEFAULT 0,
+  forgotten ${integer} NOT NULL DEFAULT 0,
   started_at BIGINT NOT NULL,
   ended_at BIGINT,
-  fence TEXT NOT NULL DEFAULT '',
+  fence ${text} NOT NULL DEFAULT '',
   lost_at BIGINT,
-  spread INTEGER NOT NULL DEFAULT 0
+  spread ${integer} NOT NULL DEFAULT 0
 );
 CREATE INDEX runs_known ON runs (known_by);
 CREATE INDEX runs_file ON runs (file);
 CREATE INDEX runs_reserved ON runs (profile) WHERE reserved > 0;
 CREATE TABLE answers (
-  place INTEGER PRIMARY KEY,
+  place ${integer} PRIMARY KEY,
   hash BIGINT,
-  identity TEXT,
-  status TEXT NOT NULL,
-  error TEXT,
-  body TEXT,
-  credits INTEGER NOT NULL,
-  source TEXT NOT NULL,
+  identity ${text},
+  status ${text} NOT NULL,
+  error ${text},
+  body ${text},
+  credits ${integer} NOT NULL,
+  source ${text} NOT NULL,
   origin BIGINT,
   answered_at BIGINT NOT NULL
 );
@@ -60,17 +60,17 @@ CREATE TABLE places (
   hash BIGINT NOT NULL,
   place BIGINT NOT NULL,
   PRIMARY KEY (hash, place)
-) WITHOUT ROWID;
+)${clustered};
 CREATE TABLE spending (
-  day TEXT NOT NULL,
-  profile TEXT NOT NULL,
-  target TEXT NOT NULL,
-  operation TEXT NOT NULL,
-  run INTEGER NOT NULL,
-  credits INTEGER NOT NULL,
-  calls INTEGER NOT NULL,
+  day ${text} NOT NULL,
+  profile ${text} NOT NULL,
+  target ${text} NOT NULL,
+  operation ${text} NOT NULL,
+  run ${integer} NOT NULL,
+  credits ${integer} NOT NULL,
+  calls ${integer} NOT NULL,
   PRIMARY KEY (day, profile, target, operation, run)
-) WITHOUT ROWID;
+)${clustered};
 `
 
 /**
@@ -88,14 +88,14 @@ ALTER TABLE spending SET (fillfactor = 50);
  * Requests that took several rows at once and whose rows are not all answered; `first` is the ordinal of the first row,
  * `ordinals` and `accepted` are JSON. `reserved` is what is set aside for those of its rows that have no answer on record.
  */
-export const bulkTables = `
+export const bulkTables: TablesSql = ({ identity, integer, text }) => `
 CREATE TABLE bulks (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  run INTEGER NOT NULL,
-  first INTEGER NOT NULL,
-  ordinals TEXT NOT NULL,
-  reserved INTEGER NOT NULL,
-  accepted TEXT
+  number ${identity},
+  run ${integer} NOT NULL,
+  first ${integer} NOT NULL,
+  ordinals ${text} NOT NULL,
+  reserved ${integer} NOT NULL,
+  accepted ${text}
 );
 CREATE INDEX bulks_run ON bulks (run, first);
 `
