@@ -147,4 +147,6 @@ export const catalogueSchema: Schema = {
   first: { sqlite: tables, postgres: postgresSchema },
   steps: [],
   unreleased: 3,
+  // Because the engine has a table of that name.
+  privateTables: ['jobs'],
 }

@@ -1,5 +1,5 @@
 import type { Distribution } from '../../batch/run/ports.js'
-import { isPostgres } from '../../storage/database/location.js'
+import { isPostgres } from '../../storage/driver/connection.js'
 import type { Run } from '../../storage/state/runs/runs.js'
 import type { Context, GlobalOptions } from '../context/context.js'
 import { UsageError } from '../context/errors.js'

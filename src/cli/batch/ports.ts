@@ -1,6 +1,6 @@
 import type { BatchDialog, BatchPorts } from '../../batch/ports.js'
 import type { RunHome, RunPorts } from '../../batch/run/ports.js'
-import { isPostgres } from '../../storage/database/location.js'
+import { isPostgres } from '../../storage/driver/connection.js'
 import type { ClockContext, Context, HomeContext } from '../context/context.js'
 import { prepareHome } from '../context/home.js'
 import { interruptible } from '../context/interrupts.js'

@@ -17,7 +17,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { systemCode, systemReason } from '../../csv/errors.js'
-import { isPostgres } from '../../storage/database/location.js'
+import { isPostgres } from '../../storage/driver/connection.js'
 import type { Home, Streams } from './context.js'
 import { Stop } from './errors.js'
 

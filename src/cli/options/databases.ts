@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { RunPlace } from '../../batch/run/records.js'
-import { isPostgres } from '../../storage/database/location.js'
+import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import type { Invocation } from './command-environment.js'

@@ -9,7 +9,7 @@ import type { Attempt, Clock, Ids, Sender, Source, Store, Targets } from '../../
 import type { Engine } from '../../engine/request/engine.js'
 import type { RowCaller } from '../../engine/settlement/row-caller.js'
 import type { Worker } from '../../engine/worker/worker.js'
-import { isPostgres } from '../../storage/database/location.js'
+import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, DistributedRun, GlobalOptions, Home } from '../context/context.js'
 import { localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { prepareHome } from '../context/home.js'
@@ -127,7 +127,7 @@ async function openStore({ home, clock, onClose }: LocalPorts): Promise<Store> {
 async function openCatalogue({ home, clock, ids, onClose }: LocalPorts): Promise<Catalogue> {
   prepareHome(home())
   const { openCatalogue: open } = await import('../../catalogue/catalogue.js')
-  const { openCatalogueDatabase } = await import('../../storage/database/catalogue-location.js')
+  const { openCatalogueDatabase } = await import('../../storage/database/open.js')
   const catalogue = await open(await openCatalogueDatabase(home()), { clock, ids })
   onClose(() => catalogue.close())
   return catalogue

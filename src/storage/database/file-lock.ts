@@ -1,24 +1,25 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { isBusyError } from '../driver/sqlite/errors.js'
 
-/** A lock of the operating system, which frees it at once when its process ends, however that ends. */
+/** A lock of the operating system, which frees it at once when the process ends or is killed. */
 export interface Lock {
   release(): void
 }
 
-/** Long enough for somebody who only looks whether it is held. */
+/** Long enough for a process that only checks whether the lock is held. */
 const patienceMs = 250
 
 /** Keeps databases with a lock from the garbage collector, which would close them and so free their locks. */
 const held = new Set<Database.Database>()
 
-/** Takes the lock of a file, which is made where it is missing; nothing when another process, or this one, holds it. */
+/** Takes the lock of a file, which is created if missing; `undefined` when another process, or this one, holds it. */
 export function takeLock(path: string): Lock | undefined {
-  // Not where it exists: closing a file gives up the locks that this process has on it.
+  // Only a missing file is opened: closing a file releases the locks that this process has on it.
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
   const database = new Database(path, { timeout: patienceMs })
   try {
-    // A transaction that keeps all others out holds the file's lock for as long as it is open.
+    // An exclusive transaction holds the file's lock until it ends.
     database.exec('BEGIN EXCLUSIVE')
     held.add(database)
     return {
@@ -29,12 +30,12 @@ export function takeLock(path: string): Lock | undefined {
     }
   } catch (error) {
     database.close()
-    if (/^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown }).code))) return undefined
+    if (isBusyError(error)) return undefined
     throw error
   }
 }
 
-/** Whether somebody holds the lock of a file. */
+/** Whether any process holds the lock of a file. */
 export function isLocked(path: string): boolean {
   let database: Database.Database
   try {
@@ -46,7 +47,7 @@ export function isLocked(path: string): boolean {
     database.prepare('SELECT count(*) FROM sqlite_schema').get()
     return false
   } catch (error) {
-    return /^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown }).code))
+    return isBusyError(error)
   } finally {
     database.close()
   }

@@ -1,40 +1,41 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Awaitable } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../driver/connection.js'
-import { engineTables, engineViews } from './engine-tables.js'
 
-/** Statements that bring a database to a version of its schema. They never change once released. */
+/** Statements that bring a database to a version of its schema. They never change after a release. */
 export interface Migration {
   readonly sqlite: string
-  /** The same for PostgreSQL, where the database may be one. */
+  /** The same for PostgreSQL; absent when such a database is never on a server. */
   readonly postgres?: string
-  /** What statements alone cannot do; in the same transaction, behind them. */
+  /** Runs after the statements, in the same transaction. */
   readonly work?: (connection: Connection) => Awaitable<void>
 }
 
 /** The schema of a database. */
 export interface Schema {
-  /** Makes version 1 in an empty database. */
+  /** Creates version 1 in an empty database. */
   readonly first: Migration
   /** The step to version 2, then one for each version after it. */
   readonly steps: readonly Migration[]
-  /** What builds before the first release stored in a database that has the form of version 1. */
+  /** The number that builds before the first release stored in a database with the tables of version 1. */
   readonly unreleased: number
+  /** Tables and views that only the owner of a PostgreSQL database may read. */
+  readonly privateTables?: readonly string[]
 }
 
-/** What the number stored in a database means to this program. */
+/** What the number stored in a database means. */
 export interface SchemaState {
   /** `unreleased`: version 1, but not yet marked as such. `unfinished`: from a build before that. */
   readonly is: 'empty' | 'unreleased' | 'older' | 'current' | 'newer' | 'unfinished'
-  /** The version of its schema; 0 where it has none. */
+  /** The version of its schema; 0 when it has none. */
   readonly version: number
   /** The version of this program. */
   readonly newest: number
 }
 
 /**
- * A database stores its version plus this. Builds before the first release stored how many steps they had taken, at most
- * eight, and refuse a database whose number is above theirs.
+ * A database stores its version plus this. Builds before the first release stored smaller numbers, at most 8, and refuse a
+ * database with a larger one.
  */
 const released = 1_000
 
@@ -69,12 +70,9 @@ export async function prepareDatabase(
   }
 }
 
-/** On a server others have roles too, and only the owner may read secrets. */
-const privateTables = [...Object.keys(engineTables), ...engineViews]
-
 /**
- * Brings a database to the newest version, in one transaction: several processes may start at once, one of them migrates.
- * One of a newer program, or of an unfinished build, is refused and left as it is.
+ * Brings a database to the newest version in one transaction: of several processes that start at once, one migrates. Throws
+ * for a database of a newer program or of an unfinished build, and leaves it unchanged.
  */
 export async function migrate(driver: Driver, schema: Schema): Promise<void> {
   const { dialect } = driver
@@ -88,7 +86,7 @@ export async function migrate(driver: Driver, schema: Schema): Promise<void> {
       await connection.exec(dialect.migrationSql(migration))
       await migration.work?.(connection)
     }
-    await connection.exec(dialect.writeSchemaNumberSql(storedNumber(newest), privateTables))
+    await connection.exec(dialect.writeSchemaNumberSql(storedNumber(newest), schema.privateTables ?? []))
   })
 }
 

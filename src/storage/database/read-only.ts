@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Connection, Driver, Value } from '../driver/connection.js'
 import { sqliteDialect } from '../driver/sqlite/dialect.js'
-import { translateErrors } from '../driver/sqlite/driver.js'
+import { translateErrors } from '../driver/sqlite/errors.js'
 
 /** A database file opened for reading: nothing in it changes, and its schema is not migrated. */
 export interface ReadOnlyDatabase {

@@ -1,5 +1,16 @@
+import type { Awaitable } from '../../engine/ports/ports.js'
+
+/** Whether a database is on a server, by its location. */
+export const isPostgres = (location: string): boolean => /^postgres(?:ql)?:/.test(location)
+
 /** A value as both databases take it: integers for times (milliseconds) and booleans, JSON as text. */
 export type Value = string | number | null | Uint8Array
+
+/** A row of any table, by column. */
+export type StoredRow = Readonly<Record<string, string | number | null>>
+
+/** A statement and its values, as the functions of a connection take them. */
+export type Statement = [sql: string, ...values: Value[]]
 
 /**
  * A text or an integer that SQLite's planner does not look at. It plans a statement with a join or an `ORDER BY` again for
@@ -7,8 +18,6 @@ export type Value = string | number | null | Uint8Array
  */
 export const boundText = 'CAST(? AS TEXT)'
 export const boundInteger = 'CAST(? AS BIGINT)'
-
-type Awaitable<T> = T | Promise<T>
 
 /** Maps a result, synchronously when it is there: awaiting costs more than a SQLite statement. */
 export const mapResult = <T, R>(answer: Awaitable<T>, then: (value: T) => R): Awaitable<R> =>

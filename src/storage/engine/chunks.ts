@@ -7,7 +7,7 @@ import type {
   TakenChunk,
 } from '../../engine/ports/ports.js'
 import { type Connection, type Dialect, mapResult } from '../driver/connection.js'
-import { freeAt, freeSql } from './lease.js'
+import { freeSql, freeValues, readNumber } from './record-tables.js'
 
 const oneOf = 'IN (SELECT value FROM json_each(?))'
 const dueSql = `
@@ -41,9 +41,9 @@ const mine = "WHERE id = ? AND token = ? AND state = 'running'"
 const heldSql = `SELECT 1 AS held FROM chunks ${mine}`
 const heldRunSql = 'SELECT 1 AS held FROM chunk_runs WHERE run = ? AND token = ?'
 
-const dueAt = (source: string, lease: Lease) => [...freeAt(lease), source, lease.realNow]
+const dueAt = (source: string, lease: Lease) => [...freeValues(lease), source, lease.realNow]
 
-/** Questions about rows that are spread over machines. */
+/** Returns the reads of the rows of distributed runs. */
 export function chunkReads(connection: Connection): ChunkReads {
   return {
     chunkWork: async (source, lease, before) => {
@@ -53,9 +53,9 @@ export function chunkReads(connection: Connection): ChunkReads {
       const isDue = runs > 0 && (await connection.get(dueSql, ...dueAt(source, lease))) !== undefined
       return { runs, left, isDue }
     },
-    chunkWorkers: async (source, now) => {
+    chunkWorkers: (source, now) => {
       const sql = 'SELECT count(*) AS workers FROM chunk_workers WHERE source = ? AND seen_until > ?'
-      return (await connection.get<{ workers: number }>(sql, source, now))?.workers ?? 0
+      return readNumber(connection, sql, source, now)
     },
     answeredChunks: (run, limit) =>
       connection.all<AnsweredChunk>(
@@ -65,24 +65,24 @@ export function chunkReads(connection: Connection): ChunkReads {
   }
 }
 
-/** Changes to rows that are spread over machines. */
+/** Returns the changes of the rows of distributed runs. */
 export const chunkWrites = (connection: Connection): ChunkWrites => ({
   ...commandWrites(connection),
   ...workerWrites(connection),
   dropDeadChunks: async (before) => {
-    // Locked, so that none of them is heard of meanwhile.
+    // Locked, so that none of them is renewed meanwhile.
     const deadSql = `SELECT run FROM chunk_runs WHERE lease_until < ?${connection.dialect.forUpdate}`
     const dead = await connection.all<{ run: string }>(deadSql, before.chunks)
     const runs = JSON.stringify(dead.map((one) => one.run))
     await connection.run(`DELETE FROM chunks WHERE run ${oneOf}`, runs)
-    // A command that comes back finds out by it that nobody has taken the run over.
+    // By the empty token, a command that comes back learns that no other command took over the run.
     await connection.run(`UPDATE chunk_runs SET token = '' WHERE run ${oneOf}`, runs)
     await connection.run('DELETE FROM chunk_runs WHERE lease_until < ?', before.runs)
     await connection.run('DELETE FROM chunk_workers WHERE seen_until < ?', before.workers)
   },
 })
 
-/** What the command of a run writes. */
+/** Returns the changes by the command of a run. */
 function commandWrites(connection: Connection) {
   const drop = async (run: string) => {
     await connection.run('DELETE FROM chunks WHERE run = ?', run)
@@ -120,7 +120,7 @@ function commandWrites(connection: Connection) {
   } satisfies Partial<ChunkWrites>
 }
 
-/** What workers write. */
+/** Returns the changes by workers. */
 function workerWrites(connection: Connection) {
   const claim = claimSql(connection.dialect)
   return {
@@ -141,7 +141,7 @@ function workerWrites(connection: Connection) {
   } satisfies Partial<ChunkWrites>
 }
 
-/** Whether something is in the hands of whoever asks; works that share a commit ask once. */
+/** Whether a token is still the owner's. Tasks that share a commit read it once. */
 function holds(connection: Connection, name: string, sql: string, ...values: string[]) {
   if (connection.known.get(name)) return true
   return mapResult(connection.get(sql + connection.dialect.forUpdate, ...values), (found) => {

@@ -1,11 +1,6 @@
 import type { Delivery, DueDeliveries, JobReads, JobWrites, SigningSecret } from '../../engine/ports/ports.js'
-import type { Connection, Value } from '../driver/connection.js'
-import { freeAt, freeSql } from './lease.js'
-import { changeOf, deliveryColumns, fromRow, insertOf, type Row, selectList } from './row-mapping.js'
-
-const columns = selectList(deliveryColumns)
-const insert = insertOf('deliveries', deliveryColumns)
-const deliveryOf = (row: Row): Delivery => fromRow<Delivery>(deliveryColumns, row)
+import type { Connection, StoredRow, Value } from '../driver/connection.js'
+import { deliveryTable, freeSql, freeValues } from './record-tables.js'
 
 const attemptable = `${freeSql} AND url NOT IN (SELECT value FROM json_each(?))`
 const allowed = "state = 'pending' AND attempts = 0 AND due_at IS NOT NULL"
@@ -13,7 +8,7 @@ const waiting = "state = 'pending' AND attempts = 0 AND due_at IS NULL"
 const again = "state = 'pending' AND attempts > 0"
 const oldest = (lock: string, which: string, order = 'due_at') => `SELECT * FROM (
     SELECT id, due_at FROM deliveries WHERE ${which} AND ${attemptable} ORDER BY ${order} LIMIT 1${lock}) AS found`
-/** The one due for longest: first attempts that are allowed, later ones, and those a clock that went back left behind. */
+/** Finds the delivery that is due for longest: a first attempt, a later one, or one due too late since the clock went back. */
 const dueSql = (lock: string) => `(SELECT id FROM (
   ${oldest(lock, allowed)}
   UNION ALL ${oldest(lock, `${again} AND due_at <= ?`)}
@@ -21,9 +16,8 @@ const dueSql = (lock: string) => `(SELECT id FROM (
 ) AS due ORDER BY due_at LIMIT 1)`
 const firstOfJobSql = (lock: string) =>
   `(SELECT id FROM deliveries WHERE job_id = ? AND ${allowed} AND ${attemptable} LIMIT 1${lock})`
-const claimed = (id: string) =>
-  `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${columns}`
-const waitingSql = `SELECT ${columns} FROM deliveries WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`
+const claimSql = (id: string) =>
+  `UPDATE deliveries SET token = ?, lease_until = ? WHERE id = ${id} RETURNING ${deliveryTable.list()}`
 const openSql = `SELECT 1 FROM deliveries WHERE job_id = ? AND ${allowed}`
 const releaseSql = `
   UPDATE deliveries SET due_at = ?
@@ -34,7 +28,7 @@ const replaySql = `
   SET state = 'pending', attempts = 0, due_at = NULL, status = NULL, error = NULL, finished_at = NULL
   WHERE workspace_id = ? AND id = ? AND state <> 'pending' RETURNING job_id AS job`
 
-/** The SQL that finds a due delivery; `lock` follows each SELECT of one. */
+/** Returns the SQL that finds a due delivery; `lock` follows each SELECT of one. */
 const dueSqls = (lock: string) => ({ any: dueSql(lock), ofJob: firstOfJobSql(lock) })
 const unlockedSql = dueSqls('')
 
@@ -43,26 +37,23 @@ function dueOf(
   sql: ReturnType<typeof dueSqls>,
   { now, farthest, busy, jobId, ...lease }: DueDeliveries,
 ): { sql: string; values: Value[] } {
-  const attempt = [...freeAt(lease), JSON.stringify(busy)]
+  const attempt = [...freeValues(lease), JSON.stringify(busy)]
   if (jobId !== undefined) return { sql: sql.ofJob, values: [jobId, ...attempt] }
   return { sql: sql.any, values: [...attempt, now, ...attempt, farthest, ...attempt] }
 }
 
-/** Questions about deliveries, and what signs them. */
+/** Returns the reads of deliveries and signing secrets. */
 export function deliveryReads(connection: Connection) {
   return {
-    delivery: async (workspaceId, id) => {
-      const sql = `SELECT ${columns} FROM deliveries WHERE workspace_id = ? AND id = ?`
-      const row = await connection.get<Row>(sql, workspaceId, id)
-      return row && deliveryOf(row)
-    },
-    deliveries: async (workspaceId, { jobId, state }, limit) => {
+    delivery: (workspaceId, id) =>
+      deliveryTable.get(connection, 'WHERE workspace_id = ? AND id = ?', workspaceId, id),
+    deliveries: (workspaceId, { jobId, state }, limit) => {
       const where = `${jobId === undefined ? '' : ' AND job_id = ?'}${state ? ' AND state = ?' : ''}`
       const values: Value[] = [...(jobId === undefined ? [] : [jobId]), ...(state ? [state] : [])]
-      // Those of one job are numbered as they were made.
+      // Deliveries of one job are numbered in the order of their creation.
       const order = jobId === undefined ? 'created_at DESC, job_id, seq DESC' : 'seq DESC'
-      const sql = `SELECT ${columns} FROM deliveries WHERE workspace_id = ?${where} ORDER BY ${order} LIMIT ?`
-      return (await connection.all<Row>(sql, workspaceId, ...values, limit)).map(deliveryOf)
+      const rest = `WHERE workspace_id = ?${where} ORDER BY ${order} LIMIT ?`
+      return deliveryTable.all(connection, rest, workspaceId, ...values, limit)
     },
     deliveryQueue: async (jobId) => {
       const sql = `SELECT (SELECT coalesce(max(seq), 0) FROM deliveries WHERE job_id = ?) AS last,
@@ -81,8 +72,8 @@ export function deliveryReads(connection: Connection) {
       const { sql, values } = dueOf(unlockedSql, due)
       return (await connection.get<{ id: string | null }>(`SELECT ${sql} AS id`, ...values))?.id != null
     },
-    waitingDeliveries: async (jobId, limit) =>
-      (await connection.all<Row>(waitingSql, jobId, limit)).map(deliveryOf),
+    waitingDeliveries: (jobId, limit) =>
+      deliveryTable.all(connection, `WHERE job_id = ? AND ${waiting} ORDER BY seq LIMIT ?`, jobId, limit),
     signingSecrets: (workspaceId) =>
       connection.all<SigningSecret>(
         'SELECT secret, until FROM signing_secrets WHERE workspace_id = ? ORDER BY until IS NOT NULL, until DESC',
@@ -91,27 +82,25 @@ export function deliveryReads(connection: Connection) {
   } satisfies Partial<JobReads>
 }
 
-/** Changes to deliveries, and what signs them. */
+/** Returns the changes of deliveries and signing secrets. */
 export function deliveryWrites(connection: Connection) {
   const lockedSql = dueSqls(connection.dialect.forUpdateSkipLocked)
   return {
     addDeliveries: async (deliveries) => {
-      for (const delivery of deliveries) await connection.run(insert.sql, ...insert.values(delivery))
+      for (const delivery of deliveries) await deliveryTable.add(connection, delivery)
     },
     claimDelivery: async ({ token, ...due }) => {
       const { sql, values } = dueOf(lockedSql, due)
-      const row = await connection.get<Row>(claimed(sql), token, due.leaseUntil, ...values)
-      return row && deliveryOf(row)
+      const row = await connection.get<StoredRow>(claimSql(sql), token, due.leaseUntil, ...values)
+      return row && deliveryTable.toRecord(row)
     },
     releaseNext: async (jobId, dueAt) => {
       await connection.run(releaseSql, dueAt, jobId, jobId)
     },
     changeDelivery: async (id, token, change) => {
-      const changed = changeOf<Delivery>(deliveryColumns, { ...change, leaseUntil: 0 })
-      if (!changed) return false
-      const sql = `UPDATE deliveries SET ${changed.set} 
-        WHERE id = ? AND token IS NOT DISTINCT FROM ? AND state = 'pending'`
-      return (await connection.run(sql, ...changed.values, id, token)) > 0
+      const where = "id = ? AND token IS NOT DISTINCT FROM ? AND state = 'pending'"
+      const update = deliveryTable.update({ ...change, leaseUntil: 0 }, where, id, token)
+      return update !== undefined && (await connection.run(...update)) > 0
     },
     replayDeliveries: async (workspaceId, ids, dueAt) => {
       const jobs: string[] = []

@@ -2,35 +2,33 @@ import { closeSync, createReadStream, existsSync, fsyncSync, rmSync, writeFileSy
 import { createInterface } from 'node:readline'
 import { alreadyExists, create, partialOf, publish } from '../database/backup.js'
 import { DatabaseFileError } from '../database/database-file.js'
-import { engineTables as tables } from '../database/engine-tables.js'
 import { newestVersion, storedNumber, toSchemaState } from '../database/migrate.js'
-import type { Connection, Driver, Value } from '../driver/connection.js'
+import type { Connection, Driver, StoredRow } from '../driver/connection.js'
 import { isLost } from '../driver/postgres/errors.js'
-import { engineSchema } from './migrations.js'
+import { engineSchema, engineTables } from './migrations.js'
 
 const format = 'prospect engine'
 const rowsAtOnce = 500
-/** Rows with bodies of requests and answers may be large: so many are in memory together. */
+/** Rows with bodies of requests and replies may be large, so fewer of them are read at once. */
 const bodiesAtOnce = 50
 const withBodies = ['replies', 'run_replies', 'jobs', 'records', 'list_companies', 'deliveries']
 
-type Row = Readonly<Record<string, Value>>
-/** A line of an export: what it is, a row of a table, or its end. */
+/** A line of an export: its header, a row of a table, or its end. */
 type Line =
   | { readonly format: string; readonly schema: number }
-  | { readonly table: string; readonly row: Row }
+  | { readonly table: string; readonly row: StoredRow }
   | { readonly rows: number }
 
 /**
- * Writes all of an engine's state to a file, all of one moment, as lines of JSON that any database takes. The file is 0600
- * from birth, takes its name only when it is complete and durable, and never the place of another. Answers its rows.
+ * Writes a snapshot of an engine's state to a file, as lines of JSON that any database takes. The file is created with mode
+ * 0600, gets its name when it is complete and durable, and never replaces another. Returns the number of rows.
  */
 export async function exportEngine(driver: Driver, file: string): Promise<number> {
   if (existsSync(file)) throw alreadyExists(file)
   const partial = partialOf(file)
   let isOurs = false
   const begin = () => {
-    // Run again where the database was lost meanwhile, so it begins its file anew.
+    // This runs again when the connection was lost, and then writes the file from its beginning.
     if (isOurs) rmSync(partial, { force: true })
     const to = create(partial)
     isOurs = true
@@ -45,12 +43,12 @@ export async function exportEngine(driver: Driver, file: string): Promise<number
   }
 }
 
-/** Does what reads or writes a file; the system's refusals come in our own words. */
+/** Runs something that reads or writes a file. Throws errors of the system as a DatabaseFileError. */
 async function onDisk<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    // The way to a server is read and written too, and is tried again by itself.
+    // Errors of the connection to a server have the same codes; the driver retries after them.
     if (isLost(error)) throw error
     const { code, syscall } = error as NodeJS.ErrnoException
     if (typeof syscall !== 'string' || !['open', 'read', 'write', 'fsync', 'unlink'].includes(syscall))
@@ -64,10 +62,10 @@ async function writeAll(connection: Connection, to: number): Promise<number> {
   try {
     let written = 0
     write({ format, schema: storedNumber(newestVersion(engineSchema)) })
-    for (const [table, key] of Object.entries(tables))
-      for (let last: Row | undefined, more = true; more; ) {
+    for (const [table, key] of Object.entries(engineTables))
+      for (let last: StoredRow | undefined, more = true; more; ) {
         const most = withBodies.includes(table) ? bodiesAtOnce : rowsAtOnce
-        const rows: Row[] = await rowsBehind(connection, table, key, last, most)
+        const rows: StoredRow[] = await rowsBehind(connection, table, key, last, most)
         for (const row of rows) write({ table, row })
         written += rows.length
         last = rows.at(-1)
@@ -85,18 +83,18 @@ function rowsBehind(
   connection: Connection,
   table: string,
   key: readonly string[],
-  last: Row | undefined,
+  last: StoredRow | undefined,
   most: number,
-): Row[] | Promise<Row[]> {
+): StoredRow[] | Promise<StoredRow[]> {
   const columns = key.join(', ')
   const behind = last ? ` WHERE (${columns}) > (${key.map(() => '?').join(', ')})` : ''
   const sql = `SELECT * FROM ${table}${behind} ORDER BY ${columns} LIMIT ${most}`
-  return connection.all<Row>(sql, ...key.flatMap((name) => (last ? [last[name] ?? null] : [])))
+  return connection.all<StoredRow>(sql, ...key.flatMap((name) => (last ? [last[name] ?? null] : [])))
 }
 
 /**
- * Brings an exported state into a database that has no workspace yet; all of it or nothing. Every movement is checked
- * against the one before by the database. Answers its rows.
+ * Imports an exported state into a database that has no workspace yet, in one transaction. Triggers check every movement
+ * against the one before. Returns the number of rows.
  */
 export async function importEngine(driver: Driver, file: string): Promise<number> {
   if (!existsSync(file)) throw new DatabaseFileError(`There is no file ${file}.`, 'Check the path.')
@@ -124,7 +122,6 @@ async function readAll(connection: Connection, file: string): Promise<number> {
     if ('table' in line) added.push(addRow(connection, line.table, line.row, file))
     else if ('rows' in line) isWhole = line.rows === read - 1
     read += 1
-    // So many are under way together.
     if (added.length >= rowsAtOnce) {
       await Promise.all(added)
       added = []
@@ -157,10 +154,10 @@ function checkFirst(line: Line, file: string): void {
     )
 }
 
-function addRow(connection: Connection, table: string, row: Row, file: string): Promise<void> {
+function addRow(connection: Connection, table: string, row: StoredRow, file: string): Promise<void> {
   const columns = Object.keys(row ?? {})
   if (
-    !Object.hasOwn(tables, table) ||
+    !Object.hasOwn(engineTables, table) ||
     columns.length === 0 ||
     !columns.every((name) => /^[a-z_]+$/.test(name) && isValue(row[name]))
   )
@@ -176,12 +173,12 @@ function addRow(connection: Connection, table: string, row: Row, file: string): 
       throw isRule(error) ? inconsistentExport(file, table) : error
     }
   })()
-  // One that fails after another has ended the import has nobody to tell.
+  // A row may fail after another one has ended the import.
   adding.catch(() => {})
   return adding
 }
 
-/** Whether a rule of the database refused a row, and not its server or its disk. */
+/** Whether a constraint or trigger refused a row. */
 const isRule = (error: unknown): boolean =>
   /^(?:SQLITE_CONSTRAINT|SQLITE_ERROR|22|23|42|P0001)/.test(codeOf(error))
 
@@ -190,9 +187,9 @@ const codeOf = (error: unknown): string => String((error as { code?: unknown }).
 const isValue = (value: unknown): boolean =>
   value === null || typeof value === 'string' || typeof value === 'number'
 
-/** A row is told by its key, as JSON, but for what is secret of it. */
-function unstorableRow(file: string, table: string, row: Row): DatabaseFileError {
-  const key = tables[table]?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
+/** Returns the error for a row that PostgreSQL cannot store; it names the row by its key, without secrets. */
+function unstorableRow(file: string, table: string, row: StoredRow): DatabaseFileError {
+  const key = engineTables[table]?.filter((name) => name !== 'secret').map((name) => row[name] ?? null)
   return new DatabaseFileError(
     `${file} has a row of ${table} with the character U+0000, which PostgreSQL cannot hold: ${JSON.stringify(key)}. Nothing was changed.`,
     'Remove the character where the row came from, then export again.',

@@ -1,150 +1,132 @@
 import type {
-  AsyncJob,
-  Enrichment,
+  Dropped,
   JobFilter,
   JobReads,
   JobRecord,
   JobState,
-  JobWrites,
+  Transaction,
 } from '../../engine/ports/ports.js'
-import { type Connection, type Dialect, send, type Value } from '../driver/connection.js'
-import { freeAt, freeSql } from './lease.js'
-import {
-  changeOf,
-  enrichmentColumns,
-  fromRow,
-  insertOf,
-  jobColumns,
-  newestFirst,
-  type Row,
-  selectList,
-} from './row-mapping.js'
+import { type Connection, type Dialect, type StoredRow, send, type Value } from '../driver/connection.js'
+import { enrichmentTable, freeSql, freeValues, jobTable, readNumber } from './record-tables.js'
 
-const jobList = selectList(jobColumns)
-const jobInsert = insertOf('jobs', jobColumns)
-const jobOf = (row: Row): AsyncJob => fromRow<AsyncJob>(jobColumns, row)
-const enrichmentList = selectList(enrichmentColumns)
-const enrichmentInsert = insertOf('enrichments', enrichmentColumns)
-const enrichmentOf = (row: Row): Enrichment => fromRow<Enrichment>(enrichmentColumns, row)
-
-const due = (isFree: string): string => `
+const dueJobSql = (isFree: string): string => `
   SELECT id FROM jobs
   WHERE state IN ('queued', 'running') AND ${isFree} AND (CAST(? AS TEXT) IS NULL OR id = ?)
   ORDER BY created_at, id LIMIT 1`
-const dueSql = due(freeSql)
+const dueSql = dueJobSql(freeSql)
 const claimSql = ({ forUpdateSkipLocked }: Dialect) => `
   UPDATE jobs SET state = 'running', token = ?, lease_until = ?, attempts = attempts + 1
-  WHERE id = (${due(`(${freeSql} OR token LIKE ?)`)}${forUpdateSkipLocked}) RETURNING ${jobList}`
+  WHERE id = (${dueJobSql(`(${freeSql} OR token LIKE ?)`)}${forUpdateSkipLocked}) RETURNING ${jobTable.list()}`
 const unfinishedSql = `
   SELECT state, count(*) AS jobs FROM jobs
   WHERE workspace_id = ? AND state IN ('queued', 'running') GROUP BY state`
+const endedSql = `
+  SELECT id FROM jobs
+  WHERE state IN ('finished', 'failed') AND finished_at < ? AND kind <> 'list_import'
+    AND NOT EXISTS (SELECT 1 FROM deliveries WHERE job_id = jobs.id AND state = 'pending')
+  ORDER BY finished_at, id LIMIT ?`
 const holdSql = "SELECT amount FROM movements WHERE workspace_id = ? AND reference = ? AND kind = 'hold'"
 const heldSql = 'SELECT coalesce(sum(held), 0) AS held FROM jobs WHERE member_id = ? AND held > 0'
+const renewSql = "UPDATE jobs SET lease_until = ? WHERE id = ? AND token = ? AND state = 'running'"
+const addRecordSql = 'INSERT INTO records (job_id, ordinal, status, record) VALUES (?, ?, ?, ?)'
+const ofStatus = '(CAST(? AS TEXT) IS NULL OR status = ?)'
 
-/** Questions about jobs, their records and the enrichments among them. */
+/** Returns the reads of jobs, their records and their enrichments. */
 export function jobReads(connection: Connection) {
-  const count = async (sql: string, ...values: Value[]) =>
-    Number((await connection.get<{ total: number }>(sql, ...values))?.total ?? 0)
   return {
-    job: async (workspaceId, id) => {
-      const sql = `SELECT ${jobList} FROM jobs WHERE workspace_id = ? AND id = ?`
-      const row = await connection.get<Row>(sql, workspaceId, id)
-      return row && jobOf(row)
-    },
-    jobs: async (workspaceId, filter, slice) => {
+    job: (workspaceId, id) => jobTable.get(connection, 'WHERE workspace_id = ? AND id = ?', workspaceId, id),
+    jobs: (workspaceId, filter, slice) => {
       const { where, values } = jobConditions(filter)
-      const page = newestFirst(`SELECT ${jobList} FROM jobs WHERE workspace_id = ?${where}`, slice)
-      const rows = await connection.all<Row>(page.sql, workspaceId, ...values, ...page.values)
-      return rows.map(jobOf)
+      return jobTable.slice(connection, slice, `workspace_id = ?${where}`, workspaceId, ...values)
     },
     countJobs: (workspaceId, filter) => {
       const { where, values } = jobConditions(filter)
-      return count(
-        `SELECT count(*) AS total FROM jobs WHERE workspace_id = ?${where}`,
-        workspaceId,
-        ...values,
-      )
+      const sql = `SELECT count(*) AS total FROM jobs WHERE workspace_id = ?${where}`
+      return readNumber(connection, sql, workspaceId, ...values)
     },
     countUnfinished: async (workspaceId) => {
       const rows = await connection.all<{ state: JobState; jobs: number }>(unfinishedSql, workspaceId)
       const inState = (state: JobState) => Number(rows.find((row) => row.state === state)?.jobs ?? 0)
       return { queued: inState('queued'), running: inState('running') }
     },
-    isJobDue: async (lease) => (await connection.get(dueSql, ...freeAt(lease), null, null)) !== undefined,
+    isJobDue: async (lease) => (await connection.get(dueSql, ...freeValues(lease), null, null)) !== undefined,
     heldFor: async (workspaceId, jobId) =>
       (await connection.get<{ amount: number }>(holdSql, workspaceId, jobId))?.amount,
-    heldBy: async (memberId) =>
-      Number((await connection.get<{ held: number }>(heldSql, memberId))?.held ?? 0),
+    heldBy: (memberId) => readNumber(connection, heldSql, memberId),
     records: (jobId, { after, last = Number.MAX_SAFE_INTEGER, status, skip = 0 }, limit) =>
       connection.all<JobRecord>(
         `SELECT ordinal, status, record FROM records
-        WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND (CAST(? AS TEXT) IS NULL OR status = ?)
-        ORDER BY ordinal LIMIT ? OFFSET ?`,
+        WHERE job_id = ? AND ordinal > ? AND ordinal <= ? AND ${ofStatus} ORDER BY ordinal LIMIT ? OFFSET ?`,
         ...[jobId, after, last, status ?? null, status ?? null, limit, skip],
       ),
-    countRecords: (jobId, status) =>
-      count(
-        'SELECT count(*) AS total FROM records WHERE job_id = ? AND (CAST(? AS TEXT) IS NULL OR status = ?)',
-        ...[jobId, status ?? null, status ?? null],
-      ),
-    enrichment: async (id) => {
-      const row = await connection.get<Row>(`SELECT ${enrichmentList} FROM enrichments WHERE id = ?`, id)
-      return row && enrichmentOf(row)
+    countRecords: (jobId, status) => {
+      const sql = `SELECT count(*) AS total FROM records WHERE job_id = ? AND ${ofStatus}`
+      return readNumber(connection, sql, jobId, status ?? null, status ?? null)
     },
-    enrichments: async (jobId) => {
-      const sql = `SELECT ${enrichmentList} FROM enrichments WHERE job_id = ? ORDER BY ordinal`
-      return (await connection.all<Row>(sql, jobId)).map(enrichmentOf)
-    },
+    enrichment: (id) => enrichmentTable.get(connection, 'WHERE id = ?', id),
+    enrichments: (jobId) => enrichmentTable.all(connection, 'WHERE job_id = ? ORDER BY ordinal', jobId),
   } satisfies Partial<JobReads>
 }
 
 function jobConditions({ kind, state, enriched }: JobFilter): { where: string; values: Value[] } {
+  const given: [column: string, value: Value][] = []
+  if (kind) given.push(['kind', kind])
+  if (state) given.push(['state', state])
+  if (enriched !== undefined) given.push(['enriched', Number(enriched)])
   return {
-    where: `${kind ? ' AND kind = ?' : ''}${state ? ' AND state = ?' : ''}${enriched === undefined ? '' : ' AND enriched = ?'}`,
-    values: [
-      ...(kind ? [kind] : []),
-      ...(state ? [state] : []),
-      ...(enriched === undefined ? [] : [Number(enriched)]),
-    ],
+    where: given.map(([column]) => ` AND ${column} = ?`).join(''),
+    values: given.map(([, value]) => value),
   }
 }
 
-/** Changes to jobs, their records and the enrichments among them. */
+/** Returns the changes of jobs, their records and their enrichments. */
 export function jobWrites(connection: Connection) {
   const claim = claimSql(connection.dialect)
-  const lockSql = `SELECT ${jobList} FROM jobs WHERE id = ? AND token = ? AND state = 'running'${connection.dialect.forUpdate}`
+  const lockSql = `SELECT ${jobTable.list()} FROM jobs WHERE id = ? AND token = ? AND state = 'running'${connection.dialect.forUpdate}`
+  const getJob = async (sql: string, ...values: Value[]) => {
+    const row = await connection.get<StoredRow>(sql, ...values)
+    return row && jobTable.toRecord(row)
+  }
   return {
-    addJob: async (job) => {
-      await connection.run(jobInsert.sql, ...jobInsert.values(job))
-    },
-    claimJob: async ({ token, id = null, owner, ...lease }) => {
+    addJob: (job) => jobTable.add(connection, job),
+    claimJob: ({ token, id = null, owner, ...lease }) => {
       const theirs = owner === undefined ? '' : `${owner} %`
-      const values = [token, lease.leaseUntil, ...freeAt(lease), theirs, id, id]
-      const row = await connection.get<Row>(claim, ...values)
-      return row && jobOf(row)
+      return getJob(claim, token, lease.leaseUntil, ...freeValues(lease), theirs, id, id)
     },
-    lockJob: async (id, token) => {
-      const row = await connection.get<Row>(lockSql, id, token)
-      return row && jobOf(row)
-    },
-    renewJob: async (id, token, leaseUntil) =>
-      (await connection.run(
-        "UPDATE jobs SET lease_until = ? WHERE id = ? AND token = ? AND state = 'running'",
-        ...[leaseUntil, id, token],
-      )) > 0,
+    lockJob: (id, token) => getJob(lockSql, id, token),
+    renewJob: async (id, token, leaseUntil) => (await connection.run(renewSql, leaseUntil, id, token)) > 0,
     changeJob: async (id, change) => {
-      const changed = changeOf<AsyncJob>(jobColumns, change)
-      if (changed)
-        await send(connection, `UPDATE jobs SET ${changed.set} WHERE id = ?`, ...changed.values, id)
+      const update = jobTable.update(change, 'id = ?', id)
+      if (update) await send(connection, ...update)
     },
     addRecords: async (jobId, records) => {
-      const sql = 'INSERT INTO records (job_id, ordinal, status, record) VALUES (?, ?, ?, ?)'
       for (const { ordinal, status, record } of records)
-        await send(connection, sql, jobId, ordinal, status, record)
+        await send(connection, addRecordSql, jobId, ordinal, status, record)
     },
     addEnrichments: async (enrichments) => {
-      for (const enrichment of enrichments)
-        await connection.run(enrichmentInsert.sql, ...enrichmentInsert.values(enrichment))
+      for (const enrichment of enrichments) await enrichmentTable.add(connection, enrichment)
     },
-  } satisfies Partial<JobWrites>
+    releaseJobs: () => releaseJobs(connection),
+    dropJobs: async (before, limit): Promise<Dropped> => {
+      const ended = await connection.all<{ id: string }>(endedSql, before, limit)
+      const ids = JSON.stringify(ended.map(({ id }) => id))
+      const drop = (table: string, column: string) =>
+        connection.run(`DELETE FROM ${table} WHERE ${column} IN (SELECT value FROM json_each(?))`, ids)
+      return {
+        records: await drop('records', 'job_id'),
+        contacts: await drop('enrichments', 'job_id'),
+        deliveries: await drop('deliveries', 'job_id'),
+        jobs: await drop('jobs', 'id'),
+      }
+    },
+  } satisfies Partial<Transaction>
+}
+
+/**
+ * Takes all jobs from the workers that run them and returns how many. Chunks of distributed runs are deleted: their rows
+ * are called again when the run resumes.
+ */
+export async function releaseJobs(connection: Connection): Promise<number> {
+  for (const table of ['chunks', 'chunk_runs']) await connection.run(`DELETE FROM ${table}`)
+  return await connection.run("UPDATE jobs SET token = NULL, lease_until = 0 WHERE state = 'running'")
 }

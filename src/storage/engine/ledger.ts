@@ -1,15 +1,13 @@
-import type { Consumption, Movement, Position, Reads, Transaction } from '../../engine/ports/ports.js'
+import type { Consumption, Position, Reads, Transaction } from '../../engine/ports/ports.js'
 import { addRow, boundText, type Connection, mapResult } from '../driver/connection.js'
-import { fromRow, insertOf, movementColumns, type Row, selectList } from './row-mapping.js'
+import { movementTable, readNumber } from './record-tables.js'
 
 const positionSql = `
 SELECT seq, credits, held, spent FROM movements WHERE workspace_id = ${boundText} ORDER BY seq DESC LIMIT 1`
-const movementsSql = `
-SELECT ${selectList(movementColumns)} FROM movements WHERE workspace_id = ? AND seq > ? ORDER BY seq LIMIT ?`
 const consumedSql = `
 SELECT coalesce(sum(amount), 0) AS credits FROM movements
 WHERE credit = 'spent' AND workspace_id = ? AND created_at >= ? AND created_at < ?`
-const movementInsert = insertOf('movements', movementColumns)
+const consumedOfMemberSql = `${consumedSql} AND member_id = ?`
 
 const dayMs = 86_400_000
 const groupings = {
@@ -23,20 +21,18 @@ const start: Position = { seq: 0, credits: 0, held: 0, spent: 0 }
 const positionOf = (connection: Connection, workspaceId: string) =>
   mapResult(connection.get<Position>(positionSql, workspaceId), (found) => found ?? start)
 
-/** Questions about credits. */
+/** Returns the reads of the ledger. */
 export function ledgerReads(connection: Connection) {
   return {
     position: (workspaceId) => positionOf(connection, workspaceId),
-    movements: async (workspaceId, afterSeq, limit) =>
-      (await connection.all<Row>(movementsSql, workspaceId, afterSeq, limit)).map((row) =>
-        fromRow<Movement>(movementColumns, row),
-      ),
-    consumed: async (workspaceId, from, to, memberId) => {
-      const [sql, values] =
-        memberId === undefined ? [consumedSql, []] : [`${consumedSql} AND member_id = ?`, [memberId]]
-      const row = await connection.get<{ credits: number }>(sql, workspaceId, from, to, ...values)
-      return Number(row?.credits ?? 0)
+    movements: (workspaceId, afterSeq, limit) => {
+      const rest = 'WHERE workspace_id = ? AND seq > ? ORDER BY seq LIMIT ?'
+      return movementTable.all(connection, rest, workspaceId, afterSeq, limit)
     },
+    consumed: (workspaceId, from, to, memberId) =>
+      memberId === undefined
+        ? readNumber(connection, consumedSql, workspaceId, from, to)
+        : readNumber(connection, consumedOfMemberSql, workspaceId, from, to, memberId),
     consumption: async (workspaceId, from, to, by) => {
       const rows = await connection.all<{ group_key: string | number; credits: number; movements: number }>(
         `SELECT ${groupings[by]} AS group_key, sum(amount) AS credits, count(*) AS movements FROM movements
@@ -59,15 +55,15 @@ export function ledgerReads(connection: Connection) {
 
 const dayOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
 
-/** Changes to credits: a movement is only ever added. */
+/** Returns the changes of the ledger: movements are only added. */
 export function ledgerWrites(connection: Connection) {
   return {
-    // The transaction has the workspace to itself, or the whole database.
+    // Its transaction has locked the workspace, or the whole database.
     lockPosition: (workspaceId) =>
       (connection.known.get(`position ${workspaceId}`) as Position | undefined) ??
       positionOf(connection, workspaceId),
     append: (movement) =>
-      mapResult(addRow(connection, movementInsert.sql, ...movementInsert.values(movement)), () => {
+      mapResult(addRow(connection, movementTable.insertSql, ...movementTable.insertValues(movement)), () => {
         connection.known.set(`position ${movement.workspaceId}`, movement)
       }),
   } satisfies Partial<Transaction>

@@ -1,123 +1,79 @@
-import type {
-  Key,
-  Member,
-  Principal,
-  Reads,
-  StoredClock,
-  Transaction,
-  Workspace,
-} from '../../engine/ports/ports.js'
-import { boundText, type Connection, mapResult } from '../driver/connection.js'
-import {
-  changeOf,
-  fromRow,
-  insertOf,
-  keyColumns,
-  memberColumns,
-  type Row,
-  selectList,
-  workspaceColumns,
-} from './row-mapping.js'
+import type { Principal, Reads, StoredClock, Transaction } from '../../engine/ports/ports.js'
+import { boundText, type Connection, mapResult, type StoredRow } from '../driver/connection.js'
+import { keyTable, memberTable, workspaceTable } from './record-tables.js'
 
 const principalsSql = `
-SELECT ${selectList(keyColumns, 'k')}, ${selectList(memberColumns, 'm')}, ${selectList(workspaceColumns, 'w')},
-  clock.offset_ms, clock.frozen_at
+SELECT ${keyTable.list('k')}, ${memberTable.list('m')}, ${workspaceTable.list('w')}, clock.offset_ms, clock.frozen_at
 FROM keys k
 JOIN members m ON m.id = k.member_id
 JOIN workspaces w ON w.id = m.workspace_id
 JOIN clock ON clock.id = 1`
 const principalSql = `${principalsSql} WHERE k.hash = ${boundText}`
-const ofKeySql = `${principalsSql} WHERE k.id = ${boundText}`
+const principalOfKeySql = `${principalsSql} WHERE k.id = ${boundText}`
 
 const limitOf = (memberId: string) => `weekly limit ${memberId}`
 const limitSql = 'SELECT weekly_limit AS "weeklyLimit" FROM members WHERE id = ?'
 
-const workspaceInsert = insertOf('workspaces', workspaceColumns)
-const memberInsert = insertOf('members', memberColumns)
-const keyInsert = insertOf('keys', keyColumns)
-
-const clockOf = (row: Row): StoredClock => ({
+const toClock = (row: StoredRow): StoredClock => ({
   offsetMs: Number(row.offset_ms),
   frozenAt: row.frozen_at === null ? null : Number(row.frozen_at),
 })
 
-/** Questions about the clock, workspaces, members and keys. */
+const toPrincipal = (row: StoredRow): Principal => ({
+  key: keyTable.toRecord(row, 'k'),
+  member: memberTable.toRecord(row, 'm'),
+  workspace: workspaceTable.toRecord(row, 'w'),
+  clock: toClock(row),
+})
+
+/** Returns the reads of the clock, workspaces, members and keys. */
 export function memberReads(connection: Connection) {
-  const all = async <T>(sql: string, read: (row: Row) => T, ...values: string[]): Promise<T[]> =>
-    (await connection.all<Row>(sql, ...values)).map(read)
+  const findPrincipal = async (sql: string, value: string) => {
+    const row = await connection.get<StoredRow>(sql, value)
+    return row && toPrincipal(row)
+  }
   return {
-    principal: async (hash) => {
-      const row = await connection.get<Row>(principalSql, hash)
-      return row && principalOf(row)
-    },
-    principalOfKey: async (id) => {
-      const row = await connection.get<Row>(ofKeySql, id)
-      return row && principalOf(row)
-    },
+    principal: (hash) => findPrincipal(principalSql, hash),
+    principalOfKey: (id) => findPrincipal(principalOfKeySql, id),
     clock: async () =>
-      clockOf((await connection.get<Row>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {}),
-    workspace: async (id) => {
-      const where = id === undefined ? 'used = 1' : 'id = ?'
-      const row = await connection.get<Row>(
-        `SELECT ${selectList(workspaceColumns)} FROM workspaces WHERE ${where}`,
-        ...(id === undefined ? [] : [id]),
-      )
-      return row && fromRow<Workspace>(workspaceColumns, row)
-    },
-    workspaces: () =>
-      all(`SELECT ${selectList(workspaceColumns)} FROM workspaces ORDER BY created_at, name`, (row) =>
-        fromRow<Workspace>(workspaceColumns, row),
-      ),
+      toClock((await connection.get<StoredRow>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {}),
+    workspace: (id) =>
+      id === undefined
+        ? workspaceTable.get(connection, 'WHERE used = 1')
+        : workspaceTable.get(connection, 'WHERE id = ?', id),
+    workspaces: () => workspaceTable.all(connection, 'ORDER BY created_at, name'),
     members: (workspaceId) =>
-      all(
-        `SELECT ${selectList(memberColumns)} FROM members WHERE workspace_id = ? ORDER BY created_at, email`,
-        (row) => fromRow<Member>(memberColumns, row),
-        workspaceId,
-      ),
-    keys: (workspaceId) =>
-      all(
-        `SELECT ${selectList(keyColumns)} FROM keys
-         WHERE member_id IN (SELECT id FROM members WHERE workspace_id = ?) ORDER BY created_at, id`,
-        (row) => fromRow<Key>(keyColumns, row),
-        workspaceId,
-      ),
+      memberTable.all(connection, 'WHERE workspace_id = ? ORDER BY created_at, email', workspaceId),
+    keys: (workspaceId) => {
+      const ofWorkspace = 'member_id IN (SELECT id FROM members WHERE workspace_id = ?)'
+      return keyTable.all(connection, `WHERE ${ofWorkspace} ORDER BY created_at, id`, workspaceId)
+    },
   } satisfies Partial<Reads>
 }
 
-const principalOf = (row: Row): Principal => ({
-  key: fromRow<Key>(keyColumns, row, 'k'),
-  member: fromRow<Member>(memberColumns, row, 'm'),
-  workspace: fromRow<Workspace>(workspaceColumns, row, 'w'),
-  clock: clockOf(row),
-})
-
-/** Changes to the clock, workspaces, members and keys. */
+/** Returns the changes of the clock, workspaces, members and keys. */
 export function memberWrites(connection: Connection) {
   const useWorkspace = async (id: string) => {
     await connection.run('UPDATE workspaces SET used = CASE WHEN id = ? THEN 1 ELSE 0 END', id)
   }
   return {
-    setClock: async (clock) => {
-      await connection.run('UPDATE clock SET offset_ms = ?, frozen_at = ?', clock.offsetMs, clock.frozenAt)
+    setClock: async ({ offsetMs, frozenAt }) => {
+      await connection.run('UPDATE clock SET offset_ms = ?, frozen_at = ?', offsetMs, frozenAt)
     },
     addWorkspace: async (workspace, used) => {
-      await connection.run(workspaceInsert.sql, ...workspaceInsert.values(workspace))
+      await workspaceTable.add(connection, workspace)
       if (used) await useWorkspace(workspace.id)
     },
     useWorkspace,
     changeWorkspace: async (id, change) => {
-      const changed = changeOf(workspaceColumns, change)
-      if (changed)
-        await connection.run(`UPDATE workspaces SET ${changed.set} WHERE id = ?`, ...changed.values, id)
+      const update = workspaceTable.update(change, 'id = ?', id)
+      if (update) await connection.run(...update)
     },
-    addMember: async (member) => {
-      await connection.run(memberInsert.sql, ...memberInsert.values(member))
-    },
+    addMember: (member) => memberTable.add(connection, member),
     changeMember: async (id, change) => {
       connection.known.delete(limitOf(id))
-      const changed = changeOf(memberColumns, change)
-      if (changed)
-        await connection.run(`UPDATE members SET ${changed.set} WHERE id = ?`, ...changed.values, id)
+      const update = memberTable.update(change, 'id = ?', id)
+      if (update) await connection.run(...update)
     },
     weeklyLimit: (id) => {
       const known = connection.known.get(limitOf(id)) as number | null | undefined
@@ -127,11 +83,10 @@ export function memberWrites(connection: Connection) {
         return found?.weeklyLimit ?? null
       })
     },
-    addKey: async (key) => {
-      await connection.run(keyInsert.sql, ...keyInsert.values(key))
+    addKey: (key) => keyTable.add(connection, key),
+    revokeKey: async (id, at) => {
+      const sql = 'UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'
+      return (await connection.run(sql, at, id)) > 0
     },
-    revokeKey: async (id, at) =>
-      (await connection.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', at, id)) >
-      0,
   } satisfies Partial<Transaction>
 }

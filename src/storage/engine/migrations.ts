@@ -266,6 +266,31 @@ CREATE TABLE chunk_workers (
 const tables: TablesSql = (types) =>
   [workspaces, ledger, requests, saved, work, runReplies, chunkTables].map((part) => part(types)).join('')
 
+/** The tables of the engine, each after those that it refers to, with the columns that identify its rows. */
+export const engineTables: Readonly<Record<string, readonly string[]>> = {
+  clock: ['id'],
+  workspaces: ['id'],
+  members: ['id'],
+  keys: ['id'],
+  movements: ['workspace_id', 'seq'],
+  counters: ['owner', 'name'],
+  replies: ['workspace_id', 'key'],
+  reply_runs: ['number'],
+  run_replies: ['place'],
+  personas: ['id'],
+  cursor_secrets: ['workspace_id'],
+  jobs: ['id'],
+  records: ['job_id', 'ordinal'],
+  enrichments: ['id'],
+  lists: ['id'],
+  list_companies: ['list_id', 'ordinal'],
+  deliveries: ['id'],
+  signing_secrets: ['workspace_id', 'secret'],
+  chunk_runs: ['run'],
+  chunks: ['id'],
+  chunk_workers: ['id'],
+}
+
 /** The schema of the engine's state. */
 export const engineSchema: Schema = {
   first: {
@@ -274,4 +299,5 @@ export const engineSchema: Schema = {
   },
   steps: [],
   unreleased: 5,
+  privateTables: [...Object.keys(engineTables), 'entries'],
 }

@@ -1,9 +1,9 @@
 import type { RunRow } from '../../api/calls/caller.js'
+import { ApiError } from '../../api/calls/errors.js'
 import type { Reads, RunReply, Transaction } from '../../engine/ports/ports.js'
 import { addRow, type Connection, mapResult, type TablesSql } from '../driver/connection.js'
-import { placeOf, rowsPerRun } from './row-place.js'
 
-/** The replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
+/** Replies to rows of runs. A run has a number here, so that the place of a row is one integer and needs no index. */
 export const runReplies: TablesSql = ({ identity, integer, text }) => `
 CREATE TABLE reply_runs (
   number ${identity},
@@ -19,6 +19,25 @@ CREATE TABLE run_replies (
 );
 `
 
+/** Maximum number of rows of a run. A place is the number of the run times this, plus the ordinal of the row. */
+const rowsPerRun = 2 ** 32
+
+/** Returns the place of a row. Throws when it is no safe integer, since two rows could then share a place. */
+export function toPlace(run: number, ordinal: number): number {
+  const place = run * rowsPerRun + ordinal
+  if (place > Number.MAX_SAFE_INTEGER)
+    throw new ApiError('storage_failed', {
+      reason: `it has had ${run.toLocaleString('en')} runs, and more cannot be numbered`,
+    })
+  return place
+}
+
+/** Returns the number of the run that a place belongs to. */
+export const toRunNumber = (place: number): number => Math.floor(place / rowsPerRun)
+
+/** Returns the first place of a run and the first one after it. */
+export const placesOf = (run: number): [number, number] => [toPlace(run, 0), toPlace(run + 1, 0)]
+
 const numberSql = 'SELECT number FROM reply_runs WHERE workspace_id = ? AND run = ?'
 const addSql = 'INSERT INTO reply_runs (workspace_id, run) VALUES (?, ?) RETURNING number'
 const replySql = 'SELECT status, credits, body FROM run_replies WHERE place = ?'
@@ -26,58 +45,61 @@ const firstSql = 'INSERT INTO run_replies (place, status, credits, body) VALUES 
 const keepSql = `${firstSql} ON CONFLICT DO NOTHING`
 const dropSql = 'DELETE FROM run_replies WHERE place >= ? AND place < ?'
 
-interface Numbered {
+interface NumberedRun {
   readonly number: number
 }
 
 const nameOf = (workspaceId: string, run: string): string => `run ${workspaceId} ${run}`
 
-/** Questions about rows of runs. */
+/** Returns the reads of replies to rows. */
 export function runReplyReads(connection: Connection) {
   return {
     runReply: async (workspaceId, run, ordinal) => {
-      const known = await connection.get<Numbered>(numberSql, workspaceId, run)
-      return known && connection.get<RunReply>(replySql, placeOf(known.number, ordinal))
+      const known = await connection.get<NumberedRun>(numberSql, workspaceId, run)
+      return known && connection.get<RunReply>(replySql, toPlace(known.number, ordinal))
     },
   } satisfies Partial<Reads>
 }
 
-/** Changes to the replies of runs. */
+/** Returns the changes of replies to rows. */
 export function runReplyWrites(connection: Connection) {
-  /** The number of a run, given with its first reply; looked up once in a commit. */
-  const numberOf = async (workspaceId: string, run: string): Promise<Numbered> => {
+  /** Returns the number of a run, assigned with its first reply. */
+  const numberOf = async (workspaceId: string, run: string): Promise<NumberedRun> => {
     const known =
-      (await connection.get<Numbered>(numberSql, workspaceId, run)) ??
-      (await connection.get<Numbered>(addSql, workspaceId, run))
+      (await connection.get<NumberedRun>(numberSql, workspaceId, run)) ??
+      (await connection.get<NumberedRun>(addSql, workspaceId, run))
     if (!known) throw new Error('a run was not given a number')
-    // The places of all its rows are its own, or it has none.
-    placeOf(known.number, rowsPerRun)
+    // Throws before the first row where a later one would have no place.
+    placesOf(known.number)
     connection.known.set(nameOf(workspaceId, run), known)
     return known
   }
-  const keep = (run: Numbered, { ordinal, fresh }: RunRow, { status, credits, body }: RunReply) => {
-    const values = [placeOf(run.number, ordinal), status, credits, body]
-    // Where a row that was never sent has a reply all the same, the whole transaction fails.
+  const keep = (run: NumberedRun, { ordinal, fresh }: RunRow, { status, credits, body }: RunReply) => {
+    const values = [toPlace(run.number, ordinal), status, credits, body]
+    // A row that was never sent must not have a reply; if it does, the whole transaction fails.
     return fresh
       ? mapResult(addRow(connection, firstSql, ...values), () => true)
       : mapResult(connection.run(keepSql, ...values), (changed) => changed > 0)
   }
   return {
     keepRunReply: (workspaceId, row, reply) => {
-      const known = connection.known.get(nameOf(workspaceId, row.run)) as Numbered | undefined
+      const known = connection.known.get(nameOf(workspaceId, row.run)) as NumberedRun | undefined
       return known
         ? keep(known, row, reply)
         : numberOf(workspaceId, row.run).then((found) => keep(found, row, reply))
     },
     dropRunReplies: async (workspaceId, run, before) => {
-      const known = await connection.get<Numbered>(numberSql, workspaceId, run)
-      return known
-        ? connection.run(
-            dropSql,
-            placeOf(known.number, 0),
-            placeOf(known.number, Math.min(before, rowsPerRun)),
-          )
-        : 0
+      const known = await connection.get<NumberedRun>(numberSql, workspaceId, run)
+      if (!known) return 0
+      const to = toPlace(known.number, Math.min(before, rowsPerRun))
+      return connection.run(dropSql, toPlace(known.number, 0), to)
+    },
+    dropRepliesOfRun: async (run) => {
+      const found = await connection.all<NumberedRun>('SELECT number FROM reply_runs WHERE run = ?', run)
+      let dropped = 0
+      for (const { number } of found) dropped += await connection.run(dropSql, ...placesOf(number))
+      await connection.run('DELETE FROM reply_runs WHERE run = ?', run)
+      return dropped
     },
   } satisfies Partial<Transaction>
 }

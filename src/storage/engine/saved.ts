@@ -1,43 +1,68 @@
-import type { Persona, Reads, Transaction } from '../../engine/ports/ports.js'
+import type { CompanyQuery, Reads, Transaction } from '../../engine/ports/ports.js'
 import type { Connection } from '../driver/connection.js'
-import { fromRow, insertOf, newestFirst, personaColumns, type Row, selectList } from './row-mapping.js'
+import { listTable, personaTable, readNumber } from './record-tables.js'
 
-const personaList = selectList(personaColumns)
-const personaInsert = insertOf('personas', personaColumns)
+const addCompanySql = 'INSERT INTO list_companies (list_id, ordinal, company) VALUES (?, ?, ?)'
+const companiesSql = `SELECT ordinal, company, account_id FROM list_companies
+WHERE list_id = ? AND ordinal > ? ORDER BY ordinal LIMIT ?`
+const accountsSql =
+  'SELECT DISTINCT account_id AS id FROM list_companies WHERE list_id = ? AND account_id IS NOT NULL'
 const secretSql = 'SELECT secret FROM cursor_secrets WHERE workspace_id = ?'
 const keepSecretSql =
   'INSERT INTO cursor_secrets (workspace_id, secret) VALUES (?, ?) ON CONFLICT (workspace_id) DO NOTHING'
 
-/** Questions about what a workspace has saved, and the secret of its cursors. */
+interface ListedCompanyRow {
+  readonly ordinal: number
+  readonly company: string
+  readonly account_id: string | null
+}
+
+/** Returns the reads of personas, company lists and cursor secrets. */
 export function savedReads(connection: Connection) {
   return {
-    persona: async (workspaceId, id) => {
-      const sql = `SELECT ${personaList} FROM personas WHERE workspace_id = ? AND id = ?`
-      const row = await connection.get<Row>(sql, workspaceId, id)
-      return row && fromRow<Persona>(personaColumns, row)
+    persona: (workspaceId, id) =>
+      personaTable.get(connection, 'WHERE workspace_id = ? AND id = ?', workspaceId, id),
+    personas: (workspaceId, slice) => personaTable.slice(connection, slice, 'workspace_id = ?', workspaceId),
+    countPersonas: (workspaceId) =>
+      readNumber(connection, 'SELECT count(*) AS total FROM personas WHERE workspace_id = ?', workspaceId),
+    list: (workspaceId, id) =>
+      listTable.get(connection, 'WHERE workspace_id = ? AND id = ?', workspaceId, id),
+    listByNumber: (workspaceId, networkListId) =>
+      listTable.get(connection, 'WHERE workspace_id = ? AND network_list_id = ?', workspaceId, networkListId),
+    lists: (workspaceId, slice) => listTable.slice(connection, slice, 'workspace_id = ?', workspaceId),
+    countLists: (workspaceId) =>
+      readNumber(connection, 'SELECT count(*) AS total FROM lists WHERE workspace_id = ?', workspaceId),
+    listed: async (listId, after, limit) => {
+      const rows = await connection.all<ListedCompanyRow>(companiesSql, listId, after, limit)
+      return rows.map(({ ordinal, company, account_id: accountId }) => {
+        return { ordinal, company: JSON.parse(company) as CompanyQuery, accountId }
+      })
     },
-    personas: async (workspaceId, slice) => {
-      const { sql, values } = newestFirst(`SELECT ${personaList} FROM personas WHERE workspace_id = ?`, slice)
-      const rows = await connection.all<Row>(sql, workspaceId, ...values)
-      return rows.map((row) => fromRow<Persona>(personaColumns, row))
-    },
-    countPersonas: async (workspaceId) => {
-      const sql = 'SELECT COUNT(*) AS total FROM personas WHERE workspace_id = ?'
-      return (await connection.get<{ total: number }>(sql, workspaceId))?.total ?? 0
-    },
+    listedAccounts: async (listId) =>
+      (await connection.all<{ id: string }>(accountsSql, listId)).map(({ id }) => id),
     cursorSecret: async (workspaceId) =>
       (await connection.get<{ secret: string }>(secretSql, workspaceId))?.secret,
   } satisfies Partial<Reads>
 }
 
-/** Changes to what a workspace has saved. */
+/** Returns the changes of personas, company lists and cursor secrets. */
 export function savedWrites(connection: Connection) {
   return {
-    addPersona: async (persona) => {
-      await connection.run(personaInsert.sql, ...personaInsert.values(persona))
-    },
+    addPersona: (persona) => personaTable.add(connection, persona),
     dropPersona: async (workspaceId, id) =>
       (await connection.run('DELETE FROM personas WHERE workspace_id = ? AND id = ?', workspaceId, id)) > 0,
+    addList: async (list) => {
+      await listTable.add(connection, list)
+      for (const [at, company] of list.companies.entries())
+        await connection.run(addCompanySql, list.id, at + 1, JSON.stringify(company))
+    },
+    changeList: async (id, { status, updatedAt }) => {
+      await connection.run('UPDATE lists SET status = ?, updated_at = ? WHERE id = ?', status, updatedAt, id)
+    },
+    setListed: async (listId, ordinal, accountId) => {
+      const sql = 'UPDATE list_companies SET account_id = ? WHERE list_id = ? AND ordinal = ?'
+      await connection.run(sql, accountId, listId, ordinal)
+    },
     keepCursorSecret: async (workspaceId, secret) => {
       await connection.run(keepSecretSql, workspaceId, secret)
       return (await connection.get<{ secret: string }>(secretSql, workspaceId))?.secret ?? secret

@@ -4,33 +4,30 @@ import { openDatabase } from '../database/open.js'
 import type { Connection, Driver } from '../driver/connection.js'
 import { chunkReads, chunkWrites } from './chunks.js'
 import { deliveryReads, deliveryWrites } from './deliveries.js'
-import { replyReads, replyWrites } from './idempotency.js'
 import { jobReads, jobWrites } from './jobs.js'
 import { ledgerReads, ledgerWrites } from './ledger.js'
-import { listReads, listWrites } from './lists.js'
 import { memberReads, memberWrites } from './members.js'
 import { engineSchema } from './migrations.js'
-import { purgeWrites } from './purge.js'
-import { counterReads, counterWrites } from './rate-counters.js'
+import { requestReads, requestWrites } from './requests.js'
 import { runReplyReads, runReplyWrites } from './row-replies.js'
 import { savedReads, savedWrites } from './saved.js'
 
 /**
  * Opens the engine's store at a path, `:memory:` or a `postgres://` address, bringing its schema up to date. `now` is this
- * machine's clock, which a server's is compared with.
+ * machine's clock, which is compared with the server's.
  */
 export async function openStore(location: string, now?: () => number): Promise<Store> {
   return storeOver(await openEngineDatabase(location, now))
 }
 
-/** Opens the database itself, as `openStore` does. */
+/** Opens the engine's database, bringing its schema up to date. */
 export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
   return prepareDatabase(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
     migrate(driver, engineSchema),
   )
 }
 
-/** The store's verbs over a driver. */
+/** Returns the engine's store over a driver. */
 export function storeOver(driver: Driver): Store {
   const reads = memoizePerConnection(readsOver)
   const writes = memoizePerConnection((connection) => ({
@@ -50,12 +47,10 @@ export function storeOver(driver: Driver): Store {
 const readsOver = (connection: Connection): Reads => ({
   ...memberReads(connection),
   ...ledgerReads(connection),
-  ...counterReads(connection),
-  ...replyReads(connection),
+  ...requestReads(connection),
   ...runReplyReads(connection),
   ...savedReads(connection),
   ...jobReads(connection),
-  ...listReads(connection),
   ...deliveryReads(connection),
   ...chunkReads(connection),
   schemaVersion: () => readVersion(connection),
@@ -64,18 +59,15 @@ const readsOver = (connection: Connection): Reads => ({
 const writesOver = (connection: Connection): Omit<Transaction, keyof Reads> => ({
   ...memberWrites(connection),
   ...ledgerWrites(connection),
-  ...counterWrites(connection),
-  ...replyWrites(connection),
+  ...requestWrites(connection),
   ...runReplyWrites(connection),
   ...savedWrites(connection),
   ...jobWrites(connection),
-  ...listWrites(connection),
   ...deliveryWrites(connection),
-  ...purgeWrites(connection),
   ...chunkWrites(connection),
 })
 
-/** Makes verbs once per connection: building them for each transaction would cost more than the statements. */
+/** Makes functions once per connection: building them for each transaction would cost more than the statements. */
 function memoizePerConnection<T>(make: (connection: Connection) => T): (connection: Connection) => T {
   const made = new WeakMap<Connection, T>()
   return (connection) => {

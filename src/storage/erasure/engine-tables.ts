@@ -1,15 +1,8 @@
 import { parseExact, toJson } from '../../api/values/json.js'
 import type { AsyncJob, Contact, Enrichment, Plan } from '../../engine/ports/ports.js'
-import type { Connection, Driver } from '../driver/connection.js'
-import { releaseJobs } from '../engine/purge.js'
-import {
-  changeOf,
-  enrichmentColumns,
-  fromRow,
-  jobColumns,
-  type Row,
-  selectList,
-} from '../engine/row-mapping.js'
+import type { Connection, Driver, StoredRow } from '../driver/connection.js'
+import { releaseJobs } from '../engine/jobs.js'
+import { enrichmentTable, jobTable } from '../engine/record-tables.js'
 import { eraseFromTables, type PersonalTable, type RowErasure, type SubjectMatcher } from './traversal.js'
 
 /** What was erased of accepted work: records, contacts of waterfalls, texts of jobs, stored replies. */
@@ -36,23 +29,23 @@ export async function eraseFromEngine(
 }
 
 const engineTables = (subject: SubjectMatcher): PersonalTable[] => [
-  jobTable(subject),
-  recordTable(subject),
-  replyTable(subject),
-  rowReplyTable(subject),
+  personalJobs(subject),
+  personalRecords(subject),
+  personalReplies(subject),
+  personalRowReplies(subject),
 ]
 
 /** Whoever runs a job loses it with these, and it continues from where it stands. */
 const released = { token: null, lease_until: 0 }
 
 /** Jobs with their contacts: what a waterfall found is judged with what it was given. */
-const jobTable = (subject: SubjectMatcher): PersonalTable<Row> => ({
+const personalJobs = (subject: SubjectMatcher): PersonalTable<StoredRow> => ({
   table: 'jobs',
   key: ['id'],
-  columns: jobColumns.map(({ column }) => column),
+  columns: jobTable.columnNames,
   portion: 20,
   async erase(row, connection) {
-    const job = fromRow<AsyncJob>(jobColumns, row)
+    const job = jobTable.toRecord(row)
     const contacts = await contactsOf(connection, subject, job)
     const own = contacts.filter(({ isOwn }) => isOwn)
     const texts = redactJob(job, subject, new Set(own.map(({ enrichment }) => enrichment.ordinal)))
@@ -85,11 +78,11 @@ async function contactsOf(
   { id, plan }: AsyncJob,
 ): Promise<MentioningContact[]> {
   if (plan.does !== 'waterfall') return []
-  const sql = `SELECT ${selectList(enrichmentColumns, 'enrichments')}, record
+  const sql = `SELECT ${enrichmentTable.list('enrichments')}, record
     FROM enrichments LEFT JOIN records USING (job_id, ordinal) WHERE job_id = ? ORDER BY ordinal`
-  const rows = await connection.all<Row & { record: string | null }>(sql, id)
+  const rows = await connection.all<StoredRow & { record: string | null }>(sql, id)
   return rows.flatMap((row) => {
-    const enrichment = fromRow<Enrichment>(enrichmentColumns, row, 'enrichments')
+    const enrichment = enrichmentTable.toRecord(row, 'enrichments')
     const { ordinal, custom } = enrichment
     const record = row.record ?? undefined
     const result = record && parseExact(record)
@@ -109,8 +102,8 @@ async function eraseContact(
   { enrichment: { id, jobId, ordinal, custom }, record, isOwn }: MentioningContact,
 ): Promise<void> {
   const rest = isOwn ? { firstName: null, lastName: null, custom: null } : { custom: subject.redact(custom) }
-  const change = changeOf<Enrichment>(enrichmentColumns, rest)
-  if (change) await connection.run(`UPDATE enrichments SET ${change.set} WHERE id = ?`, ...change.values, id)
+  const update = enrichmentTable.update(rest, 'id = ?', id)
+  if (update) await connection.run(...update)
   if (record === undefined) return
   const at = 'WHERE job_id = ? AND ordinal = ?'
   if (isOwn) await connection.run(`DELETE FROM records ${at}`, jobId, ordinal)
@@ -143,7 +136,7 @@ function redactPlan(plan: Plan, subject: SubjectMatcher, ordinals: ReadonlySet<n
 }
 
 /** Records of searches. The place that a finished job reached may name the person, so it goes with their record. */
-const recordTable = (
+const personalRecords = (
   subject: SubjectMatcher,
 ): PersonalTable<{ readonly job_id: string; readonly record: string }> => ({
   table: 'records',
@@ -168,7 +161,7 @@ const recordTable = (
 })
 
 /** Stored replies; one about the person goes, and its key is free again. */
-const replyTable = (
+const personalReplies = (
   subject: SubjectMatcher,
 ): PersonalTable<{ readonly key: string; readonly body: string }> => ({
   table: 'replies',
@@ -182,7 +175,7 @@ const replyTable = (
 const emptyReply = { status: 404, body: JSON.stringify({ error: 'forgotten' }) }
 
 /** Replies to rows of runs. One about the person stays in another form, so that the row is not paid for again. */
-const rowReplyTable = (subject: SubjectMatcher): PersonalTable<{ readonly body: string }> => ({
+const personalRowReplies = (subject: SubjectMatcher): PersonalTable<{ readonly body: string }> => ({
   table: 'run_replies',
   counted: 'replies',
   key: ['place'],

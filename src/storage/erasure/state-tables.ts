@@ -1,6 +1,6 @@
 import { parseBody, parseExact, toJson } from '../../api/values/json.js'
 import type { Connection, Driver } from '../driver/connection.js'
-import { runAt } from '../engine/row-place.js'
+import { toRunNumber } from '../engine/row-replies.js'
 import { promoteAll } from '../state/forwarding.js'
 import { rememberedMs } from '../state/webhook-inbox.js'
 import { eraseFromTables, type PersonalTable, type RowErasure, type SubjectMatcher } from './traversal.js'
@@ -74,8 +74,8 @@ function stateTables(
       return { change: emptyAnswer }
     },
   }
-  const tables = [eventTable(subject, now), answers, copies]
-  return dryRun ? tables : [...tables, requestTable(subject), openCallTable(subject)]
+  const tables = [personalEvents(subject, now), answers, copies]
+  return dryRun ? tables : [...tables, personalRequests(subject), personalOpenCalls(subject)]
 }
 
 function eraseAnswer(subject: SubjectMatcher, { identity, error, body }: AnswerRow): RowErasure | undefined {
@@ -87,7 +87,7 @@ function eraseAnswer(subject: SubjectMatcher, { identity, error, body }: AnswerR
 }
 
 /** An event goes whole, since it is kept as it was signed. Its id stays for as long as its sender may send it again. */
-const eventTable = (
+const personalEvents = (
   subject: SubjectMatcher,
   now: number,
 ): PersonalTable<{ readonly seq: number; readonly body: string }> => ({
@@ -110,7 +110,7 @@ const eventTable = (
 })
 
 /** What was typed for a run. */
-const requestTable = (subject: SubjectMatcher): PersonalTable<{ readonly request: string }> => ({
+const personalRequests = (subject: SubjectMatcher): PersonalTable<{ readonly request: string }> => ({
   table: 'runs',
   key: ['id'],
   columns: ['request'],
@@ -122,7 +122,7 @@ const requestTable = (subject: SubjectMatcher): PersonalTable<{ readonly request
 })
 
 /** The keys of calls whose outcome is unknown. */
-const openCallTable = (subject: SubjectMatcher): PersonalTable<{ readonly idempotency_key: string }> => ({
+const personalOpenCalls = (subject: SubjectMatcher): PersonalTable<{ readonly idempotency_key: string }> => ({
   table: 'open_calls',
   key: ['fingerprint'],
   columns: ['idempotency_key'],
@@ -139,7 +139,7 @@ function parseOrText(body: string): unknown {
 }
 
 async function runsOf(connection: Connection, places: readonly number[]) {
-  const numbers = [...new Set(places.map(runAt))]
+  const numbers = [...new Set(places.map(toRunNumber))]
   const sql = 'SELECT file, output FROM runs WHERE number IN (SELECT atom FROM json_each(?)) ORDER BY number'
   return await connection.all<{ file: string; output: string | null }>(sql, JSON.stringify(numbers))
 }

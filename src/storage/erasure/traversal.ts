@@ -1,6 +1,5 @@
-import type { Connection, Driver, Value } from '../driver/connection.js'
-
-type Awaitable<T> = T | Promise<T>
+import type { Awaitable } from '../../engine/ports/ports.js'
+import type { Connection, Driver, StoredRow, Value } from '../driver/connection.js'
 
 /** Recognises the person who is to be erased in values and texts. */
 export interface SubjectMatcher {
@@ -66,8 +65,6 @@ export async function eraseFromTables(
   }
   return Object.fromEntries(counts)
 }
-
-type StoredRow = Readonly<Record<string, string | number | null>>
 
 async function eraseRows(
   connection: Connection,

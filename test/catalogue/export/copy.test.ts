@@ -8,7 +8,7 @@ import { copiedTables, copyCatalogue } from '../../../src/catalogue/export/copy.
 import { kinds } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
 import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
-import { openShared } from '../../../src/storage/database/catalogue-location.js'
+import { openShared } from '../../../src/storage/database/open.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { vacuum } from '../../../src/storage/database/vacuum.js'
+import { vacuum } from '../../../src/storage/database/database-file.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 
 let folder = ''

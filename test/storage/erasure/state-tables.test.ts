@@ -3,7 +3,7 @@ import { parseExact, toJson } from '../../../src/api/values/json.js'
 import type { Answer } from '../../../src/batch/journal/answer.js'
 import { hashNumber, hashOf } from '../../../src/csv/identity-filter.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
-import { placeOf } from '../../../src/storage/engine/row-place.js'
+import { toPlace } from '../../../src/storage/engine/row-replies.js'
 import { eraseFromState } from '../../../src/storage/erasure/state-tables.js'
 import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
 import { openState } from '../../../src/storage/state/open.js'
@@ -57,7 +57,7 @@ const kept = (run: Run, ordinal: number, identity: string, answer: Answer, origi
     ),
   )
 const indexed = (run: Run) =>
-  state.transaction((connection) => indexNext(connection, run.number, placeOf(run.number, 0) - 1))
+  state.transaction((connection) => indexNext(connection, run.number, toPlace(run.number, 0) - 1))
 const forget = (dryRun = false) => eraseFromState(state, jane, now, dryRun)
 const rows = (run: Run) => state.read((connection) => answersOf(connection, run.number, 0, 9))
 
@@ -97,7 +97,7 @@ describe.each(states())('erasing a person from stored answers of runs: %s', (_, 
   it('also covers the answers that other runs reused', async () => {
     const [first, second] = [await started('a'), await started('b', { output: '/b.out.csv' })]
     await kept(first, 4, 'person:bo', found({ name: 'jane' }))
-    await kept(second, 0, 'person:bo', found({ name: 'jane' }), placeOf(first.number, 4))
+    await kept(second, 0, 'person:bo', found({ name: 'jane' }), toPlace(first.number, 4))
     expect(await forget()).toEqual({
       ...{ events: 0, answers: 2 },
       runs: [

@@ -51,7 +51,7 @@ async function openBoth(
   { home, clock, ids, onClose }: ClockContext & HomeContext,
   needsMachine: boolean,
 ): Promise<{ machine: Driver; server: Driver }> {
-  const { isShared, openCatalogueDatabase } = await import('../../../storage/database/catalogue-location.js')
+  const { isShared, openCatalogueDatabase } = await import('../../../storage/database/open.js')
   const { openCatalogue } = await import('../../../catalogue/catalogue.js')
   if (!isShared(home))
     throw new UsageError(

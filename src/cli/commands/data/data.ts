@@ -44,7 +44,7 @@ export function statsCommand(environment: CommandEnvironment): Command {
 
 /** A shared catalogue that nobody has made yet stays so: who only counts may not have the right to make it. */
 async function statsOf({ home, catalogue }: HomeContext & TargetContext): Promise<Stats> {
-  const { findSharedCatalogue, isShared } = await import('../../../storage/database/catalogue-location.js')
+  const { findSharedCatalogue, isShared } = await import('../../../storage/database/open.js')
   if (isShared(home)) {
     const found = await findSharedCatalogue(home.engine)
     if (!found) return nothing

@@ -2,13 +2,9 @@ import { existsSync } from 'node:fs'
 import { fileLocks, leasesOver } from '../../../batch/run/records.js'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
 import type { Store } from '../../../engine/ports/ports.js'
-import {
-  findSharedCatalogue,
-  isShared,
-  openCatalogueDatabase,
-} from '../../../storage/database/catalogue-location.js'
-import { isPostgres } from '../../../storage/database/location.js'
+import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/database/open.js'
 import type { Driver } from '../../../storage/driver/connection.js'
+import { isPostgres } from '../../../storage/driver/connection.js'
 import { openEngineDatabase, storeOver } from '../../../storage/engine/store.js'
 import { findShared, openState } from '../../../storage/state/open.js'
 import type { RunLocks } from '../../../storage/state/runs/run-leases.js'
@@ -75,7 +71,7 @@ const isThere = (location: string): boolean => isPostgres(location) || existsSyn
 export async function rewriteAll({
   home,
 }: HomeContext): Promise<{ rewritten: string[]; remaining: string[] }> {
-  const { vacuum } = await import('../../../storage/database/vacuum.js')
+  const { vacuum } = await import('../../../storage/database/database-file.js')
   const files = [home.catalogue, home.engine, home.state].filter((file) => existsSync(file))
   const remaining = files.filter((file) => !vacuum(file))
   return { rewritten: files.filter((file) => !remaining.includes(file)), remaining }

@@ -1,12 +1,12 @@
 import { dirname, join } from 'node:path'
 import { elsewhere } from '../../../batch/run/records.js'
-import { findSharedCatalogue, isShared } from '../../../storage/database/catalogue-location.js'
 import {
   readStoredNumber,
   type SchemaState,
   toSchemaState,
   unfinishedReason,
 } from '../../../storage/database/migrate.js'
+import { findSharedCatalogue, isShared } from '../../../storage/database/open.js'
 import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { grouped } from '../../output/text.js'

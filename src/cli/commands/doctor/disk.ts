@@ -2,7 +2,6 @@ import { accessSync, constants, lstatSync, readdirSync, readFileSync, statfsSync
 import { dirname } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
 import { systemCode, systemReason } from '../../../csv/errors.js'
-import { isPostgres } from '../../../storage/database/location.js'
 import {
   readStoredNumber,
   type Schema,
@@ -11,6 +10,7 @@ import {
 } from '../../../storage/database/migrate.js'
 import type { ReadOnlyDatabase } from '../../../storage/database/read-only.js'
 import type { Driver } from '../../../storage/driver/connection.js'
+import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Home } from '../../context/context.js'
 
 /** A directory entry. A link is not followed. */

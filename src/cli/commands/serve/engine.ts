@@ -1,7 +1,7 @@
 import { compose } from '../../../api/calls/compose.js'
 import { isLoopback } from '../../../http/hosts.js'
 import { named } from '../../../http/wire-names.js'
-import { isShared } from '../../../storage/database/catalogue-location.js'
+import { isShared } from '../../../storage/database/open.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { targetsOf } from '../../options/webhooks.js'
 import { namesOf } from '../../target/resolve-target.js'

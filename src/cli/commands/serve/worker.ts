@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
-import { isPostgres } from '../../../storage/database/location.js'
+import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'

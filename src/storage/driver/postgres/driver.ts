@@ -8,7 +8,7 @@ import { CommitQueue, Mutex } from '../group-commit.js'
 import { ServerClock, timeSql } from './clock.js'
 import { type BeginStatement, PostgresSession, type SessionOptions } from './connection.js'
 import { postgresDialect } from './dialect.js'
-import { fromPostgresError, reasons } from './errors.js'
+import { reasons, translateErrors } from './errors.js'
 import { Notifications } from './notifications.js'
 import { checkServer, createPool, replan, setSearchPath } from './pool.js'
 import { createStatementCache } from './translate-sql.js'
@@ -215,12 +215,3 @@ class CommitQueues {
 
 const leastBusy = (queues: readonly CommitQueue[]): CommitQueue =>
   queues.reduce((best, queue) => (queue.load < best.load ? queue : best))
-
-/** Waits for a task; throws errors of the database as an `ApiError` where one fits. */
-async function translateErrors<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    throw fromPostgresError(error)
-  }
-}

@@ -126,3 +126,12 @@ function describeError(error: unknown, code: string): string | undefined {
   if (/SSL|TLS|certificate|self.signed/i.test(error.message)) return 'the encrypted connection is refused'
   return /password|SASL|SCRAM/.test(error.message) ? unreachable['28P01'] : undefined
 }
+
+/** Waits for a task; throws errors of the database as an `ApiError` where one fits. */
+export async function translateErrors<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw fromPostgresError(error)
+  }
+}

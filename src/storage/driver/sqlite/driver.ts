@@ -3,11 +3,11 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../../api/calls/errors.js'
-import { AlreadyThere } from '../../../engine/ports/ports.js'
-import type { Connection, Driver, Value } from '../connection.js'
-import { CommitQueue, Mutex, type Session } from '../group-commit.js'
-import { BatchInserts } from './batch-insert.js'
+import type { Driver } from '../connection.js'
+import { CommitQueue, Mutex } from '../group-commit.js'
+import { createSession, lazily } from './connection.js'
 import { sqliteDialect } from './dialect.js'
+import { fromSqliteError, translateErrors } from './errors.js'
 
 /** How a SQLite file is opened. */
 export interface SqliteOptions {
@@ -21,8 +21,6 @@ export interface SqliteOptions {
 
 /** Measured over HTTP with 64 and 128 connections: four turns gather nearly all of them, one a third. */
 const turnsPerCommit = 4
-/** How long another process may hold the database before a request is refused as busy, in milliseconds. */
-const patienceMs = 30_000
 
 /**
  * Opens a SQLite database in WAL mode for several processes at once; the file is created readable by its owner
@@ -108,144 +106,4 @@ async function flushFile(path: string): Promise<void> {
   } finally {
     await file?.close()
   }
-}
-
-interface Lazy {
-  (): Database.Database
-  close(): void
-}
-
-function lazily(open: () => Database.Database): Lazy {
-  let database: Database.Database | undefined
-  const get = () => {
-    database ??= open()
-    return database
-  }
-  return Object.assign(get, {
-    close() {
-      database?.close()
-    },
-  })
-}
-
-function createSession(database: Lazy, begin: string): Session {
-  let dirty = false
-  const { prepare, statements } = createStatementCache(database)
-  const prepareTracked = (sql: string): Database.Statement => {
-    const statement = prepare(sql)
-    if (!statement.readonly) dirty = true
-    return statement
-  }
-  const added = new BatchInserts(prepare)
-  const prepareFlushed = (sql: string): Database.Statement => {
-    added.flush()
-    return prepareTracked(sql)
-  }
-  const known = new Map<string, unknown>()
-  const connection: Connection = {
-    dialect: sqliteDialect,
-    known,
-    get: <T>(sql: string, ...values: Value[]) =>
-      translateErrors(() => prepareFlushed(sql).get(...values) as T | undefined),
-    all: <T>(sql: string, ...values: Value[]) =>
-      translateErrors(() => prepareFlushed(sql).all(...values) as T[]),
-    run: (sql, ...values) => translateErrors(() => prepareFlushed(sql).run(...values).changes),
-    add: (sql, ...values) => {
-      dirty = true
-      added.add(sql, values)
-    },
-    exec: (sql) => {
-      dirty = true
-      statements.clear()
-      translateErrors(() => {
-        added.flush()
-        database().exec(sql)
-      })
-    },
-  }
-  return {
-    connection,
-    begin: () => {
-      known.clear()
-      return beginPatiently(() => prepare(begin).run())
-    },
-    commit: () =>
-      translateErrors(() => {
-        added.flush()
-        prepare('COMMIT').run()
-      }),
-    rollback: () => {
-      added.clear()
-      if (database().inTransaction) prepare('ROLLBACK').run()
-    },
-    isDirty: () => dirty || added.hasFailed,
-    clearDirty: () => {
-      dirty = false
-    },
-  }
-}
-
-/** Every mix of filters is a new statement, so their number is limited. */
-const mostStatements = 1_000
-
-function createStatementCache(database: Lazy) {
-  const statements = new Map<string, Database.Statement>()
-  const prepare = (sql: string): Database.Statement => {
-    let statement = statements.get(sql)
-    if (!statement) {
-      statement = database().prepare(sql)
-      for (const oldest of statements.keys()) {
-        if (statements.size < mostStatements) break
-        statements.delete(oldest)
-      }
-      statements.set(sql, statement)
-    }
-    return statement
-  }
-  return { prepare, statements }
-}
-
-/** Runs something with SQLite; throws its errors as an `ApiError` where one fits. */
-export function translateErrors<T>(act: () => T): T {
-  try {
-    return act()
-  } catch (error) {
-    throw fromSqliteError(error)
-  }
-}
-
-async function beginPatiently(begin: () => unknown): Promise<void> {
-  for (let waited = 0; ; ) {
-    try {
-      begin()
-      return
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'SQLITE_BUSY' || waited >= patienceMs)
-        throw fromSqliteError(error)
-      // The driver has waited its own time-out already; let other work of this process go on in between.
-      await new Promise((resolve) => setImmediate(resolve))
-      waited += 10_000
-    }
-  }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  SQLITE_FULL: 'the disk is full',
-  SQLITE_READONLY: 'the file is read-only',
-  SQLITE_CANTOPEN: 'the file cannot be opened',
-  SQLITE_CORRUPT: 'the file is damaged; restore a backup',
-  SQLITE_NOTADB: 'the file is not a database',
-}
-
-/** Returns the `ApiError` for an error of SQLite; any other error unchanged. */
-function fromSqliteError(error: unknown): unknown {
-  const code = (error as { code?: unknown } | null)?.code
-  if (typeof code !== 'string' || !code.startsWith('SQLITE_')) return error
-  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new ApiError('busy')
-  if (code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return new AlreadyThere()
-  const known = Object.keys(reasons).find((name) => code.startsWith(name))
-  if (known) return new ApiError('storage_failed', { reason: reasons[known] ?? code })
-  if (code.startsWith('SQLITE_IOERR'))
-    return new ApiError('storage_failed', { reason: 'the disk cannot be written' })
-  return error
 }

@@ -2,7 +2,7 @@ import { parseExact, toJson } from '../../../api/values/json.js'
 import { type Answer, isUnknown, type Source, type Status } from '../../../batch/journal/answer.js'
 import type { Answered } from '../../../batch/journal/journal.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../driver/connection.js'
-import { placeOf, runAt } from '../../engine/row-place.js'
+import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
 
 /** A kept answer. */
 export interface KeptAnswer {
@@ -67,9 +67,9 @@ export async function answersOf(
   from: number,
   to: number,
 ): Promise<KeptAnswer[]> {
-  const rows = await connection.all<AnswerRow>(rangeSql, placeOf(run, from), placeOf(run, to))
+  const rows = await connection.all<AnswerRow>(rangeSql, toPlace(run, from), toPlace(run, to))
   return rows.map((row) => ({
-    ordinal: row.place - placeOf(run, 0),
+    ordinal: row.place - toPlace(run, 0),
     answer: answerOf(row),
     source: row.source,
   }))
@@ -79,9 +79,9 @@ export async function answersOf(
 export async function answeredUpTo(connection: Connection, run: number): Promise<number> {
   const last = await connection.get<{ place: number | null }>(
     'SELECT max(place) AS place FROM answers WHERE place >= ? AND place < ?',
-    ...[placeOf(run, 0), placeOf(run + 1, 0)],
+    ...placesOf(run),
   )
-  return last?.place == null ? 0 : last.place - placeOf(run, 0) + 1
+  return last?.place == null ? 0 : last.place - toPlace(run, 0) + 1
 }
 
 /** The answer of another row of the same run that is the same lookup, where it has been put into the index. */
@@ -92,7 +92,7 @@ export async function equalIn(
   hash: number,
   identity: string,
 ): Promise<Answer | undefined> {
-  const range = [placeOf(run, 0), placeOf(run + 1, 0), placeOf(run, ordinal)]
+  const range = [...placesOf(run), toPlace(run, ordinal)]
   const row = await connection.get<AnswerRow>(
     findSql,
     hash,
@@ -118,7 +118,7 @@ export async function storedAnswer(
 ): Promise<StoredAnswer | undefined> {
   const text = connection.dialect.toStorableText(identity)
   const found = await connection.all<Pick<AnswerRow, 'place'>>(storeSql, hash, text, since)
-  const newest = found.find(({ place }) => runs.has(runAt(place)))
+  const newest = found.find(({ place }) => runs.has(toRunNumber(place)))
   const row = newest && (await connection.get<AnswerRow>(oneSql, newest.place))
   return row && { answer: answerOf(row), place: row.place }
 }
@@ -169,7 +169,7 @@ function valuesOf(
 ): Value[] {
   const { status, error, body, text, credits } = answer
   return [
-    placeOf(run, ordinal),
+    toPlace(run, ordinal),
     // Other runs find what is in the store already where it came from.
     servesEqual(answer) && (origin === undefined || repeats) ? (hash ?? null) : null,
     isReusable(answer) && !answer.isCut ? (identity ?? null) : null,
@@ -209,7 +209,7 @@ export async function indexNext(
   run: number,
   after: number,
 ): Promise<number | undefined> {
-  const rows = await connection.all<Indexed>(nextHashesSql, after, placeOf(run + 1, 0), indexedAtOnce)
+  const rows = await connection.all<Indexed>(nextHashesSql, after, toPlace(run + 1, 0), indexedAtOnce)
   await indexAnswers(connection, rows)
   return rows.at(-1)?.place
 }
@@ -218,6 +218,6 @@ export async function indexNext(
 export async function forgetAnswers(connection: Connection, run: number): Promise<void> {
   await connection.run(
     'DELETE FROM answers WHERE place >= ? AND place < ? AND (origin IS NOT NULL OR identity IS NULL)',
-    ...[placeOf(run, 0), placeOf(run + 1, 0)],
+    ...placesOf(run),
   )
 }

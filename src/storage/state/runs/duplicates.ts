@@ -1,7 +1,7 @@
 import { type Answer, isUnknown } from '../../../batch/journal/answer.js'
 import type { Answered, JournalRow } from '../../../batch/journal/journal.js'
 import type { Connection } from '../../driver/connection.js'
-import { placeOf } from '../../engine/row-place.js'
+import { toPlace } from '../../engine/row-replies.js'
 import { answersOf, equalIn, type Indexed, indexAnswers, servesEqual } from './answers.js'
 
 /** Where the answers to lookups that repeat are: the newest wait in memory, to go into the index in large portions. */
@@ -44,6 +44,6 @@ export class DuplicateAnswers {
     if (indexed) this.#recent = new Map()
     for (const { ordinal, identity, hash, repeats, answer } of rows)
       if (repeats && servesEqual(answer) && identity !== undefined && hash !== undefined)
-        this.#recent.set(identity, { hash, ordinal, place: placeOf(this.#run, ordinal) })
+        this.#recent.set(identity, { hash, ordinal, place: toPlace(this.#run, ordinal) })
   }
 }

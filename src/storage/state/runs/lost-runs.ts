@@ -1,5 +1,5 @@
 import type { Driver } from '../../driver/connection.js'
-import { placeOf } from '../../engine/row-place.js'
+import { placesOf } from '../../engine/row-replies.js'
 import type { Hold } from './run-leases.js'
 import { type Run, runScope } from './runs.js'
 
@@ -27,7 +27,7 @@ export async function stopKilled(driver: Driver, hold: Hold<RunningRun>): Promis
     const { number } = run
     try {
       await driver.transaction(
-        (connection) => connection.run(stopSql, placeOf(number, 0), placeOf(number + 1, 0), number),
+        (connection) => connection.run(stopSql, ...placesOf(number), number),
         runScope(number),
       )
     } finally {

@@ -1,5 +1,5 @@
 import type { Connection, Driver } from '../../driver/connection.js'
-import { placeOf, runAt } from '../../engine/row-place.js'
+import { placesOf, toPlace, toRunNumber } from '../../engine/row-replies.js'
 import { startOfDay } from './budget.js'
 import { forgetBulks } from './bulk-requests.js'
 import type { Hold } from './run-leases.js'
@@ -81,7 +81,7 @@ const answersAtOnce = 2_000
 async function takenByOthers(connection: Connection, old: readonly OldRun[]): Promise<ReadonlySet<number>> {
   const gone = new Set(old.map(({ number }) => number))
   const takers = await connection.all<{ place: number; origin: number }>(takenSql)
-  return new Set(takers.filter(({ place }) => !gone.has(runAt(place))).map(({ origin }) => origin))
+  return new Set(takers.filter(({ place }) => !gone.has(toRunNumber(place))).map(({ origin }) => origin))
 }
 
 interface OldAnswer {
@@ -92,10 +92,10 @@ interface OldAnswer {
 /** Drops the answers of a run, in portions; answers how many. */
 async function purgeAnswers(driver: Driver, run: number, taken: ReadonlySet<number>): Promise<number> {
   let dropped = 0
-  for (let after: number | undefined = placeOf(run, 0) - 1; after !== undefined; ) {
+  for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
     const from: number = after
     const portion = await driver.transaction(async (connection) => {
-      const rows = await connection.all<OldAnswer>(answersSql, from, placeOf(run + 1, 0), answersAtOnce)
+      const rows = await connection.all<OldAnswer>(answersSql, from, toPlace(run + 1, 0), answersAtOnce)
       const old = rows.filter(({ place }) => !taken.has(place))
       for (const answer of old) await dropAnswer(connection, answer)
       return { count: old.length, last: rows.at(-1)?.place }
@@ -117,7 +117,7 @@ async function dropAnswer(connection: Connection, { place, hash }: OldAnswer): P
  */
 async function dropRun(connection: Connection, run: number, now: number): Promise<void> {
   await forgetBulks(connection, run)
-  const range = [placeOf(run, 0), placeOf(run + 1, 0)]
+  const range = placesOf(run)
   const rest = await connection.get('SELECT 1 FROM answers WHERE place >= ? AND place < ? LIMIT 1', ...range)
   const open = await connection.get(openTodaySql, run, startOfDay(now))
   if (rest || open) await connection.run(hideSql, open ? 1 : 0, now, run)

@@ -1,6 +1,6 @@
 import { unknownAnswer } from '../../../batch/journal/answer.js'
 import type { Connection, Driver, TablesSql, Value } from '../../driver/connection.js'
-import { placeOf } from '../../engine/row-place.js'
+import { placesOf, toPlace } from '../../engine/row-replies.js'
 import { forgetAnswers, indexNext } from './answers.js'
 import { forgetBulks } from './bulk-requests.js'
 import { RunLost } from './run-leases.js'
@@ -227,7 +227,7 @@ export function runsOver(driver: Driver, fenceOf: (knownBy: string) => string = 
     index: (run) => indexRun(driver, run.number),
     hasUnknown: async ({ number }) =>
       (await driver.read((connection) =>
-        connection.get(unknownSql, placeOf(number, 0), placeOf(number + 1, 0), unknownAnswer.error),
+        connection.get(unknownSql, ...placesOf(number), unknownAnswer.error),
       )) !== undefined,
     forget: ({ number }, now) => driver.transaction((connection) => forget(connection, number, now)),
   }
@@ -259,7 +259,7 @@ async function add(connection: Connection, run: NewRun, fence: string): Promise<
   )
   if (!made) throw new Error('a run was not put on record')
   // Refused before anything is paid where the rows of the next one would have no places of their own.
-  placeOf(made.number + 1, 0)
+  toPlace(made.number + 1, 0)
   return made
 }
 
@@ -283,7 +283,7 @@ async function indexOthers(driver: Driver, { number, operation, target }: Run): 
 }
 
 async function indexRun(driver: Driver, run: number): Promise<void> {
-  for (let after: number | undefined = placeOf(run, 0) - 1; after !== undefined; ) {
+  for (let after: number | undefined = toPlace(run, 0) - 1; after !== undefined; ) {
     const from: number = after
     after = await driver.transaction((connection) => indexNext(connection, run, from), runScope(run))
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { placeOf, runAt } from '../../../../src/storage/engine/row-place.js'
+import { toPlace, toRunNumber } from '../../../../src/storage/engine/row-replies.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { spendingOver } from '../../../../src/storage/state/runs/spending.js'
 import { journalFor, newRun } from '../../../batch/fakes.js'
@@ -8,8 +8,8 @@ import { states } from '../../../support/states.js'
 describe('the key of a row', () => {
   it('is unique to its run and row, or refused', () => {
     const last = 2 ** 21 - 1
-    expect([placeOf(last, 0), runAt(placeOf(last, 7))]).toEqual([last * 2 ** 32, last])
-    expect(() => placeOf(last + 1, 0)).toThrow(expect.objectContaining({ code: 'storage_failed' }))
+    expect([toPlace(last, 0), toRunNumber(toPlace(last, 7))]).toEqual([last * 2 ** 32, last])
+    expect(() => toPlace(last + 1, 0)).toThrow(expect.objectContaining({ code: 'storage_failed' }))
   })
 })
 

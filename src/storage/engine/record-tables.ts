@@ -1,0 +1,193 @@
+import { parseExact, toJson } from '../../api/values/json.js'
+import type {
+  AsyncJob,
+  CompanyList,
+  Delivery,
+  Enrichment,
+  Key,
+  Lease,
+  Member,
+  Movement,
+  Persona,
+  Slice,
+  Workspace,
+} from '../../engine/ports/ports.js'
+import type { Connection, Statement, StoredRow, Value } from '../driver/connection.js'
+
+type Kind = 'plain' | 'boolean' | 'json'
+
+interface Column<Property extends string> {
+  readonly property: Property
+  readonly name: string
+  readonly kind: Kind
+}
+
+const toColumns =
+  (kind: Kind) =>
+  <P extends string>(...properties: P[]): Column<P>[] =>
+    properties.map((property) => ({ property, name: toSnakeCase(property), kind }))
+
+const toSnakeCase = (text: string): string => text.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+const plain = toColumns('plain')
+const booleans = toColumns('boolean')
+const json = toColumns('json')
+
+/** A table with a record in each row. Reading and writing share one list of columns, so that they cannot disagree. */
+export class RecordTable<T> {
+  readonly columnNames: readonly string[]
+  readonly insertSql: string
+  /** Returns the values for `insertSql`. */
+  readonly insertValues: (record: T) => Value[]
+  readonly #name: string
+  readonly #select: string
+  readonly #columns: readonly Column<keyof T & string>[]
+
+  constructor(name: string, ...columns: (readonly Column<keyof T & string>[])[]) {
+    const all = columns.flat()
+    this.#name = name
+    this.#columns = all
+    this.columnNames = all.map((column) => column.name)
+    this.#select = `SELECT ${this.list()} FROM ${name}`
+    this.insertSql = `INSERT INTO ${name} (${this.columnNames.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`
+    this.insertValues = all.every(({ kind }) => kind === 'plain')
+      ? (record) => all.map(({ property }) => record[property] as Value)
+      : (record) => all.map(({ property, kind }) => toValue(record[property], kind))
+  }
+
+  /** Returns the columns as a SELECT lists them; those of a join as `prefix_column`. */
+  list(prefix = ''): string {
+    const named = (name: string) => (prefix ? `${prefix}.${name} AS ${prefix}_${name}` : name)
+    return this.columnNames.map(named).join(', ')
+  }
+
+  /** Returns the record of a row. */
+  toRecord(row: StoredRow, prefix = ''): T {
+    const record: Record<string, unknown> = {}
+    for (const { property, name, kind } of this.#columns)
+      record[property] = fromValue(row[prefix ? `${prefix}_${name}` : name] ?? null, kind)
+    return record as T
+  }
+
+  /** Returns the first record of a SELECT; `rest` is what follows its FROM. */
+  async get(connection: Connection, rest: string, ...values: Value[]): Promise<T | undefined> {
+    const row = await connection.get<StoredRow>(`${this.#select} ${rest}`, ...values)
+    return row && this.toRecord(row)
+  }
+
+  /** Returns the records of a SELECT; `rest` is what follows its FROM. */
+  async all(connection: Connection, rest: string, ...values: Value[]): Promise<T[]> {
+    return (await connection.all<StoredRow>(`${this.#select} ${rest}`, ...values)).map((row) =>
+      this.toRecord(row),
+    )
+  }
+
+  /** Returns a slice of the records, newest first. Records of the same moment are in the order of their ids. */
+  slice(
+    connection: Connection,
+    { after, skip, limit }: Slice,
+    where: string,
+    ...values: Value[]
+  ): Promise<T[]> {
+    const rest = `WHERE ${where}${after ? ' AND (created_at, id) < (?, ?)' : ''} ORDER BY created_at DESC, id DESC`
+    const from = after ? [after.createdAt, after.id] : []
+    return this.all(connection, `${rest} LIMIT ? OFFSET ?`, ...values, ...from, limit, skip)
+  }
+
+  async add(connection: Connection, record: T): Promise<void> {
+    await connection.run(this.insertSql, ...this.insertValues(record))
+  }
+
+  /** Returns the statement that changes some properties; `undefined` when there are none. */
+  update(change: Partial<T>, where: string, ...values: Value[]): Statement | undefined {
+    const changed = this.#columns.filter(({ property }) => change[property] !== undefined)
+    if (changed.length === 0) return undefined
+    const set = changed.map(({ name }) => `${name} = ?`).join(', ')
+    const to = changed.map(({ property, kind }) => toValue(change[property], kind))
+    return [`UPDATE ${this.#name} SET ${set} WHERE ${where}`, ...to, ...values]
+  }
+}
+
+function fromValue(value: Value, kind: Kind): unknown {
+  if (kind === 'boolean') return value === 1
+  if (kind === 'json') return value === null ? null : parseExact(String(value))
+  return value
+}
+
+function toValue(value: unknown, kind: Kind): Value {
+  if (value === null || value === undefined) return null
+  if (kind === 'boolean') return value ? 1 : 0
+  return kind === 'json' ? toJson(value) : (value as Value)
+}
+
+export const workspaceTable = new RecordTable<Workspace>(
+  'workspaces',
+  plain('id', 'name', 'plan', 'dailyProfiles', 'dailyCompanies', 'monthlyCompanies', 'createdAt'),
+  plain('nextAllocationAt'),
+  booleans('networkSession', 'premiumSession'),
+)
+
+export const memberTable = new RecordTable<Member>(
+  'members',
+  plain('id', 'workspaceId', 'email', 'name', 'weeklyLimit', 'createdAt'),
+  booleans('consentPersonalEmail'),
+)
+
+export const keyTable = new RecordTable<Key>(
+  'keys',
+  plain('id', 'memberId', 'hash', 'hint', 'createdAt', 'expiresAt', 'revokedAt'),
+  json('scopes'),
+)
+
+export const movementTable = new RecordTable<Movement>(
+  'movements',
+  plain('workspaceId', 'seq', 'kind', 'debit', 'credit', 'amount', 'credits', 'held', 'spent', 'memberId'),
+  plain('operation', 'reference', 'createdAt'),
+)
+
+export const personaTable = new RecordTable<Persona>(
+  'personas',
+  plain('id', 'workspaceId', 'name', 'createdAt', 'updatedAt'),
+  json('jobTitles', 'excludedJobTitles', 'functions', 'seniorityLevels'),
+)
+
+export const jobTable = new RecordTable<AsyncJob>(
+  'jobs',
+  plain('id', 'workspaceId', 'memberId', 'operation', 'kind', 'name', 'webhookUrl', 'most', 'expected'),
+  plain('state', 'done', 'place', 'partBytes', 'held', 'spent', 'error', 'createdAt', 'finishedAt'),
+  plain('token', 'leaseUntil', 'attempts'),
+  booleans('streaming', 'truncated', 'enriched'),
+  json('plan', 'custom', 'parts'),
+)
+
+export const enrichmentTable = new RecordTable<Enrichment>(
+  'enrichments',
+  plain('id', 'jobId', 'ordinal', 'firstName', 'lastName'),
+  json('custom'),
+)
+
+export const listTable = new RecordTable<CompanyList>(
+  'lists',
+  plain('id', 'workspaceId', 'name', 'networkListId', 'status', 'createdAt', 'updatedAt'),
+)
+
+export const deliveryTable = new RecordTable<Delivery>(
+  'deliveries',
+  plain('id', 'workspaceId', 'jobId', 'seq', 'event', 'url', 'first', 'last', 'part', 'parts', 'state'),
+  plain('attempts', 'dueAt', 'status', 'error', 'createdAt', 'finishedAt', 'token', 'leaseUntil'),
+)
+
+/** Returns the first column of the only row as a number. */
+export async function readNumber(connection: Connection, ...statement: Statement): Promise<number> {
+  const row = await connection.get<StoredRow>(...statement)
+  return Number(Object.values(row ?? {})[0] ?? 0)
+}
+
+/** The condition that the lease of a row is free. One that lasts longer than a new one was taken before the clock went back. */
+export const freeSql = '(lease_until <= ? OR lease_until > ?)'
+
+/** Returns the values of `freeSql`. */
+export const freeValues = ({ realNow, leaseUntil }: Lease): [number, number] => [
+  realNow,
+  realNow + 2 * (leaseUntil - realNow),
+]
