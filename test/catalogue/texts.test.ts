@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { toTsquery, vectorWriter } from '../../src/catalogue/dialect/postgres/full-text.js'
-import { toFts5 } from '../../src/catalogue/dialect/sqlite/full-text.js'
+import { toTsquery, vectorWriter } from '../../src/catalogue/dialect/postgres-search.js'
+import { toFts5 } from '../../src/catalogue/dialect/sqlite-search.js'
 import { parseKeyword } from '../../src/catalogue/full-text/keyword.js'
 import { allOf, anyOf, beginning, negate, phrase, within } from '../../src/catalogue/full-text/text-query.js'
 import { createTokenizer } from '../../src/catalogue/full-text/tokenizer.js'

@@ -1,19 +1,8 @@
+import type { Awaitable } from '../../engine/ports/ports.js'
 import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
 import type { Condition, EstimatedCondition, Selectivity } from '../full-text/sql-conditions.js'
 import type { TextQuery, TextTable } from '../full-text/text-query.js'
 import type { Tokenizer } from '../full-text/tokenizer.js'
-import * as postgresCopy from './postgres/copy.js'
-import * as postgresTexts from './postgres/full-text.js'
-import * as postgresLoad from './postgres/load.js'
-import * as postgresSearch from './postgres/search.js'
-import * as postgresSimilarity from './postgres/similarity.js'
-import * as sqliteCopy from './sqlite/copy.js'
-import * as sqliteTexts from './sqlite/full-text.js'
-import * as sqliteLoad from './sqlite/load.js'
-import * as sqliteSearch from './sqlite/search.js'
-import * as sqliteSimilarity from './sqlite/similarity.js'
-
-type Awaitable<T> = T | Promise<T>
 
 /** Where rows are written, and what cuts their texts into words. */
 export interface RowTarget {
@@ -39,7 +28,7 @@ export interface PeoplePath {
   readonly isCounted: boolean
 }
 
-/** What companies are compared by; see `similarity.ts` in `search`. */
+/** What companies are compared by; see `lookalikes.ts` in `search`. */
 export interface SimilarityScale {
   readonly leastScore: number
   readonly scoreUnits: number
@@ -86,66 +75,64 @@ export interface CopyTarget {
 /** What a catalogue spells differently in SQLite and in PostgreSQL. */
 export interface CatalogueDialect {
   readonly texts: {
+    /** Returns the condition that the texts of a row fulfil a query. */
     matchTexts(table: TextTable, query: TextQuery, selectivity: Selectivity): Condition
+    /** Returns a function that inserts a row with its texts; values come in the order of the columns. */
     rowInserter(table: TextTable, columns: readonly string[]): RowInserter
+    /** Replaces the texts that a row is found by. */
     replaceTexts(to: RowTarget, table: TextTable, key: number, texts: readonly string[]): void
+    /** Deletes the texts that rows are found by, where they are not a column of the row. */
     deleteTexts(connection: Connection, table: TextTable, keys: readonly number[]): Promise<void>
   }
   readonly search: {
+    /** Returns where a search of people begins. */
     peoplePath(text: TextQuery | undefined, staff: EstimatedCondition | undefined): PeoplePath
+    /** Returns a query for each engaged person once, from rows that may have one person under two profiles. */
     distinctEngagers(engaged: string): string
+    /** Returns a query for the titles of the first people, by key, whose texts fulfil a query. */
     firstTitles(query: TextQuery, limit: number): Condition
+    /** Returns whether indexes are there; while a table is filled for the first time, they may be missing. */
     hasIndexes(connection: Connection, names: readonly string[]): Promise<boolean>
-  }
-  readonly similarity: {
+    /**
+     * Returns a query for the companies that fulfil a condition and resemble one of the examples, which are its first
+     * value as JSON. Each company comes once, as `key`, `score` in whole units and its parts from 0 to 1, for the example
+     * it resembles most; of equal ones the first.
+     *
+     * Only companies that are near by industry, size and country are compared by technologies and growth. A technology
+     * weighs more the rarer it is.
+     */
     selectSimilar(condition: string, scale: SimilarityScale): string
   }
   readonly load: {
+    /** Maximum bytes of texts that may stand together in an index; `undefined` for any number. */
     readonly maxIndexedBytes: number | undefined
+    /** Whether a statement is answered by another machine, so that it pays to ask for many records at once. */
     readonly isRemote: boolean
+    /** Returns whether indexes are missing: a first import is under way, or was killed. */
     hasDeferredIndexes(connection: Connection): boolean
+    /**
+     * Drops the indexes of tables that are about to be filled and marks them as missing; those that are unique or begin
+     * with the key stay. Also leaves the words of texts unmerged. `endLoad` ends both.
+     */
     deferIndexes(connection: Connection, tables: readonly string[]): void
+    /** Builds the missing indexes that a lookup by a column needs. */
     buildIndexesOn(connection: Connection, table: string, column: string): void
+    /** Returns how often others wrote to the database, to compare with an earlier answer. */
     countForeignWrites(
       connection: Connection,
       own: { transactions: number } | undefined,
     ): Awaitable<number | undefined>
+    /** Ends a load, also one that was killed. Does nothing when it is ended already. */
     endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void>
+    /** Removes what the database remembers of deleted rows. */
     forgetDeletedRows(driver: Driver, tables: readonly string[]): Promise<void>
+    /** Changes the settings of the connection for bulk writes; returns functions that restore them. */
     beginBulkWrites(driver: Driver): Promise<BulkSettings>
   }
   readonly copy: {
     /** Keeps the server from ending a transaction that waits for the other side of the copy. */
     waitLonger(connection: Connection): Promise<void>
+    /** Creates the target of a copy of tables. */
     createTarget(connection: Connection, tables: Readonly<Record<string, CopiedTable>>): CopyTarget
   }
-}
-
-const dialects: Readonly<Record<Connection['dialect']['name'], CatalogueDialect>> = {
-  sqlite: {
-    texts: sqliteTexts,
-    search: sqliteSearch,
-    similarity: sqliteSimilarity,
-    load: sqliteLoad,
-    copy: sqliteCopy,
-  },
-  postgres: {
-    texts: postgresTexts,
-    search: postgresSearch,
-    similarity: postgresSimilarity,
-    load: postgresLoad,
-    copy: postgresCopy,
-  },
-}
-
-/** Returns the dialect of a database. */
-export const dialectOf = ({ dialect }: Pick<Connection, 'dialect'>): CatalogueDialect =>
-  dialects[dialect.name]
-
-/** Makes something in both dialects beforehand; returns a function that picks the one of a database. */
-export function inEachDialect<T>(
-  make: (dialect: CatalogueDialect) => T,
-): (of: Pick<Connection, 'dialect'>) => T {
-  const made = { sqlite: make(dialects.sqlite), postgres: make(dialects.postgres) }
-  return ({ dialect }) => made[dialect.name]
 }

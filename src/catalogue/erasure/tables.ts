@@ -1,6 +1,6 @@
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { eraseFromTables, type PersonalTable, type SubjectMatcher } from '../../storage/erasure/traversal.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import type { TextTable } from '../full-text/text-query.js'
 import { createTokenizer } from '../full-text/tokenizer.js'
 import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { type CopiedRow, type CopiedTable, dialectOf } from '../dialect/dialect.js'
+import type { CopiedRow, CopiedTable } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { type StoredAccount, toCompanyTexts } from '../records/company-row.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import type { StoredPerson } from '../records/person.js'

@@ -1,6 +1,6 @@
 import type { Clock, Ids } from '../../engine/ports/ports.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import type { Kind } from '../kinds/kind.js'
 import { InvalidRecordError } from '../normalize/readers.js'
 import { writeJob } from '../records/jobs.js'

@@ -1,6 +1,6 @@
 import type { JobFilters, JobPosting } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import {
   type Condition,
   estimateSelectivity,

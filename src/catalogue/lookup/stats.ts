@@ -1,5 +1,5 @@
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 
 /** How many records of each kind the catalogue holds. */
 export interface Stats {

@@ -1,5 +1,5 @@
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { allOf, phrase, within } from '../full-text/text-query.js'
 import { foldText } from '../normalize/name.js'
 

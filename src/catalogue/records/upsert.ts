@@ -1,5 +1,6 @@
 import { type Connection, send, type Value } from '../../storage/driver/connection.js'
-import { dialectOf, inEachDialect, type RowInserter, type RowTarget } from '../dialect/dialect.js'
+import type { RowInserter, RowTarget } from '../dialect/dialect.js'
+import { dialectOf, inEachDialect } from '../dialect/dialects.js'
 import type { TextTable } from '../full-text/text-query.js'
 import { foldText } from '../normalize/name.js'
 import { InvalidRecordError, shorten } from '../normalize/readers.js'

@@ -1,6 +1,6 @@
 import type { CompanyFilters, Found, Span } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { parseKeyword } from '../full-text/keyword.js'
 import { type Condition, every, ifAny, not } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'

@@ -1,6 +1,6 @@
 import type { EngagerFilters, FoundLead } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, every, isOneOf } from '../full-text/sql-conditions.js'
 import { toLead } from '../records/person-record.js'
 import { toPostIdentity } from '../records/posts.js'

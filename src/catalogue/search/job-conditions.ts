@@ -1,6 +1,6 @@
 import type { HiringFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, ifAny, not, some } from '../full-text/sql-conditions.js'
 import { allOf, anyOf, beginning, negate, phrase, within } from '../full-text/text-query.js'
 import { postedSince } from '../lookup/jobs.js'

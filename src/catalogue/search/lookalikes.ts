@@ -1,7 +1,8 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { LookalikeFilters, Similarity } from '../../engine/ports/ports.js'
 import type { Connection, Value } from '../../storage/driver/connection.js'
-import { dialectOf, type SimilarityScale } from '../dialect/dialect.js'
+import type { SimilarityScale } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { every } from '../full-text/sql-conditions.js'
 import { toAccount } from '../records/company-row.js'
 import { matchCompany } from '../records/match-company.js'
@@ -72,7 +73,7 @@ async function selectLookalikes(
 ): Promise<readonly [sql: string, ...values: Value[]]> {
   const examples = await findExamples(connection, filters)
   const [condition, ...values] = every(companyConditions(filters))
-  const { selectSimilar } = dialectOf(connection).similarity
+  const { selectSimilar } = dialectOf(connection).search
   return [selectSimilar(condition, similarityScale), JSON.stringify(examples.map(weighExample)), ...values]
 }
 

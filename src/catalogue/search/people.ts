@@ -1,6 +1,6 @@
 import type { ProfileFilters } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import { type Condition, estimateSelectivity, every } from '../full-text/sql-conditions.js'
 import type { Candidate } from '../records/match-company.js'
 import { type PersonAtCompany, toLead } from '../records/person-record.js'

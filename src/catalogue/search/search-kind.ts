@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Awaitable, Found, RecordOf, Searches, SearchKind, Span } from '../../engine/ports/ports.js'
 import type { Connection } from '../../storage/driver/connection.js'
-import { dialectOf } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 
 /** Answers one kind of search from the catalogue. 422 names an unsupported filter. */
 export interface Searcher<K extends SearchKind> {

@@ -1,5 +1,6 @@
 import type { Connection, Driver } from '../../storage/driver/connection.js'
-import { type BulkSettings, dialectOf } from '../dialect/dialect.js'
+import type { BulkSettings } from '../dialect/dialect.js'
+import { dialectOf } from '../dialect/dialects.js'
 import type { Kind } from '../kinds/kind.js'
 import { ColumnBloomFilter } from './bloom-filter.js'
 import { awaitResult, runSteps, type Steps } from './sync-steps.js'

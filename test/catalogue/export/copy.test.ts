@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Catalogue, openCatalogue } from '../../../src/catalogue/catalogue.js'
-import { createTarget } from '../../../src/catalogue/dialect/postgres/copy.js'
+import { postgresCopy } from '../../../src/catalogue/dialect/postgres-load.js'
 import { copiedTables, copyCatalogue } from '../../../src/catalogue/export/copy.js'
 import { kinds } from '../../../src/catalogue/kinds/kind.js'
 import { loadSample } from '../../../src/catalogue/sample/sample.js'
@@ -93,7 +93,7 @@ it('copying a catalogue fails once when the server refuses a row, whatever is se
   const { driver } = await opened(await openShared(schema.url))
   const rows = (key: number) => [{ key, slug: key === 1 ? null : `s${key}`, name: 'S', category: null }]
   const copying = driver.transaction(async (connection) => {
-    const target = createTarget(connection, copiedTables)
+    const target = postgresCopy.createTarget(connection, copiedTables)
     await target.begin()
     for (const key of [1, 2, 3]) await target.add('technologies', rows(key))
   })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
-import { hasDeferredIndexes } from '../../../src/catalogue/dialect/sqlite/load.js'
+import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite-load.js'
 import type { ImportReport } from '../../../src/catalogue/import/report.js'
 import type { Kind, RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { isGeneratedId } from '../../../src/catalogue/records/new-person.js'
@@ -30,7 +30,7 @@ const indexes = (driver: Driver) =>
       `SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name`,
     ),
   )
-const isUnbuilt = (driver: Driver) => driver.read((connection) => hasDeferredIndexes(connection))
+const isUnbuilt = (driver: Driver) => driver.read((connection) => sqliteLoad.hasDeferredIndexes(connection))
 
 const people = (from: number, to: number): RawRecord[] =>
   Array.from({ length: to - from }, (_, at) => ({ email: `p${from + at}@c.example` }))

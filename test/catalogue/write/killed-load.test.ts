@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hasDeferredIndexes } from '../../../src/catalogue/dialect/sqlite/load.js'
+import { sqliteLoad } from '../../../src/catalogue/dialect/sqlite-load.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import { bundled, start } from '../../support/processes.js'
@@ -43,7 +43,7 @@ describe.each([
     await ended
     expect(child.signalCode).toBe('SIGKILL')
     const driver = openSqlite(file())
-    expect(await driver.read((connection) => hasDeferredIndexes(connection))).toBe(true)
+    expect(await driver.read((connection) => sqliteLoad.hasDeferredIndexes(connection))).toBe(true)
 
     const catalogue = await openEmpty(driver)
     const { companies: kept } = await catalogue.stats()

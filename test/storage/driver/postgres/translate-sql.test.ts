@@ -49,7 +49,7 @@ it('replaces lone surrogates in lists with U+FFFD, and leaves other characters a
 it('gives each subquery in FROM an alias, as PostgreSQL requires', () => {
   const ofSqlite = [
     'src/catalogue/places/gazetteer.ts',
-    'src/catalogue/dialect/sqlite/',
+    'src/catalogue/dialect/sqlite-',
     'src/storage/driver/sqlite/',
   ]
   const files = ['src/catalogue', 'src/storage', 'src/engine'].flatMap((folder) =>

@@ -1,4 +1,7 @@
-import type { Connection, Driver, Value } from '../../../storage/driver/connection.js'
+import { type Connection, type Driver, send, type Value } from '../../storage/driver/connection.js'
+import type { TextTable } from '../full-text/text-query.js'
+import type { CatalogueDialect, Loaded } from './dialect.js'
+import { addTexts } from './sqlite-search.js'
 
 // While a table is filled for the first time its indexes are missing, and words are merged at the end: both cost less so.
 
@@ -10,12 +13,6 @@ interface Statements extends Connection {
 }
 
 const synchronous = (connection: Connection): Statements => connection as Statements
-
-/** Bytes of texts that may stand together in an index: any number. */
-export const maxIndexedBytes = undefined
-
-/** Whether a statement is answered by another machine, so that it pays to ask for many records at once. */
-export const isRemote = false
 
 // The mark of a table whose indexes were dropped to fill it is a table with their statements. It is there from the
 // transaction that drops the first of them to the one that has built the last.
@@ -35,15 +32,10 @@ const droppable = `SELECT schema.name, schema.tbl_name AS owner, columns.name AS
   WHERE schema.tbl_name IN (SELECT value FROM json_each(?))
     AND list.origin = 'c' AND list."unique" = 0 AND columns.name <> 'key'`
 
-/** Returns whether indexes are missing: a first import is under way, or was killed. */
-export const hasDeferredIndexes = (connection: Connection): boolean =>
+const hasDeferredIndexes = (connection: Connection): boolean =>
   synchronous(connection).get(`SELECT name FROM sqlite_schema WHERE name = 'unbuilt_indexes'`) !== undefined
 
-/**
- * Drops the indexes of tables that are about to be filled and marks them as missing; those that are unique or begin with
- * the key stay. Also leaves the words of texts unmerged. `endLoad` ends both.
- */
-export function deferIndexes(connection: Connection, tables: readonly string[]): void {
+function deferIndexes(connection: Connection, tables: readonly string[]): void {
   const statements = synchronous(connection)
   const dropped = statements.all<Index>(droppable, JSON.stringify(tables))
   statements.run(mark)
@@ -55,28 +47,15 @@ export function deferIndexes(connection: Connection, tables: readonly string[]):
   setMerging(statements, deferredMerging)
 }
 
-/** Builds the missing indexes that a lookup by a column needs. */
-export function buildIndexesOn(connection: Connection, table: string, column: string): void {
+function buildIndexesOn(connection: Connection, table: string, column: string): void {
   if (!hasDeferredIndexes(connection)) return
   const statements = synchronous(connection)
   const needed = 'SELECT name, sql FROM unbuilt_indexes WHERE owner = ? AND column = ?'
   for (const index of statements.all<Index>(needed, table, column)) build(statements, index)
 }
 
-/** Returns how often other connections changed the database, to compare with an earlier answer. */
-export function countForeignWrites(connection: Connection, own: object | undefined): number | undefined {
-  const changes = 'PRAGMA data_version'
-  return own && synchronous(connection).get<{ data_version: number }>(changes)?.data_version
-}
-
-/** What an import wrote: its table, all tables it filled, and how many records it updated. */
-interface Loaded {
-  readonly table: string
-  readonly updated: number
-}
-
-/** Ends a load, also one that was killed: merges words and builds the missing indexes. Does nothing after others. */
-export async function endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void> {
+/** Merges words and builds the missing indexes. */
+async function endLoad(driver: Driver, loaded: Loaded | undefined): Promise<void> {
   const { isOver, isRenewed } = await driver.read((connection) => {
     const last =
       loaded && synchronous(connection).get<{ key: number }>(`SELECT max(key) AS key FROM ${loaded.table}`)
@@ -147,9 +126,6 @@ async function mergeTexts(driver: Driver, whole: boolean): Promise<void> {
 const changesOf = (statements: Statements): number =>
   statements.get<{ changes: number }>('SELECT total_changes() AS changes')?.changes ?? 0
 
-/** Removes what the database remembers of deleted rows: words stay in the index until its segments are merged. */
-export const forgetDeletedRows = (driver: Driver): Promise<void> => mergeTexts(driver, true)
-
 // Pages of an index are written again and again. Copying them to the database less often, and reading them back less
 // often, halves the time.
 const memory = { wal_autocheckpoint: 8_000, cache_size: -32_768 }
@@ -157,12 +133,6 @@ const memory = { wal_autocheckpoint: 8_000, cache_size: -32_768 }
 // A power cut may undo the last transactions of an import that is not done yet. References need not be looked up again:
 // what is referred to was found, or added, in the same transaction.
 const durability = { synchronous: 1, foreign_keys: 0 }
-
-/** Changes the settings of the connection for bulk writes; returns functions that restore them. */
-export const beginBulkWrites = async (driver: Driver) => ({
-  restoreMemory: await changePragmas(driver, memory),
-  restoreDurability: await changePragmas(driver, durability),
-})
 
 async function changePragmas(
   driver: Driver,
@@ -181,4 +151,42 @@ async function changePragmas(
   }
   await set(Object.entries(pragmas))
   return () => set(before)
+}
+
+/** Bulk loads in SQLite. */
+export const sqliteLoad: CatalogueDialect['load'] = {
+  maxIndexedBytes: undefined,
+  isRemote: false,
+  hasDeferredIndexes,
+  deferIndexes,
+  buildIndexesOn,
+  countForeignWrites: (connection, own) =>
+    own && synchronous(connection).get<{ data_version: number }>('PRAGMA data_version')?.data_version,
+  endLoad,
+  // Words stay in the index until its segments are merged.
+  forgetDeletedRows: (driver) => mergeTexts(driver, true),
+  beginBulkWrites: async (driver) => ({
+    restoreMemory: await changePragmas(driver, memory),
+    restoreDurability: await changePragmas(driver, durability),
+  }),
+}
+
+/** Copies into SQLite. Indexes are built, and words merged, when the load that `begin` starts is ended. */
+export const sqliteCopy: CatalogueDialect['copy'] = {
+  // No transaction is ended for waiting.
+  waitLonger: async () => {},
+  createTarget: (connection, tables) => ({
+    begin: async () => deferIndexes(connection, Object.keys(tables)),
+    async add(name, rows) {
+      const { columns = {}, textsOf } = tables[name] ?? {}
+      const names = Object.keys(columns)
+      const sql = `INSERT INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
+      for (const row of rows) {
+        connection.run(sql, ...names.map((column) => row[column] ?? null))
+        if (textsOf)
+          send(connection, addTexts[name as TextTable], row.key ?? null, ...textsOf(String(row.record)))
+      }
+    },
+    end: async () => {},
+  }),
 }
