@@ -1,69 +1,100 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { CompanyQuery, Headcount, JobPosting } from '../ports/ports.js'
-import type { Handler } from './handler.js'
+import type { HandlersOf } from './handler.js'
+import { echoOf, filtersOf, importOf, previewCompanies, searchFor, searchOf, startImport } from './imports.js'
 
-/** One company; free when not found. `live: false` omits the phone. */
-export const enrich: Handler<'accounts.enrich'> = async ({ input, source }) => {
-  const { company_network_url: url, domain, name, country } = input
-  const account = await source.company({ url, domain, name, country })
-  if (!account) throw new ApiError('no_company_found')
-  if (input.live !== false) return { output: account, used: { company: 1 } }
-  const { phone: _, ...output } = account
-  return { output, used: { company: 1 } }
-}
-
-/** Technologies by name or slug, best match first. */
-export const technologies: Handler<'accounts.technologies'> = async ({ input, source }) => ({
-  output: { technologies: [...(await source.technologies(input.query ?? '', input.limit))] },
-})
-
-/** The technologies of a company, surest first; free when none is known. */
-export const stack: Handler<'accounts.stack'> = async ({ input, source }) => {
-  const uses = orNotFound(await source.stack(companyOf(input)))
-  return {
-    output: { technologies: uses.map(({ name }) => name), technologies_with_confidence: [...uses] },
-    used: { company: uses.length > 0 ? 1 : 0 },
-  }
-}
-
-/** Headcount by department. `live: false` omits the evolution. */
-export const headcount: Handler<'accounts.headcount'> = async ({ input, source }) => {
-  const output = orNotFound(await source.headcount(companyOf(input), input.departments ?? []))
-  if (input.live !== false) return { output }
-  const now = ([department, { current_headcount }]: [string, Headcount[string]]) =>
-    [department, { current_headcount }] as const
-  return { output: Object.fromEntries(Object.entries(output).map(now)) }
-}
-
-/** How many people of a company match, with the filters as given. */
-export const countProfiles: Handler<'accounts.count_profiles'> = async ({ input, source }) => {
-  const { title_to_include, title_to_exclude, included_locations, excluded_locations } = input
-  const filters = { title_to_include, title_to_exclude, included_locations, excluded_locations }
-  return {
-    output: {
-      total: orNotFound(await source.countProfiles(companyOf(input), filters)),
-      title_to_include: title_to_include ?? [],
-      title_to_exclude: title_to_exclude ?? [],
-      included_locations: included_locations ?? [],
-      excluded_locations: excluded_locations ?? [],
-    },
-  }
-}
-
-/** The newest open jobs of a company, never more than can be paid for. */
-export const hiring: Handler<'accounts.hiring'> = async ({ input, source, affordable, now }) => {
-  const { limit, full_description, ...filters } = input
-  const { total, jobs } = orNotFound(
-    await source.jobs(companyOf(input), filters, Math.min(limit, affordable), now),
-  )
-  return {
-    output: {
-      total_jobs: total,
-      truncated: jobs.length < Math.min(total, limit),
-      jobs: full_description ? [...jobs] : jobs.map(withSnippet),
-    },
-    used: { job: jobs.length },
-  }
+/** Handlers of the area `accounts`. */
+export const accounts: HandlersOf<'accounts'> = {
+  /** One company; free when not found. `live: false` omits the phone. */
+  'accounts.enrich': async ({ input, source }) => {
+    const { company_network_url: url, domain, name, country } = input
+    const account = await source.company({ url, domain, name, country })
+    if (!account) throw new ApiError('no_company_found')
+    if (input.live !== false) return { output: account, used: { company: 1 } }
+    const { phone: _, ...output } = account
+    return { output, used: { company: 1 } }
+  },
+  /** Technologies by name or slug, best match first. */
+  'accounts.technologies': async ({ input, source }) => ({
+    output: { technologies: [...(await source.technologies(input.query ?? '', input.limit))] },
+  }),
+  /** The technologies of a company, surest first; free when none is known. */
+  'accounts.stack': async ({ input, source }) => {
+    const uses = orNotFound(await source.stack(toCompanyQuery(input)))
+    return {
+      output: { technologies: uses.map(({ name }) => name), technologies_with_confidence: [...uses] },
+      used: { company: uses.length > 0 ? 1 : 0 },
+    }
+  },
+  /** Headcount by department. `live: false` omits the evolution. */
+  'accounts.headcount': async ({ input, source }) => {
+    const output = orNotFound(await source.headcount(toCompanyQuery(input), input.departments ?? []))
+    if (input.live !== false) return { output }
+    const now = ([department, { current_headcount }]: [string, Headcount[string]]) =>
+      [department, { current_headcount }] as const
+    return { output: Object.fromEntries(Object.entries(output).map(now)) }
+  },
+  /** How many people of a company match, with the filters as given. */
+  'accounts.count_profiles': async ({ input, source }) => {
+    const { title_to_include, title_to_exclude, included_locations, excluded_locations } = input
+    const filters = { title_to_include, title_to_exclude, included_locations, excluded_locations }
+    return {
+      output: {
+        total: orNotFound(await source.countProfiles(toCompanyQuery(input), filters)),
+        title_to_include: title_to_include ?? [],
+        title_to_exclude: title_to_exclude ?? [],
+        included_locations: included_locations ?? [],
+        excluded_locations: excluded_locations ?? [],
+      },
+    }
+  },
+  /** The newest open jobs of a company, never more than can be paid for. */
+  'accounts.hiring': async ({ input, source, affordable, now }) => {
+    const { limit, full_description, ...filters } = input
+    const { total, jobs } = orNotFound(
+      await source.jobs(toCompanyQuery(input), filters, Math.min(limit, affordable), now),
+    )
+    return {
+      output: {
+        total_jobs: total,
+        truncated: jobs.length < Math.min(total, limit),
+        jobs: full_description ? [...jobs] : jobs.map(withSnippet),
+      },
+      used: { job: jobs.length },
+    }
+  },
+  /** `POST /accounts/`: extracts the companies of a search URL. */
+  'accounts.extract': async ({ input, principal, now, source, store, ids }) => {
+    const decoded = await source.searchAt(input.search_url, 'companies')
+    const search = await store.read((reads) => searchOf(reads, principal.workspace.id, decoded))
+    const id = ids.uuid()
+    return {
+      output: {
+        message: {
+          id,
+          import_name: input.name,
+          import_url: input.search_url,
+          created_at: new Date(now).toISOString(),
+          ...(input.limit === undefined ? {} : { limit: input.limit }),
+          ...echoOf(input),
+        },
+      },
+      job: importOf(id, input.name, search, input, await source.count(search, now)),
+    }
+  },
+  /** `POST /accounts/search`: extracts the companies that match filters. */
+  'accounts.search': async (context) => {
+    const search = searchFor('companies', filtersOf(context.input))
+    return startImport(context, search, 'Company search', await previewCompanies(context, search))
+  },
+  /** `POST /accounts/search/preview`: the number of matches, and the first of them. */
+  'accounts.search_preview': async (context) => {
+    const { total, preview } = await previewCompanies(
+      context,
+      searchFor('companies', filtersOf(context.input)),
+    )
+    return { output: { total_count: total, preview } }
+  },
 }
 
 const snippetLength = 300
@@ -78,14 +109,14 @@ function withSnippet(job: JobPosting): JobPosting {
 }
 
 /** The fields that identify a company in a request. */
-interface Named {
+interface CompanyInput {
   readonly company_network_id?: string | undefined
   readonly company_network_url?: string | undefined
   readonly company_domain?: string | undefined
   readonly company_name?: string | undefined
 }
 
-const companyOf = (input: Named): CompanyQuery => ({
+const toCompanyQuery = (input: CompanyInput): CompanyQuery => ({
   networkId: input.company_network_id,
   url: input.company_network_url,
   domain: input.company_domain,

@@ -6,85 +6,107 @@ import { createFinishedJob, type NewJob } from '../credits/accept.js'
 import type { AsyncJob, Contact, Enrichment, Reads, WaterfallAsk } from '../ports/ports.js'
 import { type ContactResult, contactRecord, createPendingRecord } from '../records/contact-record.js'
 import { waterfall } from '../records/waterfall.js'
-import type { Handler, Work } from './handler.js'
+import type { HandlerContext, HandlersOf } from './handler.js'
 import { withTenure } from './leads.js'
 
-/** The person with a professional or personal e-mail address; free when not found. */
-export const reverseLookup: Handler<'contacts.reverse_lookup'> = async ({ input, source, now }) => {
-  const person = await source.personByEmail(input.email)
-  if (!person) throw new ApiError('no_person_found')
-  return { output: withTenure(person, now), used: { person: 1 } }
+/** Handlers of the area `contacts`. */
+export const contacts: HandlersOf<'contacts'> = {
+  /** The person with a professional or personal e-mail address; free when not found. */
+  'contacts.reverse_lookup': async ({ input, source, now }) => {
+    const person = await source.personByEmail(input.email)
+    if (!person) throw new ApiError('no_person_found')
+    return { output: withTenure(person, now), used: { person: 1 } }
+  },
+  /** `POST /contacts/single_enrich`: its highest cost is held until it is done. */
+  'contacts.enrich': ({ input, ids }) => {
+    const id = ids.uuid()
+    const enrichment = toEnrichment(id, id, 1, input)
+    const { firstName: first_name, lastName: last_name } = enrichment
+    return {
+      output: { enrichment_id: id, first_name, last_name, status: 'pending', ...echoCustom(enrichment) },
+      job: toJob(id, input, [input], [enrichment]),
+    }
+  },
+  /** `POST /contacts/bulk_enrich`: one result for each contact. */
+  'contacts.bulk_enrich': ({ input, ids }) => {
+    const id = ids.uuid()
+    const enrichments = input.contacts.map((contact, at) => toEnrichment(ids.uuid(), id, at + 1, contact))
+    return {
+      output: {
+        enrichment_id: id,
+        contacts: enrichments.map((one) => ({ enrichment_id: one.id, ...echoCustom(one) })),
+      },
+      job: toJob(id, input, input.contacts, enrichments),
+    }
+  },
+  /** `POST /contacts/sync_single_enrich`: the result is stored, so that it can be read again. */
+  'contacts.enrich_sync': async (work) => {
+    const { input, source, ids, now, principal } = work
+    const id = ids.uuid()
+    const enrichment = toEnrichment(id, id, 1, input)
+    const row = operation('contacts.enrich_sync')
+    const result = await waterfall(await source.providers(), toContact(input), toWaterfallAsk(input))
+    const output = contactRecord(row, result, enrichment)
+    const job = createFinishedJob(principal, row.id, toJob(id, input, [input], [enrichment]), now)
+    return {
+      output,
+      used: result.used,
+      keep: async (tx) => {
+        await tx.addJob({ ...job, spent: output.credits_used })
+        await tx.addEnrichments([enrichment])
+        await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: toJson(output) }])
+      },
+    }
+  },
+  'contacts.get': readEnrichment,
+  'contacts.get_enrichment': readEnrichment,
 }
 
-/** `POST /contacts/single_enrich`: its highest cost is held until it is done. */
-export const enrich: Handler<'contacts.enrich'> = ({ input, ids }) => {
-  const id = ids.uuid()
-  const enrichment = enrichmentOf(id, id, 1, input)
-  const { firstName: first_name, lastName: last_name } = enrichment
-  return {
-    output: { enrichment_id: id, first_name, last_name, status: 'pending', ...echoOf(enrichment) },
-    job: jobOf(id, input, [input], [enrichment]),
-  }
-}
-
-/** `POST /contacts/bulk_enrich`: one result for each contact. */
-export const bulkEnrich: Handler<'contacts.bulk_enrich'> = ({ input, ids }) => {
-  const id = ids.uuid()
-  const enrichments = input.contacts.map((contact, at) => enrichmentOf(ids.uuid(), id, at + 1, contact))
-  return {
-    output: {
-      enrichment_id: id,
-      contacts: enrichments.map((one) => ({ enrichment_id: one.id, ...echoOf(one) })),
-    },
-    job: jobOf(id, input, input.contacts, enrichments),
-  }
-}
-
-/** `POST /contacts/sync_single_enrich`: the result is stored, so that it can be read again. */
-export const enrichSync: Handler<'contacts.enrich_sync'> = async (work) => {
-  const { input, source, ids, now, principal } = work
-  const id = ids.uuid()
-  const enrichment = enrichmentOf(id, id, 1, input)
-  const row = operation('contacts.enrich_sync')
-  const result = await waterfall(await source.providers(), contactOf(input), askOf(input))
-  const output = contactRecord(row, result, enrichment)
-  const job = createFinishedJob(principal, row.id, jobOf(id, input, [input], [enrichment]), now)
-  return {
-    output,
-    used: result.used,
-    keep: async (tx) => {
-      await tx.addJob({ ...job, spent: output.credits_used })
-      await tx.addEnrichments([enrichment])
-      await tx.addRecords(id, [{ ordinal: 1, status: 'QUALIFIED', record: toJson(output) }])
-    },
-  }
+/** Handlers of the area `messenger`. */
+export const messenger: HandlersOf<'messenger'> = {
+  /** Whether a messaging app reaches each number; a duplicate number is charged once. */
+  'messenger.validate': async ({ input, source, now }) => {
+    const { phone_number, phone_numbers = phone_number === undefined ? [] : [phone_number] } = input
+    const reachable = await source.reachable(phone_numbers)
+    const checked_at = new Date(now).toISOString()
+    return {
+      output: {
+        results: phone_numbers.map((number) => ({
+          phone_number: number,
+          reachable: reachable.has(number),
+          checked_at,
+        })),
+      },
+      used: { number: reachable.size },
+    }
+  },
 }
 
 /** `GET /contacts/{id}` and `GET /contacts/{id}/single_enrich`: one contact, or all of a bulk enrichment. */
-export const get: Handler<'contacts.get' | 'contacts.get_enrichment'> = async ({
+async function readEnrichment({
   input,
   principal,
   store,
-}) => {
+}: HandlerContext<'contacts.get' | 'contacts.get_enrichment'>) {
   const output = await store.read(async (reads) => {
     const enrichment = await reads.enrichment(input.id)
     const job = await reads.job(principal.workspace.id, enrichment?.jobId ?? input.id)
     if (job?.plan.does !== 'waterfall') throw new ApiError('not_found')
-    return enrichment ? await resultOf(reads, job, enrichment) : await bulkResult(reads, job)
+    return enrichment ? await readResult(reads, job, enrichment) : await readBulkResult(reads, job)
   })
   return { output }
 }
 
-async function bulkResult(reads: Reads, job: AsyncJob) {
+async function readBulkResult(reads: Reads, job: AsyncJob) {
   const contacts: ContactResult[] = []
   for (const enrichment of await reads.enrichments(job.id))
-    contacts.push(await resultOf(reads, job, enrichment))
+    contacts.push(await readResult(reads, job, enrichment))
   const status =
     job.state === 'finished' || job.state === 'failed' ? ('finished' as const) : ('pending' as const)
   return { enrichment_id: job.id, status, total: contacts.length, finished: job.done, contacts }
 }
 
-async function resultOf(reads: Reads, job: AsyncJob, enrichment: Enrichment): Promise<ContactResult> {
+async function readResult(reads: Reads, job: AsyncJob, enrichment: Enrichment): Promise<ContactResult> {
   const { ordinal } = enrichment
   const [stored] = await reads.records(job.id, { after: ordinal - 1, last: ordinal }, 1)
   if (stored) return parseExact(stored.record) as ContactResult
@@ -96,46 +118,49 @@ async function resultOf(reads: Reads, job: AsyncJob, enrichment: Enrichment): Pr
   return isOver ? { ...pending, status: 'finished', message: 'No data found' } : pending
 }
 
-type Given = InputOf<'contacts.bulk_enrich'>['contacts'][number]
-type Asked = Work<'contacts.enrich' | 'contacts.enrich_sync' | 'contacts.bulk_enrich'>['input']
+type ContactInput = InputOf<'contacts.bulk_enrich'>['contacts'][number]
+type WaterfallInput = HandlerContext<
+  'contacts.enrich' | 'contacts.enrich_sync' | 'contacts.bulk_enrich'
+>['input']
 
-const contactOf = ({
-  network_url: url,
-  firstname: firstName,
-  lastname: lastName,
-  ...at
-}: Given): Contact => ({
-  ...{ url, firstName, lastName },
-  companyName: at.company_name,
-  domain: at.domain,
+const toContact = (given: ContactInput): Contact => ({
+  url: given.network_url,
+  firstName: given.firstname,
+  lastName: given.lastname,
+  companyName: given.company_name,
+  domain: given.domain,
 })
 
-const askOf = ({ enrichment_type, phone_type, phone_country_codes = [] }: Asked): WaterfallAsk => ({
+const toWaterfallAsk = ({
+  enrichment_type,
+  phone_type,
+  phone_country_codes = [],
+}: WaterfallInput): WaterfallAsk => ({
   types: [...new Set(enrichment_type)],
   mobileOnly: !phone_type.includes('all'),
   phoneCountryCodes: phone_country_codes,
 })
 
-const enrichmentOf = (id: string, jobId: string, ordinal: number, given: Given): Enrichment => ({
+const toEnrichment = (id: string, jobId: string, ordinal: number, given: ContactInput): Enrichment => ({
   ...{ id, jobId, ordinal },
   firstName: given.firstname ?? null,
   lastName: given.lastname ?? null,
   custom: given.custom ?? null,
 })
 
-const echoOf = ({ custom }: Enrichment) => (custom ? { custom: { ...custom } } : {})
+const echoCustom = ({ custom }: Enrichment) => (custom ? { custom: { ...custom } } : {})
 
-function jobOf(
+function toJob(
   id: string,
-  input: Asked,
-  contacts: readonly Given[],
+  input: WaterfallInput,
+  contacts: readonly ContactInput[],
   enrichments: readonly Enrichment[],
 ): NewJob {
-  const ask = askOf(input)
+  const ask = toWaterfallAsk(input)
   return {
     id,
     name: contacts.length === 1 ? 'Contact' : `${contacts.length} contacts`,
-    plan: { does: 'waterfall', ask, contacts: contacts.map(contactOf) },
+    plan: { does: 'waterfall', ask, contacts: contacts.map(toContact) },
     expected: contacts.length,
     reserve: Object.fromEntries(ask.types.map((type) => [type, contacts.length])),
     webhookUrl: input.webhook_url,

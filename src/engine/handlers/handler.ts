@@ -5,7 +5,7 @@ import type { Used } from '../credits/cost.js'
 import type { Awaitable, Ids, Principal, Source, Store, Transaction } from '../ports/ports.js'
 
 /** The input of a handler. Everything that can refuse the request has been checked. */
-export interface Work<Id extends OperationId> {
+export interface HandlerContext<Id extends OperationId> {
   readonly input: InputOf<Id>
   readonly principal: Principal
   /** Engine time of the request. */
@@ -18,14 +18,19 @@ export interface Work<Id extends OperationId> {
 }
 
 /** The result of a handler: the body, and the units found. It knows no prices. */
-export interface Outcome<Id extends OperationId> {
+export interface HandlerResult<Id extends OperationId> {
   readonly output: OutputOf<Id>
   readonly used?: Used
   /** What the request stores; it commits with the charge and the stored reply, or not at all. */
   readonly keep?: (tx: Transaction) => Awaitable<void>
-  /** Work that continues after the request; it is queued with the stored reply. */
+  /** HandlerContext that continues after the request; it is queued with the stored reply. */
   readonly job?: NewJob
 }
 
 /** Does the work of one operation. Throws an `ApiError` such as `no_company_found` when there is no result. */
-export type Handler<Id extends OperationId> = (work: Work<Id>) => Awaitable<Outcome<Id>>
+export type Handler<Id extends OperationId> = (work: HandlerContext<Id>) => Awaitable<HandlerResult<Id>>
+
+/** The handlers of an area by operation. A missing one does not compile. */
+export type HandlersOf<Area extends string> = {
+  readonly [Id in OperationId as Id extends `${Area}.${string}` ? Id : never]: Handler<Id>
+}

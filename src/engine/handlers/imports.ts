@@ -1,5 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
+import type { OperationId } from '../../api/operations/table.js'
 import type { NewJob } from '../credits/accept.js'
 import type {
   Account,
@@ -10,9 +11,10 @@ import type {
   Search,
   SearchKind,
 } from '../ports/ports.js'
+import type { HandlerContext } from './handler.js'
 
 /** The fields that all imports share. */
-export interface Asked {
+export interface ImportInput {
   readonly name?: string | undefined
   readonly webhook_url?: string | undefined
   readonly limit?: number | undefined
@@ -24,13 +26,64 @@ export interface Asked {
 /** Number of records in a preview. */
 export const previewSize = 25
 
-/** The message of an accepted import. */
-export const startedMessage = 'Import started'
-/** The message when nothing matches. */
-export const nothingFound = 'No results found'
+/** Returns how many companies a search finds, and the first of them. */
+export async function previewCompanies(
+  { source, now }: ImportContext,
+  search: Search<'companies' | 'growth' | 'lookalikes'>,
+) {
+  const { records, next } = await source.find(search, { limit: previewSize, now })
+  // Finding out that these are all takes as long as counting.
+  const total = next === undefined ? records.length : await source.count(search, now)
+  return { total, preview: records.map(({ account }) => accountPreview(account)) }
+}
+
+/** Returns how many people a search finds, and the first of them. */
+export async function previewPeople({ source, now }: ImportContext, search: Search<'people' | 'engagers'>) {
+  const { records, next, total } = await source.find(search, { limit: previewSize, now })
+  const count = next === undefined ? records.length : (total ?? (await source.count(search, now)))
+  return { total: count, preview: records.map(leadPreview) }
+}
+
+/** What an import needs of its request. */
+type ImportContext = Pick<HandlerContext<OperationId>, 'now' | 'source' | 'ids'>
+
+/** Starts an import whose first records are in the reply. `what` is part of its default name. */
+export function startImport<T>(
+  { ids, now, input }: ImportContext & { readonly input: ImportInput },
+  search: Search,
+  what: string,
+  found: { readonly total: number; readonly preview: T[] },
+) {
+  const id = ids.uuid()
+  return {
+    output: { message: 'Import started', id, ...found },
+    job: importOf(id, nameOf(input, what, now), search, input, found.total),
+  }
+}
+
+/** Starts an import of which each company is paid for, unless nothing matches. */
+export async function startPaidImport(
+  { ids, now, source, input }: ImportContext & { readonly input: ImportInput },
+  search: Search,
+  what: string,
+) {
+  const total = await source.count(search, now)
+  if (total === 0) return { total, reply: { message: 'No results found' } }
+  const job = importOf(ids.uuid(), nameOf(input, what, now), search, input, total)
+  return {
+    ...{ total, reply: { id: job.id, message: 'Import started' } },
+    job: { ...job, reserve: { company: job.expected } },
+  }
+}
 
 /** Returns the job of an import: everything a search finds, or as much as requested. */
-export function importOf(id: string, name: string, search: Search, asked: Asked, total: number): NewJob {
+export function importOf(
+  id: string,
+  name: string,
+  search: Search,
+  asked: ImportInput,
+  total: number,
+): NewJob {
   return {
     ...{ id, name },
     plan: { does: 'search', search, scale: asked.scale ?? false },
@@ -43,24 +96,24 @@ export function importOf(id: string, name: string, search: Search, asked: Asked,
 }
 
 /** Returns the number of records an import will bring: the matches, up to its limit. */
-export const expectedOf = ({ limit }: Asked, total: number): number =>
+export const expectedOf = ({ limit }: ImportInput, total: number): number =>
   limit === undefined ? total : Math.min(limit, total)
 
 /** Returns the default name of a search, such as `Lead search - API - 31/12/2026 18:05`. */
-export function nameOf({ name }: Asked, what: string, now: number): string {
+export function nameOf({ name }: ImportInput, what: string, now: number): string {
   if (name !== undefined) return name
   const [date = '', time = ''] = new Date(now).toISOString().split('T')
   return `${what} - API - ${date.split('-').reverse().join('/')} ${time.slice(0, 5)}`
 }
 
 /** Returns the custom attributes, when there are some. */
-export const echoOf = ({ custom }: Asked): { custom?: Record<string, unknown> } =>
+export const echoOf = ({ custom }: ImportInput): { custom?: Record<string, unknown> } =>
   custom === undefined ? {} : { custom: { ...custom } }
 
 /** Returns the filters of a request without its other fields. */
-export function filtersOf<T extends Asked & { readonly live?: unknown }>(
+export function filtersOf<T extends ImportInput & { readonly live?: unknown }>(
   input: T,
-): Omit<T, keyof Asked | 'live'> {
+): Omit<T, keyof ImportInput | 'live'> {
   const { name, webhook_url, limit, streaming, scale, custom, live, ...filters } = input
   return filters
 }
@@ -116,7 +169,7 @@ export async function searchOf(
 }
 
 /** Returns a company as previews show it. */
-export const accountPreview = ({
+const accountPreview = ({
   name,
   industry,
   network_id,
@@ -127,7 +180,7 @@ export const accountPreview = ({
 })
 
 /** Returns a person as previews show them. */
-export const leadPreview = ({
+const leadPreview = ({
   lead,
   company,
   network_id,

@@ -1,81 +1,59 @@
-import type { Search } from '../ports/ports.js'
 import { blurCompany } from '../records/blur.js'
-import { previewCompanies } from './account-imports.js'
-import type { Handler, Work } from './handler.js'
+import type { HandlersOf } from './handler.js'
 import {
-  type Asked,
   filtersOf,
-  importOf,
-  nameOf,
-  nothingFound,
+  previewCompanies,
+  previewPeople,
   previewSize,
   searchFor,
-  startedMessage,
+  startImport,
+  startPaidImport,
 } from './imports.js'
-import { previewPeople } from './lead-imports.js'
 
-/** `POST /intents/accounts/stack/preview`: an exact count, and companies that cannot be recognised. */
-export const stackPreview: Handler<'intents.stack_preview'> = async ({ input, now, source }) => {
-  const search = searchFor('stack', input)
-  const total_count = await source.count(search, now)
-  const { records } =
-    total_count === 0 ? { records: [] } : await source.find(search, { limit: previewSize, now })
-  const preview = records.map(({ account, technologies_found }) => blurCompany(account, technologies_found))
-  return { output: { total_count, preview } }
-}
-
-/** `POST /intents/accounts/stack`: each company is paid for. */
-export const stack: Handler<'intents.stack'> = async ({ input, now, source, ids }) => {
-  const search = searchFor('stack', filtersOf(input))
-  const total = await source.count(search, now)
-  if (total === 0) return { output: { total_count: 0, message: nothingFound } }
-  const job = importOf(ids.uuid(), nameOf(input, 'Tech stack', now), search, input, total)
-  return {
-    output: { id: job.id, total_count: total, message: startedMessage },
-    job: { ...job, reserve: { company: job.expected } },
-  }
-}
-
-/** `POST /intents/accounts/hiring`: each company is paid for. */
-export const hiring: Handler<'intents.hiring'> = async ({ input, now, source, ids }) => {
-  const search = searchFor('hiring', filtersOf(input))
-  const total = await source.count(search, now)
-  if (total === 0) return { output: { preview_count: 0, message: nothingFound } }
-  const job = importOf(ids.uuid(), nameOf(input, 'Hiring', now), search, input, total)
-  return {
-    output: { id: job.id, preview_count: total, message: startedMessage },
-    job: { ...job, reserve: { company: job.expected } },
-  }
-}
-
-/** `POST /intents/accounts/growth`: growing companies. */
-export const growth: Handler<'intents.growth'> = (work) =>
-  companies(work, work.input, searchFor('growth', filtersOf(work.input)), 'Growth')
-
-/** `POST /intents/accounts/lookalikes`: similar companies, the most similar first. */
-export const lookalikes: Handler<'intents.lookalikes'> = (work) =>
-  companies(work, work.input, searchFor('lookalikes', filtersOf(work.input)), 'Lookalikes')
-
-async function companies(
-  { now, source, ids }: Pick<Work<'intents.growth'>, 'now' | 'source' | 'ids'>,
-  input: Asked,
-  search: Search<'growth' | 'lookalikes'>,
-  what: string,
-) {
-  const { total, preview } = await previewCompanies(source, search, now)
-  const id = ids.uuid()
-  return {
-    output: { message: startedMessage, id, total, preview },
-    job: importOf(id, nameOf(input, what, now), search, input, total),
-  }
-}
-
-/** `POST /intents/leads/posts_engagers`: people who reacted to a post or commented on it. */
-export const postEngagers: Handler<'intents.post_engagers'> = async ({ input, now, source, ids }) => {
-  const { total, preview, search } = await previewPeople(source, searchFor('engagers', filtersOf(input)), now)
-  const id = ids.uuid()
-  return {
-    output: { message: startedMessage, id, total, preview },
-    job: importOf(id, nameOf(input, 'Post engagers', now), search, input, total),
-  }
+/** Handlers of the area `intents`. */
+export const intents: HandlersOf<'intents'> = {
+  /** `POST /intents/accounts/stack/preview`: an exact count, and companies that cannot be recognised. */
+  'intents.stack_preview': async ({ input, now, source }) => {
+    const search = searchFor('stack', input)
+    const total_count = await source.count(search, now)
+    const { records } =
+      total_count === 0 ? { records: [] } : await source.find(search, { limit: previewSize, now })
+    const preview = records.map(({ account, technologies_found }) => blurCompany(account, technologies_found))
+    return { output: { total_count, preview } }
+  },
+  /** `POST /intents/accounts/stack`: each company is paid for. */
+  'intents.stack': async (context) => {
+    const search = searchFor('stack', filtersOf(context.input))
+    const {
+      total,
+      reply: { message, ...id },
+      ...work
+    } = await startPaidImport(context, search, 'Tech stack')
+    return { output: { ...id, total_count: total, message }, ...work }
+  },
+  /** `POST /intents/accounts/hiring`: each company is paid for. */
+  'intents.hiring': async (context) => {
+    const search = searchFor('hiring', filtersOf(context.input))
+    const {
+      total,
+      reply: { message, ...id },
+      ...work
+    } = await startPaidImport(context, search, 'Hiring')
+    return { output: { ...id, preview_count: total, message }, ...work }
+  },
+  /** `POST /intents/accounts/growth`: growing companies. */
+  'intents.growth': async (context) => {
+    const search = searchFor('growth', filtersOf(context.input))
+    return startImport(context, search, 'Growth', await previewCompanies(context, search))
+  },
+  /** `POST /intents/accounts/lookalikes`: similar companies, the most similar first. */
+  'intents.lookalikes': async (context) => {
+    const search = searchFor('lookalikes', filtersOf(context.input))
+    return startImport(context, search, 'Lookalikes', await previewCompanies(context, search))
+  },
+  /** `POST /intents/leads/posts_engagers`: people who reacted to a post or commented on it. */
+  'intents.post_engagers': async (context) => {
+    const search = searchFor('engagers', filtersOf(context.input))
+    return startImport(context, search, 'Post engagers', await previewPeople(context, search))
+  },
 }

@@ -1,18 +1,83 @@
+import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { termsAt } from '../../api/values/dates.js'
-import type { Person } from '../ports/ports.js'
-import type { Handler } from './handler.js'
+import type { PeopleFilters, Person, Search } from '../ports/ports.js'
+import type { HandlerContext, HandlersOf } from './handler.js'
+import {
+  echoOf,
+  filtersOf,
+  importOf,
+  nameOf,
+  previewPeople,
+  searchFor,
+  searchOf,
+  withAccounts,
+} from './imports.js'
 
-/** One person; free when not found. `live: false` omits e-mail address and phones. */
-export const enrich: Handler<'leads.enrich'> = async ({ input, source, now }) => {
-  const { network_url: url, first_name: firstName, last_name: lastName } = input
-  const { company_name: companyName, domain } = input
-  const found = await source.person({ url, firstName, lastName, companyName, domain })
-  if (!found) throw new ApiError('no_person_found')
-  const person = withTenure(found, now)
-  if (input.live !== false) return { output: person, used: { person: 1 } }
-  const { most_probable_email: _, most_probable_email_status: __, phones: ___, ...output } = person
-  return { output, used: { person: 1 } }
+/** Handlers of the area `leads`. */
+export const leads: HandlersOf<'leads'> = {
+  /** One person; free when not found. `live: false` omits e-mail address and phones. */
+  'leads.enrich': async ({ input, source, now }) => {
+    const { network_url: url, first_name: firstName, last_name: lastName } = input
+    const { company_name: companyName, domain } = input
+    const found = await source.person({ url, firstName, lastName, companyName, domain })
+    if (!found) throw new ApiError('no_person_found')
+    const person = withTenure(found, now)
+    if (input.live !== false) return { output: person, used: { person: 1 } }
+    const { most_probable_email: _, most_probable_email_status: __, phones: ___, ...output } = person
+    return { output, used: { person: 1 } }
+  },
+  /** `POST /leads`: extracts the people of a search URL. */
+  'leads.extract': async ({ input, principal, now, source, store, ids }) => {
+    const decoded = await source.searchAt(input.search_url, 'people')
+    const search = await store.read((reads) => searchOf(reads, principal.workspace.id, decoded))
+    const id = ids.uuid()
+    const name = nameOf(input, 'Lead search', now)
+    return {
+      output: { id, status: 'processing' },
+      job: importOf(id, name, search, input, await source.count(search, now)),
+    }
+  },
+  /** `POST /leads/advanced_search`: extracts the people that match filters. */
+  'leads.advanced_search': async (context) => {
+    const { input, now, source, ids } = context
+    const search = await readAdvancedSearch(context)
+    const id = ids.uuid()
+    const total = await source.count(search, now)
+    const job = importOf(id, nameOf(input, 'Lead search', now), search, input, total)
+    const message = {
+      ...{ id, search_name: job.name, search_url: await toNetworkUrl(context, input) },
+      expected_profiles_count: job.expected,
+      created_at: new Date(now).toISOString(),
+      ...echoOf(input),
+    }
+    return { output: { message }, job }
+  },
+  /** `POST /leads/advanced_search/preview`: the approximate number of matches, and the first of them. */
+  'leads.advanced_search_preview': async (context) => {
+    const { total, preview } = await previewPeople(context, await readAdvancedSearch(context))
+    return { output: { total_count: total, preview } }
+  },
+  /** `POST /leads/search`: people at a company. */
+  'leads.search': async (context) => {
+    const { input, now, source, ids } = context
+    const { company_network_id: networkId, company_network_url: url, company_domain: domain } = input
+    const company = { networkId, url, domain }
+    const known = await source.company(company)
+    if (!known) throw new ApiError('no_company_found')
+    const filters = { ...(await readPersonFilters(context)), company }
+    const search = searchFor('people', filters)
+    const id = ids.uuid()
+    const name = nameOf(input, `People at ${known.name ?? known.domain ?? 'a company'}`, now)
+    return {
+      output: {
+        ...{ id, search_name: name, search_url: await source.urlOf(search) },
+        created_at: new Date(now).toISOString(),
+        ...echoOf(input),
+      },
+      job: importOf(id, name, search, input, await source.count(search, now)),
+    }
+  },
 }
 
 /** Returns a person with the years and months in position and company as of `now`. */
@@ -27,3 +92,40 @@ const termsOf = ({ years_in_position, months_in_position, years_in_company, mont
   years_in_company,
   months_in_company,
 })
+
+type Advanced = 'leads.advanced_search' | 'leads.advanced_search_preview'
+
+async function readAdvancedSearch({
+  input,
+  principal,
+  store,
+}: HandlerContext<Advanced>): Promise<Search<'people'>> {
+  const filters = await store.read((reads) => withAccounts(reads, principal.workspace.id, filtersOf(input)))
+  return searchFor('people', filters)
+}
+
+/** The URL keeps the lists as the request named them. */
+const toNetworkUrl = ({ source }: HandlerContext<Advanced>, input: InputOf<Advanced>) =>
+  source.urlOf({ kind: 'people', filters: filtersOf(input) })
+
+/**
+ * Returns the filters of a request. A persona adds its titles, and its functions and levels unless the request has
+ * some.
+ */
+async function readPersonFilters({
+  input,
+  principal,
+  store,
+}: HandlerContext<'leads.search'>): Promise<PeopleFilters> {
+  const { persona_id, company_network_id, company_network_url, company_domain, ...given } = filtersOf(input)
+  if (persona_id === undefined) return given
+  const persona = await store.read((reads) => reads.persona(principal.workspace.id, persona_id))
+  if (!persona) throw new ApiError('invalid', { reason: 'persona_id: there is no such persona' })
+  return {
+    ...given,
+    job_titles: [...persona.jobTitles],
+    excluded_job_titles: [...persona.excludedJobTitles],
+    functions: given.functions ?? [...persona.functions],
+    seniority_levels: given.seniority_levels ?? [...persona.seniorityLevels],
+  }
+}

@@ -1,48 +1,49 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { toListOutput } from '../deliveries/payloads.js'
-import type { Handler } from './handler.js'
+import type { HandlersOf } from './handler.js'
 import { pageOf } from './pagination.js'
 
-/** `POST /lists`: the companies are matched afterwards. */
-export const create: Handler<'lists.create'> = ({ input, principal, now, ids }) => {
-  const id = ids.uuid()
-  const networkListId = numberOf(ids.bytes(6))
-  const { name, companies, webhook_url: webhookUrl, custom } = input
-  const created = { id, workspaceId: principal.workspace.id, name, networkListId, createdAt: now }
-  return {
-    output: { id, network_list_id: networkListId },
-    job: {
-      ...{ id, name, webhookUrl, custom },
-      plan: { does: 'list' },
-      expected: companies.length,
-      list: {
-        ...created,
-        ...{ status: 'pending', updatedAt: now },
-        companies: companies.map(({ network_url: url, domain, name, country_code: country }) => ({
-          ...{ url, domain, name, country },
-        })),
+/** Handlers of the area `lists`. */
+export const lists: HandlersOf<'lists'> = {
+  /** `POST /lists`: the companies are matched afterwards. */
+  'lists.create': ({ input, principal, now, ids }) => {
+    const id = ids.uuid()
+    const networkListId = numberOf(ids.bytes(6))
+    const { name, companies, webhook_url: webhookUrl, custom } = input
+    const created = { id, workspaceId: principal.workspace.id, name, networkListId, createdAt: now }
+    return {
+      output: { id, network_list_id: networkListId },
+      job: {
+        ...{ id, name, webhookUrl, custom },
+        plan: { does: 'list' },
+        expected: companies.length,
+        list: {
+          ...created,
+          ...{ status: 'pending', updatedAt: now },
+          companies: companies.map(({ network_url: url, domain, name, country_code: country }) => ({
+            ...{ url, domain, name, country },
+          })),
+        },
       },
-    },
-  }
+    }
+  },
+  /** `GET /lists`: newest first. */
+  'lists.list': async ({ input, principal, store, ids }) => {
+    const workspaceId = principal.workspace.id
+    const scope = { endpoint: 'lists.list', workspaceId, filters: {} }
+    const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+      count: (reads) => reads.countLists(workspaceId),
+      rows: (reads, slice) => reads.lists(workspaceId, slice),
+    })
+    return { output: { lists: rows.map(toListOutput), pagination } }
+  },
+  /** `GET /lists/{id}`: an unknown list and one of another workspace are both 404. */
+  'lists.get': async ({ input, principal, store }) => {
+    const found = await store.read((reads) => reads.list(principal.workspace.id, input.id))
+    if (!found) throw new ApiError('not_found')
+    return { output: toListOutput(found) }
+  },
 }
 
 /** A positive whole number of six random bytes. */
 const numberOf = (bytes: Uint8Array): number => Buffer.from(bytes).readUIntBE(0, 6) + 1
-
-/** `GET /lists`: newest first. */
-export const list: Handler<'lists.list'> = async ({ input, principal, store, ids }) => {
-  const workspaceId = principal.workspace.id
-  const scope = { endpoint: 'lists.list', workspaceId, filters: {} }
-  const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
-    count: (reads) => reads.countLists(workspaceId),
-    rows: (reads, slice) => reads.lists(workspaceId, slice),
-  })
-  return { output: { lists: rows.map(toListOutput), pagination } }
-}
-
-/** `GET /lists/{id}`: an unknown list and one of another workspace are both 404. */
-export const get: Handler<'lists.get'> = async ({ input, principal, store }) => {
-  const found = await store.read((reads) => reads.list(principal.workspace.id, input.id))
-  if (!found) throw new ApiError('not_found')
-  return { output: toListOutput(found) }
-}

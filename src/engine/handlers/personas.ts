@@ -1,51 +1,51 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Persona } from '../ports/ports.js'
-import type { Handler } from './handler.js'
+import type { HandlersOf } from './handler.js'
 import { pageOf } from './pagination.js'
 
-/** `POST /personas`: stored together with the reply of its idempotency key. */
-export const create: Handler<'personas.create'> = ({ input, principal, now, ids }) => {
-  const persona: Persona = {
-    id: ids.uuid(),
-    workspaceId: principal.workspace.id,
-    name: input.name,
-    jobTitles: input.job_titles ?? [],
-    excludedJobTitles: input.excluded_job_titles ?? [],
-    functions: input.functions ?? [],
-    seniorityLevels: input.seniority_levels ?? [],
-    createdAt: now,
-    updatedAt: now,
-  }
-  return { output: toOutput(persona), keep: (tx) => tx.addPersona(persona) }
-}
-
-/** `GET /personas`: newest first. */
-export const list: Handler<'personas.list'> = async ({ input, principal, store, ids }) => {
-  const workspaceId = principal.workspace.id
-  const scope = { endpoint: 'personas.list', workspaceId, filters: {} }
-  const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
-    count: (reads) => reads.countPersonas(workspaceId),
-    rows: (reads, slice) => reads.personas(workspaceId, slice),
-  })
-  return { output: { personas: rows.map(toOutput), pagination } }
-}
-
-/** `GET /personas/{uuid}`: an unknown persona and one of another workspace are both 404. */
-export const get: Handler<'personas.get'> = async ({ input, principal, store }) => {
-  const persona = await store.read((reads) => reads.persona(principal.workspace.id, input.uuid))
-  if (!persona) throw new ApiError('not_found')
-  return { output: toOutput(persona) }
-}
-
-/** `DELETE /personas/{uuid}`: a second call is 404. */
-export const remove: Handler<'personas.delete'> = async ({ input, principal, store }) => {
-  const dropped = await store.transaction(
-    (tx) => tx.dropPersona(principal.workspace.id, input.uuid),
-    principal.workspace.id,
-  )
-  if (!dropped) throw new ApiError('not_found')
-  return { output: { message: 'Persona deleted' } }
+/** Handlers of the area `personas`. */
+export const personas: HandlersOf<'personas'> = {
+  /** `POST /personas`: stored together with the reply of its idempotency key. */
+  'personas.create': ({ input, principal, now, ids }) => {
+    const persona: Persona = {
+      id: ids.uuid(),
+      workspaceId: principal.workspace.id,
+      name: input.name,
+      jobTitles: input.job_titles ?? [],
+      excludedJobTitles: input.excluded_job_titles ?? [],
+      functions: input.functions ?? [],
+      seniorityLevels: input.seniority_levels ?? [],
+      createdAt: now,
+      updatedAt: now,
+    }
+    return { output: toOutput(persona), keep: (tx) => tx.addPersona(persona) }
+  },
+  /** `GET /personas`: newest first. */
+  'personas.list': async ({ input, principal, store, ids }) => {
+    const workspaceId = principal.workspace.id
+    const scope = { endpoint: 'personas.list', workspaceId, filters: {} }
+    const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+      count: (reads) => reads.countPersonas(workspaceId),
+      rows: (reads, slice) => reads.personas(workspaceId, slice),
+    })
+    return { output: { personas: rows.map(toOutput), pagination } }
+  },
+  /** `GET /personas/{uuid}`: an unknown persona and one of another workspace are both 404. */
+  'personas.get': async ({ input, principal, store }) => {
+    const persona = await store.read((reads) => reads.persona(principal.workspace.id, input.uuid))
+    if (!persona) throw new ApiError('not_found')
+    return { output: toOutput(persona) }
+  },
+  /** `DELETE /personas/{uuid}`: a second call is 404. */
+  'personas.delete': async ({ input, principal, store }) => {
+    const dropped = await store.transaction(
+      (tx) => tx.dropPersona(principal.workspace.id, input.uuid),
+      principal.workspace.id,
+    )
+    if (!dropped) throw new ApiError('not_found')
+    return { output: { message: 'Persona deleted' } }
+  },
 }
 
 const toOutput = (persona: Persona): OutputOf<'personas.get'> => ({

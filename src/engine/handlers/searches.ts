@@ -1,19 +1,45 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { AsyncJob, JobRecord, JobState } from '../ports/ports.js'
-import type { Handler } from './handler.js'
+import type { HandlersOf } from './handler.js'
 import { pageOf } from './pagination.js'
 
-/** `GET /searches`: newest first; without `enriched=false` only those with a lead that has contact data. */
-export const list: Handler<'searches.list'> = async ({ input, principal, store, ids }) => {
-  const workspaceId = principal.workspace.id
-  const scope = { endpoint: 'searches.list', workspaceId, filters: { enriched: input.enriched } }
-  const filter = { kind: 'lead_search', ...(input.enriched ? { enriched: true } : {}) } as const
-  const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
-    count: (reads) => reads.countJobs(workspaceId, filter),
-    rows: (reads, slice) => reads.jobs(workspaceId, filter, slice),
-  })
-  return { output: { searches: rows.map(entry), pagination } }
+/** Handlers of the area `searches`. */
+export const searches: HandlersOf<'searches'> = {
+  /** `GET /searches`: newest first; without `enriched=false` only those with a lead that has contact data. */
+  'searches.list': async ({ input, principal, store, ids }) => {
+    const workspaceId = principal.workspace.id
+    const scope = { endpoint: 'searches.list', workspaceId, filters: { enriched: input.enriched } }
+    const filter = { kind: 'lead_search', ...(input.enriched ? { enriched: true } : {}) } as const
+    const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+      count: (reads) => reads.countJobs(workspaceId, filter),
+      rows: (reads, slice) => reads.jobs(workspaceId, filter, slice),
+    })
+    return { output: { searches: rows.map(entry), pagination } }
+  },
+  /** `GET /searches/{id}`: its leads in the order found. */
+  'searches.get': async ({ input, principal, store, ids }) => {
+    const workspaceId = principal.workspace.id
+    const search = await store.read((reads) => reads.job(workspaceId, input.id))
+    if (search?.kind !== 'lead_search') throw new ApiError('not_found')
+    const status = input.status && statuses[input.status]
+    const scope = { endpoint: 'searches.get', workspaceId, filters: { id: search.id, status: input.status } }
+    const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
+      count: (reads) => reads.countRecords(search.id, status),
+      rows: async (reads, { after, skip, limit }) => {
+        const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
+        return (await reads.records(search.id, range, limit)).map(toListed)
+      },
+    })
+    const { truncated } = search
+    return {
+      output: {
+        search: { ...entry(search), status: states[search.state], truncated },
+        leads: rows.map(({ record }) => JSON.parse(record) as Saved['leads'][number]),
+        pagination,
+      },
+    }
+  },
 }
 
 const entry = ({ id, name, done, createdAt }: AsyncJob): OutputOf<'searches.list'>['searches'][number] => ({
@@ -28,30 +54,6 @@ const states: Readonly<Record<JobState, Saved['search']['status']>> = {
   running: 'ONGOING',
   finished: 'FINISHED',
   failed: 'ERROR',
-}
-
-/** `GET /searches/{id}`: its leads in the order found. */
-export const get: Handler<'searches.get'> = async ({ input, principal, store, ids }) => {
-  const workspaceId = principal.workspace.id
-  const search = await store.read((reads) => reads.job(workspaceId, input.id))
-  if (search?.kind !== 'lead_search') throw new ApiError('not_found')
-  const status = input.status && statuses[input.status]
-  const scope = { endpoint: 'searches.get', workspaceId, filters: { id: search.id, status: input.status } }
-  const { rows, pagination } = await pageOf({ store, ids }, scope, input, {
-    count: (reads) => reads.countRecords(search.id, status),
-    rows: async (reads, { after, skip, limit }) => {
-      const range = { after: after?.createdAt ?? 0, skip, ...(status ? { status } : {}) }
-      return (await reads.records(search.id, range, limit)).map(toListed)
-    },
-  })
-  const { truncated } = search
-  return {
-    output: {
-      search: { ...entry(search), status: states[search.state], truncated },
-      leads: rows.map(({ record }) => JSON.parse(record) as Saved['leads'][number]),
-      pagination,
-    },
-  }
 }
 
 const statuses = { qualified: 'QUALIFIED', disqualified: 'DISQUALIFIED' } as const

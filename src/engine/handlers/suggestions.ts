@@ -1,0 +1,24 @@
+import { plainTitle, suggestTitles } from '../titles/suggest.js'
+import type { HandlersOf } from './handler.js'
+
+/** Handlers of the area `titles`. */
+export const titles: HandlersOf<'titles'> = {
+  /** `POST /job_title_suggestions`: from a curated vocabulary, and from the titles that people hold. */
+  'titles.suggest': async ({ input, source }) => {
+    const asked = [...new Set(input.job_titles.map(plainTitle))]
+    const held: string[] = []
+    for (const title of asked) held.push(...(await source.titlesLike(title, most)))
+    return { output: { suggestions: suggestTitles(input.job_titles, held) } }
+  },
+}
+
+/** Handlers of the area `locations`. */
+export const locations: HandlersOf<'locations'> = {
+  /** `POST /locations`: an empty list when nothing matches. */
+  'locations.find': async ({ input, source }) => ({
+    output: [...(await source.locations(input.name, input.source))],
+  }),
+}
+
+/** Most titles that people hold, for each title asked. */
+const most = 10
