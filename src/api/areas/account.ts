@@ -1,34 +1,65 @@
 import * as z from 'zod'
-import { describe } from '../schemas/fields.js'
-import { maybe, string, uuid, yesNo } from '../schemas/output-fields.js'
+import * as field from '../schemas/fields.js'
+import * as value from '../schemas/output-fields.js'
+import { inOrder } from '../schemas/rules.js'
 
-/** Schemas of the area `account`. */
-export const account = {
+const quotas = (of: string) => ({
+  daily_profile_scraping: value.count(`${of} of profiles today`),
+  daily_company_import: value.count(`${of} of companies today`),
+  monthly_company_import: value.count(`${of} of companies this month`),
+})
+
+/** Schemas of the areas `account` and `credits`. */
+export const shapes = {
   'account.show': () => ({
     input: z.object({}),
     output: z.object({
-      account: describe(
+      account: field.describe(
         z.object({
-          email: string('E-mail of the user who owns the key'),
-          name: maybe('Name of that user'),
+          email: value.string('E-mail of the user who owns the key'),
+          name: value.maybe('Name of that user'),
         }),
         'The user',
       ),
-      workspace: describe(
+      workspace: field.describe(
         z.object({
-          id: uuid('Identifier'),
-          name: string('Name'),
-          plan: string('Plan, which sets request limits and quotas'),
+          id: value.uuid('Identifier'),
+          name: value.string('Name'),
+          plan: value.string('Plan, which sets request limits and quotas'),
         }),
         'The workspace, which owns credits and quotas',
       ),
-      integrations: describe(
+      integrations: field.describe(
         z.object({
-          network_session_valid: yesNo('Whether calls that act on the network can'),
-          premium_session_valid: yesNo('Whether calls that need the premium search tool can'),
+          network_session_valid: value.yesNo('Whether calls that act on the network can'),
+          premium_session_valid: value.yesNo('Whether calls that need the premium search tool can'),
         }),
         'The stored sessions',
       ),
+    }),
+  }),
+  'credits.show': () => ({
+    input: z.object({}),
+    output: z.object({
+      credits: field.describe(
+        z.object({ enrichment: value.count('Credits that can be spent'), ...quotas('Remaining quota') }),
+        'The balance, and what remains of the quotas',
+      ),
+      limits: field.describe(z.object(quotas('Quota')), 'The quotas'),
+    }),
+  }),
+  'credits.consumption': () => ({
+    input: z
+      .object({
+        start_date: field.date('First day (UTC), YYYY-MM-DD'),
+        end_date: field.date('Last day (UTC), included, YYYY-MM-DD'),
+      })
+      .check(inOrder('start_date', 'end_date')),
+    output: z.object({
+      credits: value.count('Credits that can be spent now'),
+      start_date: value.string('First day', { format: 'date' }),
+      end_date: value.string('Last day', { format: 'date' }),
+      credits_consumed: value.count('Credits consumed on these days'),
     }),
   }),
 } as const

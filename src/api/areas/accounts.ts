@@ -54,7 +54,7 @@ const evolution = (months: number) =>
   )
 
 /** Schemas of the area `accounts`. */
-export const accounts = {
+export const shapes = {
   'accounts.extract': () => ({
     input: z.object({
       search_url: field.searchUrl('companies', 'Company-search URL of the premium search tool', {

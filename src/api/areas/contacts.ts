@@ -3,7 +3,7 @@ import * as list from '../schemas/arrays.js'
 import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
-import { badRequest, isGiven, missing, type Objection, rule } from '../schemas/rules.js'
+import { badRequest, exactlyOne, isGiven, missing, type Objection, rule } from '../schemas/rules.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -61,8 +61,8 @@ const result = () =>
     }),
   ])
 
-/** Schemas of the area `contacts`. */
-export const contacts = {
+/** Schemas of the areas `contacts` and `messenger`. */
+export const shapes = {
   'contacts.enrich': () => ({
     input: z.object({ ...request(), ...contact() }).check(identifiable()),
     output: z.object({
@@ -113,5 +113,27 @@ export const contacts = {
   'contacts.reverse_lookup': () => ({
     input: z.object({ email: field.email('Professional or personal e-mail address') }),
     output: record.personRecord(),
+  }),
+  'messenger.validate': () => ({
+    input: z
+      .object({
+        phone_numbers: list
+          .some(field.phone('Phone number'), '1 to 100 phone numbers in E.164', 100)
+          .optional(),
+        phone_number: field.phone('One phone number in E.164').optional(),
+      })
+      .check(exactlyOne('phone_numbers', 'phone_number')),
+    output: z.object({
+      results: field.describe(
+        z.array(
+          z.object({
+            phone_number: value.string('Phone number in E.164'),
+            reachable: value.yesNo('Whether the messaging app reaches it'),
+            checked_at: value.moment('When it was checked'),
+          }),
+        ),
+        'One result for each number, in the order given',
+      ),
+    }),
   }),
 } as const

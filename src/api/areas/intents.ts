@@ -80,7 +80,7 @@ const blurCompany = () =>
   })
 
 /** Schemas of the area `intents`. */
-export const intents = {
+export const shapes = {
   'intents.hiring': () => ({
     input: z.object({
       webhook_url: field.webhookUrl(),

@@ -92,7 +92,7 @@ const identifiable = () =>
   )
 
 /** Schemas of the area `leads`. */
-export const leads = {
+export const shapes = {
   'leads.extract': () => ({
     input: z.object({
       search_url: field.searchUrl('people', 'Search URL of the network'),

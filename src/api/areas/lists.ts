@@ -16,7 +16,7 @@ const company = () =>
     .check(atLeastOne('name', 'domain', 'network_url'))
 
 /** Schemas of the area `lists`. */
-export const lists = {
+export const shapes = {
   'lists.create': () => ({
     input: z.object({
       name: field.text('Name of the list'),

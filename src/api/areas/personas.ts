@@ -18,7 +18,7 @@ const persona = () =>
   })
 
 /** Schemas of the area `personas`. */
-export const personas = {
+export const shapes = {
   'personas.list': () => ({
     input: z.object(field.pages()).check(cursorOrPage()),
     output: z.object({

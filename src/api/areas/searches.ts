@@ -15,7 +15,7 @@ const states = [
 ] as const
 
 /** Schemas of the area `searches`. */
-export const searches = {
+export const shapes = {
   'searches.list': () => ({
     input: z
       .object({

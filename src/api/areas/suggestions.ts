@@ -1,9 +1,24 @@
 import * as z from 'zod'
+import * as list from '../schemas/arrays.js'
 import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 
-/** Schemas of the area `locations`. */
-export const locations = {
+/** Schemas of the areas `titles` and `locations`. */
+export const shapes = {
+  'titles.suggest': () => ({
+    input: z.object({ job_titles: list.some(field.text('Job title'), 'Job titles to vary', 100) }),
+    output: z.object({
+      suggestions: field.describe(
+        z.array(
+          z.object({
+            jobTitle: value.string('A title to include, or a keyword to exclude'),
+            selectionType: field.describe(z.enum(['INCLUDED', 'EXCLUDED']), 'Which of the two'),
+          }),
+        ),
+        'Suggestions; empty when there are none',
+      ),
+    }),
+  }),
   'locations.find': () => ({
     input: z.object({
       name: field.text('Name of a place'),
