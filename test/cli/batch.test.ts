@@ -1,10 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Caller, Input } from '../../src/api/calls/caller.js'
-import { main } from '../../src/cli/program/main.js'
 import {
   type CommandResult,
   command,
@@ -12,7 +10,6 @@ import {
   folder,
   type Given,
   keyed,
-  memory,
   removed,
 } from '../support/command.js'
 
@@ -168,16 +165,13 @@ describe('a batch', () => {
   })
 
   it('stops quietly when the reader of its output closes the pipe', async () => {
-    const stdout = new Writable({
-      write: (_chunk, _encoding, done) => done(Object.assign(new Error('closed'), { code: 'EPIPE' })),
-    })
+    const onOutput = () => {
+      throw Object.assign(new Error('closed'), { code: 'EPIPE' })
+    }
     const caller = companies()
     const rows = Array.from({ length: 20_000 }, (_, at) => `c${at}.example\n`).join('')
-    await writeFile(join(home, 'in.csv'), `domain\n${rows}`)
-    const stderr = memory()
-    const streams = { stdin: Readable.from([]), stdout, stderr, env: keyed(home), cwd: home }
-    const code = await main(['accounts', 'enrich', '--csv', 'in.csv', '--quiet'], streams, { caller })
-    expect([code, stderr.text(), caller.asked.length < 20_000]).toEqual([0, '', true])
+    const { code, stderr } = await enrich(`domain\n${rows}`, ['--quiet'], { caller, onOutput })
+    expect([code, stderr, caller.asked.length < 20_000]).toEqual([0, '', true])
   })
 
   it('makes no call when the file is not a table', async () => {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
-import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { launch } from '../support/processes.js'
 
 const bin = fileURLToPath(new URL('../../bin/prospect.js', import.meta.url))
 
@@ -14,13 +14,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-const prospect = (...args: string[]) =>
-  execa(process.execPath, [bin, ...args], {
-    cwd: folder,
-    env: { PROSPECT_HOME: join(folder, 'home') },
-    reject: false,
-    stdin: 'ignore',
-  })
+const prospect = (...args: string[]) => launch(bin, args, folder, { PROSPECT_HOME: join(folder, 'home') })
 
 const json = async (...args: string[]) => JSON.parse((await prospect(...args, '--json')).stdout)
 

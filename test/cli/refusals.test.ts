@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import { secondsToWait } from '../../src/cli/operation/call.js'
+import { sleeper } from '../client/serving.js'
 import {
   answering,
   canary,
@@ -107,11 +108,6 @@ describe('a rate limit', () => {
     body: { error: 'Rate limit exceeded. Please wait before retrying.' },
     headers: { 'retry-after': seconds },
   })
-  const sleeper = () => {
-    const slept: number[] = []
-    return { slept, sleep: async (ms: number) => void slept.push(ms) }
-  }
-
   it('waits for a rate limit and says so in one line on stderr', async () => {
     const { slept, sleep } = sleeper()
     const ended = await ask([limited('3'), { body: { id: 'x' } }], { sleep })

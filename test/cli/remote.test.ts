@@ -3,7 +3,15 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { accepting, answering, type Listener } from '../client/listeners.js'
 import { type Served, served } from '../client/serving.js'
-import { type CommandResult, canary, command, type Given, type Machine, machine } from '../support/command.js'
+import {
+  type CommandResult,
+  canary,
+  command,
+  errorOf,
+  type Given,
+  type Machine,
+  machine,
+} from '../support/command.js'
 
 let here: Machine
 let there: Served
@@ -18,8 +26,6 @@ afterEach(async () => {
 
 const url = () => there.server.baseUrl
 const at = (listener: Listener) => `http://127.0.0.1:${listener.port}/api/v2`
-const error = ({ stderr }: CommandResult) =>
-  JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '') as Record<string, unknown>
 
 /** Runs a command with the server and its key in the environment. */
 const run = (line: string, env: Record<string, string> = {}, given: Given = {}) =>
@@ -75,8 +81,8 @@ describe('the API key of a server', () => {
 
   it('exits 3 without sending anything when there is no key, and suggests prospect login', async () => {
     const ended = await here.run(['credits', '--base-url', url()], { env: env() })
-    expect([ended.code, error(ended).code]).toEqual([3, 'key'])
-    expect(error(ended).hint).toContain(`prospect login --base-url ${url()}`)
+    expect([ended.code, errorOf(ended).code]).toEqual([3, 'key'])
+    expect(errorOf(ended).hint).toContain(`prospect login --base-url ${url()}`)
   })
 
   it('sends a key stored for one server to no other', async () => {
@@ -98,7 +104,7 @@ describe('the API key of a server', () => {
   it('sends a key from the environment only to the server from the environment, if there is one', async () => {
     const both = env({ PROSPECT_API_KEY: there.bench.key, PROSPECT_BASE_URL: 'https://api.example/api/v2' })
     const ended = await here.run(['credits', '--base-url', url()], { env: both })
-    expect([ended.code, error(ended).error]).toEqual([3, expect.stringContaining('PROSPECT_BASE_URL only')])
+    expect([ended.code, errorOf(ended).error]).toEqual([3, expect.stringContaining('PROSPECT_BASE_URL only')])
     const alone = env({ PROSPECT_API_KEY: there.bench.key })
     expect((await here.run(['credits', '--base-url', url()], { env: alone })).code).toBe(0)
   })
@@ -115,7 +121,7 @@ describe('a server that does not answer', () => {
     const silent = await accepting((socket) => socket.once('data', () => socket.destroy()))
     const ended = await run('accounts enrich --domain x.example --json', { PROSPECT_BASE_URL: at(silent) })
     await silent.close()
-    expect([ended.code, ended.stdout, error(ended)]).toEqual([
+    expect([ended.code, ended.stdout, errorOf(ended)]).toEqual([
       10,
       '',
       expect.objectContaining({
@@ -130,7 +136,7 @@ describe('a server that does not answer', () => {
     const gone = await answering(() => {})
     await gone.close()
     const ended = await run('accounts enrich --domain x.example --json', { PROSPECT_BASE_URL: at(gone) }, {})
-    expect([ended.code, error(ended).code, error(ended).hint]).toEqual([
+    expect([ended.code, errorOf(ended).code, errorOf(ended).hint]).toEqual([
       10,
       'unreachable',
       expect.stringContaining('nothing was charged'),
@@ -141,7 +147,7 @@ describe('a server that does not answer', () => {
     const stalling = await accepting()
     const ended = await run('credits --timeout 0.05 --json', { PROSPECT_BASE_URL: at(stalling) })
     await stalling.close()
-    expect([ended.code, error(ended).code]).toEqual([10, 'unreachable'])
+    expect([ended.code, errorOf(ended).code]).toEqual([10, 'unreachable'])
   })
 })
 
@@ -189,7 +195,7 @@ describe('older and other servers', () => {
     )
     const ended = await run('credits --json', { PROSPECT_BASE_URL: at(server) })
     await server.close()
-    expect([ended.code, server.connections(), error(ended).hint]).toEqual([8, 1, 'Wait a few hours.'])
+    expect([ended.code, server.connections(), errorOf(ended).hint]).toEqual([8, 1, 'Wait a few hours.'])
   })
 
   it('prints big integers with all their digits', async () => {

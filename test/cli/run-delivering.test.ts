@@ -1,6 +1,5 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, type Listener, received } from '../client/listeners.js'
 import { type Machine, machine } from '../support/command.js'
 
 let here: Machine
@@ -21,21 +20,20 @@ async function sellers(count: number): Promise<void> {
 }
 
 describe('webhooks of a command', () => {
-  let server: Server
+  let server: Listener
   let bodies: unknown[]
   let answer: number
   beforeEach(async () => {
     bodies = []
     answer = 200
-    server = createServer(async (request, response) => {
-      bodies.push(JSON.parse(await textOf(request)))
+    server = await answering(async (request, response) => {
+      bodies.push(JSON.parse((await received(request)).body))
       response.writeHead(answer).end()
     })
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   })
-  afterEach(() => void server.close())
+  afterEach(() => server.close())
 
-  const hook = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/secret-path`
+  const hook = () => `http://127.0.0.1:${server.port}/secret-path`
 
   it('attempts the deliveries of its job before it exits', async () => {
     await sellers(2)
@@ -70,9 +68,3 @@ describe('webhooks of a command', () => {
     expect(bodies).toHaveLength(1)
   })
 })
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  let text = ''
-  for await (const chunk of request) text += String(chunk)
-  return text
-}

@@ -1,29 +1,20 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
 import type { Remote, RemoteOptions } from '../../src/client/remote.js'
 import { certify } from './certificate.js'
-import { accepting, answering, type Listener } from './listeners.js'
+import { accepting, answering, closeAfterTest, type Listener } from './listeners.js'
 import { remoteTo, sleeper } from './serving.js'
 
 const canary = 'pk_Canary0Canary0Canary0Canary0Canary0Ca'
 
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close()
-})
-const kept = <T extends { close(): Promise<void> }>(one: T): T => {
-  open.unshift(one)
-  return one
-}
-
 const remote = ({ port }: Listener, options: Partial<RemoteOptions> = {}): Remote =>
-  kept(remoteTo(`http://127.0.0.1:${port}/api/v2`, options))
+  closeAfterTest(remoteTo(`http://127.0.0.1:${port}/api/v2`, options))
 
 /** A server that answers every request the same, and a remote to it. */
 async function against(answer: RequestListener, options: Partial<RemoteOptions> = {}): Promise<Remote> {
-  return remote(kept(await answering(answer)), options)
+  return remote(closeAfterTest(await answering(answer)), options)
 }
 
 const says =
@@ -118,7 +109,7 @@ describe('redirects of a server', () => {
         keys.push(request.headers['x-api-key'])
         response.end('{}')
       }
-      const other = kept(await answering(listen))
+      const other = closeAfterTest(await answering(listen))
       const where = [`http://127.0.0.1:${other.port}/`, `//localhost:${other.port}/`, '/elsewhere']
       for (const location of where) {
         const caller = await against(says(status, '{}', { location }))
@@ -141,12 +132,12 @@ describe('certificates of a server', () => {
     'refuses a certificate %s without a retry, even with NODE_TLS_REJECT_UNAUTHORIZED=0',
     async (_, tls, trusted, told) => {
       const { slept, sleep } = sleeper()
-      const server = kept(await answering(says(200, '{}'), { tls }))
+      const server = closeAfterTest(await answering(says(200, '{}'), { tls }))
       const ca = trusted === 'own' ? tls.cert : undefined
       const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
       process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
       try {
-        const caller = kept(remoteTo(`https://localhost:${server.port}/api/v2`, { ca, sleep }))
+        const caller = closeAfterTest(remoteTo(`https://localhost:${server.port}/api/v2`, { ca, sleep }))
         const error = await enrich(caller).catch((thrown: unknown) => thrown)
         expect(error).toBeInstanceOf(ConnectionLost)
         expect(error).toMatchObject({ message: expect.stringMatching(told), unknown: false })
@@ -160,8 +151,8 @@ describe('certificates of a server', () => {
 
   it('accepts a valid certificate of a given authority', async () => {
     const tls = certify(name)
-    const server = kept(await answering(says(200, '{}'), { tls }))
-    const caller = kept(remoteTo(`https://localhost:${server.port}/api/v2`, { ca: tls.cert }))
+    const server = closeAfterTest(await answering(says(200, '{}'), { tls }))
+    const caller = closeAfterTest(remoteTo(`https://localhost:${server.port}/api/v2`, { ca: tls.cert }))
     expect((await credits(caller)).status).toBe(200)
   })
 })
@@ -175,7 +166,7 @@ describe('a server that cannot be reached', () => {
       message: expect.stringContaining('refused the connection'),
       unknown: false,
     })
-    const silent = kept(await accepting((socket) => socket.once('data', () => socket.destroy())))
+    const silent = closeAfterTest(await accepting((socket) => socket.once('data', () => socket.destroy())))
     const cut = await enrich(remote(silent)).catch((thrown: unknown) => thrown)
     expect(cut).toMatchObject({ message: expect.stringContaining('without an answer'), unknown: true })
     const asked = await credits(remote(silent)).catch((thrown: unknown) => thrown)
@@ -183,13 +174,13 @@ describe('a server that cannot be reached', () => {
   })
 
   it('gives up after the timeout, with the outcome unknown', async () => {
-    const stalling = kept(await accepting())
+    const stalling = closeAfterTest(await accepting())
     const late = await enrich(remote(stalling, { timeoutMs: 50 })).catch((thrown: unknown) => thrown)
     expect(late).toMatchObject({ message: expect.stringContaining('within 0.05 s'), unknown: true })
   })
 
   it('ends a call when its signal aborts, with the outcome unknown only if it was sent', async () => {
-    const stalling = kept(await accepting())
+    const stalling = closeAfterTest(await accepting())
     const caller = remote(stalling)
     const signal = AbortSignal.timeout(50)
     const given = await caller.call('accounts.enrich', {}, { signal }).catch((thrown: unknown) => thrown)

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createRawServer, type Server, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
 import type { Certified } from './certificate.js'
 
 /** A listener on this machine that counts what reaches it. */
@@ -20,14 +21,14 @@ export interface Received {
 /** Answers requests; with a certificate, over TLS. */
 export const answering = (
   answer: RequestListener,
-  { host = '127.0.0.1', port = 0, tls }: { host?: string; port?: number; tls?: Certified } = {},
+  { host, port, tls }: { host?: string; port?: number; tls?: Certified } = {},
 ): Promise<Listener> => listening(tls ? createTlsServer(tls, answer) : createServer(answer), host, port)
 
 /** Passes each connection to a function, and discards what is sent on it. */
 export const accepting = (
   accept: (socket: Socket) => void = () => {},
-  host = '127.0.0.1',
-  port = 0,
+  host?: string,
+  port?: number,
 ): Promise<Listener> =>
   listening(
     createRawServer((socket) => {
@@ -38,6 +39,19 @@ export const accepting = (
     port,
   )
 
+/** Closes a resource when the current test has finished, after those opened later. Returns it. */
+export function closeAfterTest<T extends { close(): Promise<void> }>(one: T): T {
+  onTestFinished(() => one.close())
+  return one
+}
+
+/** Returns a port that was just free. */
+export async function freePort(): Promise<number> {
+  const { port, close } = await accepting()
+  await close()
+  return port
+}
+
 /** Reads the whole body of a request. */
 export async function received(request: IncomingMessage): Promise<Received> {
   const chunks: Buffer[] = []
@@ -45,7 +59,8 @@ export async function received(request: IncomingMessage): Promise<Received> {
   return { request, body: Buffer.concat(chunks).toString() }
 }
 
-async function listening(server: Server, host: string, port: number): Promise<Listener> {
+/** Starts a server on a free port unless one is given. */
+export async function listening(server: Server, host = '127.0.0.1', port = 0): Promise<Listener> {
   const sockets = new Set<Socket>()
   let connections = 0
   server.on('connection', (socket: Socket) => {

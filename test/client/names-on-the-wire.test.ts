@@ -3,6 +3,7 @@ import { renamedFields } from '../../src/api/calls/wire-names.js'
 import { operations } from '../../src/api/operations/table.js'
 import { filled, type ServingMachine, servingWith } from '../cli/wait/serving.js'
 import { requests } from '../spec/requests.js'
+import { until } from '../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../support/webhook-receiver.js'
 import { remoteTo } from './serving.js'
 import { type Recorder, recorderTo } from './wire-recorder.js'
@@ -195,7 +196,3 @@ describe('field names in deliveries', () => {
     expect([code, json]).toMatchObject([0, [{ lead: { network_profile_url: expect.any(String) } }, {}, {}]])
   })
 })
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10))
-}

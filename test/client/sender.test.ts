@@ -1,24 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { Webhook } from 'standardwebhooks'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { newSecret } from '../../src/api/webhooks/signature.js'
 import { createSender, type SenderOptions } from '../../src/client/sender.js'
 import type { Attempt, Sender } from '../../src/engine/ports/ports.js'
 import { attempt, secret } from './attempt.js'
 import { certify } from './certificate.js'
-import { accepting, answering, type Listener, received } from './listeners.js'
+import { accepting, answering, closeAfterTest, type Listener, received } from './listeners.js'
 
-const opened: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((one) => one.close()))
-})
-
-const kept = async <T extends { close(): Promise<void> }>(one: T | Promise<T>): Promise<T> => {
-  const made = await one
-  opened.push(made)
-  return made
-}
-const sending = (options: Partial<SenderOptions> = {}): Promise<Sender> => kept(createSender(options))
+const sending = (options: Partial<SenderOptions> = {}): Sender => closeAfterTest(createSender(options))
 const to = ({ port }: Listener, change: Partial<Attempt> = {}): Attempt => ({
   ...attempt(`http://127.0.0.1:${port}/hook?a=1`),
   loopback: true,
@@ -28,13 +18,13 @@ const to = ({ port }: Listener, change: Partial<Attempt> = {}): Attempt => ({
 describe('sending a webhook', () => {
   it('sends the body byte for byte with a valid signature', async () => {
     const arrived: Awaited<ReturnType<typeof received>>[] = []
-    const hook = await kept(
-      answering(async (request, response) => {
+    const hook = closeAfterTest(
+      await answering(async (request, response) => {
         arrived.push(await received(request))
         response.end()
       }),
     )
-    const sender = await sending({ version: '1.2.3' })
+    const sender = sending({ version: '1.2.3' })
     const body = JSON.stringify({ event: 'x', custom: { name: 'Zoë 🌱', big: 'y'.repeat(200_000) } })
     const sent = await sender.send(to(hook, { body, timestamp: Date.now() }))
     expect(sent).toEqual({ status: 200, error: null, ms: expect.any(Number) })
@@ -53,20 +43,20 @@ describe('sending a webhook', () => {
 
   it('signs with both secrets while a secret is rotated', async () => {
     const arrived: IncomingMessage[] = []
-    const hook = await kept(
-      answering((request, response) => {
+    const hook = closeAfterTest(
+      await answering((request, response) => {
         arrived.push(request)
         response.end()
       }),
     )
     const older = newSecret(new Uint8Array(32))
-    await (await sending()).send(to(hook, { secrets: [secret, older] }))
+    await sending().send(to(hook, { secrets: [secret, older] }))
     expect(arrived[0]?.headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/)
   })
 
   it('sends nothing without a valid secret, and does not repeat a malformed one', async () => {
-    const hook = await kept(accepting())
-    const sender = await sending()
+    const hook = closeAfterTest(await accepting())
+    const sender = sending()
     for (const secrets of [[], ['whsec_hunter2'], [secret, 'hunter2']]) {
       const sent = await sender.send(to(hook, { secrets }))
       expect(sent).toMatchObject({ status: null, error: 'There is no valid secret to sign with' })
@@ -75,8 +65,8 @@ describe('sending a webhook', () => {
   })
 
   it('reuses an open connection', async () => {
-    const hook = await kept(answering((_, response) => response.end('ok')))
-    const sender = await sending()
+    const hook = closeAfterTest(await answering((_, response) => response.end('ok')))
+    const sender = sending()
     for (let count = 0; count < 20; count++) await sender.send(to(hook))
     // The second may leave just before the first connection is free again.
     expect(hook.connections()).toBeLessThan(3)
@@ -85,8 +75,8 @@ describe('sending a webhook', () => {
   it('waits for a free connection when all of them are busy', async () => {
     let busy = 0
     let most = 0
-    const hook = await kept(
-      answering((_, response) => {
+    const hook = closeAfterTest(
+      await answering((_, response) => {
         most = Math.max(most, ++busy)
         setTimeout(() => {
           busy--
@@ -94,7 +84,7 @@ describe('sending a webhook', () => {
         }, 5)
       }),
     )
-    const sender = await sending({ connections: 3 })
+    const sender = sending({ connections: 3 })
     const sent = await Promise.all(Array.from({ length: 20 }, () => sender.send(to(hook))))
     expect(sent.map(({ status }) => status)).toEqual(Array(20).fill(200))
     expect(most).toBe(3)
@@ -103,8 +93,8 @@ describe('sending a webhook', () => {
 
 describe('the response of a receiver', () => {
   const answered = async (status: number, headers: Record<string, string> = {}, now = Date.now()) => {
-    const hook = await kept(answering((_, response) => response.writeHead(status, headers).end()))
-    const { ms, ...rest } = await (await sending({ clock: { now: () => now } })).send(to(hook))
+    const hook = closeAfterTest(await answering((_, response) => response.writeHead(status, headers).end()))
+    const { ms, ...rest } = await sending({ clock: { now: () => now } }).send(to(hook))
     return rest
   }
 
@@ -142,29 +132,29 @@ describe('limits on a response', () => {
   }
 
   it('fails an attempt that nothing answers within the timeout', async () => {
-    const hook = await kept(accepting())
-    expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
+    const hook = closeAfterTest(await accepting())
+    expect(await sending(hurried).send(to(hook))).toMatchObject(late)
   })
 
   it('fails an attempt when the response headers trickle past the timeout', async () => {
-    const hook = await kept(
-      accepting((socket) => {
+    const hook = closeAfterTest(
+      await accepting((socket) => {
         const letters = [...`HTTP/1.1 200 OK\r\nx: ${'x'.repeat(10_000)}`]
         const timer = setInterval(() => socket.write(letters.shift() ?? ''), 10)
         socket.on('close', () => clearInterval(timer))
       }),
     )
-    expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
+    expect(await sending(hurried).send(to(hook))).toMatchObject(late)
   })
 
   it('fails an attempt that gets informational responses only', async () => {
-    const hook = await kept(
-      accepting((socket) => {
+    const hook = closeAfterTest(
+      await accepting((socket) => {
         const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nx: y\r\n\r\n'), 5)
         socket.on('close', () => clearInterval(timer))
       }),
     )
-    expect(await (await sending(hurried)).send(to(hook))).toMatchObject(late)
+    expect(await sending(hurried).send(to(hook))).toMatchObject(late)
   })
 
   it.each([
@@ -172,14 +162,14 @@ describe('limits on a response', () => {
     { bodyMs: 60_000, totalMs: 250 },
   ])('keeps the status of a response whose body trickles, and closes the connection: %j', async (limits) => {
     const closed: Promise<void>[] = []
-    const hook = await kept(
-      answering((_, response) => {
+    const hook = closeAfterTest(
+      await answering((_, response) => {
         const timer = setInterval(() => response.write('x'), 10)
         closed.push(new Promise((resolve) => response.on('close', resolve)))
         response.on('close', () => clearInterval(timer))
       }),
     )
-    const sender = await sending(limits)
+    const sender = sending(limits)
     expect(await sender.send(to(hook))).toMatchObject({ status: 200, error: null })
     await Promise.all(closed)
     expect(await sender.send(to(hook))).toMatchObject({ status: 200, error: null })
@@ -189,8 +179,8 @@ describe('limits on a response', () => {
   it('stops reading an endless body', async () => {
     const endless = 1e9
     let written = 0
-    const hook = await kept(
-      answering((_, response) => {
+    const hook = closeAfterTest(
+      await answering((_, response) => {
         const chunk = Buffer.alloc(64 * 1_024)
         const more = () => {
           for (let goesOn = true; goesOn && written < endless; written += chunk.length)
@@ -200,28 +190,30 @@ describe('limits on a response', () => {
         more()
       }),
     )
-    expect(await (await sending({ bodyMs: 15_000 })).send(to(hook))).toMatchObject({ status: 200 })
+    expect(await sending({ bodyMs: 15_000 }).send(to(hook))).toMatchObject({ status: 200 })
     // More than was read fits into the buffers of the system, but nothing like what there was.
     expect(written).toBeLessThan(endless / 20)
   })
 
   it('ends at once when the content length is too large', async () => {
-    const hook = await kept(
-      answering((_, response) => response.writeHead(500, { 'content-length': 1e9 }).write('x')),
+    const hook = closeAfterTest(
+      await answering((_, response) => response.writeHead(500, { 'content-length': 1e9 }).write('x')),
     )
-    const sent = await (await sending({ bodyMs: 15_000 })).send(to(hook))
+    const sent = await sending({ bodyMs: 15_000 }).send(to(hook))
     expect(sent).toMatchObject({ status: 500, error: 'The receiver answered 500' })
   })
 
   it('does not decompress a response', async () => {
-    const hook = await kept(
-      answering((_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('not gzip')),
+    const hook = closeAfterTest(
+      await answering((_, response) =>
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end('not gzip'),
+      ),
     )
-    expect(await (await sending()).send(to(hook))).toMatchObject({ status: 200, error: null })
+    expect(await sending().send(to(hook))).toMatchObject({ status: 200, error: null })
   })
 
   it('fails an attempt when the name lookup hangs past the timeout', async () => {
-    const sender = await sending({ ...hurried, resolve: () => new Promise(() => {}) })
+    const sender = sending({ ...hurried, resolve: () => new Promise(() => {}) })
     expect(await sender.send(attempt('https://slow.example/'))).toMatchObject({
       status: null,
       error: 'slow.example did not answer within 0.25 s',
@@ -229,9 +221,9 @@ describe('limits on a response', () => {
   })
 
   it('delivers to one receiver while another one hangs', async () => {
-    const stuck = await kept(accepting())
-    const hook = await kept(answering((_, response) => response.end()))
-    const sender = await sending()
+    const stuck = closeAfterTest(await accepting())
+    const hook = closeAfterTest(await answering((_, response) => response.end()))
+    const sender = sending()
     const waiting = Array.from({ length: 50 }, () => sender.send(to(stuck)))
     for (let count = 0; count < 20; count++)
       expect(await sender.send(to(hook))).toMatchObject({ status: 200 })
@@ -242,19 +234,19 @@ describe('limits on a response', () => {
 
 describe('checking a webhook address', () => {
   it('permits a name that does not resolve at the moment', async () => {
-    const sender = await sending({ resolve: () => Promise.reject(new Error('no network')) })
+    const sender = sending({ resolve: () => Promise.reject(new Error('no network')) })
     expect(await sender.check('https://hooks.example/', { allow: [], loopback: false })).toBeUndefined()
   })
 
   it('permits a name whose lookup takes too long', async () => {
-    const sender = await sending({ checkMs: 50, resolve: () => new Promise(() => {}) })
+    const sender = sending({ checkMs: 50, resolve: () => new Promise(() => {}) })
     expect(await sender.check('https://hooks.example/', { allow: [], loopback: false })).toBeUndefined()
   })
 })
 
 describe('error messages of a failed attempt', () => {
   const told = async (change: Partial<Attempt> & { url: string }, options: Partial<SenderOptions> = {}) => {
-    const sender = await sending({ resolve: async () => ['127.0.0.1'], ...options })
+    const sender = sending({ resolve: async () => ['127.0.0.1'], ...options })
     const sent = await sender.send({ ...attempt(change.url), loopback: true, ...change })
     expect(sent.status).toBeNull()
     expect(sent.error).not.toMatch(/token|\n|\bat \//)
@@ -273,19 +265,21 @@ describe('error messages of a failed attempt', () => {
   it.each(['end', 'resetAndDestroy'] as const)(
     'says that the connection was closed without an answer, by %s',
     async (how) => {
-      const hook = await kept(accepting((socket) => socket.once('data', () => socket[how]())))
+      const hook = closeAfterTest(await accepting((socket) => socket.once('data', () => socket[how]())))
       expect(await told({ url: url(hook) })).toBe('hooks.example closed the connection without an answer')
     },
   )
 
   it('says that the answer was not HTTP', async () => {
-    const hook = await kept(accepting((socket) => socket.end('220 mail.example ESMTP\r\n')))
+    const hook = closeAfterTest(await accepting((socket) => socket.end('220 mail.example ESMTP\r\n')))
     expect(await told({ url: url(hook) })).toBe('hooks.example answered with something that is not HTTP')
   })
 
   it('says that the headers were too large', async () => {
-    const hook = await kept(
-      accepting((socket) => socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(100)}`)),
+    const hook = closeAfterTest(
+      await accepting((socket) =>
+        socket.write(`HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(100)}`),
+      ),
     )
     expect(await told({ url: url(hook) })).toBe('hooks.example answered with too many headers')
   })
@@ -300,7 +294,9 @@ describe('error messages of a failed attempt', () => {
   })
 
   it('says that a certificate is self-signed', async () => {
-    const hook = await kept(answering((_, response) => response.end(), { tls: certify('hooks.example') }))
+    const hook = closeAfterTest(
+      await answering((_, response) => response.end(), { tls: certify('hooks.example') }),
+    )
     expect(await told({ url: url(hook, 'https') })).toBe(
       'The certificate of hooks.example is signed by itself',
     )
@@ -308,7 +304,7 @@ describe('error messages of a failed attempt', () => {
 
   it('says that a certificate is for another name', async () => {
     const tls = certify('other.example')
-    const hook = await kept(answering((_, response) => response.end(), { tls }))
+    const hook = closeAfterTest(await answering((_, response) => response.end(), { tls }))
     expect(await told({ url: url(hook, 'https') }, { ca: tls.cert })).toBe(
       'The certificate of hooks.example is for another name',
     )
@@ -316,19 +312,19 @@ describe('error messages of a failed attempt', () => {
 
   it('says that a certificate has expired', async () => {
     const tls = certify('hooks.example', '2000-01-01', '2001-01-01')
-    const hook = await kept(answering((_, response) => response.end(), { tls }))
+    const hook = closeAfterTest(await answering((_, response) => response.end(), { tls }))
     expect(await told({ url: url(hook, 'https') }, { ca: tls.cert })).toBe(
       'The certificate of hooks.example has expired',
     )
   })
 
   it('says that the receiver does not speak TLS', async () => {
-    const hook = await kept(answering((_, response) => response.end()))
+    const hook = closeAfterTest(await answering((_, response) => response.end()))
     expect(await told({ url: url(hook, 'https') })).toBe('hooks.example does not speak TLS as it should')
   })
 
   it('says that the request failed when a header value is invalid', async () => {
-    const hook = await kept(accepting())
+    const hook = closeAfterTest(await accepting())
     expect(await told({ url: url(hook), id: 'a\r\nb' })).toMatch(/^The request to hooks\.example failed/)
   })
 })
@@ -337,8 +333,8 @@ describe('TLS names', () => {
   it('accepts the certificate of a name in any case, with or without a trailing dot', async () => {
     const tls = certify('hooks.example')
     const names: unknown[] = []
-    const hook = await kept(
-      answering(
+    const hook = closeAfterTest(
+      await answering(
         ({ socket }, response) => {
           names.push('servername' in socket && socket.servername)
           response.end()
@@ -346,7 +342,7 @@ describe('TLS names', () => {
         { tls },
       ),
     )
-    const sender = await sending({ ca: tls.cert, resolve: async () => ['127.0.0.1'] })
+    const sender = sending({ ca: tls.cert, resolve: async () => ['127.0.0.1'] })
     for (const name of ['hooks.example', 'HOOKS.example', 'hooks.example.']) {
       const sent = await sender.send({ ...attempt(`https://${name}:${hook.port}/`), loopback: true })
       expect(sent).toMatchObject({ status: 200, error: null })
@@ -358,12 +354,12 @@ describe('TLS names', () => {
 describe('closing the sender', () => {
   it('closing ends the attempts in progress and every connection', async () => {
     const ended: Promise<void>[] = []
-    const hook = await kept(
-      accepting((socket) => {
+    const hook = closeAfterTest(
+      await accepting((socket) => {
         ended.push(new Promise((resolve) => socket.once('close', () => resolve())))
       }),
     )
-    const sender = await sending({ connections: 2 })
+    const sender = sending({ connections: 2 })
     const waiting = [1, 2, 3].map(() => sender.send(to(hook)))
     while (hook.connections() < 2) await new Promise((resolve) => setTimeout(resolve, 5))
     await sender.close()
@@ -373,8 +369,8 @@ describe('closing the sender', () => {
   })
 
   it('sends nothing after it was closed', async () => {
-    const hook = await kept(accepting())
-    const sender = await sending()
+    const hook = closeAfterTest(await accepting())
+    const sender = sending()
     await sender.close()
     await sender.close()
     expect(await sender.send(to(hook))).toMatchObject({ status: null, error: expect.any(String) })

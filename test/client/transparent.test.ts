@@ -1,20 +1,14 @@
 import type { RequestListener } from 'node:http'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type OperationId, operations } from '../../src/api/operations/table.js'
 import { handler } from '../../src/http/handler.js'
-import { answering, received } from './listeners.js'
+import { answering, closeAfterTest, received } from './listeners.js'
 import { remoteTo } from './serving.js'
-
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
 
 /** A server, and a handler that forwards requests to it unchanged. */
 async function passing(answer: RequestListener) {
-  const upstream = await answering(answer)
-  const caller = remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`)
-  open.push(upstream, caller)
+  const upstream = closeAfterTest(await answering(answer))
+  const caller = closeAfterTest(remoteTo(`http://127.0.0.1:${upstream.port}/api/v2`))
   const serve = handler({ caller, version: 'test', document: async () => ({}) })
   const headers = { 'content-type': 'application/json', 'x-api-key': 'pk_of_the_caller' }
   return (method: string, path: string, body?: string, more: Record<string, string> = {}) =>

@@ -1,14 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { connect } from 'node:net'
+import { describe, expect, it } from 'vitest'
 import { certify } from './certificate.js'
-import { answering } from './listeners.js'
+import { answering, closeAfterTest, listening } from './listeners.js'
 import { remoteTo } from './serving.js'
-
-const open: (() => Promise<unknown> | unknown)[] = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
 
 /** A proxy that answers CONNECT with a status, and tunnels to a port of this machine where that is 200. */
 async function proxy(status: number, port: number) {
@@ -27,32 +22,26 @@ async function proxy(status: number, port: number) {
     })
     there.on('error', () => socket.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  open.push(
-    () => server.close(),
-    () => server.closeAllConnections(),
-  )
-  return { seen, at: `127.0.0.1:${(server.address() as AddressInfo).port}` }
+  const { port: own } = closeAfterTest(await listening(server))
+  return { seen, at: `127.0.0.1:${own}` }
 }
 
 /** A remote to a name that only the proxy can reach. */
 async function through(status: number) {
   const tls = certify('api.example')
   const keys: unknown[] = []
-  const server = await answering(
-    (request, response) => {
-      keys.push(request.headers['x-api-key'])
-      response.end('{"credits":{"enrichment":7}}')
-    },
-    { tls },
+  const server = closeAfterTest(
+    await answering(
+      (request, response) => {
+        keys.push(request.headers['x-api-key'])
+        response.end('{"credits":{"enrichment":7}}')
+      },
+      { tls },
+    ),
   )
   const { seen, at } = await proxy(status, server.port)
   const env = { https_proxy: `http://user:pass%20word@${at}` }
-  const remote = remoteTo('https://api.example/api/v2', { env, ca: tls.cert })
-  open.push(
-    () => server.close(),
-    () => remote.close(),
-  )
+  const remote = closeAfterTest(remoteTo('https://api.example/api/v2', { env, ca: tls.cert }))
   return { remote, seen, keys }
 }
 

@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { forwarder, forwardPausesMs } from '../../src/http/forwarder.js'
@@ -7,13 +6,15 @@ import type { Delivery, Outbox, Passed } from '../../src/http/inbox.js'
 import { passOn } from '../../src/http/pass-on.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Events, eventsOver } from '../../src/storage/state/webhook-inbox.js'
+import { answering, type Listener, received } from '../client/listeners.js'
+import { until } from '../support/until.js'
 
 interface Got {
   readonly headers: IncomingMessage['headers']
   readonly body: string
 }
 
-let server: Server
+let server: Listener
 let target: string
 let got: Got[]
 /** The status that the target answers; `undefined` leaves the request unanswered. */
@@ -25,18 +26,13 @@ let running: Promise<void>
 beforeEach(async () => {
   got = []
   answer = () => 200
-  server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString()
-      got.push({ headers: request.headers, body })
-      const status = answer(body)
-      if (status !== undefined) response.writeHead(status, { location: '/elsewhere' }).end('x')
-    })
+  server = await answering(async (request, response) => {
+    const { body } = await received(request)
+    got.push({ headers: request.headers, body })
+    const status = answer(body)
+    if (status !== undefined) response.writeHead(status, { location: '/elsewhere' }).end('x')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
+  target = `http://127.0.0.1:${server.port}/hooks`
   events = eventsOver(await openState(':memory:'))
   over = new AbortController()
   running = Promise.resolve()
@@ -45,8 +41,7 @@ afterEach(async () => {
   over.abort()
   await running
   await events.close()
-  server.closeAllConnections()
-  server.close()
+  await server.close()
 })
 
 const delivery = (id: string, search: string | null = null): Delivery => ({
@@ -81,9 +76,6 @@ function start(pausesMs: readonly number[] = [1, 1, 1, 1], outbox: Outbox = even
   return { told, wake: work.wake }
 }
 
-const until = async (holds: () => boolean | Promise<boolean>) => {
-  while (!(await holds())) await sleep(5)
-}
 const stateOf = async (id: string) => (await events.find(id))?.forwards[0]
 
 describe('forwarding deliveries', () => {
@@ -186,8 +178,7 @@ describe('forwarding deliveries', () => {
 describe('one attempt to forward', () => {
   it('says why an attempt got no answer', async () => {
     const closed = target
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
+    await server.close()
     const passed: Passed = await passOn(closed, delivery('a'))
     expect(passed).toEqual({ ok: false, answer: 'connection refused' })
   })

@@ -10,18 +10,18 @@ import type { Streams } from '../../src/cli/context/context.js'
 import { main } from '../../src/cli/program/main.js'
 import type { Overrides } from '../../src/cli/target/create.js'
 
-/** What a command of a test is given. */
+/** The surroundings of a command. */
 export interface Given extends Overrides {
-  readonly env?: Readonly<Record<string, string>>
+  readonly env?: Streams['env']
   readonly stdin?: string
   /** Makes stdout and stderr terminals. */
   readonly terminal?: boolean
   readonly columns?: number
   readonly cwd?: string
   readonly signals?: Streams['signals']
-  /** A person at a terminal: what is typed when a question appears on stderr. */
+  /** Makes stdin and stderr terminals, and types an answer as soon as its question appears. */
   readonly typed?: readonly (readonly [question: string, keys: string])[]
-  /** Is given all of stdout, whenever something is written there. */
+  /** Called with all of stdout after each write. An error it throws is an error of stdout. */
   readonly onOutput?: (text: string) => void
 }
 
@@ -43,15 +43,19 @@ export class CommandResult {
   }
 }
 
-/** Returns a stream that keeps what is written to it, and gives all of it to `onText` each time. */
-export function memory(extra: object = {}, onText?: (text: string) => void): Writable & { text(): string } {
+/** Returns a stream that keeps what is written to it, and calls `onText` with all of it. */
+function memory(extra: object = {}, onText?: (text: string) => void): Writable & { text(): string } {
   const chunks: Buffer[] = []
   const text = () => Buffer.concat(chunks).toString()
   const stream = new Writable({
     write: (chunk: Buffer, _, done) => {
       chunks.push(chunk)
-      onText?.(text())
-      done()
+      try {
+        onText?.(text())
+        done()
+      } catch (error) {
+        done(error as Error)
+      }
     },
   })
   return Object.assign(stream, { text }, extra)
@@ -59,7 +63,7 @@ export function memory(extra: object = {}, onText?: (text: string) => void): Wri
 
 const cursor = { cursorTo: () => true, moveCursor: () => true, clearLine: () => true }
 
-/** Both sides of a terminal at which each answer is typed as soon as its question appears. */
+/** Returns a terminal at which each answer is typed as soon as its question appears. */
 function typing(typed: NonNullable<Given['typed']>) {
   const stdin = Object.assign(new PassThrough(), { isTTY: true })
   const waiting = [...typed]
@@ -72,8 +76,13 @@ function typing(typed: NonNullable<Given['typed']>) {
   return { stdin, stderr: memory({ isTTY: true, end: () => {} }, hear) }
 }
 
-/** Runs a command in this process, with its own streams. */
-export async function command(argv: readonly string[], given: Given = {}): Promise<CommandResult> {
+/** Returns the streams of a command, in memory. */
+export function streamsOf(
+  given: Pick<
+    Given,
+    'env' | 'stdin' | 'terminal' | 'columns' | 'cwd' | 'signals' | 'typed' | 'onOutput'
+  > = {},
+) {
   const {
     env = {},
     stdin = '',
@@ -82,23 +91,26 @@ export async function command(argv: readonly string[], given: Given = {}): Promi
     cwd = tmpdir(),
     signals,
     typed,
-    ...rest
+    onOutput,
   } = given
-  const { onOutput, ...world } = rest
   const look = terminal ? { isTTY: true, columns, ...cursor } : {}
   const person = typed && typing(typed)
-  const stdout = memory(look, onOutput)
-  const stderr = person?.stderr ?? memory(look)
-  const streams: Streams = {
+  return {
     stdin: person?.stdin ?? Readable.from([Buffer.from(stdin)]),
-    stdout,
-    stderr,
+    stdout: memory(look, onOutput),
+    stderr: person?.stderr ?? memory(look),
     env: { NO_COLOR: '1', ...env },
     cwd,
     ...(signals ? { signals } : {}),
-  }
+  } satisfies Streams
+}
+
+/** Runs a command in this process, with its own streams. */
+export async function command(argv: readonly string[], given: Given = {}): Promise<CommandResult> {
+  const { env, stdin, terminal, columns, cwd, signals, typed, onOutput, ...world } = given
+  const streams = streamsOf(given)
   const code = await main(argv, streams, world)
-  return new CommandResult(code, stdout.text(), stderr.text())
+  return new CommandResult(code, streams.stdout.text(), streams.stderr.text())
 }
 
 /** A home folder for several commands. */
@@ -109,17 +121,26 @@ export interface Machine {
   run(argv: readonly string[], given?: Pick<Given, 'stdin' | 'env' | 'typed'>): Promise<CommandResult>
   /** Runs with `--json` and returns what was printed. Throws when the command fails. */
   json<T>(...argv: string[]): Promise<T>
+  /** Starts a command that runs until a signal. Rejects with its stderr when it ends without output. */
+  start(argv: readonly string[], given?: Pick<Given, 'stdin' | 'env'>): Promise<StartedCommand>
   remove(): void
 }
 
-/** Makes a machine; `onOutput` is given stdout while a command is still running. */
-export function machine(onOutput?: (text: string) => void): Machine {
+/** A command that runs until a signal. */
+export interface StartedCommand {
+  /** The first line of stdout. */
+  readonly line: string
+  /** Sends a signal, SIGTERM by default, to the commands of the machine. */
+  stop(signal?: string): Promise<CommandResult>
+}
+
+/** Creates a machine with an empty home. */
+export function machine(): Machine {
   const home = mkdtempSync(join(tmpdir(), 'prospect-'))
   const signals = new EventEmitter()
-  const run: Machine['run'] = (argv, { env = {}, ...given } = {}) =>
+  const run = (argv: readonly string[], { env = {}, ...given }: Given = {}) =>
     command(argv, {
       ...given,
-      ...(onOutput ? { onOutput } : {}),
       env: { PROSPECT_HOME: home, ...env },
       cwd: home,
       signals: signals as unknown as NodeJS.Process,
@@ -133,11 +154,22 @@ export function machine(onOutput?: (text: string) => void): Machine {
       if (result.code !== 0) throw new Error(`exit ${result.code}: ${result.stderr}`)
       return result.json as T
     },
+    start: (argv, given) =>
+      new Promise((resolve, reject) => {
+        const stop = (signal = 'SIGTERM') => {
+          signals.emit(signal)
+          return ended
+        }
+        const onOutput = (text: string) =>
+          text.includes('\n') && resolve({ line: text.slice(0, text.indexOf('\n')), stop })
+        const ended = run(argv, { ...given, onOutput })
+        ended.then(({ stderr }) => reject(new Error(stderr)), reject)
+      }),
     remove: () => rmSync(home, { recursive: true, force: true }),
   }
 }
 
-/** The error object that a command printed on stderr: its last line. */
+/** Returns the error object that a command printed as the last line of stderr. */
 export const errorOf = ({ stderr }: Pick<CommandResult, 'stderr'>): Record<string, unknown> =>
   JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '') as Record<string, unknown>
 
@@ -148,7 +180,7 @@ export interface Asked {
   readonly options: CallOptions
 }
 
-/** A target that answers from a list (the last answer stays) and remembers what it was asked. */
+/** A target that replies from a list, whose last reply repeats, and records its calls. */
 export function answering(...replies: readonly Partial<Reply>[]): Caller & { readonly asked: Asked[] } {
   const asked: Asked[] = []
   return {
@@ -162,17 +194,17 @@ export function answering(...replies: readonly Partial<Reply>[]): Caller & { rea
   }
 }
 
-/** A key that has the form of one and opens nothing. */
+/** A well-formed API key that nothing accepts. */
 export const canary = 'pk_Canary0Canary0Canary0Canary0Canary0Ca'
 
-/** A home with a fake target in front of it: no engine is opened. */
+/** The environment of a command with a fake target, for which no engine is opened. */
 export const keyed = (home: string): Record<string, string> => ({
   PROSPECT_HOME: home,
   PROSPECT_API_KEY: canary,
 })
 
-/** A folder of the test's own. */
+/** Creates a temporary folder. */
 export const folder = (): Promise<string> => mkdtemp(join(tmpdir(), 'prospect-cli-'))
 
-/** Removes a folder of the test's own. */
+/** Removes a temporary folder. */
 export const removed = (path: string): Promise<void> => rm(path, { recursive: true, force: true })

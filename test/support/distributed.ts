@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { execa } from 'execa'
 import { openEngine } from '../../src/index.js'
 import { randomIds } from './engine.js'
+import { launch } from './processes.js'
 
 /** A database that several processes share. */
 interface Shared {
@@ -40,9 +40,6 @@ export interface Working {
 }
 
 export type Started = ReturnType<typeof launch>
-
-const launch = (program: string, argv: readonly string[], cwd: string, env: Record<string, string>) =>
-  execa(process.execPath, [program, ...argv], { cwd, env, reject: false, stdin: 'ignore' })
 
 /** Makes a workspace in a database, with a catalogue that knows some companies. */
 export async function openCluster(

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { execa } from 'execa'
 import { openEngine } from '../../src/index.js'
 import { randomIds } from './engine.js'
+import { launch } from './processes.js'
 
 /** Whole numbers below a limit, the same for the same seed (mulberry32). */
 export function random(seed: number): (below: number) => number {
@@ -83,8 +83,7 @@ export async function killedBatch(
   const file = await toEnrich(rows)
   try {
     const { folder, env, distinct } = file
-    const run = (...args: string[]) =>
-      execa(process.execPath, [program, 'in.csv', 'out.csv', ...args], { cwd: folder, env, reject: false })
+    const run = (...args: string[]) => launch(program, ['in.csv', 'out.csv', ...args], folder, env)
     const pick = random(seed)
     let killed = 0
     for (let calls = 0; killed < kills; ) {

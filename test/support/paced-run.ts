@@ -3,9 +3,8 @@ import { request as ask, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { execa } from 'execa'
-import { serving } from '../cli/runs/served.js'
 import { machine } from './command.js'
+import { launch, serving } from './processes.js'
 
 /** What a server was asked, and when it answered. */
 export interface Heard {
@@ -78,9 +77,7 @@ export async function pacedRun({ program, engine, key, command, processes, rows 
         const domains = Array.from({ length: rows }, (_, row) => `company-${at * rows + row}.example`)
         writeFileSync(join(home, `in-${at}.csv`), `Website\n${domains.join('\n')}\n`)
         const files = ['--csv', `in-${at}.csv`, '-o', `out-${at}.csv`, '--quiet']
-        return execa(process.execPath, [program, ...command, ...files], {
-          ...{ cwd: home, env, reject: false, stdin: 'ignore' },
-        })
+        return launch(program, [...command, ...files], home, env)
       }),
     )
     const stderr = ended.map((one) => one.stderr).join('\n')

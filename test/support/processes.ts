@@ -1,20 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { execa } from 'execa'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What the build leaves out of the program too: every start would read it. */
+/** The packages that the build leaves out of the program as well. */
 const { external, vendored } = (await import(join(root, 'scripts', 'packages.js'))) as Readonly<{
   external: readonly string[]
   vendored: Readonly<Record<string, string>>
 }>
-/** How what is bundled and was no module asks for Node's own ones. */
+/** Defines `require` for the bundled CommonJS modules. */
 const banner = "import { createRequire as __of } from 'node:module'; const require = __of(import.meta.url)"
 
-/** Bundles a TypeScript program of the tests, so that it can run as a process of its own; answers its path. */
+/** Bundles a TypeScript program of the tests, so that it can run as a process. Returns its path. */
 export async function bundled(program: string): Promise<string> {
   const folder = join(root, 'node_modules', '.cache', 'prospect-tests')
   mkdirSync(folder, { recursive: true })
@@ -32,11 +35,32 @@ export async function bundled(program: string): Promise<string> {
   return outfile
 }
 
-/** A process of a test: what it printed so far, and how it ended. */
+/** A running process and the lines it has printed so far. */
 export interface Running {
   readonly child: ChildProcess
   readonly lines: string[]
   readonly ended: Promise<number | null>
+}
+
+/** Starts a program with an environment of its own. Resolves with its output however it ends. */
+export const launch = (
+  program: string,
+  argv: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+) => execa(process.execPath, [program, ...argv], { cwd, env, reject: false, stdin: 'ignore' })
+
+/** Starts `prospect serve` over a home. Resolves when it listens. */
+export async function serving(program: string, home: string, ...more: string[]) {
+  const server = launch(program, ['serve', '--port', '0', '--json', ...more], home, { PROSPECT_HOME: home })
+  const ended = server.then(({ stderr }) => Promise.reject(new Error(`the server ended: ${stderr}`)))
+  const [line] = await Promise.race([once(createInterface(server.stdout), 'line'), ended])
+  const { base_url: baseUrl, pid } = JSON.parse(line) as { base_url: string; pid: number }
+  const stop = async () => {
+    server.kill('SIGTERM')
+    return await server
+  }
+  return { baseUrl, pid, server, stop }
 }
 
 /** Starts a bundled program. */

@@ -6,11 +6,9 @@ import { freshSchema, type TestDatabase } from '../../support/postgres.js'
 
 let here: Machine
 let schema: TestDatabase
-let heard: (stdout: string) => void
 
 beforeEach(async () => {
-  heard = () => {}
-  here = machine((stdout) => heard(stdout))
+  here = machine()
   schema = await freshSchema()
 })
 
@@ -41,17 +39,13 @@ describe('commands on PostgreSQL', () => {
     expect(made.code).toBe(0)
     const keys = ['engine', 'keys', 'create', '--member', 'me@localhost', '--json']
     const { key } = JSON.parse((await here.run(keys, on(schema.url))).stdout) as { key: string }
-    const firstLine = new Promise<string>((resolve) => {
-      heard = (stdout) => stdout.includes('\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
-    })
-    const ended = here.run(['serve', '--port', '0', '--database', schema.url])
-    const baseUrl = await firstLine
+    const serve = ['serve', '--port', '0', '--database', schema.url]
+    const { line: baseUrl, stop } = await here.start(serve)
     const answer = await fetch(`${baseUrl}/credits`, { headers: { 'x-api-key': key } })
     expect(await answer.json()).toMatchObject({ credits: { enrichment: 1_000 } })
     const ready = await fetch(new URL('/ready', baseUrl))
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready' }])
-    here.signals.emit('SIGTERM')
-    expect((await ended).code).toBe(0)
+    expect((await stop()).code).toBe(0)
   })
 
   it('imports an exported engine into PostgreSQL with its keys', async () => {

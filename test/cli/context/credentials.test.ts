@@ -11,8 +11,8 @@ import {
   errorOf,
   folder,
   keyed,
-  memory,
   removed,
+  streamsOf,
 } from '../../support/command.js'
 
 let home = ''
@@ -21,16 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-const places = () => {
-  const stream = memory()
-  return homeOf({
-    stdin: process.stdin,
-    stdout: stream,
-    stderr: stream,
-    env: { PROSPECT_HOME: home },
-    cwd: home,
-  })
-}
+const places = () => homeOf(streamsOf({ env: { PROSPECT_HOME: home }, cwd: home }))
 
 /** Returns the key that reached the target. */
 async function sent(argv: readonly string[], env: Record<string, string>, stdin = ''): Promise<unknown> {

@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { homeOf } from '../../../src/cli/context/home.js'
-import { command, errorOf, folder, memory, removed } from '../../support/command.js'
+import { command, errorOf, folder, removed, streamsOf } from '../../support/command.js'
 
 let root = ''
 let home = ''
@@ -126,10 +126,7 @@ describe('the home folder', () => {
 })
 
 describe('paths of files', () => {
-  const streams = (env: Record<string, string>) => {
-    const stream = memory()
-    return { stdin: process.stdin, stdout: stream, stderr: stream, env, cwd: '/work' }
-  }
+  const streams = (env: Record<string, string>) => streamsOf({ env, cwd: '/work' })
 
   it('places all files in PROSPECT_HOME', () => {
     const { folder: own, engine, state } = homeOf(streams({ PROSPECT_HOME: 'here' }))

@@ -6,7 +6,7 @@ import { homeOf } from '../../../src/cli/context/home.js'
 import { openSettings, readSettings } from '../../../src/cli/context/settings.js'
 import { canAsk } from '../../../src/cli/output/prompt.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
-import { command, errorOf, folder, memory, removed } from '../../support/command.js'
+import { command, errorOf, folder, removed, streamsOf } from '../../support/command.js'
 
 let home = ''
 beforeEach(async () => {
@@ -14,11 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => removed(home))
 
-const streams = (env: Record<string, string> = {}, isTTY = true) => {
-  const stream = memory({ isTTY })
-  const stdin = Object.assign(process.stdin, {})
-  return { stdin: { ...stdin, isTTY } as typeof stdin, stdout: stream, stderr: stream, env, cwd: home }
-}
+const streams = (env: Record<string, string> = {}) => streamsOf({ env, typed: [], cwd: home })
 
 describe('settings', () => {
   it('writes settings with mode 0600 whatever the umask, and reads them back', async () => {
@@ -149,9 +145,9 @@ describe('the target', () => {
 })
 
 describe('questions', () => {
-  it('can ask only when stdin and stdout are terminals', () => {
+  it('asks only when stdin and stderr are terminals', () => {
     expect(canAsk({ streams: streams() }, {})).toBe(true)
-    expect(canAsk({ streams: streams({}, false) }, {})).toBe(false)
+    expect(canAsk({ streams: streamsOf() }, {})).toBe(false)
   })
 
   it('does not ask with --no-input or in CI', () => {

@@ -1,14 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { GlobalOptions } from '../../../src/cli/context/context.js'
 import { printRecords } from '../../../src/cli/output/print-records.js'
 import type { Row } from '../../../src/cli/output/records.js'
 import { createContext } from '../../../src/cli/target/create.js'
+import { streamsOf } from '../../support/command.js'
 
 let folder: string
 beforeEach(() => {
@@ -18,15 +17,12 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Returns the output for some records. */
 async function printed(rows: readonly Row[], options: GlobalOptions, columns?: string[]): Promise<string> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const streams = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd: folder }
-  const output = text(stdout)
+  const streams = streamsOf({ cwd: folder })
   const records = async function* () {
     yield* rows
   }
   await printRecords(createContext(streams), records, options, columns)
-  stdout.end()
-  return output
+  return streams.stdout.text()
 }
 
 const numbered = (count: number): Row[] => Array.from({ length: count }, (_, id) => ({ id }))

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { BatchQuote } from '../../../src/batch/plan/quote.js'
+import { errorOf } from '../../support/command.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 let filled: Awaited<ReturnType<typeof machines>>
@@ -83,7 +84,7 @@ describe('the exit code of a quote', () => {
     await here.json('engine', 'credits', 'set', '20')
     const { code, quote, stderr } = await asked()
     expect([code, quote.shortage, quote.rows_affordable]).toEqual([4, 'credits', 21])
-    expect(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({
+    expect(errorOf({ stderr })).toMatchObject({
       ...{ error: 'The balance of 20 credits does not cover this batch, which can cost 31 credits' },
       ...{ code: 'insufficient_credits', exit_code: 4 },
     })

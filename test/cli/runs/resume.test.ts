@@ -1,11 +1,10 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { execa } from 'execa'
+import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { answering, closeAfterTest } from '../../client/listeners.js'
 import { random } from '../../support/killed-batch.js'
-import { bundled } from '../../support/processes.js'
+import { bundled, launch } from '../../support/processes.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 const rowCount = 1_000
@@ -28,14 +27,10 @@ beforeEach(() => {
 })
 afterEach(() => here.remove())
 
-const enrich = (...more: string[]) =>
-  execa(process.execPath, [program, 'accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', ...more], {
-    ...{ cwd: here.home, env: { PROSPECT_HOME: here.home }, reject: false, stdin: 'ignore' },
-  })
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-const turn = () => new Promise((resolve) => setImmediate(resolve))
+const enrich = (...more: string[]) => {
+  const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', ...more]
+  return launch(program, argv, here.home, { PROSPECT_HOME: here.home })
+}
 
 /** Resolves when a process has opened its output, before its first paid row, or has ended. */
 async function begun(running: ReturnType<typeof enrich>): Promise<void> {
@@ -49,7 +44,7 @@ async function charging(running: ReturnType<typeof enrich>, times: number): Prom
   for (
     let left = times, before = last();
     left > 0 && running.nodeChildProcess.exitCode === null;
-    await turn()
+    await setImmediate()
   ) {
     const now = last()
     if (now !== before) left--
@@ -137,17 +132,13 @@ async function silent() {
   const isAsked = new Promise<void>((resolve) => {
     asked = resolve
   })
-  const server = createServer((request, response) => {
-    if (request.url === '/health') response.end('{"idempotency":"Idempotency-Key"}')
-    else asked()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const close = () => {
-    server.closeAllConnections()
-    server.close()
-  }
-  return { baseUrl: `http://127.0.0.1:${port}/api/v2`, isAsked, close }
+  const { port } = closeAfterTest(
+    await answering((request, response) => {
+      if (request.url === '/health') response.end('{"idempotency":"Idempotency-Key"}')
+      else asked()
+    }),
+  )
+  return { baseUrl: `http://127.0.0.1:${port}/api/v2`, isAsked }
 }
 
 describe('two processes with the same run', () => {
@@ -155,33 +146,27 @@ describe('two processes with the same run', () => {
     const server = await silent()
     const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'k' }
     const start = (output: string, input = 'in.csv') =>
-      execa(process.execPath, [program, 'accounts', 'enrich', '--csv', input, '-o', output], {
-        ...{ cwd: here.home, env, reject: false, stdin: 'ignore' },
-      })
-    try {
-      here.write('in.csv', csvOf(3))
-      const first = start('out.csv')
-      await Promise.race([server.isAsked, first])
-      expect(first.nodeChildProcess.exitCode).toBeNull()
-      const second = await start('other.csv')
-      expect([second.exitCode, second.stderr]).toEqual([15, expect.stringContaining(`process ${first.pid}`)])
-      expect(existsSync(join(here.home, 'other.csv.partial'))).toBe(false)
-      here.write('else.csv', csvOf(4))
-      const sameOutput = await start('out.csv', 'else.csv')
-      expect([sameOutput.exitCode, sameOutput.stderr]).toEqual([15, expect.stringContaining('out.csv')])
-      first.kill('SIGKILL')
-      await first
-      const third = start('out.csv')
-      await new Promise<void>((resolve) => {
-        third.stderr.on('data', (text: Buffer) => String(text).includes('Going on with run') && resolve())
-        void third.then(() => resolve())
-      })
-      expect(third.nodeChildProcess.exitCode).toBeNull()
-      third.kill('SIGKILL')
-      await third
-    } finally {
-      server.close()
-    }
+      launch(program, ['accounts', 'enrich', '--csv', input, '-o', output], here.home, env)
+    here.write('in.csv', csvOf(3))
+    const first = start('out.csv')
+    await Promise.race([server.isAsked, first])
+    expect(first.nodeChildProcess.exitCode).toBeNull()
+    const second = await start('other.csv')
+    expect([second.exitCode, second.stderr]).toEqual([15, expect.stringContaining(`process ${first.pid}`)])
+    expect(existsSync(join(here.home, 'other.csv.partial'))).toBe(false)
+    here.write('else.csv', csvOf(4))
+    const sameOutput = await start('out.csv', 'else.csv')
+    expect([sameOutput.exitCode, sameOutput.stderr]).toEqual([15, expect.stringContaining('out.csv')])
+    first.kill('SIGKILL')
+    await first
+    const third = start('out.csv')
+    await new Promise<void>((resolve) => {
+      third.stderr.on('data', (text: Buffer) => String(text).includes('Going on with run') && resolve())
+      void third.then(() => resolve())
+    })
+    expect(third.nodeChildProcess.exitCode).toBeNull()
+    third.kill('SIGKILL')
+    await third
   })
 })
 

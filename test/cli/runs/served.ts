@@ -2,8 +2,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
-import { execa } from 'execa'
 import { type Machine, machine } from '../../support/command.js'
+import { launch, serving } from '../../support/processes.js'
 
 /** How a batch reaches the engine: in its own process, or through a server. */
 export type Reach = 'local' | 'governed' | 'direct'
@@ -58,8 +58,7 @@ async function reached(program: string, how: Reach, filled: string, key: string)
     ...(server ? { PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: key } : {}),
   }
   const more = how === 'direct' ? ['--direct'] : []
-  const start = (argv: readonly string[]) =>
-    execa(process.execPath, [program, ...argv, ...more], { cwd: home, env, reject: false, stdin: 'ignore' })
+  const start = (argv: readonly string[]) => launch(program, [...argv, ...more], home, env)
   const run = async (...argv: string[]): Promise<Ended> => endOf(await start(argv))
   return {
     home,
@@ -95,33 +94,6 @@ async function reached(program: string, how: Reach, filled: string, key: string)
 const endOf = ({ exitCode, signal, stdout, stderr }: Partial<Ended>): Ended => ({
   ...{ exitCode, signal, stdout: String(stdout), stderr: String(stderr) },
 })
-
-/** Starts `prospect serve` over a home; resolves when it listens. */
-export async function serving(program: string, home: string, ...more: string[]) {
-  const argv = [program, 'serve', '--port', '0', '--json', ...more]
-  const server = execa(process.execPath, argv, {
-    ...{ cwd: home, env: { PROSPECT_HOME: home }, reject: false, stdin: 'ignore', buffer: false },
-  })
-  const { base_url: baseUrl } = JSON.parse(await firstLine(server.stdout)) as { base_url: string }
-  return {
-    baseUrl,
-    stop: async () => {
-      server.kill('SIGTERM')
-      await server
-    },
-  }
-}
-
-async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
-  let text = ''
-  return new Promise((resolve, reject) => {
-    stream.on('data', (chunk: Buffer) => {
-      text += chunk.toString()
-      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')))
-    })
-    stream.on('end', () => reject(new Error(`the server ended: ${text}`)))
-  })
-}
 
 /** Resolves when a file has changed `times` times, its writer has ended, or 4 s have passed. */
 async function written(path: string, times: number, isRunning: () => boolean): Promise<void> {

@@ -20,18 +20,12 @@ export async function servingWith(
   prepare: (here: Machine) => Promise<void>,
   ...options: string[]
 ): Promise<ServingMachine> {
-  let heard: (stdout: string) => void = () => {}
-  const here = machine((stdout) => heard(stdout))
+  const here = machine()
   await prepare(here)
   const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
-  const line = new Promise<string>((resolve) => {
-    heard = (stdout) => stdout.includes('\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
-  })
-  const ended = here.run(['serve', '--port', '0', ...options], { env })
-  const baseUrl = await Promise.race([line, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
+  const { line: baseUrl, stop } = await here.start(['serve', '--port', '0', ...options], { env })
   const close = async () => {
-    here.signals.emit('SIGTERM')
-    await ended
+    await stop()
     here.remove()
   }
   return { machine: here, baseUrl, key, close }

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { chmod, stat, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { answering, closeAfterTest } from '../../../client/listeners.js'
 import { canary, command, errorOf, keyed, type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
@@ -112,25 +111,21 @@ describe('doctor', () => {
 })
 
 describe('doctor against a server', () => {
-  let server: Server
   const heard: { url: string | undefined; key: unknown }[] = []
   const listening = async (answer: (url: string) => object | undefined) => {
     heard.length = 0
-    server = createServer((request, response) => {
-      heard.push({ url: request.url, key: request.headers['x-api-key'] })
-      const body = answer(request.url ?? '')
-      response.writeHead(body ? 200 : 401, { 'content-type': 'application/json' })
-      response.end(
-        JSON.stringify(body ?? { error: `Invalid API key ${String(request.headers['x-api-key'])}` }),
-      )
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/team/api/v2`
+    const { port } = closeAfterTest(
+      await answering((request, response) => {
+        heard.push({ url: request.url, key: request.headers['x-api-key'] })
+        const body = answer(request.url ?? '')
+        response.writeHead(body ? 200 : 401, { 'content-type': 'application/json' })
+        response.end(
+          JSON.stringify(body ?? { error: `Invalid API key ${String(request.headers['x-api-key'])}` }),
+        )
+      }),
+    )
+    return `http://127.0.0.1:${port}/team/api/v2`
   }
-  afterEach(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  })
 
   it('asks for /health without the key, and then for credits and account', async () => {
     const baseUrl = await listening(() => ({ credits: { enrichment: 7 }, idempotency: 'Idempotency-Key' }))

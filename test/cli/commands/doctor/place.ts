@@ -1,6 +1,4 @@
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import Database from 'better-sqlite3'
 import type { DoctorContext } from '../../../../src/cli/commands/doctor/context.js'
 import { createDoctorContext } from '../../../../src/cli/commands/doctor/context.js'
@@ -11,7 +9,7 @@ import { createContext } from '../../../../src/cli/target/create.js'
 import { type Admin, createAdmin } from '../../../../src/engine/admin/admin.js'
 import type { Store } from '../../../../src/engine/ports/ports.js'
 import { openStore } from '../../../../src/storage/engine/store.js'
-import { type Machine, machine, memory } from '../../../support/command.js'
+import { type Machine, machine, streamsOf } from '../../../support/command.js'
 import { randomIds } from '../../../support/engine.js'
 
 /** Replacements for parts of the doctor's context. */
@@ -39,11 +37,7 @@ export interface Place extends Machine {
 export function place(): Place {
   const here = machine()
   const look: Place['look'] = async (name, given = {}) => {
-    const streams = {
-      stdin: Readable.from([]),
-      ...{ stdout: memory(), stderr: memory(), cwd: tmpdir() },
-      env: given.env ?? { PROSPECT_HOME: here.home },
-    }
+    const streams = streamsOf({ env: given.env ?? { PROSPECT_HOME: here.home } })
     const context = createContext(streams, given.clock ? { clock: given.clock } : {})
     try {
       return (await runChecks(named(name), doctorContextOf(context, given))).checks

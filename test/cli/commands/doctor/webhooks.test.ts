@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answering } from '../../../client/listeners.js'
-import { freePort } from '../serve/free-port.js'
+import { answering, freePort } from '../../../client/listeners.js'
 import { type Given, type Place, place } from './place.js'
 
 let here: Place

@@ -1,9 +1,8 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openState } from '../../../../src/storage/state/open.js'
 import { eventsOver } from '../../../../src/storage/state/webhook-inbox.js'
+import { answering, closeAfterTest, received } from '../../../client/listeners.js'
 import { command, errorOf, type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
@@ -16,7 +15,7 @@ const hourMs = 3_600_000
 const now = Date.parse('2026-03-10T12:00:00Z')
 
 /** Stores events an hour apart, the last one received now. */
-async function received(...names: readonly (readonly [id: string, event: string, search: string | null])[]) {
+async function store(...names: readonly (readonly [id: string, event: string, search: string | null])[]) {
   const events = eventsOver(await openState(join(here.home, 'state.db')))
   await Promise.all(
     names.map(([id, event, search], at) =>
@@ -58,7 +57,7 @@ describe('events list', () => {
   })
 
   it('lists the newest events first', async () => {
-    await received(...three)
+    await store(...three)
     expect(await here.json('events', 'list')).toMatchObject([
       { id: 'c', event: 'record', search_id: null, verified: true, forwarded: null, bytes: 25 },
       { id: 'b', event: 'lead_search.completed', search_id: 's1', verified: false },
@@ -97,12 +96,12 @@ describe('events list', () => {
     ],
     [['--limit', '1', '--search', 's1'], ['b']],
   ])('filters events by %j: %j', async (options, ids) => {
-    await received(...three)
+    await store(...three)
     expect(await idsOf(...options)).toEqual(ids)
   })
 
   it('lists more events than one page', async () => {
-    await received(...Array.from({ length: 1_203 }, (_, at) => [`m${at}`, 'record', null] as const))
+    await store(...Array.from({ length: 1_203 }, (_, at) => [`m${at}`, 'record', null] as const))
     expect(await idsOf()).toHaveLength(1_203)
     expect((await idsOf('--limit', '501')).at(-1)).toBe('m702')
   })
@@ -121,7 +120,7 @@ describe('events list', () => {
 
 describe('events show', () => {
   it('prints a whole event', async () => {
-    await received(...three)
+    await store(...three)
     expect(JSON.parse((await run('events', 'show', 'b')).stdout)).toEqual({
       id: 'b',
       received_at: '2026-03-10T11:00:00.000Z',
@@ -144,7 +143,6 @@ describe('events show', () => {
 })
 
 describe('events replay and forward', () => {
-  let server: Server
   let target: string
   let got: { id: string; body: string }[]
   let status: (id: string) => number
@@ -152,22 +150,17 @@ describe('events replay and forward', () => {
   beforeEach(async () => {
     got = []
     status = () => 204
-    server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += String(chunk)
-      const id = String(request.headers['webhook-id'])
-      got.push({ id, body })
-      response.writeHead(status(id)).end()
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
-    await received(...three)
+    const { port } = closeAfterTest(
+      await answering(async (request, response) => {
+        const { body } = await received(request)
+        const id = String(request.headers['webhook-id'])
+        got.push({ id, body })
+        response.writeHead(status(id)).end()
+      }),
+    )
+    target = `http://127.0.0.1:${port}/hooks`
+    await store(...three)
   })
-  afterEach(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-
   it('replays the given events in order and unchanged', async () => {
     const ended = await run('events', 'replay', 'c', 'a', '--to', target)
     expect([ended.code, JSON.parse(ended.stdout)]).toEqual([

@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../../../src/api/webhooks/signature.js'
+import { answering, closeAfterTest } from '../../../client/listeners.js'
 import { type CommandResult, type Given, type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
-let heard: (stdout: string) => void
-
 beforeEach(() => {
-  heard = () => {}
-  here = machine((stdout) => heard(stdout))
+  here = machine()
 })
 afterEach(() => here.remove())
 
@@ -32,11 +28,7 @@ const linesOf = ({ stdout }: Pick<CommandResult, 'stdout'>) =>
 
 /** A receiver on a free port in this process. */
 async function listening(options: readonly string[] = [], given: Given = {}) {
-  const firstLine = new Promise<string>((resolve) => {
-    heard = (stdout) => stdout.includes('\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
-  })
-  const ended = here.run(['listen', '--port', '0', ...options], given)
-  const line = await Promise.race([firstLine, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
+  const { line, stop } = await here.start(['listen', '--port', '0', ...options], given)
   const opening = JSON.parse(line) as Opening
   const post = (body: string, headers: Readonly<Record<string, string>> = {}) =>
     fetch(opening.url, {
@@ -44,11 +36,7 @@ async function listening(options: readonly string[] = [], given: Given = {}) {
       headers: { 'content-type': 'application/json', ...headers },
       body,
     })
-  const stop = (signal = 'SIGTERM') => {
-    here.signals.emit(signal)
-    return ended
-  }
-  return { opening, post, stop, ended }
+  return { opening, post, stop }
 }
 
 const secret = newSecret(randomBytes(32))
@@ -81,19 +69,14 @@ describe('listen', () => {
   })
 
   it('prints the bare address and one escaped line per event with --format table', async () => {
-    const firstLine = new Promise<string>((resolve) => {
-      heard = (stdout) => stdout.includes('\n') && resolve(stdout.trimEnd())
-    })
-    const ended = here.run(['listen', '--port', '0', '--format', 'table'])
-    const url = await firstLine
+    const { line: url, stop } = await here.start(['listen', '--port', '0', '--format', 'table'])
     expect(url).toMatch(/^http:.*\/hooks\/[\w-]{22}$/)
     await fetch(url, {
       method: 'POST',
       body: '{"event":"a\\u001b[2Jb\\nc","id":"s"}',
       headers: { 'webhook-id': 'm' },
     })
-    here.signals.emit('SIGINT')
-    const { stdout } = await ended
+    const { stdout } = await stop('SIGINT')
     expect(stdout.split('\n')[1]).toMatch(/^whsec_/)
     expect(stdout.split('\n')[2]).toMatch(/^\S+Z {2}a\\u001b\[2Jb c {2}s {2}not verified {2}m$/)
   })
@@ -205,18 +188,11 @@ describe('listen', () => {
   })
 
   it('accepts events while the forwarding target hangs', async () => {
-    const server = createServer(() => {})
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
-    try {
-      const { post, stop } = await listening(['--forward-to', target])
-      for (let at = 0; at < 10; at++) expect((await post(`{"at":${at}}`)).status).toBe(200)
-      expect((await stop()).code).toBe(0)
-      expect(await here.json('events', 'list')).toHaveLength(10)
-    } finally {
-      server.closeAllConnections()
-      server.close()
-    }
+    const { port } = closeAfterTest(await answering(() => {}))
+    const { post, stop } = await listening(['--forward-to', `http://127.0.0.1:${port}/hooks`])
+    for (let at = 0; at < 10; at++) expect((await post(`{"at":${at}}`)).status).toBe(200)
+    expect((await stop()).code).toBe(0)
+    expect(await here.json('events', 'list')).toHaveLength(10)
   })
 
   it('forwards each event, and retries after a restart', async () => {
@@ -230,26 +206,22 @@ describe('listen', () => {
       while ((await forwards())[0]?.[name] !== state[name])
         await new Promise((resolve) => setTimeout(resolve, 5))
     }
-    const server = createServer((request, response) => {
-      got.push(String(request.headers['webhook-id']))
-      response.writeHead(status).end()
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`
-    try {
-      const first = await listening(['--forward-to', target])
-      await first.post('{}', { 'webhook-id': 'msg_1' })
-      await forwarded({ attempts: 1 })
-      const ended = await first.stop()
-      expect([ended.code, got]).toEqual([0, ['msg_1']])
-      status = 200
-      const second = await listening(['--forward-to', target])
-      await forwarded({ state: 'delivered' })
-      await second.stop()
-      expect(await forwards()).toMatchObject([{ target, state: 'delivered', attempts: 2, answer: '200' }])
-    } finally {
-      server.closeAllConnections()
-      server.close()
-    }
+    const { port } = closeAfterTest(
+      await answering((request, response) => {
+        got.push(String(request.headers['webhook-id']))
+        response.writeHead(status).end()
+      }),
+    )
+    const target = `http://127.0.0.1:${port}/hooks`
+    const first = await listening(['--forward-to', target])
+    await first.post('{}', { 'webhook-id': 'msg_1' })
+    await forwarded({ attempts: 1 })
+    const ended = await first.stop()
+    expect([ended.code, got]).toEqual([0, ['msg_1']])
+    status = 200
+    const second = await listening(['--forward-to', target])
+    await forwarded({ state: 'delivered' })
+    await second.stop()
+    expect(await forwards()).toMatchObject([{ target, state: 'delivered', attempts: 2, answer: '200' }])
   })
 })

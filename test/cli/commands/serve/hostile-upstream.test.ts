@@ -1,24 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
-import { answering, type Listener } from '../../../client/listeners.js'
+import { describe, expect, it } from 'vitest'
+import { answering, closeAfterTest, type Listener } from '../../../client/listeners.js'
 import { canary } from '../../../support/command.js'
 import { type ServingMachine, servingWith } from '../../wait/serving.js'
 
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
-
-function opened<T extends { close(): Promise<void> }>(one: T): T {
-  open.push(one)
-  return one
-}
-
 /** A governed proxy of a server with the given answer. Its own key is the canary. */
 async function proxied(answer: RequestListener): Promise<ServingMachine & { readonly server: Listener }> {
-  const server = opened(
+  const server = closeAfterTest(
     await answering((request, response) => {
       if (request.url === '/health') response.end('{"idempotency":"Idempotency-Key"}')
       else answer(request, response)
@@ -26,7 +16,7 @@ async function proxied(answer: RequestListener): Promise<ServingMachine & { read
   )
   const env = { PROSPECT_API_KEY: canary }
   const upstream = `http://127.0.0.1:${server.port}/api/v2`
-  return { ...opened(await servingWith(env, async () => {}, '--upstream', upstream)), server }
+  return { ...closeAfterTest(await servingWith(env, async () => {}, '--upstream', upstream)), server }
 }
 
 const enrich = async ({ baseUrl, key }: ServingMachine, idempotencyKey = 'mine') => {
@@ -68,7 +58,7 @@ describe('a governed proxy of a misbehaving server', () => {
 
   it.each([301, 302, 303, 307, 308])('does not follow a redirect with the key: %i', async (status) => {
     const seen: unknown[] = []
-    const other = opened(
+    const other = closeAfterTest(
       await answering((request, response) => {
         seen.push(request.headers)
         response.end('{}')

@@ -1,25 +1,16 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { closeAfterTest, freePort } from '../../../client/listeners.js'
+import { until } from '../../../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
 import { foreign, post } from '../../wait/foreign.js'
 import { filled, type ServingMachine, servingMachine, servingWith } from '../../wait/serving.js'
-import { freePort } from './free-port.js'
-
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
-
-function opened<T extends { close(): Promise<void> }>(one: T): T {
-  open.push(one)
-  return one
-}
 
 /** A governed proxy in front of a server, which receives the server's deliveries if `isReached`. */
 async function proxy(upstream: string, key: string, isReached: boolean): Promise<ServingMachine> {
   const port = await freePort()
   const place = isReached ? ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`] : []
   const env = { PROSPECT_API_KEY: key }
-  return opened(await servingWith(env, async () => {}, '--upstream', upstream, ...place))
+  return closeAfterTest(await servingWith(env, async () => {}, '--upstream', upstream, ...place))
 }
 
 const ask = async ({ baseUrl, key }: ServingMachine, path: string, body?: object) => {
@@ -27,10 +18,6 @@ const ask = async ({ baseUrl, key }: ServingMachine, path: string, body?: object
   const request = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
   const response = await fetch(baseUrl + path, { headers, ...request })
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
-}
-
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
 const spentAt = async ({ machine }: ServingMachine): Promise<Record<string, number>> => {
@@ -49,8 +36,8 @@ const isDone = (theirs: WebhookReceiver) => () =>
 
 describe('the ledger of a governed proxy', () => {
   it.each([true, false])("records the price of an import's records, streaming: %s", async (streaming) => {
-    const theirs = opened(await receiveWebhooks(() => undefined))
-    const server = opened(await servingMachine((one) => filled(one, 0, 4)))
+    const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
+    const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 4)))
     const one = await proxy(server.baseUrl, server.key, true)
     const reply = await ask(one, '/intents/accounts/stack', {
       ...{ stacks: ['react'], webhook_url: theirs.url, streaming, limit: 3 },
@@ -62,8 +49,8 @@ describe('the ledger of a governed proxy', () => {
   })
 
   it('records a contact once when it is both delivered and polled, and no contact of others', async () => {
-    const theirs = opened(await receiveWebhooks(() => undefined))
-    const server = opened(
+    const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
+    const server = closeAfterTest(
       await servingMachine(async (here) => {
         const rows = ['Ann', 'Bob', 'Cid'].map((name) => `${name},Known,${name}@known.example,known.example`)
         const stdin = `first_name,last_name,email,company_domain\n${rows.join('\n')}\n`
@@ -86,7 +73,7 @@ describe('the ledger of a governed proxy', () => {
   })
 
   it('records a contact that was only polled', async () => {
-    const server = opened(
+    const server = closeAfterTest(
       await foreign(({ method, path }) => {
         const result = {
           enrichment_id: 'e-1',
@@ -109,7 +96,7 @@ describe('the ledger of a governed proxy', () => {
 
   it('records a delivery that is repeated under another id once', async () => {
     let address = ''
-    const server = opened(
+    const server = closeAfterTest(
       await foreign(({ path, body }) => {
         if (path === '/health') return {}
         address = String(body.webhook_url)
@@ -117,7 +104,7 @@ describe('the ledger of a governed proxy', () => {
       }),
     )
     const one = await proxy(server.baseUrl, 'key-of-the-server', true)
-    const theirs = opened(await receiveWebhooks(() => undefined))
+    const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
     await ask(one, '/intents/accounts/hiring', { selected_titles: ['CTO'], webhook_url: theirs.url })
     const company = { domain: 'x.example', name: 'X' }
     const record = { event: 'record', id: 'import-1', account: company, ordinal: 1 }
@@ -129,9 +116,9 @@ describe('the ledger of a governed proxy', () => {
   })
 
   it('passes a result of many megabytes on in parts and records its price', async () => {
-    const theirs = opened(await receiveWebhooks(() => undefined))
+    const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
     const description = 'x'.repeat(60_000)
-    const server = opened(
+    const server = closeAfterTest(
       await servingMachine(async (here) => {
         await here.run(['engine', 'plan', 'set', 'Scale'])
         const rows = Array.from({ length: 200 }, (_, at) => `C${at},c-${at}.example,react,${description}`)

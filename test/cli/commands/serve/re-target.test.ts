@@ -1,28 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answering, received } from '../../../client/listeners.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { answering, closeAfterTest, freePort, received } from '../../../client/listeners.js'
+import { until } from '../../../support/until.js'
 import { receiveWebhooks, type WebhookReceiver } from '../../../support/webhook-receiver.js'
 import { foreign, post } from '../../wait/foreign.js'
 import { filled, type ServingMachine, servingMachine, servingWith } from '../../wait/serving.js'
-import { freePort } from './free-port.js'
 
 const search = { search_url: 'https://www.network.example/search/results/people/?keywords=sales', name: 'A' }
 
-const open: { close(): Promise<void> }[] = []
 let theirs: WebhookReceiver
 let secret: string | undefined
 beforeEach(async () => {
   secret = undefined
-  theirs = opened(await receiveWebhooks(() => secret))
+  theirs = closeAfterTest(await receiveWebhooks(() => secret))
 })
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
-
-function opened<T extends { close(): Promise<void> }>(one: T): T {
-  open.push(one)
-  return one
-}
-
 /** A proxy with a public URL in front of a server. */
 async function proxy(upstream: string, key: string, ...options: string[]): Promise<ServingMachine> {
   const port = await freePort()
@@ -36,7 +26,7 @@ async function proxy(upstream: string, key: string, ...options: string[]): Promi
     ...options,
   )
   secret = (await one.machine.json<{ secret: string }>('engine', 'webhooks', 'secret')).secret
-  return opened(one)
+  return closeAfterTest(one)
 }
 
 const started =
@@ -52,13 +42,9 @@ const extract = started('/leads')
 /** A search, which has no limit per second. */
 const find = started('/leads/search')
 
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10))
-}
-
 describe('re-targeted webhooks', () => {
   it('receives the deliveries of the server, and forwards them with its own signature', async () => {
-    const server = opened(await servingMachine((one) => filled(one, 3, 0)))
+    const server = closeAfterTest(await servingMachine((one) => filled(one, 3, 0)))
     const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
     const reply = await extract(baseUrl, key, { streaming: true, webhook_url: theirs.url })
     expect(reply.status).toBe(202)
@@ -73,7 +59,7 @@ describe('re-targeted webhooks', () => {
   })
 
   it('delivers to a command that waits behind the proxy', async () => {
-    const server = opened(await servingMachine((one) => filled(one, 0, 3)))
+    const server = closeAfterTest(await servingMachine((one) => filled(one, 0, 3)))
     const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
     const { code, json } = await machine.run(
       ['accounts', 'search', '--keyword', 'robots', '--wait', '--base-url', baseUrl],
@@ -83,12 +69,12 @@ describe('re-targeted webhooks', () => {
   })
 
   it('verifies deliveries when the secret of the server is known', async () => {
-    const server = opened(await servingMachine((one) => filled(one, 1, 0)))
+    const server = closeAfterTest(await servingMachine((one) => filled(one, 1, 0)))
     const known = await server.machine.json<{ secret: string }>('engine', 'webhooks', 'secret')
     const port = await freePort()
     const env = { PROSPECT_API_KEY: server.key, PROSPECT_WEBHOOK_SECRET: known.secret }
     const place = ['--port', String(port), '--public-url', `http://127.0.0.1:${port}`]
-    const one = opened(await servingWith(env, async () => {}, '--upstream', server.baseUrl, ...place))
+    const one = closeAfterTest(await servingWith(env, async () => {}, '--upstream', server.baseUrl, ...place))
     await extract(one.baseUrl, one.key, { webhook_url: theirs.url })
     await until(() => theirs.arrivals.length === 1)
     expect(await one.machine.json('events', 'list')).toMatchObject([{ verified: true }])
@@ -97,11 +83,11 @@ describe('re-targeted webhooks', () => {
 
 describe('a receiver that fails once', () => {
   it('delivers the other records in order meanwhile, and retries the failed one', async () => {
-    const server = opened(await servingMachine((one) => filled(one, 12, 0)))
+    const server = closeAfterTest(await servingMachine((one) => filled(one, 12, 0)))
     const { baseUrl, key, machine } = await proxy(server.baseUrl, server.key)
     const got: (number | 'end')[] = []
     let failures = 1
-    const fickle = opened(
+    const fickle = closeAfterTest(
       await answering(async (request, response) => {
         const { body } = await received(request)
         const { event, ordinal } = JSON.parse(body) as { event: string; ordinal: number }
@@ -122,9 +108,9 @@ describe('a receiver that fails once', () => {
 
 describe('the setting public_url', () => {
   it('re-targets webhooks to the setting public_url without an option', async () => {
-    const server = opened(await servingMachine((one) => filled(one, 1, 0)))
+    const server = closeAfterTest(await servingMachine((one) => filled(one, 1, 0)))
     const port = await freePort()
-    const { baseUrl, key, machine } = opened(
+    const { baseUrl, key, machine } = closeAfterTest(
       await servingWith(
         { PROSPECT_API_KEY: server.key },
         async (here) => {
@@ -142,7 +128,7 @@ describe('the setting public_url', () => {
 describe('the address of a re-targeted webhook', () => {
   it('creates the same address for the same idempotency key, and a new one without', async () => {
     const addresses: unknown[] = []
-    const server = opened(
+    const server = closeAfterTest(
       await foreign(({ path, body }) => {
         if (path === '/health') return {}
         addresses.push(body.webhook_url)
@@ -163,7 +149,7 @@ describe('the address of a re-targeted webhook', () => {
 
   it('forwards a delivery once, and refuses forged addresses', async () => {
     let address = ''
-    const server = opened(
+    const server = closeAfterTest(
       await foreign(({ path, body }) => {
         if (path === '/health') return {}
         address = String(body.webhook_url)
@@ -187,7 +173,7 @@ describe('the address of a re-targeted webhook', () => {
   })
 
   it('refuses a webhook to a forbidden target before calling the server', async () => {
-    const server = opened(await foreign(() => ({ id: 'one' })))
+    const server = closeAfterTest(await foreign(() => ({ id: 'one' })))
     const { baseUrl, key } = await proxy(server.baseUrl, 'key-of-the-server')
     const reply = await extract(baseUrl, key, { webhook_url: 'http://169.254.169.254/latest' })
     expect([reply.status, server.requests.filter(({ path }) => path === '/leads')]).toEqual([400, []])

@@ -1,20 +1,10 @@
 import * as fc from 'fast-check'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { chaosTo, type Fault } from '../../../client/chaos.js'
-import { answering, received } from '../../../client/listeners.js'
+import { answering, closeAfterTest, received } from '../../../client/listeners.js'
 import { type Served, served } from '../../../client/serving.js'
 import type { Machine } from '../../../support/command.js'
 import { type ServingMachine, servingWith } from '../../wait/serving.js'
-
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close()
-})
-
-const opened = <T extends { close(): Promise<void> }>(one: T): T => {
-  open.push(one)
-  return one
-}
 
 /** A proxy in front of a server, with a key of that server. */
 async function proxy(
@@ -23,10 +13,12 @@ async function proxy(
   options: readonly string[] = [],
   prepare: (here: Machine) => Promise<void> = async () => {},
 ): Promise<ServingMachine> {
-  return opened(await servingWith({ PROSPECT_API_KEY: key }, prepare, '--upstream', upstream, ...options))
+  return closeAfterTest(
+    await servingWith({ PROSPECT_API_KEY: key }, prepare, '--upstream', upstream, ...options),
+  )
 }
 
-const engine = async (): Promise<Served> => opened(await served())
+const engine = async (): Promise<Served> => closeAfterTest(await served())
 
 async function ask(
   baseUrl: string,
@@ -105,7 +97,7 @@ describe('a governed proxy', () => {
 
   it('does not start without a key for the server', async () => {
     const { server } = await engine()
-    const { machine } = opened(await servingWith({}, async () => {}))
+    const { machine } = closeAfterTest(await servingWith({}, async () => {}))
     const ended = await machine.run(['serve', '--port', '0', '--upstream', server.baseUrl])
     expect([ended.code, ended.stderr]).toEqual([3, expect.stringContaining('no API key')])
   })
@@ -125,7 +117,7 @@ describe('a governed proxy', () => {
       'none',
     ]
     const turns = fc.sample(fc.constantFrom(...kinds), { seed, numRuns: 1_000 })
-    const chaos = opened(await chaosTo(server.origin, () => turns.pop() ?? 'none'))
+    const chaos = closeAfterTest(await chaosTo(server.origin, () => turns.pop() ?? 'none'))
     const { baseUrl, key } = await proxy(`http://127.0.0.1:${chaos.port}/api/v2`, bench.key)
     const domains = Array.from({ length: 40 }, (_, at) => `known-${at}.example`)
     const until = async (domain: string) => {
@@ -144,7 +136,7 @@ describe('a governed proxy', () => {
 describe('a direct proxy', () => {
   it("passes the client's key on, and never its own", async () => {
     const seen: unknown[] = []
-    const upstream = opened(
+    const upstream = closeAfterTest(
       await answering(async (request, response) => {
         await received(request)
         if (request.url !== '/health') seen.push(request.headers['x-api-key'])
@@ -161,7 +153,7 @@ describe('a direct proxy', () => {
 
   it('passes refusals on unchanged, without hop-by-hop headers', async () => {
     const text = '{ "error":"Spent", "code":"insufficient_credits",  "top_up_url":"https://x.example" }'
-    const upstream = opened(
+    const upstream = closeAfterTest(
       await answering((_, response) =>
         response
           .writeHead(402, {
@@ -184,7 +176,7 @@ describe('a direct proxy', () => {
     ['no JSON', '<html>'],
     ['a list in place of an object', '[]'],
   ])('answers 502 when the server sends %s', async (_, said) => {
-    const upstream = opened(await answering((_request, response) => response.end(said)))
+    const upstream = closeAfterTest(await answering((_request, response) => response.end(said)))
     const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
     const { status, text } = await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
     expect([status, JSON.parse(text)]).toEqual([502, { error: expect.stringMatching(/^Upstream answered /) }])
@@ -195,7 +187,7 @@ describe('a direct proxy', () => {
     [33, 502],
   ])('answers a reply of %i MiB with %i', async (mebibytes, status) => {
     const text = `{"name":"${'x'.repeat(mebibytes * 1_048_576)}","domain":"x.example"}`
-    const upstream = opened(await answering((_request, response) => response.end(text)))
+    const upstream = closeAfterTest(await answering((_request, response) => response.end(text)))
     const { baseUrl } = await proxy(`http://127.0.0.1:${upstream.port}/api/v2`, 'unused-key', ['--direct'])
     const answer = await enrich(baseUrl, 'x.example', { 'x-api-key': 'theirs-alone' })
     expect([answer.status, answer.text === text]).toEqual([status, status === 200])
@@ -212,7 +204,7 @@ describe('a direct proxy', () => {
 
   it('uses the field names of a server on both sides', async () => {
     const words = ['--network-name', 'linkedin', '--premium-name', 'sales_navigator']
-    const inner = opened(await servingWith({}, async () => {}, ...words))
+    const inner = closeAfterTest(await servingWith({}, async () => {}, ...words))
     const { baseUrl } = await proxy(inner.baseUrl, 'unused-key', ['--direct', ...words])
     const { text } = await ask(baseUrl, '/account', undefined, { 'x-api-key': inner.key })
     expect(JSON.parse(text).integrations).toEqual({
@@ -231,7 +223,7 @@ describe('wrong options of serve --upstream', () => {
     [['--direct'], '--upstream'],
     [['--public-url', 'https://x.example'], '--upstream'],
   ])('exits 2 for %j', async (options, word) => {
-    const { machine } = opened(await servingWith({}, async () => {}))
+    const { machine } = closeAfterTest(await servingWith({}, async () => {}))
     const { code, stderr } = await machine.run(['serve', '--port', '0', ...options])
     expect([code, stderr]).toEqual([2, expect.stringContaining(word)])
   })

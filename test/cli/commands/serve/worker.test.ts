@@ -2,10 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Machine, machine } from '../../../support/command.js'
 
 let here: Machine
-let heard: (stdout: string) => void
 beforeEach(async () => {
-  heard = () => {}
-  here = machine((stdout) => heard(stdout))
+  here = machine()
   await here.run(['data', 'import', 'companies', '-'], { stdin: 'name,domain\nRobots,robots.example\n' })
 })
 afterEach(() => here.remove())
@@ -46,20 +44,8 @@ describe('worker', () => {
   })
 })
 
-/** A server on a free port in this process. */
-async function serving(...options: string[]) {
-  const firstLine = new Promise<string>((resolve) => {
-    heard = (stdout) => stdout.includes('/api/v2\n') && resolve(stdout.slice(0, stdout.indexOf('\n')))
-  })
-  const ended = here.run(['serve', '--port', '0', ...options])
-  const line = await Promise.race([firstLine, ended.then(({ stderr }) => Promise.reject(new Error(stderr)))])
-  heard = () => {}
-  const stop = () => {
-    here.signals.emit('SIGTERM')
-    return ended
-  }
-  return { line, stop }
-}
+/** Starts a server on a free port in this process. */
+const serving = (...options: string[]) => here.start(['serve', '--port', '0', ...options])
 
 describe('jobs of serve', () => {
   it('runs the jobs it accepts', async () => {
