@@ -100,7 +100,7 @@ export const lockOfDead = async (locks: RunLocks, knownBy: string): Promise<Held
 
 /** Puts runs on record as stopped whose process was killed; `own` is the run that this command holds itself. */
 export async function stopKilledRuns(
-  { database, locks }: RunRecords,
+  { database, locks }: Pick<RunRecords, 'database' | 'locks'>,
   own: string | undefined,
 ): Promise<void> {
   const { stopKilled } = await import('../../storage/state/runs/lost-runs.js')
@@ -163,6 +163,10 @@ export const runsFolder = ({ home }: HomeOnly): string => join(dirname(home.stat
 
 /** The folder of a run: what it read from a pipe. */
 export const runFolder = (home: HomeOnly, id: string): string => join(runsFolder(home), id)
+
+/** Returns the folders of all runs of this machine. */
+export const runFolders = async (home: HomeOnly): Promise<string[]> =>
+  (await readdir(runsFolder(home)).catch(() => [])).map((id) => runFolder(home, id))
 
 /** A folder for what is read from a pipe; gone when the command ends, unless it is kept for a run. */
 export interface RunFolder {

@@ -5,7 +5,7 @@ import { type Operation, operation } from '../../api/operations/table.js'
 import type { RunPlace } from '../../batch/run/records.js'
 import type { Spending } from '../../storage/state/runs/spending.js'
 import type { Context, GlobalOptions, HomeContext } from '../context/context.js'
-import { prepareHome } from '../context/home.js'
+import { openStateOf } from '../context/open-databases.js'
 import { profileName, targetName } from '../target/resolve-target.js'
 
 /** What the commands of this machine spent, or all that share a database; closed with the command. */
@@ -13,12 +13,8 @@ export async function openSpending(
   context: HomeContext,
   { database: address }: RunPlace = {},
 ): Promise<Spending> {
-  prepareHome(context.home)
-  const { openState } = await import('../../storage/state/open.js')
   const { spendingOver } = await import('../../storage/state/runs/spending.js')
-  const database = await openState(address ?? context.home.state)
-  context.onClose(() => database.close())
-  return spendingOver(database)
+  return spendingOver(await openStateOf(context, address))
 }
 
 /**

@@ -94,7 +94,7 @@ export const handwritten: Readonly<Record<string, Handwritten>> = {
   openapi: {
     summary: 'Print the OpenAPI document',
     group: 'machine',
-    load: async () => (await import('../commands/openapi/openapi.js')).openapiCommand,
+    load: async () => (await import('../commands/api/api.js')).openapiCommand,
   },
   completion: {
     summary: 'Print a completion script for your shell',

@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto'
-import { toJson } from '../../api/values/json.js'
-import type { Carried, Found } from './parse-delivery.js'
-import { creditsOf, type Seen, type Started } from './progress.js'
+import { type Carried, creditsOfRecord, type Found, recordKey } from '../../client/parse-delivery.js'
+import type { Seen, Started } from './progress.js'
 
 /** Deliveries of one command, put together; only what they are known by is held. */
 export interface Gathering {
@@ -27,10 +25,10 @@ export function createGathering(started: Started): Gathering {
   let error: string | undefined
   let isForeign = false
   const takeRecords = (seq: number, found: readonly Found[]) => {
-    const fresh = found.filter((one) => !known.has(keyOf(one)))
+    const fresh = found.filter((one) => !known.has(recordKey(one)))
     for (const one of fresh) {
-      known.add(keyOf(one))
-      end.spent += creditsOf(started, one.record)
+      known.add(recordKey(one))
+      end.spent += creditsOfRecord(started.operation, started.kind, one.record)
     }
     if (fresh.length > 0) places.push({ seq, first: firstOf(fresh) })
   }
@@ -79,13 +77,6 @@ function stateOf(
 /** Some servers tell of a contact before its result is there. */
 const isAnswer = ({ record }: Found): boolean =>
   record.status !== 'pending' || record.enrichment_id === undefined
-
-/** What a record is known by: its ordinal, the contact it is of, else all that it says. */
-export function keyOf({ ordinal, record }: Found): string {
-  if (ordinal !== undefined) return `#${ordinal}`
-  if (typeof record.enrichment_id === 'string') return record.enrichment_id
-  return createHash('sha256').update(toJson(record)).digest('base64')
-}
 
 /** Those without an ordinal keep the order of arrival, behind those with one. */
 const firstOf = (found: readonly Found[]): number =>

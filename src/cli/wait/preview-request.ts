@@ -1,7 +1,7 @@
 import type { Input } from '../../api/calls/caller.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { ClockContext, HomeContext, StreamsContext } from '../context/context.js'
-import { openEvents } from '../context/open-events.js'
+import { openEvents } from '../context/open-databases.js'
 import type { Invocation } from '../options/command-environment.js'
 import { targetOf } from '../target/resolve-target.js'
 import { expectedUrl } from './receiver.js'

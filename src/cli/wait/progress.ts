@@ -1,5 +1,4 @@
-import { type Operation, operation } from '../../api/operations/table.js'
-import { creditsCharged } from '../../api/operations/units.js'
+import type { Operation } from '../../api/operations/table.js'
 import type { EventKind } from '../../api/webhooks/events.js'
 import type { Row } from '../output/records.js'
 
@@ -46,13 +45,4 @@ export const nothingSeen: Seen = {
   truncated: false,
   error: undefined,
   spent: 0,
-}
-
-/** Credits that a record of accepted work costs: what the server says of it, else the price of what it holds. */
-export function creditsOf(
-  { operation: row, kind }: Pick<Started, 'operation' | 'kind'>,
-  record: Row,
-): number {
-  if (kind === 'contact_enrichment') return creditsCharged(operation('contacts.enrich_sync'), record)
-  return row.price.company ?? 0
 }

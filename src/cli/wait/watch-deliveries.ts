@@ -1,8 +1,8 @@
 import type { WireNames } from '../../api/calls/wire-names.js'
+import { type Carried, parseDelivery, recordKey } from '../../client/parse-delivery.js'
 import type { Arrived, Events } from '../../storage/state/webhook-inbox.js'
 import type { Row } from '../output/records.js'
-import { createGathering, keyOf } from './gather-deliveries.js'
-import { type Carried, parseDelivery } from './parse-delivery.js'
+import { createGathering } from './gather-deliveries.js'
 import type { Started, Watch } from './progress.js'
 import type { Receiving } from './receiver.js'
 
@@ -52,8 +52,8 @@ export function watchReceived(started: Started, { events, receiving, names }: Ar
 function* fresh({ found }: Carried, told: Set<string>): Generator<Row> {
   const sorted = [...found].sort((one, other) => (one.ordinal ?? 0) - (other.ordinal ?? 0))
   for (const one of sorted) {
-    if (told.has(keyOf(one))) continue
-    told.add(keyOf(one))
+    if (told.has(recordKey(one))) continue
+    told.add(recordKey(one))
     yield one.record
   }
 }

@@ -1,11 +1,12 @@
 import { ConnectionLost, type Input, isOk, type Reply } from '../../api/calls/caller.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
+import { creditsOfRecord } from '../../client/parse-delivery.js'
 import type { ClockContext, Context, GlobalOptions } from '../context/context.js'
 import { reportOfReply, Stop } from '../context/errors.js'
 import { aborted } from '../context/interrupts.js'
 import { callOnce, secondsToWait } from '../operation/call.js'
 import { type Row, valueAt } from '../output/records.js'
-import { creditsOf, nothingSeen, type Seen, type Started, type Watch } from './progress.js'
+import { nothingSeen, type Seen, type Started, type Watch } from './progress.js'
 
 /** The pauses between two questions, in milliseconds: each is half as long again as the one before. */
 const pause = { first: 2_000, factor: 1.5, longest: 15_000 } as const
@@ -97,7 +98,10 @@ function progressIn(started: Started, body: Row): Seen {
   if (started.kind === 'list_import') return listProgress(started, body)
   const contacts = contactsIn(body)
   const isFinished = body.status === 'finished'
-  const spent = contacts.reduce((sum, contact) => sum + creditsOf(started, contact), 0)
+  const spent = contacts.reduce(
+    (sum, contact) => sum + creditsOfRecord(started.operation, started.kind, contact),
+    0,
+  )
   const done = isFinished ? contacts.length : countAt(body, 'finished')
   const state = isFinished ? 'finished' : 'going'
   return { ...nothingSeen, state, done, spent, expected: started.expected }

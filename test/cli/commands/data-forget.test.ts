@@ -251,11 +251,11 @@ describe('data forget', () => {
   })
 
   it.each([
-    [[], 'Nobody is named'],
-    [['jane'], 'neither an e-mail address nor the url'],
-    [['--profile-url', jane], "not the url of a person's profile"],
+    [[], 'No person is given'],
+    [['jane'], 'neither an e-mail address nor the URL'],
+    [['--profile-url', jane], "not the URL of a person's profile"],
     [['https://www.network.example/company/acme'], 'neither an e-mail address'],
-    [[jane, '--profile-url', profile], 'Two are named'],
+    [[jane, '--profile-url', profile], 'Two people are given'],
   ])('refuses to forget %j', async (argv, told) => {
     const { code, stderr } = await here.run(['data', 'forget', ...argv])
     expect([code, stderr]).toEqual([2, expect.stringContaining(told)])

@@ -3,21 +3,20 @@ import type { Command } from 'commander'
 import { isOk, type Reply } from '../../../api/calls/caller.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
+import type { Fields } from '../../../api/values/objects.js'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
 import { reportOfAnswer, UsageError } from '../../context/errors.js'
 import { readInput, readText, write } from '../../context/io.js'
 import { printRefusal, secondsToWait } from '../../operation/call.js'
 import { everyPage } from '../../operation/pagination.js'
 import { accounted } from '../../operation/record-spending.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
 import { isJson, reportError } from '../../output/report-error.js'
 import { neutral } from '../../output/text.js'
-import { createApp } from '../serve/app.js'
-import { parseFields } from './raw-fields.js'
+import { createApp, createDocument } from '../serve/http-server.js'
 
-/** `prospect api`: any request, answered as the server would answer it. */
+/** `prospect api`: any request, with the answer that a server would give. */
 export function apiCommand(environment: CommandEnvironment): Command {
   const command = environment
     .command('api', 'Call any path of the API, exactly as over HTTP')
@@ -50,112 +49,130 @@ export function apiCommand(environment: CommandEnvironment): Command {
 async function callRaw(environment: CommandEnvironment, invocation: Invocation): Promise<number> {
   const { context } = environment
   const { globals, options } = invocation
-  const { fields, make } = await requestOf(context, invocation)
+  const { query, createRequest } = await readRequest(context, invocation)
   const caller = accounted(context, globals)(await context.caller(globals))
-  const serve = await createApp(context, caller, globals)
-  const ask = (query: Fields) => answered(context, serve, () => make(query), globals)
-  const reply = options.paginate === true ? await everyPage(ask, fields, '--paginate') : await ask(fields)
+  const app = await createApp(context, caller, globals)
+  const call = (fields: Fields) => callApp(context, app, () => createRequest(fields), globals)
+  const reply = options.paginate === true ? await everyPage(call, query, '--paginate') : await call(query)
   const { status, body } = reply
-  if (options.include === true) await write(context.streams.stdout, head(reply))
+  if (options.include === true) await write(context.streams.stdout, formatHead(reply))
   if (isOk(reply)) await environment.print(body, globals)
   else if (isJson(context, globals)) await printRefusal(environment, body, globals)
   return isOk(reply) ? exitCodes.ok : reportError(context, reportOfAnswer(status, body), globals)
 }
 
-type Fields = Readonly<Record<string, unknown>>
+const defaultWait = 10
 
-/** A request that can be made more than once; its query, where it has one, is given each time. */
-interface Repeatable {
-  readonly fields: Fields
-  make(query: Fields): Request
-}
-
-const usualWait = 10
-
-/** Answers a request; a rate limit is waited for as in other commands. */
-async function answered(
+/** Makes a request, and waits for a rate limit like other commands. */
+async function callApp(
   context: StreamsContext & ClockContext,
-  serve: (request: Request) => Promise<Response>,
-  make: () => Request,
+  app: (request: Request) => Promise<Response>,
+  createRequest: () => Request,
   globals: GlobalOptions,
 ): Promise<Reply> {
   for (let waited = 0; ; ) {
-    const response = await serve(make())
+    const response = await app(createRequest())
     const { status } = response
     const headers = Object.fromEntries(response.headers)
     const seconds = status === 429 ? secondsToWait({ headers }, context.clock.now()) : undefined
-    if (seconds === undefined || waited + seconds > (globals.maxWait ?? usualWait))
-      return { status, headers, body: parsed(await response.text()), credits: 0 }
+    if (seconds === undefined || waited + seconds > (globals.maxWait ?? defaultWait))
+      return { status, headers, body: parseOrText(await response.text()), credits: 0 }
     context.notify(`Rate limited: waiting ${seconds} s.`, globals)
     await context.sleep(seconds * 1_000)
     waited += seconds
   }
 }
 
-async function requestOf(
+/** A request that can be made more than once, with another query each time. */
+interface RepeatableRequest {
+  readonly query: Fields
+  createRequest(query: Fields): Request
+}
+
+async function readRequest(
   context: StreamsContext & TargetContext,
-  { args, options, globals }: Invocation,
-): Promise<Repeatable> {
-  const method = methodOf(args[0] ?? '')
+  { args: [methodText = '', pathText = ''], options, globals }: Invocation,
+): Promise<RepeatableRequest> {
+  const method = parseMethod(methodText)
   const fields = parseFields((options.field as string[] | undefined) ?? [])
   const input = typeof options.input === 'string' ? options.input : undefined
   if (method === 'GET' && input !== undefined)
     throw new UsageError('A GET request has no body.', 'Give its query with -f key=value.')
-  if (options.paginate === true && method !== 'GET')
-    throw new UsageError('--paginate is about the pages of a GET.', 'Leave it out.')
-  const whole = args[1] ?? ''
-  const { searchParams } = urlOf(whole, {})
-  // Page after page replaces what the path itself says of pages.
   const isPaged = options.paginate === true
-  const path = isPaged ? whole.replace(/\?.*$/s, '') : whole
-  const asked = isPaged ? { ...Object.fromEntries(searchParams), ...fields } : fields
-  const body = method === 'POST' ? await bodyOf(context, input, fields) : undefined
+  if (isPaged && method !== 'GET') throw new UsageError('--paginate works with GET only.', 'Leave it out.')
+  const { searchParams } = toUrl(pathText, {})
+  // Each page replaces what the path itself says about pages.
+  const path = isPaged ? pathText.replace(/\?.*$/s, '') : pathText
+  const query = isPaged ? { ...Object.fromEntries(searchParams), ...fields } : fields
+  const body = method === 'POST' ? await readBody(context, input, fields) : undefined
   const key = await context.apiKey(globals)
   const headers = {
     ...(key === undefined ? {} : { 'x-api-key': key }),
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     ...(typeof options.idempotencyKey === 'string' ? { 'idempotency-key': options.idempotencyKey } : {}),
   }
-  const make = (query: Fields) =>
-    new Request(urlOf(path, method === 'POST' ? {} : query), {
-      ...{ method, headers },
-      ...(body === undefined ? {} : { body }),
-    })
-  return { fields: asked, make }
+  const init = { method, headers, ...(body === undefined ? {} : { body }) }
+  return { query, createRequest: (given) => new Request(toUrl(path, method === 'POST' ? {} : given), init) }
 }
 
-function methodOf(text: string): string {
+function parseMethod(text: string): string {
   const method = text.toUpperCase()
   if (/^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)$/.test(method)) return method
   throw new UsageError(`"${text}" is not a method.`, 'Use GET, POST or DELETE, then the path.')
 }
 
+/**
+ * Reads `key=value` pairs. Values that are JSON numbers, true, false, null, lists or objects are read as such. A key that
+ * is given more than once, or written `key[]`, becomes a list.
+ */
+export function parseFields(pairs: readonly string[]): Record<string, unknown> {
+  const fields = new Map<string, unknown>()
+  for (const pair of pairs) {
+    const at = pair.indexOf('=')
+    if (at < 1) throw new UsageError(`-f takes key=value, not "${at < 0 ? pair : pair.slice(0, at + 1)}".`)
+    const isList = pair.slice(0, at).endsWith('[]')
+    const name = isList ? pair.slice(0, at - 2) : pair.slice(0, at)
+    const value = parseValue(name, pair.slice(at + 1))
+    const before = fields.get(name)
+    if (before !== undefined) fields.set(name, [before, value].flat())
+    else fields.set(name, isList ? [value] : value)
+  }
+  return Object.fromEntries(fields)
+}
+
+const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+function parseValue(name: string, text: string): unknown {
+  if (number.test(text) || ['true', 'false', 'null'].includes(text)) return parseExact(text)
+  if (!/^[[{]/.test(text)) return text
+  try {
+    return parseExact(text)
+  } catch {
+    throw new UsageError(`-f ${name} looks like JSON but is not valid.`, 'Check its quotes and brackets.')
+  }
+}
+
 const origin = 'http://127.0.0.1'
 
-function urlOf(path: string, query: Readonly<Record<string, unknown>>): URL {
+function toUrl(path: string, query: Fields): URL {
   if (/^\w+:\/\//.test(path))
     throw new UsageError('The path must not be a whole address.', 'Write it as /credits.')
   const rooted = path.startsWith('/') ? path : `/${path}`
   const isWhole = /^\/(?:api\/|(?:health|openapi\.json)$)/.test(rooted)
   const url = new URL(origin + (isWhole ? rooted : `/api/v2${rooted}`))
   for (const [name, value] of Object.entries(query))
-    for (const each of Array.isArray(value) ? value : [value]) url.searchParams.append(name, queryText(each))
+    for (const each of Array.isArray(value) ? value : [value])
+      url.searchParams.append(name, typeof each === 'object' ? toJson(each) : String(each))
   return url
 }
 
-const queryText = (value: unknown): string => (typeof value === 'object' ? toJson(value) : String(value))
-
-async function bodyOf(
-  context: StreamsContext,
-  input: string | undefined,
-  fields: Readonly<Record<string, unknown>>,
-): Promise<string> {
+async function readBody(context: StreamsContext, input: string | undefined, fields: Fields): Promise<string> {
   if (input === undefined) return toJson(fields)
   if (Object.keys(fields).length === 0) return readText(context.streams, input, '--input')
   return toJson({ ...(await readInput(context.streams, input)), ...fields })
 }
 
-function parsed(text: string): unknown {
+function parseOrText(text: string): unknown {
   try {
     return parseExact(text)
   } catch {
@@ -163,7 +180,20 @@ function parsed(text: string): unknown {
   }
 }
 
-function head({ status, headers }: Reply): string {
+/** Returns the status line and the headers of a reply, as HTTP/1.1 writes them. */
+function formatHead({ status, headers }: Reply): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return neutral(`${[`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trim(), ...lines].join('\n')}\n\n`)
+}
+
+/** `prospect openapi`: the API as an OpenAPI 3.1 document. */
+export function openapiCommand(environment: CommandEnvironment): Command {
+  const command = environment.command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON')
+  guide(command, ['openapi -o openapi.json'], 'A server offers the same at /openapi.json: prospect serve')
+  return environment.action(command, async ({ globals }) => {
+    if (globals.format && globals.format !== 'json')
+      throw new UsageError('The document is JSON.', `Leave out --format ${globals.format}.`)
+    await environment.print(await createDocument(), { ...globals, format: 'json' })
+    return 0
+  })
 }

@@ -1,7 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { write } from '../../context/io.js'
-import type { CommandEnvironment } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide } from '../../options/command-environment.js'
 
 /** Scripts that ask `prospect __complete` for each completion. */
 const scripts: Readonly<Record<string, string>> = {

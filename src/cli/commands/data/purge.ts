@@ -1,17 +1,12 @@
 import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { lockOfDead, removeLeftovers } from '../../../batch/run/records.js'
-import type { Clock } from '../../../engine/ports/ports.js'
-import type { Driver } from '../../../storage/driver/connection.js'
-import type { PurgedRuns } from '../../../storage/state/runs/purge.js'
 import type { Context } from '../../context/context.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { durationMs } from '../../options/values.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { grouped } from '../../output/text.js'
-import { openRecords, type RecordsOnDisk, type RunsOnRecord, rewriteAll } from './records-on-disk.js'
+import { type ExistingDatabases, openExisting, rewriteFiles } from './databases.js'
 
 /** `prospect data purge`: deletes work, runs and received events that are too old. */
 export function purgeCommand(environment: CommandEnvironment): Command {
@@ -34,9 +29,9 @@ async function purge(environment: CommandEnvironment, { options, globals }: Invo
   const { olderThan } = options as { olderThan: number }
   if (canAsk(context, globals))
     await confirmLoss(context, 'This deletes old work, runs and received events for good.', globals)
-  const records = await openRecords(context, false)
-  const purged = await purgeAll(context, records, olderThan).finally(records.close)
-  const { remaining } = await rewriteAll(context)
+  const databases = await openExisting(context)
+  const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
+  const { remaining } = await rewriteFiles(context)
   await environment.print(purged, globals, { layout: () => summary(purged) })
   if (remaining.length > 0)
     context.notify(
@@ -46,51 +41,21 @@ async function purge(environment: CommandEnvironment, { options, globals }: Invo
   return exitCodes.ok
 }
 
-async function purgeAll(
-  context: Context,
-  { store, state, runs: places }: RecordsOnDisk,
-  olderThanMs: number,
-) {
+async function purgeAll(context: Context, { engine, state, runs }: ExistingDatabases, olderThanMs: number) {
   const { clock } = context
+  const { purgeOldRuns } = await import('../../../batch/run/purge.js')
   const { purgeWork, purgeRunReplies } = await import('../../../engine/admin/purge.js')
+  const { storeOver } = await import('../../../storage/engine/store.js')
   const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
-  const before = clock.now() - olderThanMs
-  const purged: PurgedRuns[] = []
-  for (const place of places) purged.push(await purgeRunsOf(place, olderThanMs, clock))
-  const runs = purged.flatMap((each) => each.runs)
-  const answers = purged.reduce((count, each) => count + each.answers, 0)
-  if (state) await removeLeftovers(context, await idsOfRuns(state))
-  const events = state ? await eventsOver(state).purge(before, clock.now()) : 0
-  const work = store ? await purgeWork(store, clock, olderThanMs) : undefined
-  const replies = store ? await purgeRunReplies(store, runs) : 0
-  return {
-    jobs: work?.jobs ?? 0,
-    records: work?.records ?? 0,
-    contacts: work?.contacts ?? 0,
-    deliveries: work?.deliveries ?? 0,
-    replies: (work?.replies ?? 0) + replies,
-    runs: runs.length,
-    answers,
-    events,
-  }
-}
-
-async function purgeRunsOf(
-  { database, locks }: RunsOnRecord,
-  olderThanMs: number,
-  clock: Clock,
-): Promise<PurgedRuns> {
-  const { purgeRuns } = await import('../../../storage/state/runs/purge.js')
-  const { stopKilled } = await import('../../../storage/state/runs/lost-runs.js')
-  await stopKilled(database, ({ knownBy }) => lockOfDead(locks, knownBy))
-  const now = clock.now() + (database.aheadMs?.() ?? 0)
-  const before = now - olderThanMs
-  return await purgeRuns(database, { before, now, hold: ({ knownBy }) => locks.take(knownBy) })
-}
-
-async function idsOfRuns(state: Driver): Promise<ReadonlySet<string>> {
-  const { runsOver } = await import('../../../storage/state/runs/runs.js')
-  return new Set((await runsOver(state).list()).map(({ id }) => id))
+  const now = clock.now()
+  const purged = await purgeOldRuns(context, runs, olderThanMs)
+  const events = state ? await eventsOver(state).purge(now - olderThanMs, now) : 0
+  const store = engine && storeOver(engine)
+  const work = store
+    ? await purgeWork(store, clock, olderThanMs)
+    : { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0 }
+  const replies = work.replies + (store ? await purgeRunReplies(store, purged.runs) : 0)
+  return { ...work, replies, runs: purged.runs.length, answers: purged.answers, events }
 }
 
 const summary = (purged: Readonly<Record<string, number>>): string => {

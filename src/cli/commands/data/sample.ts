@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import type { ClockContext, GlobalOptions, StreamsContext, TargetContext } from '../../context/context.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { catalogueOption, withCatalogueOption } from '../../options/databases.js'
 import { whole } from '../../options/values.js'
 import { grouped } from '../../output/text.js'

@@ -10,8 +10,9 @@ import { findSharedCatalogue, isShared } from '../../../storage/database/open.js
 import type { Connection } from '../../../storage/driver/connection.js'
 import type { Run } from '../../../storage/state/runs/runs.js'
 import { grouped } from '../../output/text.js'
-import { counted, type DoctorContext, ok, orElse, problem, type Verdict, warning } from './context.js'
+import type { DoctorContext } from './context.js'
 import { type Name, quoted, type Readable, reasonOf, type Served, sizeText } from './disk.js'
+import { counted, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** Size in bytes from which a database is read through only with --thorough. */
 const large = 1_073_741_824

@@ -1,17 +1,9 @@
 import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { Stop } from '../../context/errors.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { type Look, oneLine, widthOf } from '../../output/text.js'
-import {
-  type Check,
-  counted,
-  createDoctorContext,
-  type DoctorContext,
-  problem,
-  type Verdict,
-} from './context.js'
+import { type Check, createDoctorContext, type DoctorContext } from './context.js'
 import { database, leftovers, localData } from './data.js'
 import { reasonOf } from './disk.js'
 import { clocks, deliveries, jobs, ledger, localKey, sessions, signingSecret, workspace } from './engine.js'
@@ -25,6 +17,7 @@ import {
   sqliteVersion,
 } from './machine.js'
 import { server, settingsFile, target, webhooks } from './target.js'
+import { counted, problem, type Verdict } from './verdict.js'
 
 const columns = ['name', 'status', 'text', 'hint']
 
@@ -69,30 +62,30 @@ const withoutSecrets = ({ ok, checks }: Examination, redact: (text: string) => s
 
 /** All checks, in the order of the report. */
 export const checks: readonly Check[] = [
-  { name: 'node', look: nodeVersion },
-  { name: 'sqlite', look: sqliteVersion },
-  { name: 'environment', look: environment },
-  { name: 'folders', look: folders },
-  { name: 'files', look: privateFiles },
-  { name: 'disk', look: freeSpace },
-  { name: 'file system', look: fileSystem },
-  { name: 'settings', look: settingsFile },
-  { name: 'target', look: target },
-  { name: 'engine database', look: (context) => database(context, 'engine') },
-  { name: 'catalogue database', look: (context) => database(context, 'catalogue') },
-  { name: 'state database', look: (context) => database(context, 'state') },
-  { name: 'clock', look: clocks },
-  { name: 'workspace', look: workspace },
-  { name: 'key', look: localKey },
-  { name: 'sessions', look: sessions },
-  { name: 'ledger', look: ledger },
-  { name: 'jobs', look: jobs },
-  { name: 'deliveries', look: deliveries },
-  { name: 'signing secret', look: signingSecret },
-  { name: 'runs', look: leftovers },
-  { name: 'catalogue', look: localData },
-  { name: 'server', look: server },
-  { name: 'webhooks', look: webhooks },
+  { name: 'node', run: nodeVersion },
+  { name: 'sqlite', run: sqliteVersion },
+  { name: 'environment', run: environment },
+  { name: 'folders', run: folders },
+  { name: 'files', run: privateFiles },
+  { name: 'disk', run: freeSpace },
+  { name: 'file system', run: fileSystem },
+  { name: 'settings', run: settingsFile },
+  { name: 'target', run: target },
+  { name: 'engine database', run: (context) => database(context, 'engine') },
+  { name: 'catalogue database', run: (context) => database(context, 'catalogue') },
+  { name: 'state database', run: (context) => database(context, 'state') },
+  { name: 'clock', run: clocks },
+  { name: 'workspace', run: workspace },
+  { name: 'key', run: localKey },
+  { name: 'sessions', run: sessions },
+  { name: 'ledger', run: ledger },
+  { name: 'jobs', run: jobs },
+  { name: 'deliveries', run: deliveries },
+  { name: 'signing secret', run: signingSecret },
+  { name: 'runs', run: leftovers },
+  { name: 'catalogue', run: localData },
+  { name: 'server', run: server },
+  { name: 'webhooks', run: webhooks },
 ]
 
 /** A result with the name of its check. A check may have several results. */
@@ -109,17 +102,17 @@ interface Examination {
 /** Runs the checks one after the other. A check that throws is a problem, and the others still run. */
 export async function runChecks(checks: readonly Check[], context: DoctorContext): Promise<Examination> {
   const findings: Finding[] = []
-  for (const { name, look } of checks)
-    for (const { status, text, hint } of await runCheck(look, context))
+  for (const { name, run } of checks)
+    for (const { status, text, hint } of await runCheck(run, context))
       findings.push({ name, status, text, hint })
   return { ok: findings.every(({ status }) => status !== 'problem'), checks: findings }
 }
 
-async function runCheck(look: Check['look'], context: DoctorContext): Promise<readonly Verdict[]> {
+async function runCheck(run: Check['run'], context: DoctorContext): Promise<readonly Verdict[]> {
   try {
-    return await look(context)
+    return await run(context)
   } catch (error) {
-    return [problem(`This could not be looked at: ${reasonOf(error)}.`)]
+    return [problem(`This could not be checked: ${reasonOf(error)}.`)]
   }
 }
 

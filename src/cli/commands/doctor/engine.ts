@@ -1,24 +1,63 @@
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan } from '../../../api/operations/plans.js'
 import { parseUrl } from '../../../api/values/url.js'
+import { engineTime } from '../../../engine/clock.js'
 import { verifyLedger } from '../../../engine/credits/ledger.js'
-import type { AsyncJob, Delivery, Reads } from '../../../engine/ports/ports.js'
+import type { AsyncJob, Delivery, Reads, Store, Workspace } from '../../../engine/ports/ports.js'
 import { hashKey } from '../../../engine/request/keys.js'
 import { localOrigin } from '../../context/credentials.js'
 import { Stop } from '../../context/errors.js'
 import { isoTime } from '../../options/values.js'
-import {
-  askEngine,
-  counted,
-  type DoctorContext,
-  type EngineState,
-  engineState,
-  ok,
-  orElse,
-  problem,
-  readStoredKey,
-  type Verdict,
-  warning,
-} from './context.js'
+import type { DoctorContext } from './context.js'
+import { counted, ok, orElse, problem, type Verdict, warning } from './verdict.js'
+
+/** The engine's state, read only. */
+interface EngineState {
+  readonly store: Pick<Store, 'read'>
+  /** The workspace in use. */
+  readonly workspace: Workspace
+  /** Engine time. */
+  readonly now: number
+}
+
+/** Returns the engine's state; `undefined` when its database is missing or has another schema. */
+async function engineState(context: DoctorContext): Promise<EngineState | undefined> {
+  const driver = await context.databases.current('engine')
+  if (!driver) return undefined
+  const { storeOver } = await import('../../../storage/engine/store.js')
+  const store = storeOver(driver)
+  return await store.read(async (reads) => {
+    const workspace = await reads.workspace()
+    if (!workspace) return undefined
+    return { store, workspace, now: engineTime(await reads.clock(), context.clock.now()) }
+  })
+}
+
+/** Runs reads on the engine; returns an empty list when its database cannot be used. */
+async function askEngine<T>(
+  context: DoctorContext,
+  work: (reads: Reads, state: EngineState) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const state = await engineState(context)
+  return state ? await state.store.read((reads) => work(reads, state)) : []
+}
+
+/** Returns the key stored for an origin, whatever the mode of the file. Throws a `Stop` when the file is damaged. */
+function readStoredKey({ home, files }: DoctorContext, origin: string): string | undefined {
+  if (files.entry(home.credentials)?.kind !== 'file') return undefined
+  try {
+    const { keys } = JSON.parse(files.text(home.credentials)) as { keys: Record<string, { key: string }> }
+    return Object.hasOwn(keys, origin) ? keys[origin]?.key : undefined
+  } catch {
+    // The parser's message could quote a key.
+    throw new Stop(
+      `${home.credentials} is damaged.`,
+      exitCodes.key,
+      'Delete it and store the keys again.',
+      'key',
+    )
+  }
+}
 
 /** Checks that there is a workspace with a listed plan. */
 export async function workspace(context: DoctorContext): Promise<readonly Verdict[]> {

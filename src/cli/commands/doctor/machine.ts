@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path'
 import { addressOf } from '../../../client/proxy.js'
-import { type DoctorContext, ok, orElse, problem, type Verdict, warning } from './context.js'
+import type { DoctorContext } from './context.js'
 import { type Entry, isFile, nearestFolder, quoted, reasonOf, sizeText } from './disk.js'
+import { ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** The oldest Node that this program runs on. */
 const oldest = [20, 19] as const

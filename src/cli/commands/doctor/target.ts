@@ -7,19 +7,11 @@ import { valueAt } from '../../output/records.js'
 import { grouped } from '../../output/text.js'
 import { baseUrlOf, type RemoteTarget } from '../../target/resolve-target.js'
 import { builtIn, keyNames, profileKeys } from '../setup/profile-settings.js'
-import {
-  type Answer,
-  counted,
-  type DoctorContext,
-  ok,
-  orElse,
-  type PublicUrlAnswer,
-  problem,
-  type Verdict,
-  warning,
-} from './context.js'
+import type { DoctorContext } from './context.js'
 import { reasonOf } from './disk.js'
 import { sessionVerdicts, toleratedMs } from './engine.js'
+import type { Answer, PublicUrlAnswer } from './requests.js'
+import { counted, ok, orElse, problem, type Verdict, warning } from './verdict.js'
 
 /** Checks that this program understands `config.json`. */
 export function settingsFile(context: DoctorContext): readonly Verdict[] {

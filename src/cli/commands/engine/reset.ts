@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
-import type { CommandEnvironment } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { confirmLoss } from '../../output/prompt.js'
 
 /** `prospect engine reset`: deletes the engine with all its workspaces; the catalogue stays. */

@@ -3,8 +3,7 @@ import type { Command } from 'commander'
 import type { Driver } from '../../../storage/driver/connection.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
 import { prepareHome } from '../../context/home.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 
 /** `prospect engine export`: all of the engine's state in a file that any database takes. */
 export function exportCommand(environment: CommandEnvironment): Command {

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Spent } from '../../../storage/state/runs/spending.js'
 import { openSpending } from '../../operation/record-spending.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { placeOf, sharedOptions } from '../../options/databases.js'
 import { checkCommand, dayOptions, daysOf } from './check.js'
 

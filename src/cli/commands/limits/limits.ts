@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { refuse } from '../../operation/run-sync.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { isRefused, type Limits, limitsOf } from '../../quote/limits.js'
 import { limitsView } from './view.js'
 

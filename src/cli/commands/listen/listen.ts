@@ -13,9 +13,8 @@ import type {
   TargetContext,
 } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
-import { openEvents } from '../../context/open-events.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { openEvents } from '../../context/open-databases.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import {
   givenSecrets,
   givenToken,
@@ -27,7 +26,7 @@ import {
   targetUrl,
   webhookUrl,
 } from '../../options/webhooks.js'
-import { addListenOptions, type ListenAddress, startListening } from '../serve/listening.js'
+import { addListenOptions, type ListenOptions, startListening } from '../serve/http-server.js'
 import { type Lines, openLines } from './lines.js'
 
 const usualPort = 4011
@@ -59,7 +58,7 @@ export function listenCommand(environment: CommandEnvironment): Command {
   return environment.action(command, (invocation) => listenHere(environment.context, invocation))
 }
 
-interface Choices extends ListenAddress, SecretChoice {
+interface Choices extends ListenOptions, SecretChoice {
   readonly publicUrl?: string
   readonly path?: string
   readonly forwardTo?: string
@@ -67,7 +66,7 @@ interface Choices extends ListenAddress, SecretChoice {
 
 /** What a receiver works with, once its options are understood. */
 interface Setup {
-  readonly place: ListenAddress
+  readonly place: ListenOptions
   readonly token: string
   readonly trust: Trust
   readonly known: PublicAddress | undefined

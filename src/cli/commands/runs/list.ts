@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import { openRuns } from '../../../batch/run/records.js'
 import { toRunHome } from '../../batch/ports.js'
-import type { CommandEnvironment } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide } from '../../options/command-environment.js'
 import { placeOf, sharedOptions } from '../../options/databases.js'
 import { toRunView } from './known-run.js'
 

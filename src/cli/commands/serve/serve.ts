@@ -1,15 +1,21 @@
 import type { Command } from 'commander'
+import { isLoopback } from '../../../http/hosts.js'
 import type { Listening } from '../../../http/listen.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { aborted, interruptible } from '../../context/interrupts.js'
 import { write } from '../../context/io.js'
-import type { CommandEnvironment, Invocation } from '../../options/command-environment.js'
-import { guide } from '../../options/command-environment.js'
+import { type CommandEnvironment, guide, type Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
-import { deliveringOptions, secretOptions } from '../../options/webhooks.js'
-import type { Behind, ServeChoices } from './app.js'
-import { addListenOptions, startListening } from './listening.js'
+import { deliveringOptions, secretOptions, targetsOf } from '../../options/webhooks.js'
+import { namesOf } from '../../target/resolve-target.js'
+import {
+  addListenOptions,
+  type Backend,
+  type ListenOptions,
+  openLocalBackend,
+  startListening,
+} from './http-server.js'
 
 const usualPort = 4010
 
@@ -49,46 +55,72 @@ export function serveCommand(environment: CommandEnvironment): Command {
   return environment.action(command, (invocation) => serve(environment, invocation))
 }
 
+/** The options of `serve`. */
+interface ServeOptions extends ListenOptions {
+  readonly allowHost?: readonly string[]
+  readonly allowTarget?: readonly string[]
+  readonly database?: string
+  readonly worker: boolean
+  readonly upstream?: string
+  readonly publicUrl?: string
+  readonly secretFile?: string
+  readonly secretStdin?: boolean
+}
+
 async function serve(environment: CommandEnvironment, { options, globals }: Invocation): Promise<number> {
   const { streams, notify } = environment.context
-  const choices = options as unknown as ServeChoices
-  const { allowHost = [], ...place } = choices
+  const choices = options as unknown as ServeOptions
+  const { allowHost = [], ...address } = choices
   let listening: Listening | undefined
-  const behind = await behindOf(environment.context, choices, globals, () => listening?.baseUrl ?? '/api/v2')
+  const backend = await openBackend(
+    environment.context,
+    choices,
+    globals,
+    () => listening?.baseUrl ?? '/api/v2',
+  )
   await interruptible(streams, async (signal) => {
-    listening = await startListening(behind.handler, place, usualPort, [...allowHost, ...behind.hosts])
-    behind.start()
+    listening = await startListening(backend.handler, address, usualPort, [...allowHost, ...backend.hosts])
+    backend.start()
     try {
       await write(streams.stdout, `${firstLine(listening.baseUrl, globals)}\n`)
-      notify(behind.text, globals)
+      notify(backend.text, globals)
       await aborted(signal)
     } finally {
       await listening.close()
-      await behind.stop()
+      await backend.stop()
     }
   })
   return 0
 }
 
-/** The engine of this machine, or another server. */
-async function behindOf(
-  context: Context,
-  choices: ServeChoices,
+/** Opens what is served: the engine of this machine, or another server. */
+async function openBackend(
+  outer: Context,
+  options: ServeOptions,
   globals: GlobalOptions,
   baseUrl: () => string,
-): Promise<Behind> {
-  const { upstream, publicUrl, secretFile, secretStdin } = choices
+): Promise<Backend> {
+  const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker, upstream } = options
+  const { publicUrl, secretFile, secretStdin } = options
+  const targets = targetsOf(allowTarget, isLoopback(host))
   if (upstream !== undefined) {
-    const { proxyBehind } = await import('./proxy.js')
-    return proxyBehind(context, upstream, choices, globals, baseUrl)
+    const { openProxy } = await import('./proxy.js')
+    const context = outer.withDatabase(database, { targets })
+    const secrets = { ...(secretFile ? { secretFile } : {}), ...(secretStdin ? { secretStdin } : {}) }
+    return openProxy(context, { upstream, publicUrl, secrets, targets, worker, baseUrl }, globals)
   }
   if (globals.direct) throw new UsageError('--direct is about a server behind this one: give --upstream.')
   if (publicUrl !== undefined || secretFile !== undefined || secretStdin)
     throw new UsageError(
       '--public-url and --secret-file are about the deliveries of a server behind this one: give --upstream.',
     )
-  const { engineBehind } = await import('./engine.js')
-  return engineBehind(context, choices, globals, baseUrl)
+  // The words of a server in the profile are that server's.
+  const names = namesOf(globals, {})
+  return openLocalBackend(
+    outer.withDatabase(database, { targets, names }),
+    { names, worker, baseUrl },
+    globals,
+  )
 }
 
 const firstLine = (baseUrl: string, { json, format }: GlobalOptions): string =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseFields } from '../../../../src/cli/commands/api/raw-fields.js'
+import { parseFields } from '../../../../src/cli/commands/api/api.js'
 
 describe('fields of prospect api', () => {
   it('parses JSON values in fields, and takes everything else as text', () => {

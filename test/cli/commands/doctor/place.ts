@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import type { DoctorContext } from '../../../../src/cli/commands/doctor/context.js'
-import { createDoctorContext } from '../../../../src/cli/commands/doctor/context.js'
+import { createDoctorContext, type DoctorContext } from '../../../../src/cli/commands/doctor/context.js'
 import { databasesOf, type Entry, type Files, realFiles } from '../../../../src/cli/commands/doctor/disk.js'
 import { checks, type Finding, runChecks } from '../../../../src/cli/commands/doctor/doctor.js'
 import type { GlobalOptions } from '../../../../src/cli/context/context.js'

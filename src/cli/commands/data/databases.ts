@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../batch/run/records.js'
+import { openCatalogue } from '../../../catalogue/catalogue.js'
+import {
+  findSharedCatalogue,
+  isShared,
+  openCatalogueDatabase,
+} from '../../../storage/database/catalogue-location.js'
+import { isPostgres } from '../../../storage/database/location.js'
+import type { Driver } from '../../../storage/driver/connection.js'
+import { openEngineDatabase } from '../../../storage/engine/store.js'
+import { findShared, openState } from '../../../storage/state/open.js'
+import type { ClockContext, HomeContext } from '../../context/context.js'
+import { prepareHome } from '../../context/home.js'
+
+/** The databases of this machine. Those that do not exist are `undefined`. */
+export interface ExistingDatabases {
+  readonly engine: Driver | undefined
+  /** Runs and received events of this machine. */
+  readonly state: Driver | undefined
+  /** Every database with runs: `state`, and that of an engine on a server, which machines share. */
+  readonly runs: readonly Pick<RunRecords, 'database' | 'locks' | 'address'>[]
+  close(): Promise<void>
+}
+
+/** Opens the databases that exist. It creates none. */
+export async function openExisting(context: ClockContext & HomeContext): Promise<ExistingDatabases> {
+  const { home, clock } = context
+  prepareHome(home)
+  const engine = exists(home.engine) ? await openEngineDatabase(home.engine) : undefined
+  const state = exists(home.state) ? await openState(home.state) : undefined
+  const shared = isPostgres(home.engine)
+    ? await findShared(home.engine, { now: () => clock.now() })
+    : undefined
+  const runs = [
+    ...(state ? [{ database: state, locks: fileLocks(context), address: undefined }] : []),
+    ...(shared ? [{ database: shared, locks: await leasesOver(context, shared), address: home.engine }] : []),
+  ]
+  const close = async () => {
+    for (const database of [engine, state, shared]) await database?.close()
+  }
+  return { engine, state, runs, close }
+}
+
+/** Opens the catalogue, complete with the indexes that an import left to be built; `undefined` when there is none. */
+export async function openExistingCatalogue({
+  home,
+  clock,
+  ids,
+}: ClockContext & HomeContext): Promise<Driver | undefined> {
+  if (!isShared(home) && !exists(home.catalogue)) return undefined
+  const catalogue = isShared(home)
+    ? await findSharedCatalogue(home.engine)
+    : await openCatalogueDatabase(home)
+  if (catalogue) await openCatalogue(catalogue, { clock, ids })
+  return catalogue
+}
+
+const exists = (location: string): boolean => isPostgres(location) || existsSync(location)
+
+/** Returns where copies of personal data may be: in the folders of this program, beside its databases in use. */
+export async function searchedPlaces(context: HomeContext) {
+  const { home } = context
+  const { config, catalogue, engine, state } = home
+  const folders = [config, catalogue, state].map((file) => dirname(file))
+  // A catalogue file is not in use where the catalogue is on a server, so it is searched.
+  const databases = [...(isShared(home) ? [] : [catalogue]), engine, state]
+  return { databases, folders: [...new Set(folders), ...(await runFolders(context))] }
+}
+
+/** Rewrites the database files, so that no deleted bytes are left. `remaining` are those that another process uses. */
+export async function rewriteFiles({
+  home,
+}: HomeContext): Promise<{ rewritten: string[]; remaining: string[] }> {
+  const { vacuum } = await import('../../../storage/database/vacuum.js')
+  const files = [home.catalogue, home.engine, home.state].filter((file) => existsSync(file))
+  const remaining = files.filter((file) => !vacuum(file))
+  return { rewritten: files.filter((file) => !remaining.includes(file)), remaining }
+}

@@ -1,0 +1,38 @@
+import { grouped } from '../../output/text.js'
+
+/** A warning can wait. A problem makes commands fail or costs money. */
+type Status = 'ok' | 'warning' | 'problem'
+
+/** What a check found. */
+export interface Verdict {
+  readonly status: Status
+  /** One sentence, without keys and secrets. */
+  readonly text: string
+  /** What to do, as a command or a sentence; null when nothing is needed. */
+  readonly hint: string | null
+}
+
+/** Returns a result that needs no action. */
+export const ok = (text: string, hint: string | null = null): Verdict => ({ status: 'ok', text, hint })
+
+/** Returns a result that can wait. */
+export const warning = (text: string, hint: string | null = null): Verdict => ({
+  status: 'warning',
+  text,
+  hint,
+})
+
+/** Returns a result that makes commands fail or costs money. */
+export const problem = (text: string, hint: string | null = null): Verdict => ({
+  status: 'problem',
+  text,
+  hint,
+})
+
+/** Returns the troubles, or `fine` as the only result when there are none. */
+export const orElse = (troubles: readonly Verdict[], fine: string): readonly Verdict[] =>
+  troubles.length > 0 ? troubles : [ok(fine)]
+
+/** Returns a number with its noun, such as `1 job` or `1,200 deliveries`. */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${grouped(count)} ${count === 1 ? noun : plural}`

@@ -1,0 +1,119 @@
+import type { Command } from 'commander'
+import type { Caller } from '../../../api/calls/caller.js'
+import { compose } from '../../../api/calls/compose.js'
+import { renameText, type WireNames } from '../../../api/calls/wire-names.js'
+import type { HandlerOptions } from '../../../http/handler.js'
+import type { Listening } from '../../../http/listen.js'
+import { named } from '../../../http/wire-names.js'
+import { isPostgres } from '../../../storage/database/location.js'
+import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
+import { version } from '../../context/version.js'
+import { port } from '../../options/values.js'
+
+/** Returns the OpenAPI document of an API at a base address. */
+export async function createDocument(serverUrl?: string): Promise<object> {
+  const { openapi } = await import('../../../reference/openapi.js')
+  return openapi({ version: await version(), ...(serverUrl === undefined ? {} : { serverUrl }) })
+}
+
+/** How an app presents itself. */
+export interface AppOptions extends Pick<HandlerOptions, 'behind' | 'ready'> {
+  /** Other words for `network` and `premium` in the OpenAPI document. */
+  readonly words?: WireNames | undefined
+  /** Returns the address at which the app is served. */
+  readonly baseUrl?: () => string
+}
+
+/** Creates what answers HTTP requests: a caller behind the routes of the API. */
+export async function createApp(
+  context: StreamsContext,
+  caller: Caller,
+  globals: GlobalOptions,
+  { baseUrl, words, behind, ready }: AppOptions = {},
+): Promise<(request: Request) => Promise<Response>> {
+  const { handler } = await import('../../../http/handler.js')
+  return handler({
+    ...{ caller, behind, ready },
+    version: await version(),
+    document: async () => {
+      const document = await createDocument(baseUrl?.())
+      return words ? (JSON.parse(renameText(JSON.stringify(document), words)) as object) : document
+    },
+    report: (error) => {
+      const text = error instanceof Error ? error.message : String(error)
+      context.notify(`This is a bug in prospect: ${text}`, globals)
+      if (globals.verbose && error instanceof Error) context.notify(error.stack ?? '', globals)
+    },
+  })
+}
+
+/** What `serve` serves. */
+export interface Backend {
+  readonly handler: (request: Request) => Promise<Response>
+  /** Host names that requests may use, besides the server's own. */
+  readonly hosts: readonly string[]
+  /** What is served, in one sentence for the terminal. */
+  readonly text: string
+  /** Starts the work beside requests. */
+  start(): void
+  stop(): Promise<void>
+}
+
+/** Opens the engine of this machine, with the worker that does what it accepts. */
+export async function openLocalBackend(
+  context: Context,
+  options: {
+    readonly names: WireNames | undefined
+    readonly worker: boolean
+    readonly baseUrl: () => string
+  },
+  globals: GlobalOptions,
+): Promise<Backend> {
+  const { names, baseUrl } = options
+  const admin = await context.admin(globals)
+  // A server that the profile names is not what is served.
+  const engine = await context.caller({ ...globals, local: true })
+  const caller = compose([names && named(names)], engine)
+  const worker = options.worker ? await context.worker() : undefined
+  // A catalogue on a server may be unreachable, or not ours: better to fail now than at each lookup.
+  if (isPostgres(context.home.engine)) await context.catalogue()
+  return {
+    handler: await createApp(context, caller, globals, { baseUrl, words: names, ready: () => admin.clock() }),
+    hosts: [],
+    text: 'Serving the local engine. Ctrl-C ends it.',
+    start: () => worker?.start(),
+    stop: async () => worker?.stop(),
+  }
+}
+
+/** The options that say where a server listens. */
+export interface ListenOptions {
+  readonly host?: string
+  readonly port?: number
+  readonly public?: boolean
+}
+
+/** Adds the options that say where a server listens. */
+export const addListenOptions = (command: Command, usualPort: number): Command =>
+  command
+    .option('--host <address>', 'address to listen on (default: 127.0.0.1)')
+    .option('--port <n>', `port to listen on, 0 for a free one (default: ${usualPort})`, port)
+    .option('--public', 'permit a --host that other machines can reach')
+
+/** Starts a server. Throws a `UsageError` when it cannot listen there. */
+export async function startListening(
+  handler: (request: Request) => Promise<Response>,
+  options: ListenOptions,
+  usualPort: number,
+  allowHosts: readonly string[],
+): Promise<Listening> {
+  const { listen, ListenError } = await import('../../../http/listen.js')
+  const { host = '127.0.0.1', port = usualPort } = options
+  try {
+    return await listen({ handler, host, port, allowHosts, public: options.public === true })
+  } catch (error) {
+    if (error instanceof ListenError) throw new UsageError(`${error.message}.`)
+    throw error
+  }
+}

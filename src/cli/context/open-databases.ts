@@ -1,0 +1,32 @@
+import type { Clock, Store } from '../../engine/ports/ports.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import type { Events } from '../../storage/state/webhook-inbox.js'
+import type { ClockContext, HomeContext } from './context.js'
+import { prepareHome } from './home.js'
+
+/** Opens this machine's state, or the one at an address that machines share. It closes with the command. */
+export async function openStateOf(context: HomeContext, address = context.home.state): Promise<Driver> {
+  prepareHome(context.home)
+  const { openState } = await import('../../storage/state/open.js')
+  const database = await openState(address)
+  context.onClose(() => database.close())
+  return database
+}
+
+/** Opens the received events of this machine. They close with the command. */
+export async function openEvents(context: HomeContext): Promise<Events> {
+  const { eventsOver } = await import('../../storage/state/webhook-inbox.js')
+  return eventsOver(await openStateOf(context))
+}
+
+/** Opens the engine's store, with the clock of all who share its database. It closes with the command. */
+export async function openEngineStore(
+  context: ClockContext & HomeContext,
+): Promise<{ readonly store: Store; readonly clock: Clock }> {
+  prepareHome(context.home)
+  const { openStore } = await import('../../storage/engine/store.js')
+  const { sharedClock } = await import('../../engine/clock.js')
+  const store = await openStore(context.home.engine, () => context.clock.now())
+  context.onClose(() => store.close())
+  return { store, clock: sharedClock(store, context.clock) }
+}

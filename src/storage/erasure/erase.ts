@@ -1,0 +1,63 @@
+import type { Driver } from '../driver/connection.js'
+import { type ErasedWork, eraseFromEngine } from './engine-tables.js'
+import { type ErasedState, eraseFromState } from './state-tables.js'
+import type { SubjectMatcher } from './traversal.js'
+
+/** The databases with personal data. Those that do not exist are absent. */
+export interface ErasureDatabases<ErasedRecords> {
+  readonly engine: Driver | undefined
+  /** Databases with runs and received events: this machine's, and one that machines share. */
+  readonly states: readonly Driver[]
+  /** Erases the person from the catalogue; with `dryRun` it only counts. */
+  eraseCatalogue(dryRun: boolean): Promise<ErasedRecords>
+}
+
+/** What was erased, by database. */
+export interface Erased<ErasedRecords> {
+  readonly catalogue: ErasedRecords
+  readonly engine: ErasedWork
+  readonly state: ErasedState
+}
+
+/** How a person is erased. */
+export interface ErasureOptions {
+  /** Real time. */
+  readonly now: number
+  /** Only counts what mentions the person. */
+  readonly dryRun: boolean
+}
+
+/**
+ * Erases a person from all databases. The catalogue comes last, since only it knows the person's identifiers. Jobs and
+ * runs are then erased once more, because they may have read the catalogue meanwhile.
+ */
+export async function eraseEverywhere<ErasedRecords>(
+  { engine, states, eraseCatalogue }: ErasureDatabases<ErasedRecords>,
+  subject: SubjectMatcher,
+  { now, dryRun }: ErasureOptions,
+): Promise<Erased<ErasedRecords>> {
+  let work: ErasedWork = { records: 0, contacts: 0, jobs: 0, replies: 0 }
+  let state: ErasedState = { events: 0, answers: 0, runs: [] }
+  const eraseWorkAndRuns = async () => {
+    for (const database of states) {
+      const erased = await eraseFromState(database, subject, now, dryRun)
+      state = {
+        events: state.events + erased.events,
+        answers: state.answers + erased.answers,
+        runs: [...state.runs, ...erased.runs],
+      }
+    }
+    if (!engine) return
+    const erased = await eraseFromEngine(engine, subject, dryRun)
+    work = {
+      records: work.records + erased.records,
+      contacts: work.contacts + erased.contacts,
+      jobs: work.jobs + erased.jobs,
+      replies: work.replies + erased.replies,
+    }
+  }
+  await eraseWorkAndRuns()
+  const catalogue = await eraseCatalogue(dryRun)
+  if (!dryRun) await eraseWorkAndRuns()
+  return { catalogue, engine: work, state }
+}
