@@ -2,13 +2,8 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../batch/run/records.js'
 import { openCatalogue } from '../../../catalogue/catalogue.js'
-import {
-  findSharedCatalogue,
-  isShared,
-  openCatalogueDatabase,
-} from '../../../storage/database/catalogue-location.js'
-import { isPostgres } from '../../../storage/database/location.js'
-import type { Driver } from '../../../storage/driver/connection.js'
+import { findSharedCatalogue, isShared, openCatalogueDatabase } from '../../../storage/database/open.js'
+import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import { openEngineDatabase } from '../../../storage/engine/store.js'
 import { findShared, openState } from '../../../storage/state/open.js'
 import type { ClockContext, HomeContext } from '../../context/context.js'
@@ -73,7 +68,7 @@ export async function searchedPlaces(context: HomeContext) {
 export async function rewriteFiles({
   home,
 }: HomeContext): Promise<{ rewritten: string[]; remaining: string[] }> {
-  const { vacuum } = await import('../../../storage/database/vacuum.js')
+  const { vacuum } = await import('../../../storage/database/database-file.js')
   const files = [home.catalogue, home.engine, home.state].filter((file) => existsSync(file))
   const remaining = files.filter((file) => !vacuum(file))
   return { rewritten: files.filter((file) => !remaining.includes(file)), remaining }

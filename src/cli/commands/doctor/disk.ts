@@ -9,8 +9,7 @@ import {
   toSchemaState,
 } from '../../../storage/database/migrate.js'
 import type { ReadOnlyDatabase } from '../../../storage/database/read-only.js'
-import type { Driver } from '../../../storage/driver/connection.js'
-import { isPostgres } from '../../../storage/driver/connection.js'
+import { type Driver, isPostgres } from '../../../storage/driver/connection.js'
 import type { Home } from '../../context/context.js'
 
 /** A directory entry. A link is not followed. */
