@@ -60,7 +60,7 @@ describe('webhooks of a command', () => {
     expect(delivery).toMatchObject({ state: 'pending', attempts: 1, status: 500 })
   })
 
-  it('makes the deliveries of a job that was not waited for with engine jobs run', async () => {
+  it('engine jobs run makes the deliveries of a job started with --no-wait', async () => {
     await sellers(1)
     await here.run(['leads', 'extract', url, '--webhook-url', hook(), '--no-wait'])
     expect(bodies).toEqual([])

@@ -11,6 +11,7 @@ import { RunLease } from '../../src/engine/distributed/lease.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 import { openSpreadWork, type SpreadWork } from '../support/spread-work.js'
+import { until } from '../support/until.js'
 
 let schema: TestDatabase
 let work: SpreadWork
@@ -30,10 +31,6 @@ const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 const domains = (rows: number) => Array.from({ length: rows }, (_, at) => `known-${at}.example`)
 const chunks = (state: string) => schema.sql(`SELECT id FROM chunks WHERE state = '${state}'`)
 const busy: Reply = { status: 429, body: {}, headers: { 'retry-after': '60' }, credits: 0 }
-
-async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await isSo())) await sleep(10)
-}
 
 const told = (replies: readonly Promise<Reply>[]) =>
   Promise.allSettled(replies).then((all) =>

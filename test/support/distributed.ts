@@ -16,7 +16,7 @@ interface Shared {
 export interface Cluster {
   readonly folder: string
   readonly url: string
-  /** Starts a command of the program; it is waited for, or killed, by whoever started it. */
+  /** Starts a command of the program. The caller waits for it or kills it. */
   start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started
   /** Starts a worker; resolves when it works. */
   worker(...more: readonly string[]): Promise<Working>

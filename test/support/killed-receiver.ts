@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { newToken } from '../../src/http/receiver.js'
+import { freePort } from '../client/listeners.js'
+import { launchServer } from './processes.js'
 
 /** What is sent to a receiver that is killed again and again. */
 export interface Sendings {
@@ -16,39 +14,21 @@ export interface Sendings {
   readonly seed: string
 }
 
-/** What the receiver said of what it was sent. */
+/** The acknowledgements of the receiver. */
 export interface Sent {
   /** How many deliveries it acknowledged. */
   readonly acknowledged: number
-  /** How often it said of each that it was new, by number. */
+  /** How often it acknowledged each delivery as new, by number. */
   readonly taken: ReadonlyMap<number, number>
 }
 
 const senders = 16
 
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
-/** A receiver as a process of its own; resolves when it listens. */
-async function receiving(program: string, home: string, port: number, token: string) {
-  const args = ['listen', '--port', String(port), '--path', token, '--json', '--quiet']
-  const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env.PATH, PROSPECT_HOME: home },
-    stdio: ['ignore', 'pipe', 'inherit'],
+/** Starts a receiver as a process. */
+const receiving = (program: string, home: string, port: number, token: string) =>
+  launchServer(program, ['listen', '--port', String(port), '--path', token, '--json', '--quiet'], home, {
+    PROSPECT_HOME: home,
   })
-  const lines = createInterface(child.stdout)
-  await new Promise((resolve, reject) => {
-    lines.once('line', resolve)
-    child.once('exit', (code) => reject(new Error(`the receiver ended with ${code}`)))
-  })
-  return child
-}
 
 /** Numbers of deliveries in an order that a seed decides, in which some come a second time. */
 function shuffled({ deliveries, distinct, seed }: Sendings): number[] {
@@ -64,7 +44,7 @@ export async function sendToKilled(program: string, home: string, sendings: Send
   const waiting = shuffled(sendings)
   const taken = new Map<number, number>()
   let acknowledged = 0
-  let child = await receiving(program, home, port, token)
+  let running = await receiving(program, home, port, token)
   const sender = async () => {
     for (let number = waiting.shift(); number !== undefined; number = waiting.shift()) {
       const isNew = await isTakenAsNew(`http://127.0.0.1:${port}/hooks/${token}`, number)
@@ -81,21 +61,20 @@ export async function sendToKilled(program: string, home: string, sendings: Send
   const killer = async () => {
     for (let kill = 1; kill <= sendings.kills; kill++) {
       while (acknowledged < (kill * sendings.deliveries) / (sendings.kills + 1)) await pause(1)
-      child.kill('SIGKILL')
-      await new Promise((resolve) => child.once('exit', resolve))
-      child = await receiving(program, home, port, token)
+      running.server.kill('SIGKILL')
+      await running.server
+      running = await receiving(program, home, port, token)
     }
   }
   try {
     await Promise.all([killer(), ...Array.from({ length: senders }, sender)])
     return { acknowledged, taken }
   } finally {
-    child.kill('SIGTERM')
-    await new Promise((resolve) => child.once('exit', resolve))
+    await running.stop()
   }
 }
 
-/** Whether a receiver said that a delivery was new; nothing where it did not take it. */
+/** Returns whether a receiver acknowledged a delivery as new, `undefined` when it did not acknowledge it. */
 async function isTakenAsNew(url: string, number: number): Promise<boolean | undefined> {
   try {
     const response = await fetch(url, {

@@ -50,17 +50,24 @@ export const launch = (
   env: Readonly<Record<string, string>>,
 ) => execa(process.execPath, [program, ...argv], { cwd, env, reject: false, stdin: 'ignore' })
 
-/** Starts `prospect serve` over a home. Resolves when it listens. */
-export async function serving(program: string, home: string, ...more: string[]) {
-  const server = launch(program, ['serve', '--port', '0', '--json', ...more], home, { PROSPECT_HOME: home })
+/** Starts a program that prints a line as soon as it serves. Rejects with its stderr when it ends before. */
+export async function launchServer(...how: Parameters<typeof launch>) {
+  const server = launch(...how)
   const ended = server.then(({ stderr }) => Promise.reject(new Error(`the server ended: ${stderr}`)))
-  const [line] = await Promise.race([once(createInterface(server.stdout), 'line'), ended])
-  const { base_url: baseUrl, pid } = JSON.parse(line) as { base_url: string; pid: number }
+  const [line] = (await Promise.race([once(createInterface(server.stdout), 'line'), ended])) as [string]
   const stop = async () => {
     server.kill('SIGTERM')
     return await server
   }
-  return { baseUrl, pid, server, stop }
+  return { line, server, stop }
+}
+
+/** Starts `prospect serve` over a home. */
+export async function serving(program: string, home: string, ...more: string[]) {
+  const argv = ['serve', '--port', '0', '--json', ...more]
+  const { line, ...rest } = await launchServer(program, argv, home, { PROSPECT_HOME: home })
+  const { base_url: baseUrl, pid } = JSON.parse(line) as { base_url: string; pid: number }
+  return { baseUrl, pid, ...rest }
 }
 
 /** Starts a bundled program. */

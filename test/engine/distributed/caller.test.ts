@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { TestSource } from '../../support/engine.js'
 import { freshSchema, type TestDatabase } from '../../support/postgres.js'
 import { openSpreadWork, type SpreadWork } from '../../support/spread-work.js'
+import { until } from '../../support/until.js'
 
 let schema: TestDatabase
 let work: SpreadWork
@@ -19,10 +20,6 @@ afterEach(async () => {
 const domains = (rows: number) => Array.from({ length: rows }, (_, at) => `known-${at}.example`)
 const tick = () => new Promise((resolve) => setTimeout(resolve, 10))
 const chunks = (state: string) => schema.sql(`SELECT id FROM chunks WHERE state = '${state}'`)
-
-async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await isSo())) await tick()
-}
 
 describe('distributed rows', () => {
   it('are answered by several workers, each once and in order, and leave nothing behind', async () => {

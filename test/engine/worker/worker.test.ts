@@ -5,6 +5,7 @@ import type { WorkerPorts } from '../../../src/engine/jobs/progress.js'
 import type { Store } from '../../../src/engine/ports/ports.js'
 import { createWorker, type Worker } from '../../../src/engine/worker/worker.js'
 import { type Bench, openBench } from '../../support/engine.js'
+import { until } from '../../support/until.js'
 import { answered, FakeSender, idOf, portsOf, workerOf } from '../fake-sender.js'
 
 const hook = 'https://hook.example/'
@@ -32,10 +33,6 @@ async function queue(bench: Bench, matches: number, more: object = {}): Promise<
 }
 
 /** Waits for something to become true, for as long as a test may take. */
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await pause(5)
-}
-
 /** A promise, and what resolves it. */
 function gate(): [() => void, Promise<void>] {
   let open = () => {}

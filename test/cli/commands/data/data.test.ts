@@ -118,7 +118,7 @@ describe('data sample', () => {
     expect(await companiesOf('8')).not.toEqual(first)
   })
 
-  it('creates the records that its help looks up', async () => {
+  it('creates at least the records for the command that its help suggests', async () => {
     const { stdout } = await here.run(['data', 'sample', '--help'])
     const next = /Next: prospect (.+)/.exec(stdout)?.[1]?.split(' ') ?? []
     await here.json('data', 'sample', '--companies', '0', '--people', '0')

@@ -94,7 +94,7 @@ describe('ledger check', () => {
     ])
   })
 
-  it('exits 0 when this machine recorded less than the server', async () => {
+  it('exits 0 unless this machine recorded more than the server', async () => {
     await run('accounts enrich --domain known.example')
     const other = await answering((_, response) => response.end('{"credits":9,"credits_consumed":0}'))
     const { code, json } = await run('ledger check', {

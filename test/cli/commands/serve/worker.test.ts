@@ -69,7 +69,7 @@ describe('jobs of serve', () => {
     ['a webhook to an allowed network', ['--allow-target', '10.9.0.0/16'], 202, 'http://10.9.8.7/in'],
     ['a webhook to loopback on a public server', ['--host', '0.0.0.0', '--public'], 400],
   ] as const)(
-    'answers %s with options %j by %i',
+    '%s with options %j is answered by %i',
     async (_, options, status, hook: string = 'http://127.0.0.1:9/in') => {
       const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
       const { line, stop } = await serving('--no-worker', ...options)
