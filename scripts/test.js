@@ -1,5 +1,6 @@
 /**
- * `npm test`: installs and builds when needed, runs the tests, and closes with `N passed, N failed`.
+ * `npm test`: installs and builds when needed, runs the tests, and closes with `N passed, N failed`. With `--long`, tests
+ * repeat more often what they try at random, and the longest are not skipped.
  * `npm run watch`: runs them again whenever a file they use changes.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -20,13 +21,15 @@ function count(report) {
 
 async function main() {
   await ensure()
-  const [first, ...rest] = process.argv.slice(2)
-  if (first === '--watch') return runPackage('vitest/vitest.mjs', ['watch', ...rest])
+  const given = process.argv.slice(2)
+  const args = given.filter((word) => word !== '--watch' && word !== '--long')
+  const env = { ...process.env, ...(given.includes('--long') ? { PROSPECT_TEST_EFFORT: 'long' } : {}) }
+  if (given.includes('--watch')) return runPackage('vitest/vitest.mjs', ['watch', ...args], { env })
   const folder = mkdtempSync(join(tmpdir(), 'prospect-tests-'))
   try {
     const file = join(folder, 'report.json')
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
-    const code = await runPackage('vitest/vitest.mjs', ['run', ...reporters, ...process.argv.slice(2)])
+    const code = await runPackage('vitest/vitest.mjs', ['run', ...reporters, ...args], { env })
     const { passed, failed } = count(JSON.parse(readFileSync(file, 'utf8')))
     if (code !== 0 && failed === 0) process.stdout.write('An error outside the tests: see above.\n')
     process.stdout.write(`\n${passed} passed, ${failed || (code === 0 ? 0 : 1)} failed\n`)

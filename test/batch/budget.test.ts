@@ -7,6 +7,7 @@ import { execute } from '../../src/batch/run/execute.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import type { JournalOptions } from '../../src/storage/state/runs/journal.js'
 import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
+import { tries } from '../support/effort.js'
 import { states } from '../support/states.js'
 import { companyBatch, journalFor, memorySink, newRun, reply } from './fakes.js'
 import { testFolder } from './folder.js'
@@ -106,7 +107,7 @@ describe.each(states())('%s', (name, open) => {
             })
           },
         ),
-        { numRuns: name === 'SQLite' ? 200 : 8 },
+        { numRuns: name === 'SQLite' ? tries(40, 200) : tries(3, 8) },
       )
     })
 
@@ -142,7 +143,7 @@ describe.each(states())('%s', (name, open) => {
             )
           },
         ),
-        { numRuns: name === 'SQLite' ? 60 : 6 },
+        { numRuns: name === 'SQLite' ? tries(15, 60) : tries(2, 6) },
       )
     })
 

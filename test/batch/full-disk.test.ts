@@ -10,6 +10,7 @@ import { execute } from '../../src/batch/run/execute.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
 import { type Run, runsOver } from '../../src/storage/state/runs/runs.js'
+import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { companyBatch, journalFor, newRun } from './fakes.js'
 import { testFolder } from './folder.js'
@@ -113,6 +114,6 @@ test('a full disk or an empty balance truncates no output, loses no answer and p
         await bench.store.close()
       },
     ),
-    { numRuns: 60 },
+    { numRuns: tries(12, 60) },
   )
 })

@@ -6,6 +6,7 @@ import { governed } from '../../src/client/governed.js'
 import type { Remote } from '../../src/client/remote.js'
 import { openState } from '../../src/storage/state/open.js'
 import { serverMemory } from '../../src/storage/state/remote-servers.js'
+import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
 import { type Chaos, chaosTo, type Fault, faults } from './chaos.js'
 import { accepting } from './listeners.js'
@@ -97,7 +98,7 @@ describe('a paid call over a faulty connection', () => {
   })
 })
 
-const callsInAll = 1_000
+const callsInAll = tries(200, 1_000)
 
 /** Repeats a call until it is answered, as running the command again does. Returns the number of tries. */
 async function settled(remote: Caller, at: number): Promise<number> {
@@ -119,8 +120,8 @@ async function settled(remote: Caller, at: number): Promise<number> {
   }
 }
 
-describe('a thousand calls over a faulty connection', () => {
-  it('charges a thousand calls a thousand times, whatever faults the connection has', async () => {
+describe('many calls over a faulty connection', () => {
+  it('charges each call once, whatever faults the connection has', async () => {
     const weights: readonly (readonly [Fault, number])[] = [
       ['reset before', 20],
       ['reset after', 20],

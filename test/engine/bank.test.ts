@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runBank } from '../support/bank.js'
+import { tries } from '../support/effort.js'
 import { bundled } from '../support/processes.js'
 
 let program: string
@@ -12,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(program))
 
 it('P42: every read while credits move between workspaces sees the same total', async () => {
-  const { transfers, looks } = await runBank(program, { ms: 3_000, kills: 4 })
+  const { transfers, looks } = await runBank(program, { ms: tries(1_000, 3_000), kills: tries(2, 4) })
   expect(transfers).toBeGreaterThan(0)
   expect(looks).toBeGreaterThan(0)
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Attempt, Delivery } from '../../src/engine/ports/ports.js'
 import { schedule } from '../../src/engine/worker/attempt-delivery.js'
+import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { answered, type FakeSender, idOf, unanswered, workerOf } from './fake-sender.js'
 
@@ -234,7 +235,7 @@ describe('first attempts of one search', () => {
           expect(order).toEqual([...Array.from({ length: matches }, (_, at) => at + 1), undefined])
         },
       ),
-      { numRuns: 30 },
+      { numRuns: tries(10, 30) },
     )
   })
 

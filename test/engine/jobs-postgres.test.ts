@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
+import { tries } from '../support/effort.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
@@ -31,11 +32,12 @@ afterEach(async () => {
 
 describe('workers on three nodes and one PostgreSQL', () => {
   it('P13, P44: lose no job and store no record twice although they are killed', async () => {
-    await acceptMixed(work, 40)
+    const [jobs, kills] = [tries(15, 40), tries(3, 6)]
+    await acceptMixed(work, jobs)
     const crew = startCrew(3, program, work.file, leaseMs, '20', '1000000')
-    expect(await killOverProgress(crew, 6, () => progressOf(work))).toBe(6)
+    expect(await killOverProgress(crew, kills, () => progressOf(work))).toBe(kills)
     expect(await crew.end()).toEqual([0, 0, 0])
-    expect(await expectNothingLost(work)).toMatchObject({ jobs: 40 })
+    expect(await expectNothingLost(work)).toMatchObject({ jobs })
   })
 
   it('P44: lose nothing to a worker that froze and lost its job', async () => {

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createEngine } from '../../src/engine/request/engine.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { type AcceptedWork, openAcceptedWork } from '../support/accepted-work.js'
+import { tries } from '../support/effort.js'
 import { randomIds, TestSource } from '../support/engine.js'
 import { killOverProgress, startCrew } from '../support/killed-workers.js'
 import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-work.js'
@@ -33,13 +34,14 @@ afterEach(() => work.close())
 const leaseMs = '600'
 
 describe('P13: workers that are killed', () => {
-  it('lose no job and store no record twice: 100 jobs, 4 workers, 20 kills', async () => {
-    await acceptMixed(work, 100)
+  it('lose no job and store no record twice', async () => {
+    const [jobs, killings] = [tries(30, 100), tries(6, 20)]
+    await acceptMixed(work, jobs)
     const crew = startCrew(4, worker, work.file, leaseMs, '40', '1000000')
-    const kills = await killOverProgress(crew, 20, () => progressOf(work))
+    const kills = await killOverProgress(crew, killings, () => progressOf(work))
     expect(await crew.end()).toEqual([0, 0, 0, 0])
-    expect(kills).toBe(20)
-    expect(await expectNothingLost(work)).toMatchObject({ jobs: 100 })
+    expect(kills).toBe(killings)
+    expect(await expectNothingLost(work)).toMatchObject({ jobs })
   })
 
   it('stop soon when asked to, and others continue their work', async () => {
@@ -76,7 +78,7 @@ describe('P14: workers that are killed around a sending', () => {
         })),
       })
     await work.finish()
-    for (let kill = 0; kill < 10; kill++)
+    for (let kill = 0; kill < tries(3, 10); kill++)
       expect(await start(worker, work.file, leaseMs, '0', '0', end).ended).toBeNull()
     const crew = startCrew(1, worker, work.file, leaseMs, '0', '0')
     await killOverProgress(crew, 0, () => progressOf(work))
@@ -92,7 +94,7 @@ describe('P12: a process that is killed while it accepts work', () => {
   const input = { webhook_url: 'https://hook.example/', stacks: ['react'] }
 
   it('accepts the work once when it is killed at any point and asked again with the same key', async () => {
-    const rounds = Array.from({ length: 20 }, (_, at) => ({
+    const rounds = Array.from({ length: tries(8, 20) }, (_, at) => ({
       key: `key ${at}`.replace(' ', '-'),
       point: points[at % 4],
     }))
@@ -101,7 +103,7 @@ describe('P12: a process that is killed while it accepts work', () => {
     }
     for (let at = 0; at < rounds.length; at += 4) await Promise.all(rounds.slice(at, at + 4).map(killed))
     const before = await work.jobs()
-    expect(before).toHaveLength(5)
+    expect(before).toHaveLength(rounds.length / 4)
     const source = new TestSource()
     source.matches = 3
     // Half a minute later: the claims of the killed processes have freed themselves.
@@ -117,8 +119,8 @@ describe('P12: a process that is killed while it accepts work', () => {
     }
     const jobs = await work.jobs()
     expect(new Set(jobs.map(({ id }) => id))).toEqual(ids)
-    expect(jobs).toHaveLength(20)
-    expect((await work.store.read((reads) => reads.position(work.workspaceId))).held).toBe(20 * 9)
+    expect(jobs).toHaveLength(rounds.length)
+    expect((await work.store.read((reads) => reads.position(work.workspaceId))).held).toBe(rounds.length * 9)
     expect((await work.admin.verify()).problems).toEqual([])
   })
 })

@@ -4,6 +4,7 @@ import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import type { Store } from '../../src/engine/ports/ports.js'
 import { openStore } from '../../src/storage/engine/store.js'
 import { runBank } from '../support/bank.js'
+import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 import { bundled, start } from '../support/processes.js'
@@ -76,7 +77,7 @@ describe('four nodes on one PostgreSQL', () => {
 
   it('P12, P43: give every key one effect, however often nodes are killed', async () => {
     const acknowledged = new Set<string>()
-    for (let kill = 0; kill < 8; kill++) {
+    for (let kill = 0; kill < tries(3, 8); kill++) {
       const running = start(program, schema.url, key, 'accounts.enrich', '400', '8', 'key')
       while (running.lines.length < 5 + kill * 7 && running.child.exitCode === null)
         await new Promise((resolve) => setTimeout(resolve, 2))
@@ -96,7 +97,13 @@ describe('four nodes on one PostgreSQL', () => {
 
   it('P42: see one total at every moment, whoever moves credits', async () => {
     const own = await freshSchema()
-    const banked = await runBank(bank, { ms: 3_000, kills: 3, writers: 3, readers: 2, location: own.url })
+    const banked = await runBank(bank, {
+      ms: tries(1_200, 3_000),
+      kills: tries(2, 3),
+      writers: 3,
+      readers: 2,
+      location: own.url,
+    })
     expect(banked.transfers).toBeGreaterThan(0)
     expect(banked.looks).toBeGreaterThan(0)
     await own.drop()

@@ -164,7 +164,7 @@ describe('.ci/run on an older Node', () => {
     const place = `on ${process.versions.node} at ${here.path('.node/bin/node')}`
     expect([exitCode, stdout.split('\n')]).toEqual([
       0,
-      ['ci', 'test', 'run check', 'run smoke'].map((command) => `npm ${command} ${place}`),
+      ['ci', 'test -- --long', 'run check', 'run smoke'].map((command) => `npm ${command} ${place}`),
     ])
   })
 

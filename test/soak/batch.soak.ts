@@ -4,20 +4,18 @@ import { engineWith } from '../cli/runs/served.js'
 import { batchOnBadDisks } from '../support/bad-disks.js'
 import { killedBatch, random } from '../support/killed-batch.js'
 import { expectNothingLost } from '../support/nothing-lost.js'
-import { bundled } from '../support/processes.js'
+import { bundled, prospect } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 
 let program: string
-let prospect: string
 
 beforeAll(async () => {
   program = await bundled('programs/killed-batch.ts')
-  prospect = await bundled('programs/prospect.ts')
 })
 
 afterAll(() => {
-  for (const file of [program, prospect]) rmSync(file)
+  rmSync(program)
 })
 
 it('P19: a run of 10,000 rows that is killed 200 times loses nothing and pays once', async () => {

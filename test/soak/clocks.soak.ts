@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openEngine } from '../../src/index.js'
 import { freePort } from '../client/listeners.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
-import { bundled, start } from '../support/processes.js'
+import { bundled, prospect, start } from '../support/processes.js'
 import { ask, nothingHeard } from './asked.js'
 import { found, grouped } from './findings.js'
 import { keepRunning } from './kept-running.js'
@@ -82,7 +82,6 @@ it('P45: an earlier version and this one can share a database', async () => {
   const seconds = some(600, 20)
   const own = await ownServer()
   const home = mkdtempSync(join(tmpdir(), 'prospect-versions-'))
-  const prospect = await bundled('programs/prospect.ts')
   // It is there first, and goes on while this one brings the schema up to date under it.
   const envOf = (at: number) => {
     mkdirSync(join(home, String(at)), { mode: 0o700 })
@@ -129,7 +128,6 @@ it('P45: an earlier version and this one can share a database', async () => {
   } finally {
     await Promise.all(nodes.map((one) => one.end()))
     await own.stop()
-    rmSync(prospect)
     rmSync(home, { recursive: true })
   }
 })

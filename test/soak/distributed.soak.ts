@@ -1,25 +1,17 @@
-import { rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Cluster, openCluster, type Working } from '../support/distributed.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
-import { bundled } from '../support/processes.js'
+import { prospect } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { some } from './share.js'
 
 const rows = some(100_000)
 
-let program: string
 let server: OwnServer
 let cluster: Cluster
-
-beforeAll(async () => {
-  program = await bundled('programs/prospect.ts')
-})
-
-afterAll(() => rmSync(program))
 
 beforeEach(async () => {
   server = await ownServer()
@@ -56,7 +48,7 @@ it('P19: 100,000 rows on three workers are complete, though two workers and the 
   const domains = Array.from({ length: rows }, (_, row) => domainOf(row))
   const known = [...new Set(domains.filter(isKnown))]
   const price = known.length
-  cluster = await openCluster(program, server, known)
+  cluster = await openCluster(prospect, server, known)
   cluster.write('in.csv', `Website\n${domains.join('\n')}\n`)
   const began = performance.now()
   const workers: Working[] = []
@@ -128,7 +120,7 @@ async function slowServer(ms: number) {
 const callsAtOnce = 4
 
 it('two workers share the calls to a server that answers after 20 ms', async () => {
-  cluster = await openCluster(program, server, [])
+  cluster = await openCluster(prospect, server, [])
   const behind = await slowServer(20)
   const lookups = 4_000
   const seconds: number[] = []

@@ -9,32 +9,29 @@ import { execa } from 'execa'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { hostile } from '../csv/hostile.js'
-import { bundled } from '../support/processes.js'
+import { prospect } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { seedOf, some } from './share.js'
 
 const peak = fileURLToPath(new URL('../../scripts/bench/peak.js', import.meta.url))
 
-let program: string
 let home: string
 
 beforeAll(async () => {
-  program = await bundled('programs/prospect.ts')
   home = mkdtempSync(join(tmpdir(), 'prospect-files-'))
-  await execa(process.execPath, [program, 'init', '--yes'], { env: { PROSPECT_HOME: home } })
-  await execa(process.execPath, [program, 'engine', 'credits', 'set', '100000000'], {
+  await execa(process.execPath, [prospect, 'init', '--yes'], { env: { PROSPECT_HOME: home } })
+  await execa(process.execPath, [prospect, 'engine', 'credits', 'set', '100000000'], {
     env: { PROSPECT_HOME: home },
   })
 })
 
 afterAll(() => {
-  rmSync(program)
   rmSync(home, { recursive: true })
 })
 
 /** Runs a command and answers the most memory it held, in MB. */
 async function run(...words: string[]) {
-  const ended = await execa(process.execPath, ['--import', peak, program, ...words], {
+  const ended = await execa(process.execPath, ['--import', peak, prospect, ...words], {
     ...{ cwd: home, env: { PROSPECT_HOME: home }, reject: false },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })

@@ -12,27 +12,24 @@ import { alphabet, isKey, makeKey } from '../../src/engine/request/keys.js'
 import { freePort } from '../client/listeners.js'
 import { openBench, randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
-import { bundled } from '../support/processes.js'
+import { prospect } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { type KeptRunning, keepRunning } from './kept-running.js'
 import { seedOf, some } from './share.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-let program: string
 let home: string
 let env: Record<string, string>
 
 beforeAll(async () => {
-  program = await bundled('programs/prospect.ts')
   home = mkdtempSync(join(tmpdir(), 'prospect-http-'))
   env = { PROSPECT_HOME: home }
-  await execa(process.execPath, [program, 'init', '--yes', '--json'], { env })
-  await execa(process.execPath, [program, 'engine', 'credits', 'set', '100000000'], { env })
+  await execa(process.execPath, [prospect, 'init', '--yes', '--json'], { env })
+  await execa(process.execPath, [prospect, 'engine', 'credits', 'set', '100000000'], { env })
 })
 
 afterAll(() => {
-  rmSync(program)
   rmSync(home, { recursive: true })
 })
 
@@ -49,7 +46,11 @@ it.each([
       await execa(
         process.execPath,
         [join(root, 'node_modules/vitest/vitest.mjs'), 'run', file, '--testTimeout', '900000'],
-        { cwd: root, env: { ...more, [name]: String(seed) }, stdio: ['ignore', 'ignore', 'inherit'] },
+        {
+          cwd: root,
+          env: { ...more, [name]: String(seed), PROSPECT_TEST_EFFORT: 'long' },
+          stdio: ['ignore', 'ignore', 'inherit'],
+        },
       )
     const requests =
       'FUZZ_REQUESTS' in more ? `${grouped(Number(more.FUZZ_REQUESTS))} requests` : '1,000 sequences'
@@ -124,11 +125,11 @@ it('P29: the duration of a refusal does not reveal how similar a key is to a val
 async function serving(): Promise<{ running: KeptRunning; pid: number; port: number; key: string }> {
   const made = await execa(
     process.execPath,
-    [program, 'engine', 'keys', 'create', '--member', 'me@localhost', '--json'],
+    [prospect, 'engine', 'keys', 'create', '--member', 'me@localhost', '--json'],
     { env },
   )
   const port = await freePort()
-  const running = keepRunning(program, ['serve', '--port', String(port), '--json', '--quiet'], env)
+  const running = keepRunning(prospect, ['serve', '--port', String(port), '--json', '--quiet'], env)
   while (running.lines.length === 0) await pause(20)
   const { pid } = JSON.parse(running.lines[0] ?? '{}') as { pid: number }
   return { running, pid, port, key: (JSON.parse(made.stdout) as { key: string }).key }

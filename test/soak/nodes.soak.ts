@@ -9,7 +9,7 @@ import { freePort } from '../client/listeners.js'
 import { type CutConnection, cutConnection } from '../support/cut-connection.js'
 import { random } from '../support/killed-batch.js'
 import { type OwnServer, ownServer } from '../support/postgres.js'
-import { bundled } from '../support/processes.js'
+import { bundled, prospect } from '../support/processes.js'
 import { type Asked, ask, type Heard, nothingHeard } from './asked.js'
 import { found, grouped } from './findings.js'
 import { type KeptRunning, keepRunning } from './kept-running.js'
@@ -21,7 +21,6 @@ const banks = 8
 const each = 1_000
 const everything = 100_000_000
 
-let prospect: string
 let bank: string
 let server: OwnServer
 let home: string
@@ -32,7 +31,6 @@ let ways: CutConnection[] = []
 const through = (way: CutConnection | undefined) => `postgres://postgres@127.0.0.1:${way?.port}/postgres`
 
 beforeAll(async () => {
-  prospect = await bundled('programs/prospect.ts')
   bank = await bundled('programs/worker-bank.ts')
   server = await ownServer()
   home = mkdtempSync(join(tmpdir(), 'prospect-nodes-'))
@@ -57,7 +55,7 @@ beforeAll(async () => {
 }, 120_000)
 
 afterAll(async () => {
-  for (const file of [prospect, bank]) rmSync(file)
+  rmSync(bank)
   await Promise.all(ways.map((way) => way.close()))
   await server.stop()
   rmSync(home, { recursive: true })

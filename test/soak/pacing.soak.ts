@@ -1,19 +1,15 @@
-import { rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type PacingBench, pacingBench, secondsOf } from '../support/paced-run.js'
-import { bundled } from '../support/processes.js'
+import { prospect } from '../support/processes.js'
 import { found } from './findings.js'
 
-let program: string
 let bench: PacingBench
 
 beforeAll(async () => {
-  program = await bundled('programs/prospect.ts')
   bench = await pacingBench(300)
 })
 
 afterAll(() => {
-  rmSync(program)
   bench.remove()
 })
 
@@ -25,7 +21,7 @@ it.each([
 ])(
   'P36: $processes processes never exceed a limit of $what',
   async ({ what, processes, rows, ideal, command }) => {
-    const { exits, heard } = await bench.run({ program, command, processes, rows })
+    const { exits, heard } = await bench.run({ program: prospect, command, processes, rows })
     expect(exits).toEqual(Array(processes).fill(0))
     const refused = heard.filter(({ status }) => status === 429).length
     const ratio = secondsOf(heard) / ideal

@@ -9,7 +9,7 @@ import { type Admin, createAdmin } from '../../src/engine/admin/admin.js'
 import { openStore } from '../../src/storage/engine/store.js'
 import { randomIds } from '../support/engine.js'
 import { random } from '../support/killed-batch.js'
-import { bundled, type Running, start } from '../support/processes.js'
+import { bundled, prospect, type Running, start } from '../support/processes.js'
 import { found, grouped, secondsSince } from './findings.js'
 import { seedOf, some } from './share.js'
 
@@ -244,7 +244,6 @@ it('P41: eight processes that pay, read and checkpoint the log do not disturb ea
 it('P40: backups are consistent while four processes pay', async () => {
   const began = performance.now()
   const backups = some(20, 3)
-  const prospect = await bundled('programs/prospect.ts')
   const processes = Array.from({ length: 4 }, (_, at) => start(storm, file, key, `key-${at}-`, '4', '0'))
   const env = (home: string) => ({ env: { PROSPECT_HOME: home }, reject: false }) as const
   let last = 0
@@ -273,7 +272,6 @@ it('P40: backups are consistent while four processes pay', async () => {
     rmSync(copy)
   }
   await Promise.all(processes.map(ended))
-  rmSync(prospect)
   expect(await sound()).toBeGreaterThanOrEqual(last)
   found({
     promise: 'P40',

@@ -9,6 +9,9 @@ import { execa } from 'execa'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+/** The built program, as users start it. */
+export const prospect = join(root, 'bin', 'prospect.js')
+
 /** The packages that the build leaves out of the program as well. */
 const { external, vendored } = (await import(join(root, 'scripts', 'packages.js'))) as Readonly<{
   external: readonly string[]

@@ -18,6 +18,7 @@ import { execute } from '../../../src/batch/run/execute.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import type { JournalOptions } from '../../../src/storage/state/runs/journal.js'
 import { type Run, runsOver } from '../../../src/storage/state/runs/runs.js'
+import { tries } from '../../support/effort.js'
 import { states } from '../../support/states.js'
 import { type BulkTarget, bulkTarget, price } from '../bulk-target.js'
 import { companyBatch, journalFor, memorySink, newRun, reply } from '../fakes.js'
@@ -510,9 +511,9 @@ describe.each(states())('%s', (name, open) => {
           expect(await driver.read((one) => one.all('SELECT * FROM bulks'))).toEqual([])
         },
       ),
-      { numRuns: name === 'SQLite' ? 200 : 8, timeout: 30_000 },
+      { numRuns: name === 'SQLite' ? tries(40, 200) : tries(4, 8), timeout: 30_000 },
     )
-    expect(outcomes.killed).toBeGreaterThan(name === 'SQLite' ? 100 : 0)
+    expect(outcomes.killed).toBeGreaterThan(name === 'SQLite' ? tries(20, 100) : 0)
   })
 
   describe('the ids of accepted work', () => {

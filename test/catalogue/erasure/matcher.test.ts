@@ -4,6 +4,7 @@ import { findIdentifiers, type Subject } from '../../../src/catalogue/erasure/id
 import { createMatcher } from '../../../src/catalogue/erasure/matcher.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
 import type { SubjectMatcher } from '../../../src/storage/erasure/traversal.js'
+import { tries } from '../../support/effort.js'
 import { openEmpty } from '../open.js'
 
 const url = 'https://www.network.example/in/jos%C3%A9-doe'
@@ -143,7 +144,7 @@ describe('the identifiers of an erased person', () => {
         expect(who.mentions(left)).toBe(false)
         if (!who.mentions(given)) expect(left).toBe(given)
       }),
-      { numRuns: 300 },
+      { numRuns: tries(60, 300) },
     )
   })
 })

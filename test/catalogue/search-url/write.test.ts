@@ -10,6 +10,7 @@ import {
 } from '../../../src/api/schemas/enumerations.js'
 import { decodeSearchUrl, encodeSearchUrl } from '../../../src/catalogue/search-url/decode.js'
 import type { DecodedSearch } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 
 const seed = Number(process.env.SEED ?? 20_260_311)
 
@@ -113,7 +114,7 @@ describe('the url of a search', () => {
         expect(url).not.toBeNull()
         expect(decodeSearchUrl(url ?? '', one.kind)).toEqual(one)
       }),
-      { seed, numRuns: 1_000 },
+      { seed, numRuns: tries(250, 1_000) },
     )
   })
 

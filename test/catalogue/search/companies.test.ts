@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CompanyFilters } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 import { companyMatches, largestFirst } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { companyFilters, few, population } from '../population.js'
@@ -27,7 +28,7 @@ describe('a search of companies', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: 8 },
+      { numRuns: tries(2, 8) },
     )
   })
 

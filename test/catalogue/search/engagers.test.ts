@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { EngagerFilters } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 import { openEmpty, openWith, stillClock } from '../open.js'
 import { limits, seed } from '../signals.js'
 import { walked } from '../walk.js'
@@ -114,6 +115,6 @@ it('a search for engagers finds each one of random posts exactly once, and count
         await catalogue.close()
       },
     ),
-    { numRuns: 30, seed },
+    { numRuns: tries(6, 30), seed },
   )
 })

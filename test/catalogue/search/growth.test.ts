@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { GrowthFilters } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { companyFilters, few, population } from '../population.js'
@@ -117,7 +118,7 @@ describe('a search by growth', () => {
           await catalogue.close()
         },
       ),
-      { numRuns: 12, seed },
+      { numRuns: tries(3, 12), seed },
     )
   })
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { HiringFilters } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { few, population } from '../population.js'
@@ -137,7 +138,7 @@ describe('a search by jobs', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: 15, seed },
+      { numRuns: tries(3, 15), seed },
     )
   })
 

@@ -5,6 +5,7 @@ import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { similarityScale, weights } from '../../../src/catalogue/search/lookalikes.js'
 import type { LookalikeFilters, Similarity } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 import { companyMatches } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { companyFilters, few, population } from '../population.js'
@@ -134,7 +135,7 @@ describe('a search for lookalikes', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: 15, seed },
+      { numRuns: tries(3, 15), seed },
     )
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { PeopleFilters } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 import { personMatches } from '../naive.js'
 import { openEmpty, stillClock } from '../open.js'
 import { few, type Population, peopleFilters, population } from '../population.js'
@@ -55,7 +56,7 @@ describe('a search for people', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: 5 },
+      { numRuns: tries(2, 5) },
     )
   })
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { StackFilters } from '../../../src/engine/ports/ports.js'
+import { tries } from '../../support/effort.js'
 import { companyMatches, largestFirst } from '../naive.js'
 import { openWith, stillClock } from '../open.js'
 import { companyFilters, few, population } from '../population.js'
@@ -64,7 +65,7 @@ describe('a search by technologies', () => {
         }
         await catalogue.close()
       }),
-      { numRuns: 15, seed },
+      { numRuns: tries(3, 15), seed },
     )
   })
 

@@ -10,6 +10,7 @@ import type { Kind, RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import { isGeneratedId } from '../../../src/catalogue/records/new-person.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { openSqlite } from '../../../src/storage/driver/sqlite/driver.js'
+import { tries } from '../../support/effort.js'
 import { exported, openEmpty } from '../open.js'
 
 /** Records enough for an import to build its indexes at the end. */
@@ -262,7 +263,7 @@ describe('an import into an empty table', () => {
         const first = [filler[kind](many)]
         expect(await resultOf(kind, records, [])).toEqual(await resultOf(kind, records, first))
       }),
-      { numRuns: 6 },
+      { numRuns: tries(2, 6) },
     )
   })
 })

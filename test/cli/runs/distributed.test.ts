@@ -1,28 +1,20 @@
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { machine } from '../../support/command.js'
 import { type Cluster, openCluster } from '../../support/distributed.js'
 import { freshDatabase, type TestDatabase } from '../../support/postgres.js'
-import { bundled } from '../../support/processes.js'
+import { prospect } from '../../support/processes.js'
 
 const known = Array.from({ length: 2_000 }, (_, at) => `company-${at}.example`)
 
-let program: string
 let database: TestDatabase
 let cluster: Cluster
-
-beforeAll(async () => {
-  program = await bundled('programs/prospect.ts')
-})
-
-afterAll(() => rmSync(program))
 
 /** Creates a cluster with its own database, whose catalogue has `companies` companies. */
 async function clusterOf(companies: number): Promise<void> {
   database = await freshDatabase()
-  cluster = await openCluster(program, database, known.slice(0, companies))
+  cluster = await openCluster(prospect, database, known.slice(0, companies))
 }
 
 const enrich = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--distribute']

@@ -3,17 +3,12 @@ import { join } from 'node:path'
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { answering, closeAfterTest } from '../../client/listeners.js'
+import { tries } from '../../support/effort.js'
 import { random } from '../../support/killed-batch.js'
-import { bundled, launch } from '../../support/processes.js'
+import { launch, prospect } from '../../support/processes.js'
 import { csv, csvOf, known, machines, type Paying, paid } from './paying.js'
 
 const rowCount = 1_000
-
-let program: string
-beforeAll(async () => {
-  program = await bundled('programs/prospect.ts')
-})
-afterAll(() => rmSync(program))
 
 let filled: Awaited<ReturnType<typeof machines>>
 beforeAll(async () => {
@@ -29,7 +24,7 @@ afterEach(() => here.remove())
 
 const enrich = (...more: string[]) => {
   const argv = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', ...more]
-  return launch(program, argv, here.home, { PROSPECT_HOME: here.home })
+  return launch(prospect, argv, here.home, { PROSPECT_HOME: here.home })
 }
 
 /** Resolves when a process has opened its output, before its first paid row, or has ended. */
@@ -67,7 +62,7 @@ describe('a run whose process is killed', () => {
     const pick = random(seed)
     here.write('in.csv', csv(mixed))
     let killed = 0
-    for (let kill = 0; kill < 6; kill++) {
+    for (let kill = 0; kill < tries(3, 6); kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich('--fail-on', 'none')
       await begun(running)
@@ -93,10 +88,10 @@ describe('a run whose process is killed', () => {
 })
 
 describe('a killed run with a budget', () => {
-  it('spends exactly its budget although the run is killed three times', async () => {
+  it('spends exactly its budget although the run is killed', async () => {
     here.write('in.csv', csvOf(rowCount))
     const budget = ['--max-credits', '600']
-    for (let kill = 0; kill < 3; kill++) {
+    for (let kill = 0; kill < tries(2, 3); kill++) {
       rmSync(join(here.home, 'out.csv.partial'), { force: true })
       const running = enrich(...budget)
       await begun(running)
@@ -146,7 +141,7 @@ describe('two processes with the same run', () => {
     const server = await silent()
     const env = { PROSPECT_HOME: here.home, PROSPECT_BASE_URL: server.baseUrl, PROSPECT_API_KEY: 'k' }
     const start = (output: string, input = 'in.csv') =>
-      launch(program, ['accounts', 'enrich', '--csv', input, '-o', output], here.home, env)
+      launch(prospect, ['accounts', 'enrich', '--csv', input, '-o', output], here.home, env)
     here.write('in.csv', csvOf(3))
     const first = start('out.csv')
     await Promise.race([server.isAsked, first])

@@ -1,4 +1,5 @@
-import { type Machine, machine } from '../../support/command.js'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Given, type Machine, machine } from '../../support/command.js'
 
 /** A machine that serves its engine on a free port, with the key of its workspace. */
 export interface ServingMachine {
@@ -14,6 +15,9 @@ export const servingMachine = (
   ...options: string[]
 ): Promise<ServingMachine> => servingWith({}, prepare, ...options)
 
+/** Waits a twentieth of the time, so that retries of the server do not hold up a test. */
+const sleep: NonNullable<Given['sleep']> = (ms, signal) => pause(ms / 20, undefined, signal && { signal })
+
 /** Does the same with environment variables for the server. */
 export async function servingWith(
   env: Record<string, string>,
@@ -23,7 +27,7 @@ export async function servingWith(
   const here = machine()
   await prepare(here)
   const { key } = await here.json<{ key: string }>('engine', 'keys', 'create', '--member', 'me@localhost')
-  const { line: baseUrl, stop } = await here.start(['serve', '--port', '0', ...options], { env })
+  const { line: baseUrl, stop } = await here.start(['serve', '--port', '0', ...options], { env, sleep })
   const close = async () => {
     await stop()
     here.remove()

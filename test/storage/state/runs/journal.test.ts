@@ -7,6 +7,7 @@ import type { Driver } from '../../../../src/storage/driver/connection.js'
 import type { JournalOptions } from '../../../../src/storage/state/runs/journal.js'
 import { type Run, runsOver } from '../../../../src/storage/state/runs/runs.js'
 import { journalFor, newJournal, newRun } from '../../../batch/fakes.js'
+import { tries } from '../../../support/effort.js'
 import { states } from '../../../support/states.js'
 
 describe.each(states())('%s', (name, open) => {
@@ -66,7 +67,7 @@ describe.each(states())('%s', (name, open) => {
             }
           },
         ),
-        { numRuns: name === 'SQLite' ? 100 : 12 },
+        { numRuns: name === 'SQLite' ? tries(30, 100) : tries(4, 12) },
       )
     })
 
