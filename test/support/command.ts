@@ -23,6 +23,8 @@ export interface Given extends Overrides {
   readonly typed?: readonly (readonly [question: string, keys: string])[]
   /** Called with all of stdout after each write. An error it throws is an error of stdout. */
   readonly onOutput?: (text: string) => void
+  /** Called with all of stderr after each write. */
+  readonly onErrorOutput?: (text: string) => void
 }
 
 /** How a command ended. */
@@ -80,7 +82,7 @@ function typing(typed: NonNullable<Given['typed']>) {
 export function streamsOf(
   given: Pick<
     Given,
-    'env' | 'stdin' | 'terminal' | 'columns' | 'cwd' | 'signals' | 'typed' | 'onOutput'
+    'env' | 'stdin' | 'terminal' | 'columns' | 'cwd' | 'signals' | 'typed' | 'onOutput' | 'onErrorOutput'
   > = {},
 ) {
   const {
@@ -92,13 +94,14 @@ export function streamsOf(
     signals,
     typed,
     onOutput,
+    onErrorOutput,
   } = given
   const look = terminal ? { isTTY: true, columns, ...cursor } : {}
   const person = typed && typing(typed)
   return {
     stdin: person?.stdin ?? Readable.from([Buffer.from(stdin)]),
     stdout: memory(look, onOutput),
-    stderr: person?.stderr ?? memory(look),
+    stderr: person?.stderr ?? memory(look, onErrorOutput),
     env: { NO_COLOR: '1', ...env },
     cwd,
     ...(signals ? { signals } : {}),
@@ -107,7 +110,7 @@ export function streamsOf(
 
 /** Runs a command in this process, with its own streams. */
 export async function command(argv: readonly string[], given: Given = {}): Promise<CommandResult> {
-  const { env, stdin, terminal, columns, cwd, signals, typed, onOutput, ...world } = given
+  const { env, stdin, terminal, columns, cwd, signals, typed, onOutput, onErrorOutput, ...world } = given
   const streams = streamsOf(given)
   const code = await main(argv, streams, world)
   return new CommandResult(code, streams.stdout.text(), streams.stderr.text())

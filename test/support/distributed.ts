@@ -16,6 +16,8 @@ interface Shared {
 export interface Cluster {
   readonly folder: string
   readonly url: string
+  /** The environment of its commands. */
+  readonly env: Readonly<Record<string, string>>
   /** Starts a command of the program. The caller waits for it or kills it. */
   start(argv: readonly string[], env?: Readonly<Record<string, string>>): Started
   /** Starts a worker; resolves when it works. */
@@ -64,7 +66,7 @@ export async function openCluster(
     return started
   }
   return {
-    ...{ folder, url: shared.url, sql: shared.sql, start },
+    ...{ folder, url: shared.url, env, sql: shared.sql, start },
     worker: async (...more) => {
       const started = start(['worker', ...more])
       await new Promise<void>((resolve) => started.stderr.once('data', () => resolve()))

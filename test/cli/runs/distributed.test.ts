@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { machine } from '../../support/command.js'
+import { command, machine } from '../../support/command.js'
 import { type Cluster, openCluster } from '../../support/distributed.js'
 import { freshDatabase, type TestDatabase } from '../../support/postgres.js'
 import { prospect } from '../../support/processes.js'
@@ -179,17 +179,20 @@ describe('a run distributed over several workers', () => {
   it('warns that no worker takes part', async () => {
     await clusterOf(3)
     fileOf(known.slice(0, 3))
-    const running = cluster.start(enrich)
-    const text = await new Promise<string>((resolve) => {
-      let heard = ''
-      running.stderr.on('data', (part: Buffer) => {
-        heard += part.toString()
-        if (heard.includes('prospect worker')) resolve(heard)
-      })
+    let aheadMs = 0
+    let warned: (text: string) => void = () => {}
+    const warning = new Promise<string>((resolve) => {
+      warned = (text) => text.includes('prospect worker') && resolve(text)
     })
-    expect(text).toContain('No worker')
+    const running = command(enrich, {
+      ...{ env: cluster.env, cwd: cluster.folder, onErrorOutput: warned },
+      clock: { now: () => Date.now() + aheadMs },
+    })
+    while ((await cluster.sql('SELECT run FROM chunk_runs')).length === 0) await pause(10)
+    aheadMs = 10_000
+    expect(await warning).toContain('No worker')
     await cluster.worker()
-    expect(await running).toMatchObject({ exitCode: 0 })
+    expect(await running).toMatchObject({ code: 0 })
   })
 })
 
