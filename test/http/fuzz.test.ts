@@ -7,12 +7,11 @@ import { accept } from '../../src/engine/credits/accept.js'
 import type { Provider } from '../../src/engine/ports/ports.js'
 import { handler } from '../../src/http/handler.js'
 import { openapi } from '../../src/reference/openapi.js'
-import { tries } from '../support/effort.js'
 import { type Bench, openBench } from '../support/engine.js'
 import { damages, inputs, knownId, pathValues, type Schema } from './requests.js'
 
 const seed = Number(process.env.FUZZ_SEED ?? 20_260_310)
-const runs = Math.ceil(Number(process.env.FUZZ_REQUESTS ?? tries(2_400, 6_000)) / operations().length)
+const runs = Math.ceil(Number(process.env.FUZZ_REQUESTS ?? 6_000) / operations().length)
 const origin = 'http://127.0.0.1:4010'
 
 interface Described {
