@@ -5,7 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // More than the cores of a small machine, because many tests wait for processes and databases.
+    maxWorkers: 3,
     // Files of a worker share what they import: a third of the time would go into loading it anew for each.
     isolate: false,
     // For what never ends: with a third of this machine the slowest takes an eighth of it.

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isLong } from '../support/effort.js'
 import { type Clone, oldNodeClone, oldVersion, root } from '../support/older-node.js'
 
 let here: Clone
@@ -25,7 +26,7 @@ const shell = async (
 }
 
 describe('scripts on an older Node', () => {
-  it('npm run quickstart prints its steps on the downloaded Node', async () => {
+  it.runIf(isLong)('npm run quickstart prints its steps on the downloaded Node', async () => {
     const { exitCode, stdout, stderr } = await here.run('scripts/quickstart.js')
     expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('Error')])
     expect(stdout).toContain('6. Every credit is accounted for')
@@ -48,7 +49,7 @@ describe('scripts on an older Node', () => {
     expect([both.exitCode, both.stdout]).toEqual([1, expect.stringMatching(/\n1 passed, 1 failed$/)])
   })
 
-  it('npm run check runs each check on the downloaded Node', async () => {
+  it.runIf(isLong)('npm run check runs each check on the downloaded Node', async () => {
     here.write(
       'tsconfig.json',
       '{ "compilerOptions": { "noEmit": true, "types": [] }, "files": ["test/a.ts"] }\n',
