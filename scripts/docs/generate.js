@@ -12,7 +12,7 @@ const marker = '<!-- generated:'
 /** Every document with generated parts, as it should be now. */
 export async function generatedDocs() {
   const [{ refresh, render, renderable }, searchUrls] = await Promise.all([
-    load('src/reference/markdown.ts'),
+    load('scripts/docs/api-tables.ts'),
     load('src/catalogue/search-url/filter-types.ts'),
   ])
   const generated = {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { ConnectionLost, type Reply } from '../api/calls/caller.js'
 import type { Layer } from '../api/calls/compose.js'
 import { type OperationId, operation } from '../api/operations/table.js'
+import { toCanonicalJson } from '../api/values/json.js'
 import type { Clock, Ids } from '../engine/ports/ports.js'
 import { settles } from './retry.js'
 
@@ -81,13 +82,4 @@ function isKnown(ended: Reply | ConnectionLost, again: boolean): boolean {
 }
 
 /** SHA-256 of JSON with sorted fields. */
-const digest = (value: unknown): string => createHash('sha256').update(canonical(value)).digest('hex')
-
-function canonical(value: unknown): string {
-  if (typeof value === 'bigint') return String(value)
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  const fields = Object.entries(value).filter(([, one]) => one !== undefined)
-  fields.sort(([one], [other]) => (one < other ? -1 : 1))
-  return `{${fields.map(([name, one]) => `${JSON.stringify(name)}:${canonical(one)}`).join(',')}}`
-}
+const digest = (value: unknown): string => createHash('sha256').update(toCanonicalJson(value)).digest('hex')

@@ -1,4 +1,4 @@
-import type { Clock, Store, StoredClock } from './ports/ports.js'
+import type { Clock, Lease, Store, StoredClock } from './ports/ports.js'
 
 const dayMs = 86_400_000
 
@@ -42,3 +42,14 @@ export function nextRenewal(createdAt: number, after: number): number {
 export const sharedClock = (store: Pick<Store, 'aheadMs'>, clock: Clock): Clock => ({
   now: () => clock.now() + store.aheadMs(),
 })
+
+const usualLeaseMs = 30_000
+
+/** Returns how long a lease lasts without a heartbeat, in real time. */
+export const leaseMsOf = ({ leaseMs = usualLeaseMs }: { readonly leaseMs?: number }): number => leaseMs
+
+/** Returns a lease that begins now. */
+export function leaseFrom(ports: { readonly clock: Clock; readonly leaseMs?: number }): Lease {
+  const realNow = ports.clock.now()
+  return { realNow, leaseUntil: realNow + leaseMsOf(ports) }
+}

@@ -1,25 +1,10 @@
 import { ApiError, type Details, type ErrorCode, errorBody, errors } from '../api/calls/errors.js'
 import { isLimited, isPriced } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
-import type { Schema } from './schemas.js'
+import document from './document.json' with { type: 'json' }
+import type { JsonSchema } from './schemas.js'
 
-const titles: Readonly<Record<number, string>> = {
-  400: 'BadRequest',
-  401: 'Unauthorized',
-  402: 'PaymentRequired',
-  403: 'Forbidden',
-  404: 'NotFound',
-  408: 'RequestTimeout',
-  409: 'Conflict',
-  413: 'ContentTooLarge',
-  415: 'UnsupportedMediaType',
-  422: 'UnprocessableContent',
-  429: 'TooManyRequests',
-  431: 'RequestHeaderFieldsTooLarge',
-  500: 'InternalServerError',
-  502: 'BadGateway',
-  503: 'ServiceUnavailable',
-}
+const titles: Readonly<Record<string, string>> = document.errorTitles
 
 /** Details for the examples of error texts. */
 const example: Details = {
@@ -42,58 +27,8 @@ const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
 const errorOf = (code: ErrorCode): ApiError =>
   new ApiError(code, { ...example, reason: reasons[code] ?? String(example.reason) })
 
-/** Schemas of error bodies. */
-export const errorSchemas: Readonly<Record<string, Schema>> = {
-  Error: {
-    type: 'object',
-    required: ['error'],
-    properties: {
-      error: { type: 'string', description: 'What is wrong, in a sentence' },
-      code: { type: 'string', description: 'What to branch on, where there is one' },
-    },
-  },
-  CodedError: {
-    type: 'object',
-    required: ['error', 'message'],
-    properties: {
-      error: { type: 'integer', description: 'The status again' },
-      message: { type: 'string', description: 'What is wrong, in a sentence' },
-      code: { type: 'string', description: 'What to branch on, where there is one' },
-    },
-  },
-  InsufficientCredits: {
-    type: 'object',
-    required: ['error', 'code', 'top_up_url'],
-    properties: {
-      error: { type: 'string', description: 'The shortfall' },
-      code: { type: 'string', const: 'insufficient_credits' },
-      top_up_url: { type: 'string', format: 'uri', description: 'Where credits can be bought' },
-    },
-  },
-}
-
-/** Headers of replies. */
-export const headers: Readonly<Record<string, Schema>> = {
-  'RateLimit-Limit': wholeHeader('Requests allowed in the window with the least remaining'),
-  'RateLimit-Remaining': wholeHeader('Requests that remain in it'),
-  'RateLimit-Reset': wholeHeader('Seconds until it resets, rounded up'),
-  'X-RateLimit-Reset-After': {
-    description: 'The same to the millisecond, as it was when the answer was ready',
-    schema: { type: 'number', minimum: 0, multipleOf: 0.001 },
-  },
-  'Retry-After': wholeHeader('Seconds to wait before trying again'),
-  'Idempotent-Replayed': {
-    description: 'Present when this is the stored answer of an earlier request with the same key',
-    schema: { type: 'string', const: 'true' },
-  },
-}
-
-function wholeHeader(description: string): Schema {
-  return { description, schema: { type: 'integer', minimum: 0 } }
-}
-
 /** References to headers by name. */
-export const headerReferences = (...names: string[]): Schema =>
+export const headerReferences = (...names: string[]): JsonSchema =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** Names of the headers on every reply that a request limit counts. */
@@ -105,7 +40,7 @@ export const rateHeaders = [
 ] as const
 
 /** Every error response: one per status, and one per body shape when there are two. */
-export function errorResponses(): Record<string, Schema> {
+export function errorResponses(): Record<string, JsonSchema> {
   const statuses = Object.keys(titles).map(Number)
   return Object.fromEntries(
     statuses.flatMap((status) =>
@@ -125,7 +60,7 @@ const hasOwnShape = (status: number): boolean => codesOf(status).some((code) => 
 const nameOf = (status: number, shape: Operation['errors']): string =>
   `${titles[status]}${shape === 'coded' && hasOwnShape(status) ? 'Coded' : ''}`
 
-function errorResponse(status: number, shape: Operation['errors']): Schema {
+function errorResponse(status: number, shape: Operation['errors']): JsonSchema {
   const coded = shape === 'coded' && hasOwnShape(status)
   const schema = status === 402 ? 'InsufficientCredits' : coded ? 'CodedError' : 'Error'
   const found = codesOf(status).map(errorOf)
@@ -144,7 +79,7 @@ function errorResponse(status: number, shape: Operation['errors']): Schema {
 }
 
 /** Returns references to the errors of an operation, by status. */
-export function errorsOf(operation: Operation, fields: readonly string[]): Record<string, Schema> {
+export function errorsOf(operation: Operation, fields: readonly string[]): Record<string, JsonSchema> {
   const possible: readonly [status: number, when: boolean][] = [
     [400, true],
     [401, true],

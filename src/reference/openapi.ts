@@ -2,10 +2,11 @@ import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import { aliasesOf } from '../api/operations/aliases.js'
 import { isLimited, isPriced } from '../api/operations/facts.js'
 import { areaOf, type Operation, operations } from '../api/operations/table.js'
-import { errorResponses, errorSchemas, errorsOf, headerReferences, headers, rateHeaders } from './answers.js'
+import { errorResponses, errorsOf, headerReferences, rateHeaders } from './answers.js'
+import document from './document.json' with { type: 'json' }
 import { examples } from './examples.js'
-import { jsonSchema, type Schema, type Schemas, schemas } from './schemas.js'
-import { eventBodies, webhookParameters, webhooks } from './webhooks.js'
+import { createNamedSchemas, type JsonSchema, type NamedSchemas, toJsonSchema } from './schemas.js'
+import { eventBodies, webhooks } from './webhooks.js'
 import { priceWords, quotaWords, rateWords } from './words.js'
 
 /** Options of a document. */
@@ -16,72 +17,38 @@ export interface OpenapiOptions {
   readonly serverUrl?: string
 }
 
-const areas: Readonly<Record<string, string>> = {
-  accounts: 'Companies: extract, search, enrich, and what is known of one',
-  leads: 'People: extract, search, enrich',
-  contacts: 'E-mail addresses and phones of contacts',
-  intents: 'Buying signals',
-  messenger: 'Reachability of phone numbers',
-  searches: 'Saved searches and their leads',
-  lists: 'Lists of companies',
-  personas: 'Saved personas',
-  titles: 'Job titles',
-  locations: 'Location ids',
-  credits: 'Credits and quotas',
-  account: 'The account behind the key',
-  webhooks: 'What is delivered to the address that a request gave',
-}
-
 /** Returns the whole API as an OpenAPI 3.1 document, from the operation table and the schemas. */
 export async function openapi(options: OpenapiOptions): Promise<object> {
   const shapes = await Promise.all(operations().map(async (row) => [row, await shapeOf(row.id)] as const))
-  const known = schemas()
+  const known = createNamedSchemas()
   for (const [name, schema] of bodies(shapes)) known.name(name, schema)
   return {
     openapi: '3.1.0',
-    info: info(options.version),
+    info: { ...document.info, 'x-prospect-version': options.version },
     servers: [{ url: options.serverUrl ?? '/api/v2' }],
     security: [{ apiKey: [] }],
-    tags: Object.entries(areas).map(([name, description]) => ({ name, description })),
+    tags: document.tags,
     paths: paths(shapes, known),
     webhooks: webhooks(known),
     components: {
-      securitySchemes: {
-        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'A key of a user' },
-      },
-      parameters: { IdempotencyKey: idempotencyKey, ...webhookParameters },
-      headers,
+      securitySchemes: document.securitySchemes,
+      parameters: { IdempotencyKey: document.idempotencyKey, ...document.webhookParameters },
+      headers: document.headers,
       responses: errorResponses(),
-      schemas: { ...errorSchemas, ...known.all() },
+      schemas: { ...document.errorSchemas, ...known.all() },
     },
   }
 }
 
-const info = (version: string) => ({
-  title: 'Prospecting Data API',
-  version: '1.0.0',
-  description:
-    'Extracts people and companies, enriches them, finds contacts and buying signals. Long work answers at once and delivers its results to a webhook. A server refuses requests to host names it does not serve and from pages of other origins (403), headers beyond 16 KiB (431), requests that take too long (408) and what is not HTTP (400) before it looks at the path.',
-  'x-prospect-version': version,
-})
-
-const idempotencyKey = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  description:
-    '1 to 255 visible ASCII characters, bare or quoted. The same request with the same key has one effect and one answer, kept for 72 hours.',
-  schema: { type: 'string', minLength: 1, maxLength: 257 },
-}
-
-type Row = readonly [operation: Operation, shape: Shape]
+type OperationRow = readonly [operation: Operation, shape: Shape]
 
 /** Returns bodies by name, smaller ones first, so that larger ones refer to them. */
-function bodies(rows: readonly Row[]): [name: string, schema: Schema][] {
-  const all = rows.flatMap(([operation, shape]): [string, Schema][] => [
+function bodies(rows: readonly OperationRow[]): [name: string, schema: JsonSchema][] {
+  const all = rows.flatMap(([operation, shape]): [string, JsonSchema][] => [
     ...(operation.method === 'POST'
-      ? [[bodyName(operation, 'Request'), jsonSchema(shape.input)] as [string, Schema]]
+      ? [[bodyName(operation, 'Request'), toJsonSchema(shape.input)] as [string, JsonSchema]]
       : []),
-    [bodyName(operation, 'Reply'), jsonSchema(shape.output)],
+    [bodyName(operation, 'Reply'), toJsonSchema(shape.output)],
   ])
   return [...all, ...eventBodies()].sort(
     ([, a], [, b]) => JSON.stringify(a).length - JSON.stringify(b).length,
@@ -91,8 +58,8 @@ function bodies(rows: readonly Row[]): [name: string, schema: Schema][] {
 const bodyName = ({ id }: Operation, kind: 'Request' | 'Reply'): string =>
   id.replace(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase()) + kind
 
-function paths(rows: readonly Row[], known: Schemas): Schema {
-  const byPath: Record<string, Record<string, Schema>> = {}
+function paths(rows: readonly OperationRow[], known: NamedSchemas): JsonSchema {
+  const byPath: Record<string, Record<string, JsonSchema>> = {}
   for (const [operation, shape] of rows) {
     const described = describeOperation(operation, shape, known)
     byPath[operation.path] = { ...byPath[operation.path], [operation.method.toLowerCase()]: described }
@@ -100,9 +67,9 @@ function paths(rows: readonly Row[], known: Schemas): Schema {
   return byPath
 }
 
-function describeOperation(operation: Operation, shape: Shape, known: Schemas): Schema {
-  const input = jsonSchema(shape.input)
-  const fields = Object.keys(input.properties as Schema)
+function describeOperation(operation: Operation, shape: Shape, known: NamedSchemas): JsonSchema {
+  const input = toJsonSchema(shape.input)
+  const fields = Object.keys(input.properties as JsonSchema)
   const parameters = parametersOf(operation, input)
   return {
     operationId: operation.id,
@@ -118,13 +85,15 @@ function describeOperation(operation: Operation, shape: Shape, known: Schemas): 
       ? { requestBody: { required: true, content: json(known.place(input), examples[operation.id].request) } }
       : {}),
     responses: {
-      [operation.ok]: success(operation, known.place(jsonSchema(shape.output))),
+      [operation.ok]: success(operation, known.place(toJsonSchema(shape.output))),
       ...errorsOf(operation, fields),
     },
   }
 }
 
-const json = (schema: Schema, example: unknown): Schema => ({ 'application/json': { schema, example } })
+const json = (schema: JsonSchema, example: unknown): JsonSchema => ({
+  'application/json': { schema, example },
+})
 
 function descriptionOf(operation: Operation): string {
   const aliases = Object.entries(aliasesOf(operation.id))
@@ -138,7 +107,7 @@ function descriptionOf(operation: Operation): string {
   ].join(' ')
 }
 
-function success(operation: Operation, schema: Schema): Schema {
+function success(operation: Operation, schema: JsonSchema): JsonSchema {
   const names = [
     ...(isLimited(operation) ? rateHeaders : []),
     ...(operation.idempotent ? ['Idempotent-Replayed'] : []),
@@ -151,9 +120,9 @@ function success(operation: Operation, schema: Schema): Schema {
 }
 
 /** Path parameters, the query of what has no body, and the idempotency key where it counts. */
-function parametersOf(operation: Operation, input: Schema): Schema[] {
+function parametersOf(operation: Operation, input: JsonSchema): JsonSchema[] {
   const required = new Set((input.required ?? []) as string[])
-  const fields = Object.entries(input.properties as Record<string, Schema>).flatMap(([name, field]) => {
+  const fields = Object.entries(input.properties as Record<string, JsonSchema>).flatMap(([name, field]) => {
     const inPath = operation.path.includes(`{${name}}`)
     if (operation.method === 'POST' && !inPath) return []
     const { description, ...schema } = field

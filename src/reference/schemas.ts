@@ -1,18 +1,17 @@
 import * as z from 'zod'
 import * as record from '../api/schemas/records.js'
-import { similarity, technologiesFound } from '../api/schemas/records.js'
 
 /** A JSON Schema, or a reference to one. */
-export type Schema = { readonly [key: string]: unknown }
+export type JsonSchema = { readonly [key: string]: unknown }
 
 /** Schemas that are collected once and referred to. */
-export interface Schemas {
+export interface NamedSchemas {
   /** Returns the schema for a document: named schemas become references. */
-  place(schema: Schema): Schema
+  place(schema: JsonSchema): JsonSchema
   /** The same, with a name for the whole unless it has one. Returns the reference. */
-  name(name: string, schema: Schema): Schema
+  name(name: string, schema: JsonSchema): JsonSchema
   /** Returns all named schemas, for `components.schemas`. */
-  all(): Readonly<Record<string, Schema>>
+  all(): Readonly<Record<string, JsonSchema>>
 }
 
 const records = {
@@ -24,29 +23,29 @@ const records = {
   LeadPreview: record.leadPreview,
   Job: record.jobRecord,
   ContactResult: record.contactResult,
-  TechnologiesFound: technologiesFound,
-  Similarity: similarity,
+  TechnologiesFound: record.technologiesFound,
+  Similarity: record.similarity,
   List: record.listRecord,
   Pagination: record.pagination,
 } as const
 
 /** Creates a collection that knows the records of the API by name. */
-export function schemas(): Schemas {
-  const named: Record<string, Schema> = {}
+export function createNamedSchemas(): NamedSchemas {
+  const named: Record<string, JsonSchema> = {}
   const names = new Map<string, string>()
-  const place = (schema: Schema): Schema => {
-    const placed = extending(mapSchemas(schema, place), named)
-    const name = names.get(signature(placed))
-    return name === undefined ? placed : reference(name, placed.description)
+  const place = (schema: JsonSchema): JsonSchema => {
+    const placed = extendRecord(mapSchemas(schema, place), named)
+    const name = names.get(signatureOf(placed))
+    return name === undefined ? placed : referTo(name, placed.description)
   }
-  const name = (wanted: string, schema: Schema): Schema => {
+  const name = (wanted: string, schema: JsonSchema): JsonSchema => {
     const placed = place(schema)
     if ('$ref' in placed) return { $ref: placed.$ref }
-    names.set(signature(placed), wanted)
+    names.set(signatureOf(placed), wanted)
     named[wanted] = placed
-    return reference(wanted)
+    return referTo(wanted)
   }
-  for (const [known, make] of Object.entries(records)) name(known, jsonSchema(make()))
+  for (const [known, make] of Object.entries(records)) name(known, toJsonSchema(make()))
   return {
     place,
     name,
@@ -55,22 +54,22 @@ export function schemas(): Schemas {
 }
 
 /** Returns the JSON Schema of a zod schema's input. Replies stay open, since later versions may add fields. */
-export function jsonSchema(schema: z.ZodType): Schema {
+export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' })
   return tidy(json)
 }
 
-const reference = (name: string, description?: unknown): Schema => ({
+const referTo = (name: string, description?: unknown): JsonSchema => ({
   $ref: `#/components/schemas/${name}`,
   ...(description === undefined ? {} : { description }),
 })
 
 /** Returns an object that has all fields of a record as that record and its additions. */
-function extending(schema: Schema, named: Readonly<Record<string, Schema>>): Schema {
-  const record = Object.keys(records).find((name) => extendsIt(schema, named[name] ?? {}))
+function extendRecord(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const record = Object.keys(records).find((name) => extendsRecord(schema, named[name] ?? {}))
   if (record === undefined) return schema
   const { description, properties, required, ...rest } = schema
-  const [fields, base] = [properties, named[record]?.properties] as [Schema, Schema]
+  const [fields, base] = [properties, named[record]?.properties] as [JsonSchema, JsonSchema]
   const added = Object.entries(fields).filter(([name]) => !(name in base))
   const needed = ((required ?? []) as string[]).filter((name) => !(name in base))
   const own = {
@@ -78,10 +77,10 @@ function extending(schema: Schema, named: Readonly<Record<string, Schema>>): Sch
     properties: Object.fromEntries(added),
     ...(needed.length > 0 ? { required: needed } : {}),
   }
-  return { ...(description === undefined ? {} : { description }), allOf: [reference(record), own] }
+  return { ...(description === undefined ? {} : { description }), allOf: [referTo(record), own] }
 }
 
-function extendsIt({ properties, required }: Schema, record: Schema): boolean {
+function extendsRecord({ properties, required }: JsonSchema, record: JsonSchema): boolean {
   if (!isSchema(properties) || !isSchema(record.properties)) return false
   const names = Object.keys(record.properties)
   const needed = (fields: unknown) =>
@@ -91,36 +90,36 @@ function extendsIt({ properties, required }: Schema, record: Schema): boolean {
     names.every((name) => name in properties) &&
     needed(required) === needed(record.required) &&
     names.every(
-      (name) => JSON.stringify(properties[name]) === JSON.stringify((record.properties as Schema)[name]),
+      (name) => JSON.stringify(properties[name]) === JSON.stringify((record.properties as JsonSchema)[name]),
     )
   )
 }
 
 /** Schemas that differ only in their descriptions are the same. */
-const signature = ({ description: _, ...schema }: Schema): string => JSON.stringify(schema)
+const signatureOf = ({ description: _, ...schema }: JsonSchema): string => JSON.stringify(schema)
 
 const lowest = Number.MIN_SAFE_INTEGER
 const highest = Number.MAX_SAFE_INTEGER
 
 /** Removes redundant keywords, and writes `anyOf` with null as a second type, as OpenAPI 3.1 can. */
-function tidy(schema: Schema): Schema {
+function tidy(schema: JsonSchema): JsonSchema {
   const { minimum, maximum, propertyNames: _, additionalProperties, ...rest } = mapSchemas(schema, tidy)
-  return nullable({
+  return mergeNull({
     ...rest,
     ...(minimum === undefined || minimum === lowest ? {} : { minimum }),
     ...(maximum === undefined || maximum === highest ? {} : { maximum }),
     ...(additionalProperties === undefined
       ? {}
-      : { additionalProperties: isOpen(additionalProperties) || additionalProperties }),
+      : { additionalProperties: isAnything(additionalProperties) || additionalProperties }),
   })
 }
 
-const isOpen = (value: unknown): boolean => isSchema(value) && Object.keys(value).length === 0
+const isAnything = (value: unknown): boolean => isSchema(value) && Object.keys(value).length === 0
 
-function nullable(schema: Schema): Schema {
+function mergeNull(schema: JsonSchema): JsonSchema {
   const { anyOf, ...rest } = schema
-  if (!Array.isArray(anyOf) || anyOf.length !== 2 || (anyOf[1] as Schema).type !== 'null') return schema
-  const { description, ...inner } = anyOf[0] as Schema
+  if (!Array.isArray(anyOf) || anyOf.length !== 2 || (anyOf[1] as JsonSchema).type !== 'null') return schema
+  const { description, ...inner } = anyOf[0] as JsonSchema
   const describe = { ...(description === undefined ? {} : { description }), ...rest }
   if (typeof inner.type !== 'string' || inner.type === 'object')
     return { ...describe, anyOf: [inner, anyOf[1]] }
@@ -129,7 +128,7 @@ function nullable(schema: Schema): Schema {
 }
 
 /** Maps the schemas directly below a schema. */
-function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema {
+function mapSchemas(schema: JsonSchema, change: (schema: JsonSchema) => JsonSchema): JsonSchema {
   return Object.fromEntries(
     Object.entries(schema).map(([key, value]) => {
       if (key === 'properties' && isSchema(value)) return [key, mapValues(value, change)]
@@ -141,7 +140,7 @@ function mapSchemas(schema: Schema, change: (schema: Schema) => Schema): Schema 
   )
 }
 
-const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null
+const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
 
-const mapValues = (properties: Schema, change: (schema: Schema) => Schema): Schema =>
-  Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, change(value as Schema)]))
+const mapValues = (properties: JsonSchema, change: (schema: JsonSchema) => JsonSchema): JsonSchema =>
+  Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, change(value as JsonSchema)]))

@@ -32,12 +32,3 @@ const phases: Readonly<Record<string, string>> = {
 
 /** Returns what an event means, in words. */
 export const eventWords = (name: EventName): string => phases[name.split('.')[1] ?? ''] ?? ''
-
-/** Cells of a row. */
-export type Row = readonly (string | number)[]
-
-/** Returns a table in Markdown. */
-export function table(heads: readonly string[], rows: readonly Row[]): string {
-  const line = (cells: Row) => `| ${cells.map((cell) => String(cell).replaceAll('|', '\\|')).join(' | ')} |`
-  return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n')
-}

@@ -4,8 +4,7 @@ import * as field from '../schemas/fields.js'
 import * as value from '../schemas/output-fields.js'
 import * as record from '../schemas/records.js'
 import { badRequest, exactlyOne, isGiven, missing, type Objection, rule } from '../schemas/rules.js'
-
-type Fields = Readonly<Record<string, unknown>>
+import type { Fields } from '../values/objects.js'
 
 const contact = () => ({
   firstname: field.text('First name').optional(),

@@ -1,3 +1,4 @@
+import { isObject } from '../values/objects.js'
 import type { OperationId } from './table.js'
 
 /** Other spellings of a field, and its internal spelling. */
@@ -21,11 +22,8 @@ export function unalias(id: OperationId, input: Readonly<Record<string, unknown>
   const names = aliases[id]
   if (!names) return input
   if (id !== 'contacts.bulk_enrich' || !Array.isArray(input.contacts)) return renameFields(input, names)
-  return { ...input, contacts: input.contacts.map((one) => (isFields(one) ? renameFields(one, names) : one)) }
+  return { ...input, contacts: input.contacts.map((one) => (isObject(one) ? renameFields(one, names) : one)) }
 }
-
-const isFields = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null
 
 function renameFields(fields: Readonly<Record<string, unknown>>, names: Aliases): Record<string, unknown> {
   const found = Object.entries(names).filter(([alias]) => Object.hasOwn(fields, alias))

@@ -35,9 +35,13 @@ const clean = z.refine<string>(isClean, 'must not contain NUL or broken characte
 const atMost = (max: number) => z.maxLength(max, `must be at most ${max} characters`)
 const string = (...checks: z.core.$ZodCheck<string>[]) => new z.ZodString({ type: 'string', checks })
 
+const cleanText = (max: number, ...checks: z.core.$ZodCheck<string>[]) =>
+  string(trimmed, filled, atMost(max), clean, ...checks)
+const uriFormat = { format: 'uri' }
+
 /** Text in any language, trimmed. */
 export const text = (description: string, max: number = bounds.text): z.ZodString =>
-  describe(string(trimmed, filled, atMost(max), clean), description)
+  describe(cleanText(max), description)
 
 /** Words, "phrases", AND, OR, NOT and parentheses. */
 export const keyword = (): z.ZodString =>
@@ -51,16 +55,12 @@ export const pathId = (description: string): z.ZodString =>
   describe(string(z.refine<string>(isIdLike, notFound)), description)
 
 /** An id or a slug: no white space and no comma. */
-export const id = (description: string): z.ZodString =>
-  describe(
-    string(trimmed, filled, z.maxLength(200, 'must be at most 200 characters'), clean, idPattern),
-    description,
-  )
+export const id = (description: string): z.ZodString => describe(cleanText(200, idPattern), description)
 const idPattern = z.regex(/^[^\s,]+$/, 'must be an id, without spaces or commas')
 
 /** An industry: its id, or its name. */
 export const industry = (description: string): z.ZodString =>
-  describe(string(trimmed, filled, atMost(bounds.text), clean, idOrName), description)
+  describe(cleanText(bounds.text, idOrName), description)
 const idOrName = z.regex(/^\d+$|\p{L}/u, 'must be the id or the name of an industry')
 
 const webAddress = (url: string): URL | undefined =>
@@ -73,29 +73,17 @@ const isProfileUrl = (url: string): boolean =>
 /** An absolute http or https address. */
 export const uri = (description: string): z.ZodString =>
   describe(
-    string(
-      trimmed,
-      filled,
-      atMost(bounds.url),
-      clean,
-      z.refine<string>(isWebAddress, 'must be a web address (https://…)'),
-    ),
+    cleanText(bounds.url, z.refine<string>(isWebAddress, 'must be a web address (https://…)')),
     description,
-    { format: 'uri' },
+    uriFormat,
   )
 
 /** The URL of a company's or a person's profile, as people paste it: the scheme may be missing. */
 export const profileUrl = (description: string): z.ZodString =>
   describe(
-    string(
-      trimmed,
-      filled,
-      atMost(bounds.url),
-      clean,
-      z.refine<string>(isProfileUrl, 'must be the address of a profile (https://…)'),
-    ),
+    cleanText(bounds.url, z.refine<string>(isProfileUrl, 'must be the address of a profile (https://…)')),
     description,
-    { format: 'uri' },
+    uriFormat,
   )
 
 /** Returns the refusal of a search URL of another kind, without the name of its field. */
@@ -115,7 +103,7 @@ export const searchUrl = (
   return describe(
     string(trimmed, atMost(bounds.searchUrl), z.refine<string>(isPage, wrongKind(wrongSearchUrl(of)))),
     description,
-    { format: 'uri' },
+    uriFormat,
   )
 }
 
@@ -127,17 +115,11 @@ function isWebhookTarget(url: string): boolean {
 /** The URL that results are delivered to. */
 export const webhookUrl = (description = 'Address that receives the results'): z.ZodString =>
   describe(
-    string(
-      trimmed,
-      atMost(bounds.url),
-      z.refine<string>(
-        isWebhookTarget,
-        wrongKind('must be an http or https address without user information and fragment'),
-      ),
-    ),
+    string(trimmed, atMost(bounds.url), z.refine<string>(isWebhookTarget, wrongKind(wrongWebhook))),
     description,
-    { format: 'uri' },
+    uriFormat,
   )
+const wrongWebhook = 'must be an http or https address without user information and fragment'
 
 /** A website domain; a URL or an e-mail address of that domain is accepted too. */
 export const domain = (description = 'Website domain, such as example.com'): z.ZodString =>

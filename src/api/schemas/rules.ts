@@ -1,7 +1,6 @@
 import * as z from 'zod'
+import type { Fields } from '../values/objects.js'
 import type { Refusal } from './fields.js'
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** Returns whether a field was given; an empty list does not count. */
 export const isGiven = (value: unknown): boolean =>

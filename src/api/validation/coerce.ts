@@ -36,8 +36,8 @@ const isWrapper = (schema: z.core.$ZodType): schema is Wrapper =>
 const layersOf = (schema: z.core.$ZodType): z.core.$ZodType[] =>
   isWrapper(schema) ? [schema, ...layersOf(schema.def.innerType)] : [schema]
 
-/** Returns the schema that a schema wraps. */
-const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
+/** Returns the schema that optional, nullable and default ones wrap. */
+export const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
   isWrapper(schema) ? bare(schema.def.innerType) : schema
 
 function typeOf(schema: z.core.$ZodType): Pick<Kind, 'type' | 'values' | 'item'> {

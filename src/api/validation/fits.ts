@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Shape } from '../areas/shapes.js'
 import type { Operation } from '../operations/table.js'
 import { isObject } from '../values/objects.js'
+import { bare } from './coerce.js'
 
 /**
  * Returns what is wrong with the shape of another server's success, in words that follow "Upstream answered";
@@ -42,11 +43,6 @@ function elementsMisfit(schema: z.ZodArray, values: readonly unknown[]): string 
   if (!(bare(schema.element) instanceof z.ZodObject)) return undefined
   return values.every(isObject) ? undefined : 'a list of something other than objects'
 }
-
-const bare = (schema: z.core.$ZodType): z.core.$ZodType =>
-  schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault
-    ? bare(schema.def.innerType)
-    : schema
 
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'

@@ -6,15 +6,15 @@ export function dayOf(text: string): number | undefined {
 }
 
 /** How long a person has been in a position and in a company: full years, and the months beyond them. */
-export interface Terms {
+export interface Tenure {
   readonly years_in_position: number | null
   readonly months_in_position: number | null
   readonly years_in_company: number | null
   readonly months_in_company: number | null
 }
 
-/** Returns the terms at a moment, from the day (or ISO 8601 moment) the position began; without one, as given. */
-export function termsAt(startedAt: string | null | undefined, given: Terms, now: number): Terms {
+/** Returns the tenure at a moment, from the day (or ISO 8601 moment) the position began; without one, as given. */
+export function tenureAt(startedAt: string | null | undefined, given: Tenure, now: number): Tenure {
   const started = dayOf(startedAt?.slice(0, 10) ?? '')
   if (started === undefined) return given
   const months = monthsBetween(started, now)
@@ -27,7 +27,7 @@ export function termsAt(startedAt: string | null | undefined, given: Terms, now:
   return { ...position, years_in_company: years_in_position, months_in_company: months_in_position }
 }
 
-/** Returns a term in months; an unknown part counts as zero. */
+/** Returns years and months in months; an unknown part counts as zero. */
 export const monthsOf = (years: number | null | undefined, months: number | null | undefined): number =>
   (years ?? 0) * 12 + (months ?? 0)
 

@@ -54,6 +54,18 @@ export function toJson(value: unknown, indent?: number): string {
   }
 }
 
+/** Writes JSON that is the same whatever the order of keys; absent fields are left out. */
+export function toCanonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return toJson(value)
+  const fields = value as Record<string, unknown>
+  const members = Object.keys(fields)
+    .filter((name) => fields[name] !== undefined)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${toCanonicalJson(fields[name])}`)
+  return `{${members.join(',')}}`
+}
+
 /** Returns whether JSON text nests deeper than `levels`, without parsing it, which could take long. */
 export function isDeeperThan(text: string, levels: number): boolean {
   if (text.length <= 2 * levels) return false

@@ -36,35 +36,19 @@ export async function eraseFromCatalogue(
 
 /** The tables with personal data. People come last: only their records tell what else is theirs after an interruption. */
 function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: SubjectMatcher): PersonalTable[] {
-  const people = JSON.stringify(keys)
   const jobs = redactedTable('jobs', subject, (job: StoredJob) => toJobTexts(job))
   const companies = redactedTable('companies', subject, (account: StoredAccount) => toCompanyTexts(account))
   return [
     jobs,
     postTable(subject),
     companies,
+    ownTable('engagers', 'engagements', ['post', 'profile', 'engagement'], 'profile', 'value', [
+      ...slugs,
+      ...ids,
+    ]),
+    ownTable('phones', 'phones', ['number', 'person'], 'person', 'atom', keys),
     {
-      table: 'engagers',
-      counted: 'engagements',
-      key: ['post', 'profile', 'engagement'],
-      columns: [],
-      where: () => ['profile IN (SELECT value FROM json_each(?))', JSON.stringify([...slugs, ...ids])],
-      erase: () => ({ change: 'delete' }),
-    },
-    {
-      table: 'phones',
-      counted: 'phones',
-      key: ['number', 'person'],
-      columns: [],
-      where: () => ['person IN (SELECT atom FROM json_each(?))', people],
-      erase: () => ({ change: 'delete' }),
-    },
-    {
-      table: 'people',
-      counted: 'people',
-      key: ['key'],
-      columns: [],
-      where: () => ['key IN (SELECT atom FROM json_each(?))', people],
+      ...ownTable('people', 'people', ['key'], 'key', 'atom', keys),
       erase: ({ key }: { readonly key: number }) => ({
         change: 'delete',
         also: (connection: Connection) =>
@@ -73,6 +57,20 @@ function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: Subj
     },
   ]
 }
+
+/** A table whose rows are deleted where a column has one of some values: texts (`value`) or integers (`atom`). */
+const ownTable = (
+  table: string,
+  counted: string,
+  key: readonly string[],
+  column: string,
+  type: 'value' | 'atom',
+  values: readonly (string | number)[],
+): PersonalTable => ({
+  ...{ table, counted, key, columns: [] },
+  where: () => [`${column} IN (SELECT ${type} FROM json_each(?))`, JSON.stringify(values)],
+  erase: () => ({ change: 'delete' }),
+})
 
 interface RecordRow {
   readonly key: number

@@ -1,7 +1,8 @@
+import type { Location } from '../../engine/ports/ports.js'
 import { foldText } from '../normalize/name.js'
 import countryIds from './country-ids.json' with { type: 'json' }
 import { type GazetteerEntry, gazetteer } from './gazetteer.js'
-import { parsePlace, splitParts } from './parse-place.js'
+import { keepWithin, parsePlace, splitParts } from './parse-place.js'
 
 /** A country, a region of it, or a city. */
 export interface Place {
@@ -106,7 +107,7 @@ function parseRegion(country: string | undefined, location: string): string | un
 }
 
 type Code = GazetteerEntry['code']
-type Source = 'live' | 'database' | 'hiring'
+type IdSource = 'live' | 'database' | 'hiring'
 
 /** The network's own ids of countries. Other ids are invented here, above all of the network's. */
 const countries: Readonly<Record<string, number>> = countryIds
@@ -117,7 +118,7 @@ const firstCity = 200_000_000
 const firstCode = 1_000_000_000
 
 /** Returns the id of a place: `geo:FR.84`, `hiring:FR.84`, or for source `live` a number alone. */
-export function toPlaceId(code: Code, source: Source): string {
+export function toPlaceId(code: Code, source: IdSource): string {
   if (source !== 'live') return `${source === 'hiring' ? 'hiring' : 'geo'}:${code}`
   if (typeof code === 'number') return String(firstCity + code)
   return String(countries[code] ?? firstCode + Number.parseInt(code.replace('.', ''), 36))
@@ -139,4 +140,34 @@ function fromLiveId(id: number): Code | undefined {
   if (id < firstCode) return id - firstCity
   const letters = (id - firstCode).toString(36).toUpperCase()
   return letters.length > 2 ? `${letters.slice(0, 2)}.${letters.slice(2)}` : letters
+}
+
+/** Maximum number of places returned. */
+const maxPlaces = 20
+/** Maximum number of places with a prefix that are searched for one in a given country or region. */
+const maxCandidates = 2_000
+
+/**
+ * Places of a name, best match first, 20 at most: the name itself, then names that begin so, then names with a later
+ * word that does; of equal matches countries, then regions, then cities by population.
+ */
+export function findLocations(name: string, source: IdSource): readonly Location[] {
+  const called = parsePlace(name)
+  const found =
+    called.length < maxPlaces ? [...called, ...findByPrefix(splitParts(name.slice(0, 200)))] : called
+  const distinct = [...new Map(found.map((entry) => [entry.key, entry])).values()]
+  return distinct.slice(0, maxPlaces).map((entry) => toLocation(toPlace(entry), source))
+}
+
+function findByPrefix([name, ...contexts]: readonly string[]): readonly GazetteerEntry[] {
+  if (name === undefined) return []
+  if (contexts.length === 0) return gazetteer().beginning(name, maxPlaces)
+  return keepWithin(gazetteer().beginning(name, maxCandidates), contexts)
+}
+
+function toLocation({ code, country, kind, name, context }: Place, source: IdSource): Location {
+  const id = toPlaceId(code, source)
+  if (source === 'live') return { id, name: context }
+  if (source === 'hiring') return { id, name, display_name: context, country_code: country }
+  return { id, name, kind, context }
 }

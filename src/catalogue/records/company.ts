@@ -8,14 +8,14 @@ import { InvalidRecordError, parseCompanySize, shorten } from '../normalize/read
 import { type CompanyRow, toCompanyRow } from './company-row.js'
 import { type Fields, fields, readFields } from './fields.js'
 import { type HeadcountEntry, readHeadcountHistory } from './headcount.js'
-import { readUses, type TechnologyUse } from './technologies.js'
+import { readUses, type TechnologyDetails } from './technologies.js'
 
 /** A company that was read and is ready to be written. */
 export interface PreparedCompany {
   readonly profiles: readonly Profile[]
   /** Its row as a new company, with a new id unless it has one. */
   readonly row: CompanyRow
-  readonly uses: readonly TechnologyUse[] | undefined
+  readonly uses: readonly TechnologyDetails[] | undefined
   readonly history: readonly HeadcountEntry[] | undefined
 }
 

@@ -1,4 +1,4 @@
-import { termsAt } from '../../api/values/dates.js'
+import { tenureAt } from '../../api/values/dates.js'
 import type { FoundLead, Lead, Person } from '../../engine/ports/ports.js'
 import { type StoredAccount, toAccount } from './company-row.js'
 import { type StoredPerson, toFullName } from './person.js'
@@ -27,10 +27,7 @@ export function toPerson({ record, company }: FoundPerson): Person {
     company_name,
     company_domain: employer?.domain ?? known.company_domain ?? null,
     current_position: toCurrentPosition(known, company_name, employer?.network_id ?? null),
-    years_in_position: known.years_in_position ?? null,
-    months_in_position: known.months_in_position ?? null,
-    years_in_company: known.years_in_company ?? null,
-    months_in_company: known.months_in_company ?? null,
+    ...toTenure(known),
     ...toContactFields(known),
   }
 }
@@ -69,11 +66,8 @@ function toCurrentPosition(
   return { title, company_name, company_network_id, started_at }
 }
 
-/** A stored person, and the record of the company when it is in the catalogue. */
-export interface PersonAtCompany {
-  readonly record: string
-  readonly company: string | null
-}
+/** The records of a stored person and of the company. */
+export type PersonAtCompany = Pick<FoundPerson, 'record' | 'company'>
 
 /** Returns the lead and its company, with every key; tenures are computed up to `now`. */
 export function toLead({ record, company }: PersonAtCompany, now: number): FoundLead {
@@ -105,7 +99,7 @@ const toLeadFields = (known: StoredPerson, now: number): Lead['lead'] => ({
   connection_degree: known.connection_degree ?? null,
   connections_count: known.connections_count ?? null,
   current_positions_count: known.current_positions_count ?? null,
-  ...termsAt(known.started_at, toTenure(known), now),
+  ...tenureAt(known.started_at, toTenure(known), now),
   status: 'QUALIFIED',
   rejection_reason: [],
   headline: known.headline ?? null,

@@ -1,12 +1,14 @@
-import type { Technology } from '../../engine/ports/ports.js'
+import type { Technology, TechnologyUse } from '../../engine/ports/ports.js'
 import { type Connection, send } from '../../storage/driver/connection.js'
 import type { RawRecord } from '../kinds/kind.js'
 import { decimal, InvalidRecordError, text, wholeNumber } from '../normalize/readers.js'
 import { awaitResult, type Steps } from '../write/sync-steps.js'
 import type { WriteContext } from '../write/write-context.js'
+import type { StoredAccount } from './company-row.js'
+import type { Candidate } from './match-company.js'
 
 /** A technology that a company uses; unknown facts are missing. */
-export interface TechnologyUse {
+export interface TechnologyDetails {
   readonly slug: string
   readonly name?: string | undefined
   readonly category?: string | undefined
@@ -19,9 +21,9 @@ export interface TechnologyUse {
 export function readUses(
   slugs: readonly string[] | undefined,
   details: readonly RawRecord[] | undefined,
-): TechnologyUse[] | undefined {
+): TechnologyDetails[] | undefined {
   if (!slugs && !details) return undefined
-  const uses = new Map<string, TechnologyUse>()
+  const uses = new Map<string, TechnologyDetails>()
   for (const slug of slugs ?? []) uses.set(toSlug(slug), { slug: toSlug(slug) })
   for (const detail of details ?? []) {
     const use = readUse(detail)
@@ -32,7 +34,7 @@ export function readUses(
 
 const levels: Readonly<Record<string, number>> = { low: 0.3, medium: 0.6, high: 1 }
 
-function readUse(detail: RawRecord): TechnologyUse {
+function readUse(detail: RawRecord): TechnologyDetails {
   const name = text(detail.name)
   const slug = text(detail.slug) ?? name
   if (slug === undefined) throw new InvalidRecordError('technology_details: each needs a slug')
@@ -64,7 +66,7 @@ export function* writeUses(
   context: WriteContext,
   company: number,
   before: readonly string[],
-  uses: readonly TechnologyUse[],
+  uses: readonly TechnologyDetails[],
 ): Steps<void> {
   const kept = new Set(uses.map(({ slug }) => slug))
   for (const slug of before) {
@@ -86,10 +88,15 @@ export function* writeUses(
 }
 
 /** Returns whether a use has more than its slug. */
-const hasDetails = ({ slug: _, ...more }: TechnologyUse): boolean =>
+const hasDetails = ({ slug: _, ...more }: TechnologyDetails): boolean =>
   Object.values(more).some((value) => value !== undefined)
 
-function addUse({ connection }: WriteContext, company: number, technology: number, use: TechnologyUse): void {
+function addUse(
+  { connection }: WriteContext,
+  company: number,
+  technology: number,
+  use: TechnologyDetails,
+): void {
   send(
     connection,
     'INSERT INTO company_technologies (technology, company, confidence, mentions) VALUES (?, ?, ?, ?)',
@@ -104,7 +111,7 @@ function changeUse(
   { connection }: WriteContext,
   company: number,
   technology: number,
-  use: TechnologyUse,
+  use: TechnologyDetails,
 ): void {
   send(
     connection,
@@ -121,7 +128,7 @@ const selectTechnology = 'SELECT key, name, category FROM technologies WHERE slu
 
 // Only changes are written, with plain statements. A statement that needs a savepoint (such as an upsert) makes SQLite flush
 // the full-text index for each company, and the number of its segments is limited.
-function* findOrCreateTechnology(context: WriteContext, use: TechnologyUse): Steps<number> {
+function* findOrCreateTechnology(context: WriteContext, use: TechnologyDetails): Steps<number> {
   const known = getKnownKey(context, use)
   if (known !== undefined) return known
   const { connection } = context
@@ -153,7 +160,7 @@ function* findOrCreateTechnology(context: WriteContext, use: TechnologyUse): Ste
 
 const getKnownKey = (
   { technologies }: WriteContext,
-  { slug, name, category }: TechnologyUse,
+  { slug, name, category }: TechnologyDetails,
 ): number | undefined => (name === undefined && category === undefined ? technologies.get(slug) : undefined)
 
 const toTitle = (slug: string): string =>
@@ -197,3 +204,21 @@ const toSearchKey = (words: string): string =>
     .toLowerCase()
     .normalize('NFKD')
     .replace(/[^\p{L}\p{N}+#]/gu, '')
+
+// Uses are kept by technology; a company's own are found through the slugs in its record.
+const uses = `SELECT t.name, t.slug, u.confidence
+  FROM (SELECT value AS slug FROM json_each(?)) AS s
+  JOIN technologies AS t ON t.slug = s.slug
+  JOIN company_technologies AS u ON u.technology = t.key AND u.company = ?
+  ORDER BY u.confidence DESC, t.slug`
+
+/** Returns the technologies a company uses, the most certain first. */
+export const findTechnologyUses = async (
+  connection: Connection,
+  { key, record }: Candidate,
+): Promise<TechnologyUse[]> =>
+  await connection.all<TechnologyUse>(
+    uses,
+    JSON.stringify((JSON.parse(record) as StoredAccount).technologies ?? []),
+    key,
+  )

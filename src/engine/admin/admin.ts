@@ -1,9 +1,8 @@
 import { clockAdmin } from './clock.js'
 import { creditAdmin } from './credits.js'
 import { jobAdmin } from './jobs.js'
-import { keyAdmin } from './keys.js'
 import { limitsAdmin } from './limits.js'
-import { memberAdmin } from './members.js'
+import { keyAdmin, memberAdmin } from './members.js'
 import { reportAdmin } from './report.js'
 import { type AdminPorts, webhookSecretAdmin, workspaceAdmin } from './workspaces.js'
 

@@ -1,6 +1,6 @@
 import { isListedPlan } from '../../api/operations/plans.js'
 import { grantDue, verifyLedger } from '../credits/ledger.js'
-import { type QuotaName, type QuotaReport, quotaReport } from '../credits/quotas.js'
+import { type QuotaName, type QuotaReport, type QuotaState, quotaReport } from '../credits/quotas.js'
 import type { Consumption, Movement } from '../ports/ports.js'
 import { clockAdmin } from './clock.js'
 import { type AdminPorts, current } from './workspaces.js'
@@ -11,7 +11,7 @@ export interface Range {
   readonly to?: number
 }
 
-const iso = (at: number) => new Date(at).toISOString()
+const toIso = (at: number) => new Date(at).toISOString()
 const pageSize = 1_000
 
 /** Reports status, ledger and consumption. */
@@ -67,31 +67,23 @@ async function statusOf(ports: AdminPorts) {
       plan: workspace.plan,
       plan_listed: isListedPlan(workspace.plan),
       credits: { enrichment: credits, held },
-      next_allocation_at: iso(workspace.nextAllocationAt),
-      quotas: printable(await quotaReport(reads, workspace, now)),
+      next_allocation_at: toIso(workspace.nextAllocationAt),
+      quotas: formatQuotas(await quotaReport(reads, workspace, now)),
       members: (await reads.members(workspace.id)).length,
       keys: (await reads.keys(workspace.id)).filter(({ revokedAt }) => revokedAt === null).length,
       jobs: await reads.countUnfinished(workspace.id),
       deliveries: await reads.countDeliveries(workspace.id),
       sessions: { network: workspace.networkSession, premium: workspace.premiumSession },
-      clock: { now: iso(time.now), frozen: time.frozen, offset_seconds: Math.round(time.offsetMs / 1_000) },
+      clock: { now: toIso(time.now), frozen: time.frozen, offset_seconds: Math.round(time.offsetMs / 1_000) },
       schema_version: await reads.schemaVersion(),
     }
   })
 }
 
-/** A quota in printable form. */
-export interface PrintableQuota {
-  readonly limit: number
-  readonly used: number
-  readonly remaining: number
-  readonly resets_at: string
-}
-
-const printable = (report: QuotaReport): Readonly<Record<QuotaName, PrintableQuota>> =>
+const formatQuotas = (report: QuotaReport) =>
   Object.fromEntries(
-    Object.entries(report).map(([name, { limit, used, remaining, resetsAt }]) => [
+    Object.entries(report).map(([name, { resetsAt, ...quota }]) => [
       name,
-      { limit, used, remaining, resets_at: iso(resetsAt) },
+      { ...quota, resets_at: toIso(resetsAt) },
     ]),
-  ) as Record<QuotaName, PrintableQuota>
+  ) as Record<QuotaName, Omit<QuotaState, 'resetsAt'> & { readonly resets_at: string }>

@@ -1,6 +1,6 @@
 import { type OperationId, operation } from '../../api/operations/table.js'
 import { type EventKind, eventOf } from '../../api/webhooks/events.js'
-import type { AsyncJob, Enrichment, NewList, Plan, Principal, Transaction } from '../ports/ports.js'
+import type { AsyncJob, Enrichment, JobPlan, NewList, Principal, Transaction } from '../ports/ports.js'
 import { costOf, type Used } from './cost.js'
 import { hold } from './holds.js'
 import type { Bill } from './ledger.js'
@@ -9,7 +9,7 @@ import type { Bill } from './ledger.js'
 export interface NewJob {
   readonly id: string
   readonly name: string
-  readonly plan: Plan
+  readonly plan: JobPlan
   /** Expected number of records. */
   readonly expected: number
   /** The most units that it can find and has to pay for. */

@@ -1,5 +1,6 @@
 import type { Needs, Unit } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
+import type { Fields } from '../../api/values/objects.js'
 
 /** Units that the work found. */
 export type Used = Partial<Readonly<Record<Unit, number>>>
@@ -10,8 +11,6 @@ export function costOf(operation: Operation, used: Used): number {
   for (const unit in used) credits += (operation.price[unit as Unit] ?? 0) * (used[unit as Unit] ?? 0)
   return credits
 }
-
-type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the credits that a request must be able to pay before any work. */
 export function creditsNeeded(operation: Operation, fields: Fields): number {

@@ -1,15 +1,5 @@
 import { type Clock, dueWork, type Ids, type StaleBefore, type Store } from '../ports/ports.js'
 
-/** Shows waiting commands that this worker takes part. */
-export interface WorkerHeartbeat {
-  /** Announces the worker for a while. */
-  show(): Promise<void>
-  /** Deletes, from time to time, what dead commands and workers left behind. */
-  tidy(): Promise<void>
-  /** Withdraws the announcement. */
-  end(): Promise<void>
-}
-
 /** How long an announcement lasts, and how often it is renewed; real time. */
 const seenMs = 15_000
 const showEveryMs = 4_000
@@ -22,28 +12,34 @@ const tidyEveryMs = 60_000
 export function createWorkerHeartbeat(
   { store, clock, ids }: { readonly store: Store; readonly clock: Clock; readonly ids: Ids },
   source: string,
-): WorkerHeartbeat {
+) {
   const id = ids.uuid()
-  const isDue = every()
-  const isTidyDue = every()
+  const isDue = createThrottle()
+  const isTidyDue = createThrottle()
   let shown = false
   const keep = (until: number | null) =>
     store.transaction((tx) => tx.keepChunkWorker(id, source, until), dueWork)
   return {
+    /** Announces the worker for a while. */
     show: async () => {
       if (!isDue(showEveryMs)) return
       shown = true
       await keep(clock.now() + seenMs)
     },
+    /** Deletes, from time to time, what dead commands and workers left behind. */
     tidy: async () => {
       // Without a scope, so with the store to itself: it locks chunks of many runs in an order of its own.
       if (isTidyDue(tidyEveryMs)) await store.transaction((tx) => tx.dropDeadChunks(staleBefore(clock.now())))
     },
+    /** Withdraws the announcement. */
     end: async () => {
       if (shown) await keep(null)
     },
   }
 }
+
+/** Shows waiting commands that a worker takes part. */
+export type WorkerHeartbeat = ReturnType<typeof createWorkerHeartbeat>
 
 /** Returns the limits of what is deleted, at a moment of real time. */
 export const staleBefore = (now: number): StaleBefore => ({
@@ -53,7 +49,7 @@ export const staleBefore = (now: number): StaleBefore => ({
 })
 
 /** Returns a function that is true at most once in a period of monotonic time. */
-function every(): (ms: number) => boolean {
+function createThrottle(): (ms: number) => boolean {
   let last = Number.NEGATIVE_INFINITY
   return (ms) => {
     const now = performance.now()

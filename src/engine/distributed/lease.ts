@@ -1,5 +1,5 @@
 import type { OperationId } from '../../api/operations/table.js'
-import { leaseFrom, leaseMsOf } from '../jobs/lease.js'
+import { leaseFrom, leaseMsOf } from '../clock.js'
 import type { AnsweredChunk, Awaitable, Clock, Ids, NewChunk, Store, Transaction } from '../ports/ports.js'
 import { createAccess } from '../request/access.js'
 import { type ChunkCall, writeCalls } from './chunk.js'

@@ -4,8 +4,7 @@ import { operation } from '../../api/operations/table.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { createFinishedJob, type NewJob } from '../credits/accept.js'
 import type { AsyncJob, Contact, Enrichment, Reads, WaterfallAsk } from '../ports/ports.js'
-import { type ContactResult, contactRecord, createPendingRecord } from '../records/contact-record.js'
-import { waterfall } from '../records/waterfall.js'
+import { type ContactResult, runWaterfall, toContactRecord, toPendingRecord } from '../records/waterfall.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import { withTenure } from './leads.js'
 
@@ -45,8 +44,8 @@ export const contacts: HandlersOf<'contacts'> = {
     const id = ids.uuid()
     const enrichment = toEnrichment(id, id, 1, input)
     const row = operation('contacts.enrich_sync')
-    const result = await waterfall(await source.providers(), toContact(input), toWaterfallAsk(input))
-    const output = contactRecord(row, result, enrichment)
+    const result = await runWaterfall(await source.providers(), toContact(input), toWaterfallAsk(input))
+    const output = toContactRecord(row, result, enrichment)
     const job = createFinishedJob(principal, row.id, toJob(id, input, [input], [enrichment]), now)
     return {
       output,
@@ -112,7 +111,7 @@ async function readResult(reads: Reads, job: AsyncJob, enrichment: Enrichment): 
   if (stored) return parseExact(stored.record) as ContactResult
   const { plan } = job
   if (plan.does !== 'waterfall') throw new ApiError('not_found')
-  const pending = createPendingRecord(enrichment, plan.contacts[ordinal - 1], plan.ask)
+  const pending = toPendingRecord(enrichment, plan.contacts[ordinal - 1], plan.ask)
   // A finished contact without a result was erased.
   const isOver = job.state === 'failed' || ordinal <= job.done
   return isOver ? { ...pending, status: 'finished', message: 'No data found' } : pending

@@ -1,6 +1,6 @@
 import type { InputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import { termsAt } from '../../api/values/dates.js'
+import { tenureAt } from '../../api/values/dates.js'
 import type { PeopleFilters, Person, Search } from '../ports/ports.js'
 import type { HandlerContext, HandlersOf } from './handler.js'
 import {
@@ -83,14 +83,7 @@ export const leads: HandlersOf<'leads'> = {
 /** Returns a person with the years and months in position and company as of `now`. */
 export const withTenure = (person: Person, now: number): Person => ({
   ...person,
-  ...termsAt(person.current_position?.started_at, termsOf(person), now),
-})
-
-const termsOf = ({ years_in_position, months_in_position, years_in_company, months_in_company }: Person) => ({
-  years_in_position,
-  months_in_position,
-  years_in_company,
-  months_in_company,
+  ...tenureAt(person.current_position?.started_at, person, now),
 })
 
 type Advanced = 'leads.advanced_search' | 'leads.advanced_search_preview'

@@ -21,7 +21,7 @@ import type {
   Transaction,
   Workspace,
 } from '../ports/ports.js'
-import type { RowCaller } from '../settlement/row-caller.js'
+import type { RowCaller } from '../settlement/settlement.js'
 
 /** What the work on accepted jobs needs. */
 export interface WorkerPorts {

@@ -1,5 +1,5 @@
-import type { Awaitable } from './awaitable.js'
 import type { Lease } from './job-store.js'
+import type { Awaitable } from './state.js'
 
 /** A distributed run, as its command stores it. */
 export interface ChunkRun {

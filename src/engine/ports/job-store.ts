@@ -1,5 +1,4 @@
 import type { EventKind } from '../../api/webhooks/events.js'
-import type { Awaitable } from './awaitable.js'
 import type {
   AsyncJob,
   CompanyList,
@@ -12,7 +11,7 @@ import type {
   ListedCompany,
   NewList,
 } from './job.js'
-import type { Slice } from './state.js'
+import type { Awaitable, Slice } from './state.js'
 
 /** Selects jobs. */
 export interface JobFilter {

@@ -14,27 +14,13 @@ export interface WaterfallAsk {
 }
 
 /** What a job does: plain data, so that any process can do or resume it. */
-export type Plan =
+export type JobPlan =
   | { readonly does: 'search'; readonly search: Search; readonly scale: boolean }
   | { readonly does: 'waterfall'; readonly ask: WaterfallAsk; readonly contacts: readonly Contact[] }
   | { readonly does: 'list' }
 
-/** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
-export interface AsyncJob {
-  readonly id: string
-  readonly workspaceId: string
-  readonly memberId: string
-  readonly operation: OperationId
-  readonly kind: EventKind
-  readonly name: string
-  readonly plan: Plan
-  readonly webhookUrl: string | null
-  readonly streaming: boolean
-  readonly custom: Readonly<Record<string, unknown>> | null
-  /** Most records to store; null for all. */
-  readonly most: number | null
-  /** Records expected when it was accepted. */
-  readonly expected: number
+/** What changes as a job makes progress. */
+interface JobProgress {
   readonly state: JobState
   /** Records stored so far, numbered from 1. */
   readonly done: number
@@ -53,34 +39,37 @@ export interface AsyncJob {
   readonly spent: number
   readonly error: string | null
   /** Engine time. */
-  readonly createdAt: number
   readonly finishedAt: number | null
-  /** Fencing token of its worker. */
-  readonly token: string | null
-  /** Real time until which a running job counts as alive. */
-  readonly leaseUntil: number
   /** How many times it was taken since it last made progress. */
   readonly attempts: number
 }
 
 /** The fields of a job that progress changes. */
-export type JobChange = Partial<
-  Pick<
-    AsyncJob,
-    | 'state'
-    | 'done'
-    | 'place'
-    | 'truncated'
-    | 'parts'
-    | 'partBytes'
-    | 'enriched'
-    | 'held'
-    | 'spent'
-    | 'error'
-    | 'finishedAt'
-    | 'attempts'
-  >
->
+export type JobChange = Partial<JobProgress>
+
+/** Accepted work that continues after its request. Its id is that of the search, import, list or enrichment. */
+export interface AsyncJob extends JobProgress {
+  readonly id: string
+  readonly workspaceId: string
+  readonly memberId: string
+  readonly operation: OperationId
+  readonly kind: EventKind
+  readonly name: string
+  readonly plan: JobPlan
+  readonly webhookUrl: string | null
+  readonly streaming: boolean
+  readonly custom: Readonly<Record<string, unknown>> | null
+  /** Most records to store; null for all. */
+  readonly most: number | null
+  /** Records expected when it was accepted. */
+  readonly expected: number
+  /** Engine time. */
+  readonly createdAt: number
+  /** Fencing token of its worker. */
+  readonly token: string | null
+  /** Real time until which a running job counts as alive. */
+  readonly leaseUntil: number
+}
 
 /** A record of a job, as JSON. */
 export interface JobRecord {

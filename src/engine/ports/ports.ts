@@ -1,8 +1,8 @@
 import type { RunRow } from '../../api/calls/caller.js'
-import type { Awaitable } from './awaitable.js'
 import type { ChunkReads, ChunkWrites } from './chunk-store.js'
 import type { JobReads, JobWrites } from './job-store.js'
 import type {
+  Awaitable,
   Consumption,
   Counter,
   Key,
@@ -19,7 +19,6 @@ import type {
 } from './state.js'
 
 // Adapters import every port from here.
-export type { Awaitable } from './awaitable.js'
 export type * from './chunk-store.js'
 export type * from './job.js'
 export type * from './job-store.js'

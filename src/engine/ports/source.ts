@@ -1,5 +1,5 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
-import type { Awaitable } from './awaitable.js'
+import type { Awaitable } from './state.js'
 
 /** What identifies a company; more fields make it more precise. */
 export interface CompanyQuery {

@@ -1,3 +1,6 @@
+/** A value or a promise of it: SQLite returns at once, PostgreSQL later, and the rules work with both. */
+export type Awaitable<T> = T | Promise<T>
+
 /** The engine's clock as stored: real time plus an offset, or frozen at a moment. */
 export interface StoredClock {
   readonly offsetMs: number

@@ -1,21 +1,23 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
-import type { Used } from '../credits/cost.js'
+import type { Operation } from '../../api/operations/table.js'
+import { costOf, type Used } from '../credits/cost.js'
 import type {
   Awaitable,
   Contact,
   ContactType,
+  Enrichment,
   FoundEmail,
   PhoneDetail,
   Provider,
   WaterfallAsk,
 } from '../ports/ports.js'
 
+/** A contact's result, as the API returns and delivers it. */
+export type ContactResult = OutputOf<'contacts.enrich_sync'>
+
 /** What a waterfall finds: a contact's result without the fields that the enrichment adds. */
-export type Reached = Omit<
-  OutputOf<'contacts.enrich_sync'>,
-  'enrichment_id' | 'status' | 'credits_used' | 'custom'
->
+type Reached = Omit<ContactResult, 'enrichment_id' | 'status' | 'credits_used' | 'custom'>
 
 /** Throws 422 when personal addresses are requested for a member who has not consented. */
 export function requireConsent(types: readonly ContactType[], consentGiven: boolean): void {
@@ -27,7 +29,7 @@ export function requireConsent(types: readonly ContactType[], consentGiven: bool
  * provider that fails is skipped. When all providers of a type failed, the first failure is thrown, because there may
  * be an answer. Throws the signal's reason once it aborts.
  */
-export async function waterfall(
+export async function runWaterfall(
   providers: readonly Provider[],
   contact: Contact,
   { types, ...only }: WaterfallAsk,
@@ -72,8 +74,11 @@ interface Tour {
 /** Returns the method of a provider that answers the question; `undefined` when it has none. */
 type Question<T> = (provider: Provider) => ((contact: Contact) => Awaitable<T>) | undefined
 
-/** Yields the answers one by one; the next provider is asked only when the next answer is wanted. */
-async function* answers<T>({ providers, contact, signal }: Tour, question: Question<T>): AsyncGenerator<T> {
+/** Yields the answers of the providers one by one; the next provider is asked only when the next answer is wanted. */
+async function* askProviders<T>(
+  { providers, contact, signal }: Tour,
+  question: Question<T>,
+): AsyncGenerator<T> {
   const failures: unknown[] = []
   let answered = 0
   for (const provider of providers) {
@@ -101,7 +106,7 @@ async function firstEmail(
   question: Question<FoundEmail | undefined>,
 ): Promise<FoundEmail | undefined> {
   let wrong: FoundEmail | undefined
-  for await (const found of answers(tour, question)) {
+  for await (const found of askProviders(tour, question)) {
     if (isAcceptable(found)) return found
     wrong ??= found
   }
@@ -110,7 +115,7 @@ async function firstEmail(
 
 /** Returns the wanted numbers of the first provider that has some. */
 async function firstPhones(tour: Tour, only: Omit<WaterfallAsk, 'types'>): Promise<readonly PhoneDetail[]> {
-  for await (const phones of answers(tour, ({ phones }) => phones)) {
+  for await (const phones of askProviders(tour, ({ phones }) => phones)) {
     const wanted = new Map(phones.filter((phone) => isWanted(phone, only)).map((one) => [one.number, one]))
     if (wanted.size > 0) return [...wanted.values()]
   }
@@ -130,7 +135,7 @@ async function identifyContact(tour: Tour): Promise<Contact> {
   const { contact, signal } = tour
   if (contact.url && contact.firstName && contact.lastName && isEmployed(contact)) return contact
   try {
-    for await (const known of answers(tour, ({ person }) => person))
+    for await (const known of askProviders(tour, ({ person }) => person))
       if (known) return mergeContact(contact, known)
   } catch {
     // Identifying was not requested, so a failure to identify is no failure.
@@ -150,5 +155,42 @@ function mergeContact(contact: Contact, known: Contact): Contact {
     lastName: contact.lastName || known.lastName,
     domain,
     companyName,
+  }
+}
+
+/** Returns the result of a contact from what a waterfall found, with its cost. */
+export function toContactRecord(
+  operation: Operation,
+  { found, used }: { readonly found: Reached; readonly used: Used },
+  enrichment: Pick<Enrichment, 'id' | 'custom'>,
+): ContactResult {
+  const { first_name, last_name, network_profile_url, ...reached } = found
+  return {
+    enrichment_id: enrichment.id,
+    ...{ first_name, last_name, network_profile_url },
+    status: 'finished',
+    ...reached,
+    credits_used: costOf(operation, used),
+    ...(enrichment.custom ? { custom: enrichment.custom } : {}),
+  }
+}
+
+/** Returns the same record before anything is known. */
+export function toPendingRecord(
+  enrichment: Enrichment,
+  contact: Contact | undefined,
+  { types }: WaterfallAsk,
+): ContactResult {
+  return {
+    enrichment_id: enrichment.id,
+    first_name: enrichment.firstName,
+    last_name: enrichment.lastName,
+    network_profile_url: contact?.url ?? null,
+    status: 'pending',
+    ...(types.includes('email') && { email: null, email_status: null }),
+    ...(types.includes('personal_email') && { personal_email: null, personal_email_status: null }),
+    ...(types.includes('phone') && { phone: [], phone_details: [] }),
+    credits_used: 0,
+    ...(enrichment.custom ? { custom: enrichment.custom } : {}),
   }
 }

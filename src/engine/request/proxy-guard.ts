@@ -3,7 +3,7 @@ import type { Layer } from '../../api/calls/compose.js'
 import { ApiError, errorBody } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import type { Clock, Principal, Store } from '../ports/ports.js'
-import { NotSent } from '../settlement/row-caller.js'
+import { NotSent } from '../settlement/settlement.js'
 import { accessOf, checkScope, createAccess } from './access.js'
 
 /** What a proxy between users with keys of ours and a server with one key needs. */

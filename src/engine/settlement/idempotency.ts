@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { RunRow } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Operation } from '../../api/operations/table.js'
-import { toJson } from '../../api/values/json.js'
+import { toCanonicalJson, toJson } from '../../api/values/json.js'
 import type { Ids, Store, StoredReply, Transaction } from '../ports/ports.js'
 
 /** How long a stored reply is kept, in engine time. */
@@ -27,18 +27,7 @@ export function idempotencyKey(header: string | undefined): string | undefined {
 
 /** Returns what identifies a request: operation and fields, whatever the order of their keys. */
 export const fingerprintOf = (operation: Operation, fields: unknown): string =>
-  hash('sha256', `${operation.method} ${operation.path} ${canonical(fields)}`, 'base64url')
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return toJson(value)
-  const fields = value as Record<string, unknown>
-  const members = Object.keys(fields)
-    .filter((name) => fields[name] !== undefined)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${canonical(fields[name])}`)
-  return `{${members.join(',')}}`
-}
+  hash('sha256', `${operation.method} ${operation.path} ${toCanonicalJson(fields)}`, 'base64url')
 
 /** The right to answer a key, held until the reply is stored or the claim dropped. */
 export interface Claim {

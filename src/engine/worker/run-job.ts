@@ -1,12 +1,11 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { operation } from '../../api/operations/table.js'
 import { networkOrigin } from '../../api/values/network-url.js'
+import { leaseFrom, leaseMsOf } from '../clock.js'
 import type { Used } from '../credits/cost.js'
-import { leaseFrom, leaseMsOf } from '../jobs/lease.js'
 import { fail, keepStep, LeaseLost, type Step, type WorkerPorts } from '../jobs/progress.js'
-import type { AsyncJob, FoundLead, Lead, Plan } from '../ports/ports.js'
-import { contactRecord } from '../records/contact-record.js'
-import { waterfall } from '../records/waterfall.js'
+import type { AsyncJob, FoundLead, JobPlan, Lead } from '../ports/ports.js'
+import { runWaterfall, toContactRecord } from '../records/waterfall.js'
 
 /**
  * A job that this many processes died with before it made progress is not taken again, although it may not be to
@@ -27,7 +26,7 @@ export async function runJob(
 ): Promise<AsyncJob | undefined> {
   const heartbeat = startHeartbeat(ports, claimed)
   try {
-    const job = await toItsEnd(ports, claimed, signal, ignoreErrors(ports, onStep))
+    const job = await runSteps(ports, claimed, signal, ignoreErrors(ports, onStep))
     if (job.state === 'running') await returnJob(ports, job, () => 0)
     return job
   } catch (error) {
@@ -61,7 +60,7 @@ function startHeartbeat(ports: WorkerPorts, { id, token, workspaceId }: AsyncJob
   return setInterval(beat, leaseMsOf(ports) / 3).unref()
 }
 
-async function toItsEnd(
+async function runSteps(
   ports: WorkerPorts,
   claimed: AsyncJob,
   signal: AbortSignal | undefined,
@@ -72,12 +71,12 @@ async function toItsEnd(
   let job = claimed
   try {
     while (job.state === 'running' && !signal?.aborted) {
-      job = await keepStep(ports, job, await stepOf(ports, job))
+      job = await keepStep(ports, job, await doStep(ports, job))
       onStep(job)
     }
     return job
   } catch (error) {
-    if (error instanceof LeaseLost || isPassing(error)) throw error
+    if (error instanceof LeaseLost || isTemporary(error)) throw error
     if (!(error instanceof ApiError)) ports.onTrouble?.(error)
     const message = error instanceof ApiError ? error.message : 'Internal error'
     return await failJob(ports, claimed, message, onStep)
@@ -106,9 +105,9 @@ const returnJob = (
   }, workspaceId)
 
 /** Returns whether store or source just cannot be reached for now. */
-const isPassing = (error: unknown): boolean => error instanceof ApiError && error.status === 503
+const isTemporary = (error: unknown): boolean => error instanceof ApiError && error.status === 503
 
-function stepOf(ports: WorkerPorts, job: AsyncJob): Promise<Step> {
+function doStep(ports: WorkerPorts, job: AsyncJob): Promise<Step> {
   const { plan } = job
   if (plan.does === 'search') return searchStep(ports, job, plan)
   return plan.does === 'waterfall' ? waterfallStep(ports, job, plan) : listStep(ports, job)
@@ -119,7 +118,7 @@ const recordsPerStep = 100
 async function searchStep(
   { source }: WorkerPorts,
   job: AsyncJob,
-  { search, scale }: Extract<Plan, { does: 'search' }>,
+  { search, scale }: Extract<JobPlan, { does: 'search' }>,
 ): Promise<Step> {
   const left = (job.most ?? Number.POSITIVE_INFINITY) - job.done
   const limit = Math.min(recordsPerStep, left)
@@ -147,16 +146,16 @@ const contactsPerStep = 20
 async function waterfallStep(
   { source, store }: WorkerPorts,
   job: AsyncJob,
-  { ask, contacts }: Extract<Plan, { does: 'waterfall' }>,
+  { ask, contacts }: Extract<JobPlan, { does: 'waterfall' }>,
 ): Promise<Step> {
   const enrichments = await store.read((reads) => reads.enrichments(job.id))
   const providers = await source.providers()
   const next = contacts.slice(job.done, job.done + contactsPerStep)
-  const found = await Promise.all(next.map((contact) => waterfall(providers, contact, ask)))
+  const found = await Promise.all(next.map((contact) => runWaterfall(providers, contact, ask)))
   return {
     records: found.flatMap((result, at) => {
       const enrichment = enrichments[job.done + at]
-      return enrichment ? [contactRecord(operation(job.operation), result, enrichment)] : []
+      return enrichment ? [toContactRecord(operation(job.operation), result, enrichment)] : []
     }),
     used: found.map(({ used }) => used),
     place: null,

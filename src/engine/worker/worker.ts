@@ -1,30 +1,10 @@
-import { engineTime } from '../clock.js'
+import { engineTime, leaseFrom } from '../clock.js'
 import { runChunkWorker } from '../distributed/worker.js'
-import { leaseFrom } from '../jobs/lease.js'
 import { WorkerPool, type WorkKind } from '../jobs/pool.js'
 import type { WorkerPorts } from '../jobs/progress.js'
 import { type AsyncJob, type Delivery, type DueDeliveries, dueWork } from '../ports/ports.js'
 import { attemptDeliveries, longestPauseMs, mostInARow } from './attempt-delivery.js'
 import { runJob } from './run-job.js'
-
-/** Does accepted work: some jobs and many deliveries at once. Any number of workers share a store. */
-export interface Worker {
-  /**
-   * Runs one job to its end unless another process has it, and makes the first attempt of its deliveries: during the
-   * work when it streams, otherwise afterwards. Returns the job at its end, or as it stood when the worker was
-   * stopped. An `owner` (a word) does not wait for its own earlier lease; the caller guarantees that no other owner
-   * of the name is alive.
-   */
-  finish(jobId: string, onStep?: (job: AsyncJob) => void, owner?: string): Promise<AsyncJob | undefined>
-  /** Does everything that is due now. Returns how much that was. */
-  drain(): Promise<{ readonly jobs: number; readonly deliveries: number }>
-  /** Polls for work until it is stopped. */
-  start(): void
-  /** Says that something may be due now. */
-  wake(): void
-  /** Lets running steps end, for 10 s by default, and takes no new work. */
-  stop(patienceMs?: number): Promise<void>
-}
 
 const jobsAtOnce = 4
 const deliveriesAtOnce = 64
@@ -37,13 +17,12 @@ const slowUrlMs = 2_000
 const stopMs = 10_000
 
 /** Creates a worker; it does nothing until it is asked to. */
-export function createWorker(ports: WorkerPorts): Worker {
-  return new Working(ports)
-}
+export const createWorker = (ports: WorkerPorts): Worker => new Worker(ports)
 
 type Deliveries = readonly [Delivery, ...Delivery[]]
 
-class Working implements Worker {
+/** Does accepted work: some jobs and many deliveries at once. Any number of workers share a store. */
+export class Worker {
   readonly #ports: WorkerPorts
   readonly #stopping = new AbortController()
   readonly #urls = new Urls(slowUrlMs)
@@ -59,22 +38,30 @@ class Working implements Worker {
     this.#ports = ports
   }
 
+  /**
+   * Runs one job to its end unless another process has it, and makes the first attempt of its deliveries: during the
+   * work when it streams, otherwise afterwards. Returns the job at its end, or as it stood when the worker was
+   * stopped. An `owner` (a word) does not wait for its own earlier lease; the caller guarantees that no other owner
+   * of the name is alive.
+   */
   finish(jobId: string, onStep?: (job: AsyncJob) => void, owner?: string): Promise<AsyncJob | undefined> {
-    return this.#noted(this.#finish(jobId, onStep, owner))
+    return this.#track(this.#finish(jobId, onStep, owner))
   }
 
+  /** Does everything that is due now. Returns how much that was. */
   drain(): Promise<{ jobs: number; deliveries: number }> {
-    return this.#noted(this.#drain())
+    return this.#track(this.#drain())
   }
 
+  /** Polls for work until it is stopped. */
   start(): void {
     if (this.#started) return
     this.#started = true
     this.#stopListening = this.#ports.store.onWork(() => this.wake())
     const never = () => false
-    void this.#noted(this.#run(this.#jobs(), never))
-    void this.#noted(this.#run(this.#deliveries(), never))
-    void this.#noted(this.#answer())
+    void this.#track(this.#run(this.#jobs(), never))
+    void this.#track(this.#run(this.#deliveries(), never))
+    void this.#track(this.#answer())
   }
 
   /** Takes part in distributed runs. */
@@ -84,10 +71,12 @@ class Working implements Worker {
     if (rowCaller) await runChunkWorker({ ...this.#ports, rowCaller, onTrouble }, this.#stopping.signal)
   }
 
+  /** Says that something may be due now. */
   wake(): void {
     for (const pool of this.#pools) pool.wake()
   }
 
+  /** Lets running steps end, for 10 s by default, and takes no new work. */
   stop(patienceMs = stopMs): Promise<void> {
     this.#stopped ??= this.#stop(patienceMs)
     return this.#stopped
@@ -148,7 +137,7 @@ class Working implements Worker {
   }
 
   /** Registers work that `stop` has to wait for. */
-  #noted<T>(work: Promise<T>): Promise<T> {
+  #track<T>(work: Promise<T>): Promise<T> {
     this.#under.add(work)
     const done = () => void this.#under.delete(work)
     work.then(done, done)

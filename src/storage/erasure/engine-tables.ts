@@ -1,5 +1,5 @@
 import { parseExact, toJson } from '../../api/values/json.js'
-import type { AsyncJob, Contact, Enrichment, Plan } from '../../engine/ports/ports.js'
+import type { AsyncJob, Contact, Enrichment, JobPlan } from '../../engine/ports/ports.js'
 import type { Connection, Driver, StoredRow } from '../driver/connection.js'
 import { releaseJobs } from '../engine/jobs.js'
 import { enrichmentTable, jobTable } from '../engine/record-tables.js'
@@ -129,7 +129,7 @@ function redactJob(job: AsyncJob, subject: SubjectMatcher, ordinals: ReadonlySet
 }
 
 /** A waterfall looks for nobody in the person's place, and a search by their name finds nobody. */
-function redactPlan(plan: Plan, subject: SubjectMatcher, ordinals: ReadonlySet<number>): Plan {
+function redactPlan(plan: JobPlan, subject: SubjectMatcher, ordinals: ReadonlySet<number>): JobPlan {
   if (plan.does !== 'waterfall') return subject.redact(plan)
   if (ordinals.size === 0) return plan
   return { ...plan, contacts: plan.contacts.map((contact, at) => (ordinals.has(at + 1) ? {} : contact)) }

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { countries } from '../../../src/api/values/countries.js'
-import { findLocations } from '../../../src/catalogue/places/locations.js'
-import { findPlace } from '../../../src/catalogue/places/place.js'
+import { findLocations, findPlace } from '../../../src/catalogue/places/place.js'
 
 const sources = ['live', 'database', 'hiring'] as const
 const contexts = (name: string) => findLocations(name, 'database').map(({ context }) => context)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Catalogue } from '../../../src/catalogue/catalogue.js'
 import type { RawRecord } from '../../../src/catalogue/kinds/kind.js'
 import type { Contact, ContactType } from '../../../src/engine/ports/ports.js'
-import { waterfall } from '../../../src/engine/records/waterfall.js'
+import { runWaterfall } from '../../../src/engine/records/waterfall.js'
 import { openWith } from '../open.js'
 
 const at = (slug: string) => `https://www.network.example/in/${slug}`
@@ -78,7 +78,7 @@ beforeAll(async () => {
 afterAll(() => catalogue.close())
 
 const reach = async (contact: Contact, ...types: ContactType[]) =>
-  waterfall(await catalogue.providers(), contact, { types, mobileOnly: false, phoneCountryCodes: [] })
+  runWaterfall(await catalogue.providers(), contact, { types, mobileOnly: false, phoneCountryCodes: [] })
 
 const named = (name: string, more: Contact): Contact => {
   const [firstName, lastName] = name.split(' ', 2)

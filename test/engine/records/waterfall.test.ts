@@ -8,7 +8,7 @@ import type {
   Provider,
   WaterfallAsk,
 } from '../../../src/engine/ports/ports.js'
-import { requireConsent, waterfall } from '../../../src/engine/records/waterfall.js'
+import { requireConsent, runWaterfall } from '../../../src/engine/records/waterfall.js'
 
 const ada: Contact = {
   firstName: 'Ada',
@@ -57,7 +57,7 @@ describe('the order of a waterfall', () => {
   it('is email, personal email, phone, whatever the request lists first', async () => {
     const log: string[] = []
     const all = provider('a', { email: undefined, personalEmail: undefined, phones: [] }, log)
-    await waterfall([all], ada, ask('phone', 'personal_email', 'email', 'phone'))
+    await runWaterfall([all], ada, ask('phone', 'personal_email', 'email', 'phone'))
     expect(log).toEqual(['a.email', 'a.personalEmail', 'a.phones'])
   })
 
@@ -65,7 +65,7 @@ describe('the order of a waterfall', () => {
     const log: string[] = []
     const first = provider('a', { email: mail('a'), personalEmail: undefined, phones: [mobile] }, log)
     const second = provider('b', { email: mail('b'), personalEmail: mail('b'), phones: [landline] }, log)
-    const { found } = await waterfall([first, second], ada, ask('email', 'personal_email', 'phone'))
+    const { found } = await runWaterfall([first, second], ada, ask('email', 'personal_email', 'phone'))
     expect(log).toEqual(['a.email', 'a.personalEmail', 'b.personalEmail', 'a.phones'])
     expect(found).toMatchObject({
       email: 'a@acme.example',
@@ -77,7 +77,7 @@ describe('the order of a waterfall', () => {
   it('asks for requested types only', async () => {
     const log: string[] = []
     const all = provider('a', { email: mail('a'), personalEmail: mail('a'), phones: [mobile] }, log)
-    const { found, used } = await waterfall([all], ada, ask('personal_email'))
+    const { found, used } = await runWaterfall([all], ada, ask('personal_email'))
     expect(log).toEqual(['a.personalEmail'])
     expect(Object.keys(found).sort()).toEqual([
       'first_name',
@@ -97,7 +97,7 @@ describe('the order of a waterfall', () => {
         const providers = statuses.map((one, at) =>
           provider(String(at), { email: one && mail(String(at), one) }, log),
         )
-        const { found, used } = await waterfall(providers, ada, ask('email'))
+        const { found, used } = await runWaterfall(providers, ada, ask('email'))
         const first = statuses.findIndex((one) => one === 'valid' || one === 'risky')
         const best = first < 0 ? statuses.indexOf('invalid') : first
         expect(found.email).toBe(best < 0 ? null : `${best}@acme.example`)
@@ -115,7 +115,11 @@ describe('an e-mail address of a waterfall', () => {
     ['risky', { email: 1 }],
     ['invalid', {}],
   ] as const)('that is %s is returned and uses %j', async (status, expected) => {
-    const { found, used } = await waterfall([provider('a', { email: mail('a', status) })], ada, ask('email'))
+    const { found, used } = await runWaterfall(
+      [provider('a', { email: mail('a', status) })],
+      ada,
+      ask('email'),
+    )
     expect(found).toMatchObject({ email: 'a@acme.example', email_status: status })
     expect(found).not.toHaveProperty('message')
     expect(used).toEqual(expected)
@@ -124,7 +128,7 @@ describe('an e-mail address of a waterfall', () => {
   it('that is invalid gives way to a better one of a later provider', async () => {
     const wrong = provider('a', { email: mail('a', 'invalid'), personalEmail: mail('a', 'invalid') })
     const right = provider('b', { email: mail('b', 'risky') })
-    const { found, used } = await waterfall([wrong, right], ada, ask('email', 'personal_email'))
+    const { found, used } = await runWaterfall([wrong, right], ada, ask('email', 'personal_email'))
     expect(found).toMatchObject({ email: 'b@acme.example', personal_email: 'a@acme.example' })
     expect(used).toEqual({ email: 1 })
   })
@@ -140,7 +144,7 @@ describe('phones of a waterfall', () => {
     ['mobile of a country', { mobileOnly: true, phoneCountryCodes: ['FR'] }, [mobile]],
     ['of another country', { phoneCountryCodes: ['DE'] }, []],
   ])('follow the options: %s', async (_, only, left) => {
-    const { found, used } = await waterfall([provider('a', { phones: all })], ada, {
+    const { found, used } = await runWaterfall([provider('a', { phones: all })], ada, {
       ...ask('phone'),
       ...only,
     })
@@ -156,7 +160,7 @@ describe('phones of a waterfall', () => {
       provider('b', { phones: [mobile, mobile] }, log),
       provider('c', { phones: [either] }, log),
     ]
-    const { found, used } = await waterfall(providers, ada, { ...ask('phone'), mobileOnly: true })
+    const { found, used } = await runWaterfall(providers, ada, { ...ask('phone'), mobileOnly: true })
     expect(log).toEqual(['a.phones', 'b.phones'])
     expect(found.phone).toEqual([mobile.number])
     expect(used).toEqual({ phone: 1 })
@@ -166,7 +170,7 @@ describe('phones of a waterfall', () => {
 describe('a waterfall without a result', () => {
   it('is reported with empty fields and a message', async () => {
     const nobody = provider('a', { email: undefined, personalEmail: undefined, phones: [] })
-    const reached = await waterfall([nobody], { url: 'x' }, ask('email', 'personal_email', 'phone'))
+    const reached = await runWaterfall([nobody], { url: 'x' }, ask('email', 'personal_email', 'phone'))
     expect(reached).toEqual({
       found: {
         first_name: null,
@@ -185,11 +189,11 @@ describe('a waterfall without a result', () => {
   })
 
   it('occurs when no provider finds anything', async () => {
-    expect((await waterfall([], ada, ask('email'))).found.message).toBe('No data found')
+    expect((await runWaterfall([], ada, ask('email'))).found.message).toBe('No data found')
   })
 
   it('does not occur when one of several types was found', async () => {
-    const { found } = await waterfall([provider('a', { phones: [mobile] })], ada, ask('email', 'phone'))
+    const { found } = await runWaterfall([provider('a', { phones: [mobile] })], ada, ask('email', 'phone'))
     expect(found).toMatchObject({ email: null, phone: [mobile.number] })
     expect(found).not.toHaveProperty('message')
   })
@@ -197,7 +201,7 @@ describe('a waterfall without a result', () => {
   it('fits the schema of a contact, as every other result does', async () => {
     const around = { enrichment_id: 'x', status: 'finished', credits_used: 0 }
     for (const answers of [{}, { email: mail('a', 'risky'), phones: [mobile, nowhere] }]) {
-      const { found } = await waterfall([provider('a', answers)], ada, ask('email', 'phone'))
+      const { found } = await runWaterfall([provider('a', answers)], ada, ask('email', 'phone'))
       expect(contactResult().safeParse({ ...around, ...found })).toMatchObject({ success: true })
     }
   })
@@ -217,7 +221,7 @@ describe('the person of a waterfall', () => {
         },
       }),
     ]
-    const { found } = await waterfall(providers, contact, ask('email'))
+    const { found } = await runWaterfall(providers, contact, ask('email'))
     return { seen, found }
   }
 
@@ -245,13 +249,13 @@ describe('the person of a waterfall', () => {
 
   it('is not looked up when everything was given', async () => {
     const log: string[] = []
-    await waterfall([provider('a', { person: known, email: undefined }, log)], ada, ask('email'))
+    await runWaterfall([provider('a', { person: known, email: undefined }, log)], ada, ask('email'))
     expect(log).toEqual(['a.email'])
   })
 
   it('does not make the waterfall fail when the lookup fails', async () => {
     const providers = [provider('a', { person: new Error('down'), email: mail('a') })]
-    const { found } = await waterfall(providers, { url: 'u' }, ask('email'))
+    const { found } = await runWaterfall(providers, { url: 'u' }, ask('email'))
     expect(found).toMatchObject({ email: 'a@acme.example', first_name: null })
   })
 })
@@ -261,17 +265,17 @@ describe('a provider that fails', () => {
 
   it('is skipped', async () => {
     const providers = [provider('a', { email: down, phones: down }), provider('b', { email: mail('b') })]
-    expect((await waterfall(providers, ada, ask('email'))).found.email).toBe('b@acme.example')
+    expect((await runWaterfall(providers, ada, ask('email'))).found.email).toBe('b@acme.example')
   })
 
   it('does no harm when another one answers, even with nothing', async () => {
     const providers = [provider('a', { email: down }), provider('b', { email: undefined })]
-    expect((await waterfall(providers, ada, ask('email'))).found.message).toBe('No data found')
+    expect((await runWaterfall(providers, ada, ask('email'))).found.message).toBe('No data found')
   })
 
   it('does no harm to an invalid address found before', async () => {
     const providers = [provider('a', { email: mail('a', 'invalid') }), provider('b', { email: down })]
-    expect((await waterfall(providers, ada, ask('email'))).found.email_status).toBe('invalid')
+    expect((await runWaterfall(providers, ada, ask('email'))).found.email_status).toBe('invalid')
   })
 
   it('fails the waterfall when no other one could have answered', async () => {
@@ -280,7 +284,7 @@ describe('a provider that fails', () => {
       provider('b', { email: undefined, phones: later }),
       provider('c', { email: undefined }),
     ]
-    await expect(waterfall(providers, ada, ask('email', 'phone'))).rejects.toBe(down)
+    await expect(runWaterfall(providers, ada, ask('email', 'phone'))).rejects.toBe(down)
   })
 })
 
@@ -290,7 +294,9 @@ describe('an abort of a waterfall', () => {
   it('keeps every provider from being asked', async () => {
     const log: string[] = []
     const all = provider('a', { person: ada, email: mail('a') }, log)
-    await expect(waterfall([all], { url: 'u' }, ask('email'), AbortSignal.abort(reason))).rejects.toBe(reason)
+    await expect(runWaterfall([all], { url: 'u' }, ask('email'), AbortSignal.abort(reason))).rejects.toBe(
+      reason,
+    )
     expect(log).toEqual([])
   })
 
@@ -304,7 +310,7 @@ describe('an abort of a waterfall', () => {
       },
     })
     const second = provider('b', { email: mail('b') }, log)
-    await expect(waterfall([first, second], ada, ask('email'), ending.signal)).rejects.toBe(reason)
+    await expect(runWaterfall([first, second], ada, ask('email'), ending.signal)).rejects.toBe(reason)
     expect(log).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { ApiError } from '../../../src/api/calls/errors.js'
 import type { PacedWindow } from '../../../src/client/pace.js'
 import { paced, type Windows } from '../../../src/client/paced.js'
 import { guardCaller, guardCallerFor } from '../../../src/engine/request/proxy-guard.js'
-import { NotSent } from '../../../src/engine/settlement/row-caller.js'
+import { NotSent } from '../../../src/engine/settlement/settlement.js'
 import { describeCaller } from '../../conformance/caller.js'
 import { type Bench, openBench } from '../../support/engine.js'
 

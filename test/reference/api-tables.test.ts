@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { refresh, render, renderable } from '../../scripts/docs/api-tables.js'
 import { errors } from '../../src/api/calls/errors.js'
 import { operations } from '../../src/api/operations/table.js'
 import { eventNames } from '../../src/api/webhooks/events.js'
-import { refresh, render, renderable } from '../../src/reference/markdown.js'
 
 const rowsOf = (table: string) => table.split('\n').filter((line) => line.startsWith('| `'))
 
